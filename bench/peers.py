@@ -22,7 +22,7 @@ from pulse.program.program import Program
 Array: TypeAlias = NDArray[Any]
 Outputs: TypeAlias = Mapping[str, Array]
 ERRORS = 3
-"""What onnxruntime calls the severity of errors: it tells nothing less."""
+"""onnxruntime's level of errors: it reports nothing less severe."""
 
 
 class Peer(Protocol):

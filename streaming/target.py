@@ -38,7 +38,7 @@ class Target:
     descriptor  of standard output
     events      what reads the events that are written in place of frames; None: frames are written
     event_form  the suffix that says how, without its dot
-    source      the name of the sound, for forms of events that tell it
+    source      the name of the sound, for formats of events that contain it
     """
 
     path: Path

@@ -227,7 +227,7 @@ def _ask(process: "subprocess.Popen[bytes]", name: str) -> _Compiled:
 
 
 def serve() -> None:
-    """The life of a process that compiles: module and name on stdin, a ``_Compiled`` or an error as JSON on stdout."""
+    """The loop of a process that compiles: module and name on stdin, a ``_Compiled`` or an error as JSON on stdout."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt ends it at once; the one that asks says so
     warnings.simplefilter("ignore", PulseWarning)  # that one looks at the same files
     load_plugins(GROUP)

@@ -120,7 +120,7 @@ class _Chain:
         return TypedModel(self.graph, self.scope, called, self.metadata, self.origins).copy()
 
     def _facts(self, stage: Stage, where: str) -> list[TypedFact]:
-        """Of the wires that a stage may read, as far as that can be told without its model."""
+        """The wires that a stage may read, as far as they are known without its model."""
         if stage.reads is None:
             names = self.last.values()
         else:
@@ -171,7 +171,7 @@ class _Chain:
         return self.wires[name]
 
     def _lengths(self, model: TypedModel, reads: Mapping[str, str], where: str) -> dict[Symbol, TDim]:
-        """The symbols of a model that the wires it reads tell."""
+        """The symbols of a model, from the wires that it reads."""
         known: dict[Symbol, TDim] = {}
         for name, wire in reads.items():
             given, wanted = self.graph.fact(self.wires[wire]), model.inputs[name]
@@ -191,7 +191,7 @@ class _Chain:
                 unify(left, right, f"axis {axis} of {wire} and {name}")
 
     def _given_name(self, stage: Stage, model: TypedModel, name: str, where: str) -> str:
-        """The name that a stage wants an output to have."""
+        """The name that a stage gives to an output."""
         names = model.graph.output_names
         if stage.gives is None:
             return self._free(name)

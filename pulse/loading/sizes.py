@@ -21,7 +21,7 @@ class Call:
     """One call of a model of chunks that has symbols.
 
     sizes   of the symbols
-    axes    input -> its axis of frames, where a symbol told it
+    axes    input -> its axis of frames, if a symbol determines it
     symbol  the name of the stream's length, where the file or the user has one
     """
 

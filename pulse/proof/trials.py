@@ -12,7 +12,7 @@ from pulse.pulsify.network import PulsedNetwork
 CONSECUTIVE = 8
 """So many lengths in a row: what is wrong only at multiples of a small number shows."""
 SIGNAL_FRAMES, SIGNAL_PULSES, FEW_PULSES = 512, 8, 3
-"""What the streams that hear each signal have: so many frames or pulses; fewer where that takes long."""
+"""Frames and pulses of the streams of each signal; fewer if a run takes long."""
 LONG_FRAMES, LONG_PULSES = 4096, 8
 """What a long stream has at least."""
 DRIFT_FRAMES, DRIFT_PULSES = 16_384, 64
@@ -21,14 +21,14 @@ SEEN = 2
 """A long stream has so many times what an output sees."""
 SIGNAL_S, LONG_S, TOTAL_S, MOST_S = 0.1, 0.4, 1.6, 30.0
 """What a run of the offline model may take, about, in seconds of one core: on a signal, on a long stream, on all
-streams together; and on a long stream where the user asks for it. The whole proof takes about ten times as long."""
+streams together; and on a long stream if the user requests one. The whole proof takes about ten times as long."""
 NEAR = 4096
 """How far away a length may be that suits the model."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One stream: frames of the symbol, and what it hears.
+    """One stream: frames of the symbol, and its signal.
 
     traced  whether every wire is compared, not only the outputs
     long    whether it is there to fill what the model remembers
@@ -61,7 +61,7 @@ class Trials:
 
 
 def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long: bool = False) -> Trials:
-    """Streams that hear each signal, long ones that fill all that is remembered, and short ones of noise.
+    """Streams of each signal, long ones that fill the memory, and short ones of noise.
 
     lengths  to be tried instead
     long     spend more: long streams as long as they should be, and of every signal
@@ -90,7 +90,7 @@ def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long
 
 
 def _usual(model: PulsedNetwork, effort: Effort) -> int:
-    """The length of the streams that hear each signal: some pulses and many frames, fewer where these take long."""
+    """The length of the streams of each signal: some pulses and many frames, fewer if these take long."""
     affordable, shortest = effort.affordable(SIGNAL_S), _shortest(model)
     most = max(SIGNAL_PULSES * model.pulse, min(SIGNAL_FRAMES, affordable))
     least = FEW_PULSES * model.pulse + model.pulse // 2

@@ -41,7 +41,7 @@ class Proposal:
 
 
 def propose_recipe(models: Sequence[Path], folder: Path) -> Proposal:
-    """A recipe of a model, or of two of which the second hears the first, to stand in a folder.
+    """A recipe of a model, or of two of which the second takes the output of the first, for a file in a folder.
 
     Raises PulseError: a model cannot be read, nothing usual fits its input, or the two do not fit
     """

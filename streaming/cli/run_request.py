@@ -17,7 +17,7 @@ from streaming.source import is_sound_source, is_stream
 
 @dataclass(frozen=True)
 class RunRequest:
-    """A run as it is asked for.
+    """A run as the command line requests it.
 
     model           None: the built-in one
     source, target  IN and OUT; None where they are not given

@@ -26,7 +26,7 @@ class Policy:
 
     @property
     def needs_deadline(self) -> bool:
-        """Whether it asks if an output is late."""
+        """Whether it checks if an output is late."""
         return self.silent or self.aborts
 
     @classmethod

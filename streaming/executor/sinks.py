@@ -45,7 +45,7 @@ class Sink(ABC):
         """Ready to take outputs, until the stream has ended or failed.
 
         rate_hz  of the model; None where nobody has said it
-        source   the sound that the model hears; None where it is not sound
+        source   the sound of the model's input; None if it is not sound
         Raises   InputError: the program has no output that the sink can take
         """
 

@@ -163,7 +163,7 @@ def _packed(state: State) -> Packed:
 
 
 def live_inputs(program: Program) -> list[Port]:
-    """The inputs of a model that hears sound, in its order. Raises InputError: other inputs stream."""
+    """The sound inputs of a model, in its order. Raises InputError: other inputs stream."""
     streaming = [port for port in program.inputs if port.streams]
     if streaming and all(port.is_sound and port.frames == program.pulse for port in streaming):
         return streaming

@@ -132,7 +132,7 @@ class Watchdog:
         """The device is gone: end the run, or try to have it back."""
         self.stalls += 1
         self._note(f"the device {what}")
-        if self._reconnect is None:  # told before the device is stopped, which may take its time
+        if self._reconnect is None:  # reported before the device is stopped, which may take its time
             name, way_out = self._streams.source.name, spell("reconnect")
             self.end(
                 DeviceError(

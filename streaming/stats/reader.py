@@ -42,7 +42,7 @@ MADE_BY = "such files are written by pulse run --live --stats FILE"
 
 @dataclass(frozen=True)
 class Stats:
-    """A run as its file tells it.
+    """A run as recorded in its file.
 
     statistics   since the start; of a file without a summary, as the last line has it
     times     the histograms; of a file without a summary there is ``total`` alone

@@ -23,7 +23,7 @@ from pulse.wiring import wire
 
 @onnx_op("TopK")
 def top_k(node: NodeContext) -> list[OutletId]:
-    """The count is an attribute before opset 10; the result is in order whether or not that is asked for."""
+    """The count is an attribute before opset 10; the result is always sorted."""
     x = node.fact(0)
     axis = node.axis(node.integer("axis", -1), x.rank)
     count = node.integer("k") if node.opset < 10 else node.whole(1, "k")

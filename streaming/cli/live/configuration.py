@@ -42,7 +42,7 @@ def live_plan(rate_hz: int, program: Program, request: RunRequest, options: Live
 
 
 def _routes(program: Program, in_routes: Sequence[str], options: LiveOptions) -> tuple[Route, ...]:
-    """What inputs hear: --mic is the first input, --far the second, --in any. Raises InputError."""
+    """The sources of inputs: --mic is the first input, --far the second, --in any. Raises InputError."""
     routes = parse_routes(in_routes, program)
     names = [port.name for port in live_inputs(program)]
     for number, (option, device) in enumerate((("--mic", options.microphone), ("--far", options.far))):
