@@ -82,7 +82,7 @@ def call_of(model: Model, given: Chunking, symbol: str | None) -> Call | None:
         return None
     streams = [name for name in model.inputs if name not in states]
     time = _time(model, streams, symbol)
-    ones = _led(model)
+    ones = _stream_counts(model)
     for other in symbols_of(model):
         if other not in ones and other != time:
             raise PulsifyError(
@@ -115,7 +115,7 @@ def _dims(read: Model | TypedModel, name: str) -> list[TDim]:
     return [dim for dim in read.inputs[name].shape or () if dim is not None]
 
 
-def _led(model: Model) -> set[Symbol]:
+def _stream_counts(model: Model) -> set[Symbol]:
     """The symbols of a model of chunks that count streams: by their names, or they lead a shape with others behind."""
     leading = {
         symbol
@@ -131,7 +131,7 @@ def _states(model: Model, given: Chunking) -> Mapping[str, str]:
     kept = {variable.input: variable.output for variable in model.variables}
     if given.states is not None:
         return {**given.states, **kept}
-    ones = _led(model)
+    ones = _stream_counts(model)
     frames = [symbol for symbol in symbols_of(model) if symbol not in ones]
 
     def moves(name: str) -> bool:
@@ -157,7 +157,7 @@ def _time(model: Model, streams: Sequence[str], symbol: str | None) -> Symbol | 
                 return candidate
         listed = ", ".join(candidate.name for candidate in found)
         raise PulsifyError(f"no streaming input has a symbol {symbol}; the symbols are {listed}")
-    frames = [candidate for candidate in found if candidate not in _led(model)]
+    frames = [candidate for candidate in found if candidate not in _stream_counts(model)]
     if len(frames) > 1:
         listed = ", ".join(candidate.name for candidate in frames)
         raise PulsifyError(

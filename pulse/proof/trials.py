@@ -71,9 +71,9 @@ def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long
         least = min(lengths, default=0)
         given = [Trial(n, s, n == least and s == "noise") for n in lengths for s in _signals(long)]
         return Trials(tuple(given), seen, max(lengths, default=0), 0)
-    effort, wanted = Effort(model), _wanted(model, seen)
+    effort, wanted = Effort(model), _long_length(model, seen)
     usual = _usual(model, effort)
-    full = _allowed(model, min(wanted, effort.affordable(MOST_S if long else LONG_S)))
+    full = _allowed_length(model, min(wanted, effort.affordable(MOST_S if long else LONG_S)))
     listed = [Trial(usual, signal, traced=signal == "noise") for signal in PURE]
     if full > usual:
         listed += [Trial(full, signal, long=True) for signal in _signals(long)]
@@ -86,7 +86,7 @@ def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long
             chosen.append(trial)
             left -= needed
     chosen.sort(key=lambda trial: (trial.length, trial.long))
-    return Trials(tuple(chosen), seen, _allowed(model, wanted), len(set(listed)) - len(chosen))
+    return Trials(tuple(chosen), seen, _allowed_length(model, wanted), len(set(listed)) - len(chosen))
 
 
 def _usual(model: PulsedNetwork, effort: Effort) -> int:
@@ -94,7 +94,7 @@ def _usual(model: PulsedNetwork, effort: Effort) -> int:
     affordable, shortest = effort.affordable(SIGNAL_S), _shortest(model)
     most = max(SIGNAL_PULSES * model.pulse, min(SIGNAL_FRAMES, affordable))
     least = FEW_PULSES * model.pulse + model.pulse // 2
-    return _allowed(model, shortest + (most if most <= affordable else least) + 1)
+    return _allowed_length(model, shortest + (most if most <= affordable else least) + 1)
 
 
 def _signals(long: bool) -> tuple[Signal, ...]:
@@ -107,7 +107,7 @@ def short_lengths(model: PulsedNetwork) -> list[int]:
     steps = {0, 1, pulse // 2, pulse - 1, pulse, pulse + 1, 3 * pulse + pulse // 2, 8 * pulse + 1}
     steps |= {2 * pulse + more for more in range(CONSECUTIVE)}
     lengths = {shortest + step for step in steps} | {step for step in steps if step >= shortest}
-    return sorted({_allowed(model, length) for length in lengths if length > 0})
+    return sorted({_allowed_length(model, length) for length in lengths if length > 0})
 
 
 def receptive_frames(model: PulsedNetwork) -> int | None:
@@ -117,7 +117,7 @@ def receptive_frames(model: PulsedNetwork) -> int | None:
     return max(known) if known and len(known) == len(spans) else None
 
 
-def _wanted(model: PulsedNetwork, seen: int | None) -> int:
+def _long_length(model: PulsedNetwork, seen: int | None) -> int:
     """Frames of a long stream; no multiple of the pulse, where that is more than one frame."""
     pulse = model.pulse
     if seen is None:
@@ -136,7 +136,7 @@ def _shortest(model: PulsedNetwork) -> int:
     return max((least_reaching(port.length, 1, model.symbol) for port in reached), default=1)
 
 
-def _allowed(model: PulsedNetwork, length: int) -> int:
+def _allowed_length(model: PulsedNetwork, length: int) -> int:
     """The first length from there on that satisfies what the model assumes of it, if one is near."""
     assumptions = model.typed.scope.assumptions
     near = range(length, length + NEAR)

@@ -246,7 +246,11 @@ CACHED, GRU = models.cached(), models.gru()
             {"initial": {"cache": np.zeros((1, 5))}},
             "initial value of cache: its shape is 1,5, the state's 1,4; give that, or one number",
         ),
-        (CACHED, {"initial": {"c": np.zeros((1, 4))}}, "an initial value is given for c, which is not a state"),
+        (
+            CACHED,
+            {"initial": {"c": np.zeros((1, 4))}},
+            "an initial value is given for c, which is not a state",
+        ),
         (CACHED, {"axes": {"x": 2}}, "axis x=2: its shape is 1,8; count axes from 0"),
         (CACHED, {"axes": {"z": 0}}, "an axis is given for z, which is not an input or output"),
         (CACHED, {"delay": {"x": 3}}, "a delay is given for x, which is not a streaming output; there is y"),
