@@ -124,7 +124,7 @@ def test_what_cannot_hold_a_recipe(tmp_path: Path) -> None:
         (ITSELF.replace('"."', '"../gain.onnx"'), "../gain.onnx: is outside of "),
         (ITSELF.replace('"."', '"/gain.onnx"'), "/gain.onnx: is outside of "),
         (ITSELF.replace('"."', '"out/gain.onnx"'), "out/gain.onnx: is outside of "),
-        (ITSELF.replace('"."', '"a\\u0000b"'), "is no path"),
+        (ITSELF.replace('"."', '"a\\u0000b"'), "is not a path"),
         (ITSELF + '[[stage]]\ncmvn = { path = "../cmvn.ark" }', "../cmvn.ark: is outside of "),
         (ITSELF.replace('"."', '"."\ninitial = { h = "../h.npy" }'), "../h.npy: is outside of "),
         ("#" * (LARGEST_FILE + 1), "which no recipe has"),

@@ -223,7 +223,7 @@ def test_files_that_are_no_text(tmp_path: Path) -> None:
     with pytest.raises(pulse.LoadError, match=r"none\.toml: no such file"):
         pulse.stream(tmp_path / "none.toml")
     (tmp_path / "folder.toml").mkdir()
-    with pytest.raises(pulse.LoadError, match="no regular file"):
+    with pytest.raises(pulse.LoadError, match="not a regular file"):
         pulse.stream(tmp_path / "folder.toml")
 
 
