@@ -168,7 +168,10 @@ def test_live(tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (("--events", "vad"), "--events vad: the kinds are segments, silero, fireredvad, triggers, ctc, argmax"),
+        (
+            ("--events", "vad"),
+            "--events vad: the kinds are segments, silero, fireredvad, triggers, ctc, argmax",
+        ),
         (("--event", "threshold=1"), "--event threshold=1: is of --events; give --events segments too"),
         (("--events", "silero", "--event", "a"), "--event a: write a parameter as NAME=VALUE"),
         (
