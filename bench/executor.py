@@ -68,7 +68,7 @@ class Row:
 
 
 async def saturated(x: Array, count: int) -> AsyncGenerator[Array]:
-    """A pulse whenever one is asked for."""
+    """A pulse on request."""
     for _ in range(count):
         yield x
 

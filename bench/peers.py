@@ -24,7 +24,7 @@ Feed: TypeAlias = Mapping[str, Array]
 """One pulse of each input, by name."""
 Outputs: TypeAlias = Mapping[str, Array]
 ERRORS = 3
-"""What onnxruntime calls the severity of errors: it tells nothing less."""
+"""onnxruntime's level of errors: it reports nothing less severe."""
 
 
 class Peer(Protocol):

@@ -90,7 +90,7 @@ def replaced(target: TypedGraph, old: OutletId, name: str, op: Op, inputs: Seque
 
 
 def bypassed(target: TypedGraph, old: OutletId, new: OutletId) -> Patch:
-    """The patch that lets the readers of ``old`` read ``new``, another wire of the target."""
+    """The patch that connects the readers of ``old`` to ``new``, another wire of the target."""
     patch = Patch(target)
     patch.shunt(old, patch.tap(new))
     return patch

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pulse.printable import printable
 
 SCOPE = "/"
-"""Between the parts of a name that tell where a node stands."""
+"""The separator of the name scopes of a node."""
 
 
 @dataclass

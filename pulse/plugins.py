@@ -18,12 +18,12 @@ def load_plugins(group: str) -> tuple[str, ...]:
             entry.load()
         except Exception as error:
             raise LoadError(
-                f"the plugin {_told(entry)} cannot be imported ({type(error).__name__}: {error}); "
+                f"the plugin {_entry_text(entry)} cannot be imported ({type(error).__name__}: {error}); "
                 "repair or uninstall it"
             ) from error
     return tuple(entry.name for entry in found)
 
 
-def _told(entry: EntryPoint) -> str:
+def _entry_text(entry: EntryPoint) -> str:
     package = f" of {entry.dist.name} {entry.dist.version}" if entry.dist is not None else ""
     return f"{entry.name} = {entry.value}{package}"

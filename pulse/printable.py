@@ -6,7 +6,7 @@ LONGEST_TITLE = 100
 
 
 def printable(text: str) -> str:
-    """The text with everything that a terminal might obey, or that hides or turns text around, as an escape of Python.
+    """The text with Python escapes for everything that controls a terminal, hides text or reverses it.
 
     That is escape sequences, line breaks and other control characters, marks of direction, characters of no width and
     halves of surrogate pairs. Letters of all scripts stay. Done again, it changes nothing.

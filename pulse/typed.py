@@ -202,7 +202,7 @@ class TypedNetwork:
             if symbol in (found, found.name):
                 return found
         wanted = symbol if isinstance(symbol, str) else symbol.name
-        raise PulseError(f"no input has a symbol {wanted}; there is {names or 'none'}")
+        raise PulseError(f"no input has a symbol {wanted}; the symbols are {names or 'none'}")
 
 
 def _evaluate(node: TypedNode, inputs: Sequence[Array], env: Env, arithmetic: Arithmetic) -> Sequence[Array]:

@@ -9,7 +9,7 @@ __all__ = ["Session"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for, so that the command line starts without numpy."""
+    """Import on first use, so that the command line starts without numpy."""
     if name == "Session":
         from streaming.session import Session
 

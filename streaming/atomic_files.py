@@ -31,7 +31,7 @@ def temporary_file(path: Path) -> Path:
     Raises InputError where the folder refuses, and where ``path`` is a folder, a device or a pipe.
     """
     if path.exists() and not path.is_file():
-        raise InputError(f"{path}: is no file that can be replaced; give the name of a file")
+        raise InputError(f"{path}: is not a file that can be replaced; give the name of a file")
     try:
         handle, name = tempfile.mkstemp(path.suffix, f".{path.stem}-", path.parent)
     except OSError as error:

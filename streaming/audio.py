@@ -76,9 +76,7 @@ class AudioReader(SoundReader):
         if self.path.is_dir():
             raise InputError(f"{self.path}: is a folder; give a sound file in it")
         if not self.path.is_file():
-            raise InputError(
-                f"{self.path}: is no file but a pipe or a device, which cannot be read twice; give a file"
-            )
+            raise InputError(f"{self.path}: is a pipe or a device, which cannot be read twice; give a file")
         if self.path.stat().st_size == 0:
             raise InputError(f"{self.path}: the file is empty")
 

@@ -28,7 +28,7 @@ class Encoding:
     def named(cls, name: str) -> "Encoding":
         """One of ``ENCODINGS``. Raises InputError."""
         if name not in ENCODINGS:
-            raise InputError(f"no encoding is called {name!r}; there is {', '.join(ENCODINGS)}")
+            raise InputError(f"no encoding is called {name!r}; the encodings are {', '.join(ENCODINGS)}")
         return ENCODINGS[name]
 
     def decode(self, data: bytes) -> Samples:

@@ -31,11 +31,11 @@ class FileRun:
     """What a run over a file did.
 
     frames     frames of the symbol, of each stream
-    streams    one for each channel that was heard
+    streams    one for each channel of the input
     nonfinite  values of the written outputs, before resampling, that are NaN or infinite
     latency    of every chunk: pushing one pulse and getting what is ready
     elapsed_s  everything, files and resampling included
-    samples    of the sound that was heard, of each channel; None where it was no sound
+    samples    of each channel of the input; None if it was not sound
     written    the sounds that were written
     events     that were found; None where frames were written
     padded     input -> frames of zeros behind what was given for it, where that ended before the others
@@ -91,7 +91,7 @@ def stream_sound(
 ) -> FileRun:
     """Run sounds through a model; the result is aligned with the first one, at its rate.
 
-    sounds   what the inputs of sound hear
+    sounds   the sources of the sound inputs
     writes   outputs of sound at the rate of the first input, or frames
     rate_hz  of the model; the sounds are resampled to it, what is written as sound back
     beside   arrays for the other inputs: all frames of those that stream, whole tensors of the others
@@ -161,7 +161,7 @@ class _Feed:
 
     @property
     def samples(self) -> int:
-        """Of each channel that were heard, at the rate of the first sound; silence behind it included."""
+        """Of each input channel, at the rate of the first sound, with the silence that was added."""
         return self._hearing.samples
 
     def pieces(self, advance: Advance | None) -> Iterator[Sequence[dict[str, Array]]]:

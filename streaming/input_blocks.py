@@ -58,7 +58,7 @@ class InputBlocks:
         for name, block in blocks.items():
             queue = self._queues.get(name)
             if queue is None:
-                raise InputError(f"{name} is no streaming input; push {self._wanted()}")
+                raise InputError(f"{name} is not a streaming input; push {self._wanted()}")
             port = queue.port
             if block.shape != port.shape and not queue.fits(block):
                 raise InputError(f"{name}: expected {_form(port)}, got shape {list(block.shape)}")

@@ -67,7 +67,7 @@ class SoundOutput:
         self._writer.write(self._resampler.process(np.stack(columns, axis=1)))
 
     def end(self, samples: int) -> None:
-        """What the resampler has held back; as long as what was heard, if it keeps its length."""
+        """The rest of the resampler; with it the output is as long as the input, if the model keeps the length."""
         self._writer.write(self._resampler.flush(samples if self._keeps_length else None))
 
 

@@ -152,7 +152,7 @@ class OutputTrim:
 
 
 class _Layout(NamedTuple):
-    """What each call asks of a streaming output: shapes and slices of the axes in front of time, and shape behind."""
+    """The form of a streaming output in each call: shapes and slices of the axes in front of time, and shape behind."""
 
     name: str
     delay: int

@@ -10,7 +10,7 @@ from struct import pack, unpack
 from streaming.part import write_all
 
 LARGEST = 0xFFFF_FFFF
-"""What a size of 32 bits can tell."""
+"""The largest size in 32 bits."""
 ELSEWHERE = 0xFFFF_FFFF
 """In place of a size: it is in ``ds64``."""
 PIECE = 1 << 24
@@ -18,7 +18,7 @@ CHUNK_HEAD = 8
 
 
 def lengthen(path: Path) -> bool:
-    """Turn a WAV file that is longer than its sizes can tell into RF64; whether it was one.
+    """Turn a WAV file that is longer than its 32-bit sizes into RF64; whether it was one.
 
     path    a complete file whose last chunk is ``data``, such as libsndfile writes
     Raises  OSError: the disk, which may need room for some bytes more; without them the file is as it was

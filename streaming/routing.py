@@ -58,7 +58,7 @@ def parse_routes(texts: Sequence[str], program: Program) -> dict[str, Route]:
         if route.name not in [port.name for port in program.inputs]:
             known = ", ".join(port.name for port in program.inputs)
             raise InputError(
-                f"{spell('routes')} {route}: {program.model.title} has no such input; there is {known}"
+                f"{spell('routes')} {route}: {program.model.title} has no such input; its inputs are {known}"
             )
         if route.name in routes:
             raise InputError(

@@ -52,7 +52,7 @@ class SoundFormat:
     """A format of sound files.
 
     name   libsndfile's, such as WAV
-    usual  the encoding where nobody asks for one
+    usual  the encoding by default
     """
 
     name: str

@@ -38,7 +38,7 @@ class Target:
     descriptor  of standard output
     events      what reads the events that are written in place of frames; None: frames are written
     event_form  the suffix that says how, without its dot
-    source      the name of the sound, for forms of events that tell it
+    source      the name of the sound, for formats of events that contain it
     """
 
     path: Path
@@ -128,7 +128,7 @@ class Target:
     def sound_writer(self, rate_hz: int, channels: int, source: str) -> SoundWriter:
         """A writer of sound; ``source`` is the encoding of what is read. Raises InputError."""
         if self.form is None:
-            raise InputError(f"{self.name}: takes frames, no sound")
+            raise InputError(f"{self.name}: takes frames, not sound")
         encoding = self.encoding or self.form.suitable_encoding(source)
         if not self.streamed:
             return AudioWriter(self.path, rate_hz, channels, encoding, self.form)

@@ -111,11 +111,11 @@ def warm(
     count = min(jobs or processors(), len(missing))
     compiled: dict[str, float] = {}
     if missing and (reason := why_not_kept()):
-        raise CompileError(_unkept(missing[0], reason))
+        raise CompileError(_reason_not_kept(missing[0], reason))
     with closing(_compiled(missing, count)) as each:
         for done, one in enumerate(each, 1):
             if one.unkept or not is_kept(one.name):
-                raise CompileError(_unkept(one.name, one.unkept or "it is not there afterwards"))
+                raise CompileError(_reason_not_kept(one.name, one.unkept or "it is not there afterwards"))
             compiled[one.name] = one.seconds
             if progress is not None:
                 progress(done, len(missing))
@@ -227,7 +227,7 @@ def _ask(process: "subprocess.Popen[bytes]", name: str) -> _Compiled:
 
 
 def serve() -> None:
-    """The life of a process that compiles: module and name on stdin, a ``_Compiled`` or an error as JSON on stdout."""
+    """The loop of a process that compiles: module and name on stdin, a ``_Compiled`` or an error as JSON on stdout."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt ends it at once; the one that asks says so
     warnings.simplefilter("ignore", PulseWarning)  # that one looks at the same files
     load_plugins(GROUP)
@@ -258,7 +258,7 @@ def why_not_kept() -> str | None:
     return cannot_keep(folder) if folder else "no folder"
 
 
-def _unkept(name: str, reason: str) -> str:
+def _reason_not_kept(name: str, reason: str) -> str:
     folder = cache_location().folder
     return f"{folder}: {reason}, so {name} is not kept; free the disk or set PULSE_CACHE to another folder"
 

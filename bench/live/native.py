@@ -20,7 +20,7 @@ def on_a_worker(setup: Setup) -> Outcome:
 
 
 def on_a_plain_worker(setup: Setup) -> Outcome:
-    """The same without priority, and with nothing else asked of the system."""
+    """The same without priority, and with no other request to the system."""
     return _run(setup, EngineConfig(records=True), UNCHANGED)
 
 

@@ -61,7 +61,7 @@ def last_lines(log: IO[str]) -> str:
 
 @dataclass
 class Server:
-    """A server of its own; it dies with the thread that has started it.
+    """A server of its own; it ends with the thread that started it.
 
     environment  what a process needs to find it, and no other
     probe        succeeds when it is ready
@@ -135,7 +135,7 @@ class JackServer(Server):
         return run("jack_lsp", "-s", self.name).stdout.split()
 
     def connect(self, source: str, target: str) -> None:
-        """Let one port hear another."""
+        """Connect one port to another."""
         run("jack_connect", "-s", self.name, source, target)
 
     def disconnect(self, source: str, target: str) -> None:

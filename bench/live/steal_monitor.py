@@ -104,7 +104,7 @@ def _first_line(process: "subprocess.Popen[str]") -> str:
 
 
 def watch_cpu(cpu: int) -> list[Span]:
-    """Sleep and wake up on a processor until SIGTERM, and tell when it did not run.
+    """Sleep and wake up on a processor until SIGTERM, and report when it did not run.
 
     Raises PermissionError: no right to real-time priority
     """

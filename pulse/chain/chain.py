@@ -77,7 +77,7 @@ class _Chain:
                     self.scope.assume(f"{symbol} >= 0")
             except (FactError, DimError) as error:
                 raise FactError(
-                    f"input {name}: {text!r} is no shape; give dims, such as 1,T: {error}"
+                    f"input {name}: {text!r} is not a shape; give dims, such as 1,T: {error}"
                 ) from error
             (outlet,) = self.graph.add(name, Source(fact), (), [fact])
             self.graph.inputs.append(self.wires.setdefault(name, outlet))
@@ -120,7 +120,7 @@ class _Chain:
         return TypedModel(self.graph, self.scope, called, self.metadata, self.origins).copy()
 
     def _facts(self, stage: Stage, where: str) -> list[TypedFact]:
-        """Of the wires that a stage may read, as far as that can be told without its model."""
+        """The wires that a stage may read, as far as they are known without its model."""
         if stage.reads is None:
             names = self.last.values()
         else:
@@ -166,12 +166,12 @@ class _Chain:
         if name not in self.wires:
             known = ", ".join(self.wires)
             raise FactError(
-                f"{where}: no wire is called {name}{_nearest(name, self.wires)}; there is {known}"
+                f"{where}: no wire is called {name}{_nearest(name, self.wires)}; the wires are {known}"
             )
         return self.wires[name]
 
     def _lengths(self, model: TypedModel, reads: Mapping[str, str], where: str) -> dict[Symbol, TDim]:
-        """The symbols of a model that the wires it reads tell."""
+        """The symbols of a model, from the wires that it reads."""
         known: dict[Symbol, TDim] = {}
         for name, wire in reads.items():
             given, wanted = self.graph.fact(self.wires[wire]), model.inputs[name]
@@ -191,7 +191,7 @@ class _Chain:
                 unify(left, right, f"axis {axis} of {wire} and {name}")
 
     def _given_name(self, stage: Stage, model: TypedModel, name: str, where: str) -> str:
-        """The name that a stage wants an output to have."""
+        """The name that a stage gives to an output."""
         names = model.graph.output_names
         if stage.gives is None:
             return self._free(name)

@@ -23,7 +23,7 @@ def require_compatible(given: TypedFact, wanted: TypedFact) -> None:
 
 
 def solve_symbols(given: TypedFact, wanted: TypedFact, known: Mapping[Symbol, TDim]) -> dict[Symbol, TDim]:
-    """The symbols of an input that the shape of its wire tells.
+    """The symbols of an input, from the shape of its wire.
 
     given   of the wire, in the terms of the chain
     wanted  of the input, in the terms of its model

@@ -8,7 +8,7 @@ from pulse.facts import DType
 
 
 def time_axis(shape: Sequence[int], dtype: DType) -> tuple[int, str] | None:
-    """The axis of a chunk's frames, and why; None where the shape does not tell.
+    """The axis of a chunk's frames, and why; None if the shape does not decide.
 
     Up to two axes of which one at most is longer than one, floating: sound, its longest axis. Else the chunk is one
     frame of features: the only axis of size 1 that is not the first.

@@ -43,7 +43,7 @@ def pulsify_or_reopen(
 def reopen_stream(
     typed: TypedNetwork, pulse: int | None = None, symbol: str | Symbol | None = None
 ) -> PulsedNetwork:
-    """The stream that a file's metadata speaks of; see ``pulse.onnx.metadata``.
+    """The stream that a file's metadata describes; see ``pulse.onnx.metadata``.
 
     pulse, symbol   frames of the symbol in each pulse, and the symbol, to be sure of them
     Raises  LoadError: what the file says does not fit its graph; PulsifyError: it has another pulse or symbol
@@ -105,7 +105,7 @@ _NOTED = "as the file says"
 
 def _axis(facts: Mapping[str, TypedFact], note: PortNote) -> PortAxis:
     if note.name not in facts:
-        raise LoadError(f"the file speaks of {note.name} and has no such input or output; export it again")
+        raise LoadError(f"the metadata names {note.name}, which the file does not have; export it again")
     if note.axis is None or Fraction(note.rate) == 0:
         return PortAxis(note.name, None, 0, _NOTED)
     return PortAxis(note.name, note.axis, int(facts[note.name].shape[note.axis]), _NOTED)
@@ -161,7 +161,7 @@ class _Reopening:
         missing = [name for name in names if name not in there]
         if missing:
             raise LoadError(
-                f"the file speaks of an {what} {', '.join(missing)} and has none; export it again"
+                f"the metadata names the {what} {', '.join(missing)}, which the file does not have; export it again"
             )
 
     def _source(self, note: PortNote) -> OutletId:

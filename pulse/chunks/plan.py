@@ -67,11 +67,11 @@ def plan_chunks(
         )
     made = [_output_axis(typed, name, given, None if name in nexts else main) for name in kept]
     streaming = [port.name for port in inputs if port.axis is not None]
-    _require(given.axes, [port.name for port in (*inputs, *made)], "an axis", "input or output")
-    _require(given.context, streaming, "a context", "streaming input")
-    _require(given.initial, states, "an initial value", "state")
+    _require(given.axes, [port.name for port in (*inputs, *made)], "an axis", "an input or output")
+    _require(given.context, streaming, "a context", "a streaming input")
+    _require(given.initial, states, "an initial value", "a state")
     _require(
-        given.delay, [port.name for port in made if port.axis is not None], "a delay", "streaming output"
+        given.delay, [port.name for port in made if port.axis is not None], "a delay", "a streaming output"
     )
     if main.name not in given.context:
         _warn_of_context(typed, main, made)
@@ -129,7 +129,9 @@ def _input_axis(typed: TypedNetwork, name: str, given: Chunking, symbol_axes: Ma
         behind_batch = typed.variables and len(sizes) > 2 and sizes[0] == 1
         found = (1, "the one behind the batch") if behind_batch else time_axis(sizes, fact.dtype)
         if found is None:
-            return PortAxis(name, None, 0, f"its shape {shape_text(sizes)} is no chunk's; given once")
+            return PortAxis(
+                name, None, 0, f"its shape {shape_text(sizes)} is not that of a chunk; given once"
+            )
         axis, how = found
     if not 0 <= context < sizes[axis]:
         raise PulsifyError(
@@ -165,7 +167,7 @@ def _require(names: Iterable[str], known: Collection[str], what: str, kind: str)
     for name in names:
         if name not in known:
             listed = ", ".join(known) or "none"
-            raise PulsifyError(f"{what} is given for {name}, which is no {kind}; there is {listed}")
+            raise PulsifyError(f"{what} is given for {name}, which is not {kind}; there is {listed}")
 
 
 def _inventory(typed: TypedNetwork, states: Collection[str]) -> str:

@@ -29,7 +29,7 @@ class Candidates:
     outputs   likewise
     agrees    whether an input and an output have one type and shape
     streams   whether an input's shape can be that of a chunk of a stream
-    shapes    whether shapes are known, so that they may tell states where names do not
+    shapes    whether shapes are known, so that they may identify states that names do not
     signals   inputs that are no states, by what the user says of them
     """
 

@@ -95,7 +95,7 @@ class CostReport(Report):
     weight_bytes  of all constants
     work          multiply-adds and elementwise operations, as functions of the symbols
     uncounted     ops whose work is not known
-    refused       why it does not stream; None where it does, or nobody asked
+    refused       why it does not stream; None if it does, or was not tried
     """
 
     title: str

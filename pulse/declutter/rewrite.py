@@ -38,6 +38,6 @@ def reads_alone(graph: TypedGraph, outlet: OutletId) -> bool:
 
 
 def bypass(graph: TypedGraph, node: TypedNode, outlet: OutletId) -> Patch | None:
-    """The patch that lets the readers of a node read ``outlet``, if its type and shape are the same."""
+    """The patch that connects the readers of a node to ``outlet``, if its type and shape are the same."""
     old = result(node)
     return bypassed(graph, old, outlet) if graph.fact(old).agrees(graph.fact(outlet)) else None

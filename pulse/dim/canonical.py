@@ -20,7 +20,7 @@ from pulse.dim.tdim import Atom, DimLike, Monomial, Scope, Symbol, TDim, constan
 from pulse.errors import DimError
 
 MOST_TERMS, MOST_FACTORS, MOST_BITS = 1 << 12, 64, 1024
-"""Of a product: what grows beyond this is no length but a file that wants to fill the memory."""
+"""The most terms of a product. Beyond this, an expression is not a length but an attempt to fill the memory."""
 
 ZERO, ONE = constant(0), constant(1)
 

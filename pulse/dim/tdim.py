@@ -221,7 +221,7 @@ class TDim(Arithmetic):
         """The dim of an int, a symbol or a dim. Raises DimError for anything else."""
         dim = _coerce(value)
         if dim is None:
-            raise DimError(f"{value!r} is no dimension; give an int, Symbol or TDim")
+            raise DimError(f"{value!r} is not a dimension; give an int, Symbol or TDim")
         return dim
 
     @property

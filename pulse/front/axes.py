@@ -1,4 +1,4 @@
-"""The axes of a tensor as the next model wants them: one more, one less, another order."""
+"""Changes of axes for the next model: one more, one less, another order."""
 
 from collections.abc import Sequence
 

@@ -177,7 +177,7 @@ class _Frames:
         self.points = 1 << (self.size - 1).bit_length() if round_to_power_of_two else self.size
         if self.points % 2:
             raise InputError(
-                f"{where}: frames of {self.size} samples are no even number; use round_to_power_of_two=True"
+                f"{where}: frames of {self.size} samples are not an even number; use round_to_power_of_two=True"
             )
         if not isinstance(dither, int | float) or dither != 0:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InputError(

@@ -73,10 +73,8 @@ def micro_frontend(
     count(where, "sample_rate", sample_rate)
     size, hop, points = _frame_sizes(where, sample_rate, window_ms, step_ms)
     bank = _filter_bank(where, sample_rate, points, num_channels, lower_band_limit, upper_band_limit)
-    smoothing = [
-        number(where, name, value, 0, 1)
-        for name, value in (("even_smoothing", even_smoothing), ("odd_smoothing", odd_smoothing))
-    ]
+    number(where, "even_smoothing", even_smoothing, 0, 1)
+    number(where, "odd_smoothing", odd_smoothing, 0, 1)
     remaining = number(where, "min_signal_remaining", min_signal_remaining, 0, 1)
     flag(where, "enable_pcan", enable_pcan)
     flag(where, "enable_log", enable_log)
@@ -85,24 +83,19 @@ def micro_frontend(
     number(where, "scale", scale, 0, above=True)
     number(where, "output_scale", output_scale, 0, above=True)
     correction = points.bit_length() - 1 - FILTER_BITS // 2
-    snr_shift = (
-        count(where, "gain_bits", gain_bits, max(0, correction) + SNR_BITS, 30) - correction - SNR_BITS
-    )
+    count(where, "gain_bits", gain_bits, max(0, correction) + SNR_BITS, 30)
     count(where, "scale_shift", scale_shift, 0, 12)
 
     draft = Draft(where, {"x": shape})
-    draft.require_rank(draft["x"], 2, "1,T")
-    draft.fixed(draft["x"], 0, "the streams")
     z = Integers(draft)
-    loud = draft.each("round", draft.each("mul", draft["x"], scale) if scale != 1 else draft["x"])
-    samples = z.cast(draft.each("min", draft.each("max", loud, -32768.0), 32767.0))
+    samples = _samples(z, scale)
     bands = _band_levels(z, draft.framed(samples, 1, size, hop), points, bank)
-    estimate = _noise(z, bands, smoothing)
+    estimate = _noise(z, bands, [even_smoothing, odd_smoothing])
     signal = _reduced(z, bands, estimate, int(np.float32(remaining) * (1 << NOISE_BITS)))
     if enable_pcan:
         tables = gain_tables(SMOOTHING_BITS - correction, gain_bits, pcan_strength, pcan_offset)
         gain = _gain(z, estimate, *tables)
-        signal = _shrunk(z, z.down(z.mul(signal, gain), snr_shift))
+        signal = _shrunk(z, z.down(z.mul(signal, gain), gain_bits - correction - SNR_BITS))
     if enable_log:
         signal = _logarithm(z, z.scaled(signal, 2.0**correction), scale_shift)
     features = z.cast(z.each("min", signal, 65535), np.float32)
@@ -120,6 +113,15 @@ def _frame_sizes(where: str, rate_hz: int, window_ms: int, step_ms: int) -> tupl
             f"{', '.join(map(str, POINTS))}, and steps of at least a sample"
         )
     return size, hop, points
+
+
+def _samples(z: Integers, scale: float) -> OutletId:
+    """The input x [B, T] in 16 bits, B a number."""
+    draft, x = z.draft, z.draft["x"]
+    draft.require_rank(x, 2, "1,T")
+    draft.fixed(x, 0, "the streams")
+    loud = draft.each("round", draft.each("mul", x, scale) if scale != 1 else x)
+    return z.cast(draft.each("min", draft.each("max", loud, -32768.0), 32767.0))
 
 
 def _filter_bank(where: str, rate_hz: int, points: int, channels: int, low_hz: float, high_hz: float) -> Bank:

@@ -100,5 +100,5 @@ def _numbers(text: str) -> list[float]:
     words = text.split()
     wrong = next((word for word in words if re.fullmatch(NUMBER, word) is None), None)
     if wrong is not None:
-        raise ValueError(f"{wrong!r} is no number")
+        raise ValueError(f"{wrong!r} is not a number")
     return [float(word) for word in words]

@@ -72,7 +72,7 @@ class FileNetwork:
     """A model as its file states it: nodes of the file's format, over one scope of symbols.
 
     claims   what the file says of wires other than its inputs
-    names    what it calls the sizes of outputs; only for inputs that nothing else tells
+    names    what it calls the sizes of outputs; only for inputs that nothing else determines
     spending  what the analysis has taken of the file's budget
     variables  the inputs and outputs that the file keeps inside of itself
     """

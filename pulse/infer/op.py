@@ -23,7 +23,7 @@ class ModelOp:
 
     @property
     def origin(self) -> str:
-        """Where the node comes from: its name in the file and the line of the program, as far as the file tells."""
+        """Where the node comes from: its name in the file and the line of the program, if the file has them."""
         return ""
 
     def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:

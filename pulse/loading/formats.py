@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource
 
 HEAD = 4096
-"""Bytes by which formats are told apart."""
+"""How many first bytes identify a format."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Format:
     """A format of models.
 
     name        what people call it
-    recognises  whether content is of it, by its bytes; where these do not tell, by its name
+    recognises  whether content is of it, by its bytes; if these do not decide, by its name
     read        the model; raises PulseError
     """
 
@@ -84,7 +84,7 @@ FORMATS: list[Format] = []
 
 
 def register(format: Format) -> None:
-    """Add a format. Later ones are asked later."""
+    """Add a format; formats are tried in the order in which they were added."""
     FORMATS.append(format)
 
 

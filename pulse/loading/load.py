@@ -65,10 +65,10 @@ def load(
         }.items():
             if value is not None:
                 raise LoadError(
-                    f"{spell(option)} is an option of reading a file, and {_known(source).title} is read already; "
+                    f"{spell(option)} is an option of reading a file, and {_as_loaded(source).title} is read already; "
                     "give it where the file is read"
                 )
-        loaded = _known(source)
+        loaded = _as_loaded(source)
         if isinstance(loaded.read, PulsedModel) and (outputs, symbol, chunking) != (None, None, None):
             raise LoadError(
                 f"{loaded.title}: is in pulses already; leave out {spell('outputs')}, {spell('symbol')} and "
@@ -90,7 +90,7 @@ def is_module(source: object) -> bool:
     return torch is not None and isinstance(source, torch.nn.Module)
 
 
-def _known(source: Loaded | Network | Executable) -> Loaded:
+def _as_loaded(source: Loaded | Network | Executable) -> Loaded:
     """A model that is there already."""
     if isinstance(source, Loaded):
         return source

@@ -55,14 +55,16 @@ def resolve(
         typed = _analysed(read)
         if given.is_chunked or given.states is not None or _has_states(typed):
             return _calling(_keeping(typed, outputs), given, Call({}, {}, symbol), outputs)
-        return ResolvedModel(_kept(typed, outputs), symbol)
+        return ResolvedModel(_with_outputs(typed, outputs), symbol)
     call = call_of(read, given, symbol) if isinstance(read, Model) else None
     if call is not None:
-        typed = _called(read, call)
+        typed = _analysed_call(read, call)
         if given.is_chunked or _has_states(typed):
             return _calling(_keeping(typed, outputs), given, call, outputs)
     ones = stream_counts(read, symbol)
-    return ResolvedModel(_kept(_analysed(_sized(read, ones)), outputs), symbol, sizes=_by_name(ones))
+    return ResolvedModel(
+        _with_outputs(_analysed(_with_sizes(read, ones)), outputs), symbol, sizes=_by_name(ones)
+    )
 
 
 def _has_states(call: TypedModel) -> bool:
@@ -74,7 +76,7 @@ def _analysed(read: Model | TypedModel) -> TypedModel:
     return read.analyse() if isinstance(read, Model) else read
 
 
-def _sized(read: Model | TypedModel, sizes: Mapping[Symbol, int]) -> Model | TypedModel:
+def _with_sizes(read: Model | TypedModel, sizes: Mapping[Symbol, int]) -> Model | TypedModel:
     return read.with_sizes(sizes) if sizes else read
 
 
@@ -89,10 +91,10 @@ def _calling(call: TypedModel, given: Chunking, sized: Call, outputs: Sequence[s
     return ResolvedModel(TypedModel.of(original), sized.symbol, chunks, call, _by_name(sized.sizes))
 
 
-def _called(read: Model | TypedModel, call: Call) -> TypedModel:
+def _analysed_call(read: Model | TypedModel, call: Call) -> TypedModel:
     """Analysed with the sizes of one call. Raises LoadError, FactError: it does not take chunks of these sizes."""
     try:
-        return _analysed(_sized(read, call.sizes))
+        return _analysed(_with_sizes(read, call.sizes))
     except (LoadError, FactError) as error:
         sizes = ", ".join(f"{symbol.name}={size}" for symbol, size in call.sizes.items())
         raise type(error)(
@@ -119,5 +121,5 @@ def _keeping(typed: TypedModel, outputs: Sequence[str] | None) -> TypedModel:
     return typed.with_outputs([*typed.outputs, *more]) if more else typed
 
 
-def _kept(typed: TypedModel, outputs: Sequence[str] | None) -> TypedModel:
+def _with_outputs(typed: TypedModel, outputs: Sequence[str] | None) -> TypedModel:
     return typed if outputs is None else typed.with_outputs(outputs)

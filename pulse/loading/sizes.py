@@ -21,7 +21,7 @@ class Call:
     """One call of a model of chunks that has symbols.
 
     sizes   of the symbols
-    axes    input -> its axis of frames, where a symbol told it
+    axes    input -> its axis of frames, if a symbol determines it
     symbol  the name of the stream's length, where the file or the user has one
     """
 
@@ -82,7 +82,7 @@ def call_of(model: Model, given: Chunking, symbol: str | None) -> Call | None:
         return None
     streams = [name for name in model.inputs if name not in states]
     time = _time(model, streams, symbol)
-    ones = _led(model)
+    ones = _stream_counts(model)
     for other in symbols_of(model):
         if other not in ones and other != time:
             raise PulsifyError(
@@ -115,7 +115,7 @@ def _dims(read: Model | TypedModel, name: str) -> list[TDim]:
     return [dim for dim in read.inputs[name].shape or () if dim is not None]
 
 
-def _led(model: Model) -> set[Symbol]:
+def _stream_counts(model: Model) -> set[Symbol]:
     """The symbols of a model of chunks that count streams: by their names, or they lead a shape with others behind."""
     leading = {
         symbol
@@ -131,7 +131,7 @@ def _states(model: Model, given: Chunking) -> Mapping[str, str]:
     kept = {variable.input: variable.output for variable in model.variables}
     if given.states is not None:
         return {**given.states, **kept}
-    ones = _led(model)
+    ones = _stream_counts(model)
     frames = [symbol for symbol in symbols_of(model) if symbol not in ones]
 
     def moves(name: str) -> bool:
@@ -156,8 +156,8 @@ def _time(model: Model, streams: Sequence[str], symbol: str | None) -> Symbol | 
             if candidate.name == symbol:
                 return candidate
         listed = ", ".join(candidate.name for candidate in found)
-        raise PulsifyError(f"no streaming input has a symbol {symbol}; there is {listed}")
-    frames = [candidate for candidate in found if candidate not in _led(model)]
+        raise PulsifyError(f"no streaming input has a symbol {symbol}; the symbols are {listed}")
+    frames = [candidate for candidate in found if candidate not in _stream_counts(model)]
     if len(frames) > 1:
         listed = ", ".join(candidate.name for candidate in frames)
         raise PulsifyError(

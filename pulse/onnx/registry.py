@@ -87,7 +87,7 @@ def _place(translator: Translator) -> tuple[str, str]:
 
 
 def translator_of(name: str) -> "Translator | None":
-    """The function that wires an operator; plugins are asked where nobody else knows it. Raises LoadError."""
+    """The function that wires an operator; plugins are loaded if no other entry has it. Raises LoadError."""
     if name not in GIVEN and name not in TRANSLATORS:
         load_plugins(GROUP)
     return GIVEN.get(name) or TRANSLATORS.get(name)

@@ -72,7 +72,7 @@ def _beside(folder: Path, location: str, what: str) -> Path:
     try:
         path = Path(os.path.realpath(folder / location))
     except ValueError as error:
-        raise LoadError(f"{what}: its data file {location!r} is no path ({error})") from error
+        raise LoadError(f"{what}: its data file {location!r} is not a path ({error})") from error
     if not path.is_relative_to(os.path.realpath(folder)):
         raise LoadError(
             f"{what}: its data {location!r} lies outside of the model's folder; move it beside the model"
@@ -81,7 +81,7 @@ def _beside(folder: Path, location: str, what: str) -> Path:
         raise LoadError(f"{what}: its data file {location!r} is missing; put it beside the model")
     if not path.is_file():
         raise LoadError(
-            f"{what}: its data {location!r} is no regular file; put the data file beside the model"
+            f"{what}: its data {location!r} is not a regular file; put the data file beside the model"
         )
     return path
 
@@ -92,6 +92,6 @@ def _number(entries: dict[str, str], key: str, default: int, what: str) -> int:
         return default
     if not (text.isascii() and text.isdigit() and len(text) < 20):
         raise LoadError(
-            f"{what}: the {key} of its data, {text[:40]!r}, is no number of bytes; export it again"
+            f"{what}: the {key} of its data, {text[:40]!r}, is not a number of bytes; export it again"
         )
     return int(text)

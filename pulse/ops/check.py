@@ -61,7 +61,7 @@ class Check:
         return np.asarray((part < self.low) | (part > self.high))
 
     def fault(self, node: str, op: str, count: int) -> Fault:
-        """What is told of so many elements."""
+        """The message for a number of elements."""
         values = f"{count:,} value{'' if count == 1 else 's'} of input {self.slot}"
         if self.nonzero:
             reason = f"{values}: integers cannot be divided by 0"

@@ -31,7 +31,7 @@ class MatMul(Op):
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         a, b = inputs
         if a.rank == 0 or b.rank == 0:
-            raise FactError("a scalar is no matrix: use mul")
+            raise FactError("a scalar is not a matrix: use mul")
         if a.dtype != b.dtype:
             raise FactError(f"operands of different types: {dtype_name(a.dtype)}, {dtype_name(b.dtype)}")
         unify(a.shape[-1], b.shape[-2 if b.rank > 1 else 0], "the axes that are summed over")

@@ -81,7 +81,9 @@ class Interpolate(Op):
                 "resize without exclude_outside",
             )
         if max(ratio.numerator, ratio.denominator) > MOST_PHASES:
-            return Whole(f"its factor {float(ratio):g} is no ratio of small numbers", "use one such as 3/2")
+            return Whole(
+                f"its factor {float(ratio):g} is not a ratio of small numbers", "use one such as 3/2"
+            )
         return self._window(ratio)
 
     def _window(self, ratio: Fraction) -> Window:

@@ -52,7 +52,7 @@ def cost_of(row: Emitted) -> Cost:
     """What an instruction costs."""
     totals, parts = dict.fromkeys(Region, 0), row.instruction.touched_bytes()
     for name, spec, value in row.instruction.operands():
-        assert isinstance(value, Value), f"{name} is no operand"
+        assert isinstance(value, Value), f"{name} is not an operand"
         totals[value.buffer.region] += spec.touched * parts.get(name, touched(value))
     adds = row.instruction.multiply_adds()
     return Cost(totals[Region.WEIGHTS], totals[Region.STATE], totals[Region.ARENA], adds)

@@ -18,7 +18,7 @@ _WRITER = "pickled by"
 
 
 class Executable(ABC):
-    """What a program has for its streams: ports, lengths, and how it is told from others. Immutable.
+    """What a program has for its streams: ports, lengths, and its identity. Immutable.
 
     A copy is the program itself. It pickles without addresses, and is linked again where it arrives.
     """

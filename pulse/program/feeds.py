@@ -26,7 +26,7 @@ def named_pulses(ports: Sequence[Port], feed: Feed | Array) -> dict[str, Array]:
             raise InputError(f"expected a pulse {_form(port)}, got {_shape(array)}")
     if len(named) > len(ports):
         unknown = sorted(named.keys() - {port.name for port in ports})
-        raise InputError(f"{', '.join(unknown)} is no streaming input; feed {_wanted(ports)}")
+        raise InputError(f"{', '.join(unknown)} is not a streaming input; feed {_wanted(ports)}")
     return named
 
 
@@ -65,7 +65,7 @@ def checked_constants(inputs: Sequence[Port], constants: Feed) -> dict[str, Arra
 
 def named_rest(ports: Sequence[Port], rest: Feed | Array | None) -> dict[str, Array]:
     """The last frames of each streaming input, less than a pulse of one of them; none where there is no rest."""
-    nothing = {port.name: frames_at(_filled(port, 0), port.axis or 0, 0, 0) for port in ports}
+    nothing = {port.name: frames_at(_filled_frames(port, 0), port.axis or 0, 0, 0) for port in ports}
     named = nothing if rest is None else _named(ports, rest)
     if named.keys() != nothing.keys():
         raise InputError(f"feed {_wanted(ports)}")
@@ -104,10 +104,10 @@ def padded_pulses(ports: Sequence[Port], named: Feed, fill: float) -> list[dict[
 
 def filled_pulse(ports: Sequence[Port], fill: float) -> dict[str, Array]:
     """A pulse of nothing but ``fill``, or 0 where the type cannot hold it."""
-    return {port.name: _filled(port, fill) for port in ports}
+    return {port.name: _filled_frames(port, fill) for port in ports}
 
 
-def _filled(port: Port, fill: float) -> Array:
+def _filled_frames(port: Port, fill: float) -> Array:
     held: Any = fill if np.issubdtype(port.dtype, np.floating) else 0
     return np.full(port.shape, held, port.dtype)
 

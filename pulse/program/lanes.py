@@ -122,7 +122,7 @@ class Lanes:
         return self._everyone
 
     def _some(self, lanes: Sequence[int]) -> Choice:
-        """Those that were asked for. Raises InputError."""
+        """The lanes to step. Raises InputError."""
         numbers = [int(number) for number in lanes]
         self._require(numbers)
         return self._choice(numbers)

@@ -290,7 +290,7 @@ class Lowering:
 
     @property
     def ends(self) -> list[tuple[TDim, Value]]:
-        """Every length that some instruction asks for, and its register."""
+        """Every length that an instruction needs, and its register."""
         return [(length, value) for (length, _), value in self._ends.items()]
 
     @property

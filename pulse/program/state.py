@@ -191,7 +191,7 @@ class State(ABC):
         self._failed = True
 
     def failure(self, when: str) -> FaultError:
-        """The error that tells the faults so far."""
+        """The error with the faults so far."""
         found = self.faults
         return FaultError(
             f"{'; '.join(map(str, found))}, {when}. There is no result for that: feed other values, or limit them in "

@@ -5,7 +5,7 @@ from pulse.dim import TDim
 from pulse.pulsify.network import PulsedNetwork
 
 MOST_FRAMES = 1 << 24
-"""Beyond that nothing is asked."""
+"""Longer streams are not estimated."""
 
 
 class Effort:

@@ -74,7 +74,7 @@ def compare(
         tried.append(TrialRecord(trial.length, trial.signal, tuple(program.backend for program in chosen)))
         seen.note(trial, reference.native)
         for program in chosen:
-            judged = _judged(program, feeds, reference)
+            judged = _largest_errors(program, feeds, reference)
             if isinstance(judged, str):
                 found = Divergence(
                     "the stream", "input", trial.length, trial.signal, program.backend, None, 0, 0, 0, judged
@@ -105,7 +105,7 @@ def _in_time(program: Program, trial: Trial, effort: Effort) -> bool:
     return not trial.long or program.steps(trial.length) * effort.seconds(program.pulse) <= LONG_S
 
 
-def _judged(program: Program, feeds: Feeds, reference: Reference) -> LargestError | str:
+def _largest_errors(program: Program, feeds: Feeds, reference: Reference) -> LargestError | str:
     """The largest differences of all outputs; or why there is nothing to compare."""
     try:
         results = stream_whole(program, feeds)

@@ -219,7 +219,7 @@ class ProofReport(Report):
         """Names and texts of what was tried and what it showed."""
         lengths = self.lengths
         span = f"{len(self.tried)} of {lengths[0]:,} to {lengths[-1]:,} frames"
-        pairs = [("streams", f"{span}: {_listed(self.tried)}; seed {self.seed}")]
+        pairs = [("streams", f"{span}: {_signals_text(self.tried)}; seed {self.seed}")]
         pairs += [("long enough", self._reach(lengths[-1]))]
         if self.skipped:
             pairs.append(
@@ -262,6 +262,6 @@ class ProofReport(Report):
         }
 
 
-def _listed(tried: Sequence[TrialRecord]) -> str:
+def _signals_text(tried: Sequence[TrialRecord]) -> str:
     used = {trial.signal for trial in tried}
     return ", ".join(signal for signal in SIGNALS if signal in used)

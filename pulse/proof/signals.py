@@ -120,7 +120,7 @@ def _integers(values: Array, low: int, high: int, port: Port) -> Array:
 
 
 def _uniform(values: Array) -> Array:
-    """0 to 1, each element by the digits of its value that do not tell its size."""
+    """0 to 1, each element from those digits of its value that do not depend on its size."""
     return np.modf(np.abs(values) * 4099.0)[0]
 
 

@@ -12,7 +12,7 @@ from pulse.pulsify.network import PulsedNetwork
 CONSECUTIVE = 8
 """So many lengths in a row: what is wrong only at multiples of a small number shows."""
 SIGNAL_FRAMES, SIGNAL_PULSES, FEW_PULSES = 512, 8, 3
-"""What the streams that hear each signal have: so many frames or pulses; fewer where that takes long."""
+"""Frames and pulses of the streams of each signal; fewer if a run takes long."""
 LONG_FRAMES, LONG_PULSES = 4096, 8
 """What a long stream has at least."""
 DRIFT_FRAMES, DRIFT_PULSES = 16_384, 64
@@ -21,14 +21,14 @@ SEEN = 2
 """A long stream has so many times what an output sees."""
 SIGNAL_S, LONG_S, TOTAL_S, MOST_S = 0.1, 0.4, 1.6, 30.0
 """What a run of the offline model may take, about, in seconds of one core: on a signal, on a long stream, on all
-streams together; and on a long stream where the user asks for it. The whole proof takes about ten times as long."""
+streams together; and on a long stream if the user requests one. The whole proof takes about ten times as long."""
 NEAR = 4096
 """How far away a length may be that suits the model."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One stream: frames of the symbol, and what it hears.
+    """One stream: frames of the symbol, and its signal.
 
     traced  whether every wire is compared, not only the outputs
     long    whether it is there to fill what the model remembers
@@ -61,7 +61,7 @@ class Trials:
 
 
 def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long: bool = False) -> Trials:
-    """Streams that hear each signal, long ones that fill all that is remembered, and short ones of noise.
+    """Streams of each signal, long ones that fill the memory, and short ones of noise.
 
     lengths  to be tried instead
     long     spend more: long streams as long as they should be, and of every signal
@@ -71,9 +71,9 @@ def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long
         least = min(lengths, default=0)
         given = [Trial(n, s, n == least and s == "noise") for n in lengths for s in _signals(long)]
         return Trials(tuple(given), seen, max(lengths, default=0), 0)
-    effort, wanted = Effort(model), _wanted(model, seen)
+    effort, wanted = Effort(model), _long_length(model, seen)
     usual = _usual(model, effort)
-    full = _allowed(model, min(wanted, effort.affordable(MOST_S if long else LONG_S)))
+    full = _allowed_length(model, min(wanted, effort.affordable(MOST_S if long else LONG_S)))
     listed = [Trial(usual, signal, traced=signal == "noise") for signal in PURE]
     if full > usual:
         listed += [Trial(full, signal, long=True) for signal in _signals(long)]
@@ -86,15 +86,15 @@ def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long
             chosen.append(trial)
             left -= needed
     chosen.sort(key=lambda trial: (trial.length, trial.long))
-    return Trials(tuple(chosen), seen, _allowed(model, wanted), len(set(listed)) - len(chosen))
+    return Trials(tuple(chosen), seen, _allowed_length(model, wanted), len(set(listed)) - len(chosen))
 
 
 def _usual(model: PulsedNetwork, effort: Effort) -> int:
-    """The length of the streams that hear each signal: some pulses and many frames, fewer where these take long."""
+    """The length of the streams of each signal: some pulses and many frames, fewer if these take long."""
     affordable, shortest = effort.affordable(SIGNAL_S), _shortest(model)
     most = max(SIGNAL_PULSES * model.pulse, min(SIGNAL_FRAMES, affordable))
     least = FEW_PULSES * model.pulse + model.pulse // 2
-    return _allowed(model, shortest + (most if most <= affordable else least) + 1)
+    return _allowed_length(model, shortest + (most if most <= affordable else least) + 1)
 
 
 def _signals(long: bool) -> tuple[Signal, ...]:
@@ -107,7 +107,7 @@ def short_lengths(model: PulsedNetwork) -> list[int]:
     steps = {0, 1, pulse // 2, pulse - 1, pulse, pulse + 1, 3 * pulse + pulse // 2, 8 * pulse + 1}
     steps |= {2 * pulse + more for more in range(CONSECUTIVE)}
     lengths = {shortest + step for step in steps} | {step for step in steps if step >= shortest}
-    return sorted({_allowed(model, length) for length in lengths if length > 0})
+    return sorted({_allowed_length(model, length) for length in lengths if length > 0})
 
 
 def receptive_frames(model: PulsedNetwork) -> int | None:
@@ -117,7 +117,7 @@ def receptive_frames(model: PulsedNetwork) -> int | None:
     return max(known) if known and len(known) == len(spans) else None
 
 
-def _wanted(model: PulsedNetwork, seen: int | None) -> int:
+def _long_length(model: PulsedNetwork, seen: int | None) -> int:
     """Frames of a long stream; no multiple of the pulse, where that is more than one frame."""
     pulse = model.pulse
     if seen is None:
@@ -136,7 +136,7 @@ def _shortest(model: PulsedNetwork) -> int:
     return max((least_reaching(port.length, 1, model.symbol) for port in reached), default=1)
 
 
-def _allowed(model: PulsedNetwork, length: int) -> int:
+def _allowed_length(model: PulsedNetwork, length: int) -> int:
     """The first length from there on that satisfies what the model assumes of it, if one is near."""
     assumptions = model.typed.scope.assumptions
     near = range(length, length + NEAR)

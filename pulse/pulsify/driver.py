@@ -47,7 +47,7 @@ def pulsify(
     scheduler.run()
     ports = _outputs(typed, wiring, scheduler, align)
     wires = {
-        outlet: ScheduledWire(*_located(wiring, wire))
+        outlet: ScheduledWire(*_port_wire(wiring, wire))
         for outlet, wire in scheduler.wires.items()
         if not isinstance(wire, Free | Mirrored)
     }
@@ -73,7 +73,7 @@ def pulsify(
     )
 
 
-def _located(wiring: Wiring, wire: Wire) -> tuple[OutletId, PulsedFact]:
+def _port_wire(wiring: Wiring, wire: Wire) -> tuple[OutletId, PulsedFact]:
     if isinstance(wire, Stream):
         fact = wiring.graph.fact(wire.outlet)
         return wire.outlet, PulsedFact(fact.dtype, fact.shape, fact.value, wire.fact)
@@ -93,7 +93,7 @@ def _outputs(typed: TypedNetwork, wiring: Wiring, scheduler: Scheduler, align: b
         wire = scheduler.written(outlet)
         if isinstance(wire, Free):
             wire = wire.at(0)
-        streams.append(_sent(wiring, wire, name) if isinstance(wire, Stream) else wire)
+        streams.append(_without_prefix(wiring, wire, name) if isinstance(wire, Stream) else wire)
     moving = [wire for wire in streams if isinstance(wire, Stream) and wire.fact.rate > 0]
     if not any(outlet in scheduler.related.flows for outlet in graph.outputs):
         raise PulsifyError("no output depends on the stream")
@@ -113,6 +113,6 @@ def _outputs(typed: TypedNetwork, wiring: Wiring, scheduler: Scheduler, align: b
     )
 
 
-def _sent(wiring: Wiring, wire: Stream, name: str) -> Stream:
+def _without_prefix(wiring: Wiring, wire: Stream, name: str) -> Stream:
     """An output has no prefix."""
     return wire if wire.fact.rate == 0 else wiring.delayed(wire, max(0, wire.fact.offset), name)

@@ -51,7 +51,7 @@ class Band:
 
     blind    whether some frame sees nothing
     finite   whether a masked score is a number, so that a frame that sees nothing sees all
-    limited  whether it holds only up to the longest stream that was asked for
+    limited  whether it holds only up to the given longest stream
     """
 
     bias: Array
@@ -138,7 +138,7 @@ class Sample:
 class Mask:
     """The way of the scores from their product to the softmax.
 
-    context  the longest stream that is asked for, in frames of the symbol
+    context  the longest stream, in frames of the symbol
     """
 
     graph: TypedGraph

@@ -31,7 +31,7 @@ def embedded_text(source: "ModelSource", where: str) -> str:
     if others:
         raise LoadError(f"{where}: is there {1 + len(others)} times; write the file again with one")
     if not isinstance(text, str):
-        raise LoadError(f"{where}: is no text; the file is damaged, get it again")
+        raise LoadError(f"{where}: is not text; the file is damaged, get it again")
     if len(text) > LARGEST_FILE:
         raise LoadError(f"{where}: has more than {LARGEST_FILE} letters, which no recipe has")
     return text

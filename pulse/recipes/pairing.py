@@ -55,7 +55,7 @@ class Stages(NamedTuple):
 
 
 def pair_stages(first: Part, second: Part) -> Stages:
-    """Two models, of which the second hears what the first gives. Raises LoadError where nothing usual joins them."""
+    """Two models; the second takes the output of the first. Raises LoadError where nothing usual joins them."""
     for attempt in (_of_one_spectrum, _directly, _sound_between):
         found = attempt(first, second)
         if found is not None:

@@ -41,7 +41,7 @@ class Proposal:
 
 
 def propose_recipe(models: Sequence[Path], folder: Path) -> Proposal:
-    """A recipe of a model, or of two of which the second hears the first, to stand in a folder.
+    """A recipe of a model, or of two of which the second takes the output of the first, for a file in a folder.
 
     Raises PulseError: a model cannot be read, nothing usual fits its input, or the two do not fit
     """
@@ -79,7 +79,7 @@ def _part(model: Path, folder: Path, notes: list[str]) -> Part:
     guess = guess_recipe(fact, made)
     if guess is None:
         raise LoadError(
-            f"{model}: {name} ({fact}) is no sound, spectrum, filter bank or frame of a usual size; write its recipe "
+            f"{model}: {name} ({fact}) is not sound, spectrum, filter bank or frame of a usual size; write its recipe "
             f"by hand, see docs/recipes.md{_of_channels(fact)}"
         )
     stated_rate = whole.metadata.get(KEY, "")

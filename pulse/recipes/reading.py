@@ -71,7 +71,7 @@ def read_text(path: Path) -> str:
     """The text of a file. Raises LoadError."""
     try:
         if path.exists() and not path.is_file():
-            raise LoadError(f"{path}: is no regular file; give the recipe itself")
+            raise LoadError(f"{path}: is not a regular file; give the recipe itself")
         with path.open("rb") as file:
             data = file.read(LARGEST_FILE + 1)
         if len(data) > LARGEST_FILE:

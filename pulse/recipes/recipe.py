@@ -44,7 +44,7 @@ class RecipeContext:
             folder = self.folder.resolve()
             found = (folder / name).resolve()
         except (OSError, RuntimeError, ValueError) as error:
-            raise LoadError(f"{name!r} is no path ({error}); check it") from error
+            raise LoadError(f"{name!r} is not a path ({error}); check it") from error
         if not found.is_relative_to(folder):
             raise LoadError(
                 f"{name}: is outside of {self.folder}; a recipe in a model's metadata names files in its folder only: "

@@ -1,4 +1,4 @@
-"""The functions of a GraphDef, read when they are asked for."""
+"""The functions of a GraphDef, read on first use."""
 
 from collections.abc import Sequence
 

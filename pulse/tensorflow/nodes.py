@@ -63,7 +63,7 @@ class Endpoint(NamedTuple):
         if not colon:
             return cls(text)
         if not name or not slot.isdecimal() or len(slot) > 6:
-            raise LoadError(f"{text!r} is no name of a tensor; give node or node:1")
+            raise LoadError(f"{text!r} is not the name of a tensor; give node or node:1")
         return cls(name, int(slot))
 
 
@@ -222,7 +222,7 @@ def function_of(
         name = parts[0]
         number = parts[-1] if len(parts) == 3 else "0"
         if len(parts) > 3 or name not in ops or not number.isdecimal() or len(number) > 6:
-            raise LoadError(f"{what}: {text!r} is no output of a node in it; export the model again")
+            raise LoadError(f"{what}: {text!r} is not an output of a node in it; export the model again")
         names = outputs_of.get(ops[name], ())
         first = names.index(parts[1]) if parts[1] in names else 0
         return Endpoint(name, first + int(number))

@@ -222,7 +222,7 @@ def _ports(name: str, text: str) -> tuple[Port, ...]:
         if not port or not colon or (type_ not in DTYPES and type_ != ANY):
             known = ", ".join(DTYPES)
             raise LoadError(
-                f"{name}: {part.strip()!r} is no name and type such as 'x:f32'; types are {known}, any"
+                f"{name}: {part.strip()!r} is not a name and a type such as 'x:f32'; types are {known}, any"
             )
         ports.append(Port(port, type_))
     return tuple(ports)

@@ -102,7 +102,7 @@ class Session:
         )
         if chosen not in self._signatures:
             listed = ", ".join(self._signatures) or "none"
-            raise InputError(f"{self._title}: no signature is called {chosen!r}; there is {listed}")
+            raise InputError(f"{self._title}: no signature is called {chosen!r}; the signatures are {listed}")
         sides = self._signatures[chosen]
         unknown = sorted(inputs.keys() ^ sides.inputs.keys())
         if unknown:
@@ -171,7 +171,8 @@ class Session:
             node = self._nodes.get(name)
             if node is None or node.op not in VARIABLES:
                 raise InputError(
-                    f"{name}: no variable is called so; there is {', '.join(self._variable_names()) or 'none'}"
+                    f"{name}: no variable has this name; the variables are "
+                    f"{', '.join(self._variable_names()) or 'none'}"
                 )
             self._set(node, value)
 

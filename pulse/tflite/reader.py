@@ -48,7 +48,7 @@ def _chosen(signatures: Sequence[Signature], key: str | None, title: str) -> Sig
     if key is not None:
         found = next((signature for signature in signatures if signature.key == key), None)
         if found is None:
-            raise LoadError(f"{title}: no signature is called {key!r}; there is {listed}")
+            raise LoadError(f"{title}: no signature is called {key!r}; the signatures are {listed}")
         return found
     if len(signatures) > 1:
         warnings.warn(

@@ -94,7 +94,7 @@ def read_call(torch: Any, module: Any, example: Any, dynamic: Dynamic) -> Call:
 def _require_axes(torch: Any, name: str, value: Any, wanted: Axes) -> None:
     if not isinstance(value, torch.Tensor):
         raise InputError(
-            f"input {name} has dynamic axes, and its example is no tensor: {type(value).__name__}"
+            f"input {name} has dynamic axes, and its example is not a tensor: {type(value).__name__}"
         )
     if not isinstance(cast("Any", wanted), Mapping):
         raise InputError(
@@ -102,7 +102,9 @@ def _require_axes(torch: Any, name: str, value: Any, wanted: Axes) -> None:
         )
     for axis, symbol in wanted.items():
         if not isinstance(cast("Any", symbol), str) or not symbol.isidentifier():
-            raise InputError(f"dynamic of {name}, axis {axis}: {symbol!r} is no name; give one such as 'T'")
+            raise InputError(
+                f"dynamic of {name}, axis {axis}: {symbol!r} is not a name; give one such as 'T'"
+            )
         if not 0 <= axis < value.dim():
             raise InputError(f"input {name} has {value.dim()} axes, so none is {axis}; count from 0")
         if value.shape[axis] < 2:
@@ -130,7 +132,7 @@ def _input_name(key: str | int, arguments: Mapping[str, Any]) -> str:
     if isinstance(key, int) and 0 <= key < len(names):
         return names[key]
     if key not in arguments:
-        raise InputError(f"dynamic speaks of input {key!r}; the examples are of {', '.join(names) or 'none'}")
+        raise InputError(f"dynamic names input {key!r}; the examples are of {', '.join(names) or 'none'}")
     return str(key)
 
 

@@ -22,7 +22,7 @@ _BAKED_WORDS = ("static shape", "specialized", "Constraints violated")
 def export(
     torch: Any, module: Any, call: Call, opset: int | None, title: str
 ) -> tuple[ModelProto, list[str]]:
-    """The exported model, and what is to be told of it. Raises LoadError."""
+    """The exported model, and notes for the user. Raises LoadError."""
     _forget_recurrent(torch)
     if find_spec("onnxscript") is not None:
         proto, notes = _exported(torch, module, call, opset, title), list[str]()

@@ -54,7 +54,7 @@ def _steps(frames: int) -> list[int]:
 
 
 def read_lengths(given: Any, own: Lengths) -> list[Lengths] | None:
-    """What the caller wants to compare at, each of every symbol; None where nothing is given. Raises InputError."""
+    """The lengths at which the caller compares, of every symbol; None if none are given. Raises InputError."""
     if given is None:
         return None
     if isinstance(given, str) or not isinstance(given, Sequence):

@@ -172,7 +172,7 @@ def denoiser() -> onnx.ModelProto:
 
 
 def save(model: onnx.ModelProto, path: Path) -> None:
-    """Write a model and tell its size."""
+    """Write a model and print its size."""
     path.write_bytes(model.SerializeToString())
     print(f"{path.name}: {path.stat().st_size} bytes")
 

@@ -26,7 +26,7 @@ USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 
 
 class Commands(TyperGroup):
-    """Turns what a user can cause into one line on stderr, JSON on stdout where that is asked for, and an exit code."""
+    """Turns what a user can cause into one line on stderr, JSON on stdout if requested, and an exit code."""
 
     def main(self, args: Sequence[str] | None = None, *others: Any, **named: Any) -> Any:
         if "--json" not in (sys.argv[1:] if args is None else args):

@@ -86,7 +86,7 @@ def _sound_rate_hz(opened: OpenedModel, program: Program) -> int:
     forms = "; ".join(str(port).partition(", ")[0] for port in program.inputs)
     once = " ".join(f"--constant {port.name}=VALUE" for port in program.inputs if not port.streams)
     raise InputError(
-        f"{opened.title}: takes no sound but {forms}; write a recipe with what is in front of it (pulse recipe), "
+        f"{opened.title}: takes {forms}, not sound; write a recipe with what is in front of it (pulse recipe), "
         "give its input as .npy or .npz" + (f", or what does not stream with {once}" if once else "")
     )
 
@@ -136,7 +136,7 @@ def _route(ports: tuple[Port, ...], path: Path, sound_input: Port, request: RunR
     for port in ports:
         if target.is_sound and not is_playable(port, sound_input):
             raise InputError(
-                f"{target.name}: output {port.name} is no sound at the rate of the input; write .npy or .csv"
+                f"{target.name}: output {port.name} is not sound at the rate of the input; write .npy or .csv"
             )
     return OutputRoute(ports, target)
 

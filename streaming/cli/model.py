@@ -61,7 +61,7 @@ def _rate(model: Loaded, given: int | None, builtin: bool) -> tuple[int | None, 
     if known is not None and known != given:
         who = "the built-in model" if builtin else f"{model.title}: by its metadata the model"
         warn(
-            f"{who} is made for {known} Hz; --rate {given} lets it hear other frequencies: leave it out",
+            f"{who} is made for {known} Hz; --rate {given} would shift all frequencies: leave it out",
             PulseWarning,
             stacklevel=3,
         )

@@ -17,7 +17,7 @@ from streaming.source import is_sound_source, is_stream
 
 @dataclass(frozen=True)
 class RunRequest:
-    """A run as it is asked for.
+    """A run as the command line requests it.
 
     model           None: the built-in one
     source, target  IN and OUT; None where they are not given
@@ -100,5 +100,5 @@ def find_output(program: Program, name: str) -> Port:
         if port.name == name:
             return port
     raise InputError(
-        f"no output is called {name!r}; there is {', '.join(port.name for port in program.outputs)}"
+        f"no output is called {name!r}; the outputs are {', '.join(port.name for port in program.outputs)}"
     )

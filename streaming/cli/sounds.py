@@ -59,7 +59,7 @@ def open_sounds(
             f"{names[0]}=SOURCE:CHANNEL"
         )
     arrays: dict[str, Array] = {}
-    inputs_by_source: dict[str, dict[str, Channels]] = {}
+    by_source: dict[str, dict[str, Channels]] = {}
     paths: list[Path] = []
     for route in routes.values():
         path, taken = _file(route, source)
@@ -67,11 +67,11 @@ def open_sounds(
             arrays |= read_arrays(path, [route.name])
             paths.append(path)
         elif route.name not in names:
-            raise InputError(f"--in {route}: {program.model.port(route.name)}; is no sound; give a .npy file")
-        else:
-            inputs_by_source.setdefault(str(path), {})[route.name] = (
-                choice if taken is None else Channels(taken)
+            raise InputError(
+                f"--in {route}: {program.model.port(route.name)}; is not sound; give a .npy file"
             )
+        else:
+            by_source.setdefault(str(path), {})[route.name] = choice if taken is None else Channels(taken)
     rest = [name for name in names if name not in routes]
     if rest and source is None:
         raise InputError(
@@ -79,11 +79,11 @@ def open_sounds(
             + " ".join(f"--in {name}=SOURCE" for name in rest)
         )
     if rest:
-        inputs_by_source.setdefault(str(source), {}).update(dict.fromkeys(rest, choice))
+        by_source.setdefault(str(source), {}).update(dict.fromkeys(rest, choice))
     routed: list[RoutedSound] = []
-    for place in sorted(inputs_by_source, key=lambda place: min(map(names.index, inputs_by_source[place]))):
+    for place in sorted(by_source, key=lambda place: min(map(names.index, by_source[place]))):
         reader = stack.enter_context(open_source(Path(place), raw))
-        takes = inputs_by_source[place]
+        takes = by_source[place]
         if place == str(source) and len(rest) > 1:
             takes |= channels_in_order(title, rest, place, reader.channels)
         for name, each in takes.items():
@@ -91,7 +91,7 @@ def open_sounds(
                 each.streams(reader.channels)
             elif each.index is not None and each.index >= reader.channels:
                 raise InputError(
-                    f"{reader.name}: input {name} wants channel {each.index}; there are {reader.channels}, counted "
+                    f"{reader.name}: input {name} uses channel {each.index}; there are {reader.channels}, counted "
                     "from 0"
                 )
         routed.append(RoutedSound(reader, {name: takes[name] for name in names if name in takes}))

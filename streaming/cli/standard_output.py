@@ -21,7 +21,7 @@ def lend_stdout() -> Generator[None]:
 
 
 def take_stdout(text: bool = False) -> int:
-    """A descriptor of standard output for data alone. Raises InputError: it is closed, or a terminal and this no text.
+    """A descriptor of standard output for data alone. Raises InputError: it is closed, or a terminal and this not text.
 
     What is written to the usual descriptor from here on, by Python or by libraries in C, is on standard error.
     """

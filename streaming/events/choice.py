@@ -66,11 +66,13 @@ class Choice:
         """What makes it, once the parameters are known to be of it."""
         make = KINDS.get(self.kind)
         if make is None:
-            raise InputError(f"{spell('events', self.kind)}: there is {', '.join(KINDS)}")
+            raise InputError(f"{spell('events', self.kind)}: the kinds are {', '.join(KINDS)}")
         known = {name: each for name, each in signature(make).parameters.items() if name != "clock"}
         for name in self.settings:
             if name not in known:
-                raise InputError(f"{self.kind}: has no parameter {name!r}; there is {', '.join(known)}")
+                raise InputError(
+                    f"{self.kind}: has no parameter {name!r}; its parameters are {', '.join(known)}"
+                )
         for name, each in known.items():
             if each.default is Parameter.empty and name not in self.settings:
                 raise InputError(f"{self.kind}: needs {name}; give {spell('event', f'{name}=VALUE')}")

@@ -123,7 +123,7 @@ class Detector(ABC, Generic[State]):
         if wrong.any():
             frame, column = (int(index) for index in np.argwhere(wrong)[0])
             raise InputError(
-                f"frame {self._at.frames + frame}, class {column}: {rows[frame, column]} is no probability; "
+                f"frame {self._at.frames + frame}, class {column}: {rows[frame, column]} is not a probability; "
                 "look at the input, or at the model"
             )
         return rows

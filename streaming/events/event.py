@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 class Event:
     """Something that was found between two times of the sound.
 
-    start_s  in the sound that the model hears: frame j of an output begins at j/rate
+    start_s  in the sound of the model's input: frame j of an output begins at j/rate
     end_s    likewise; None where only the start is known yet
     label    what it is: speech, a keyword, a class, text
     score    mean probability, or what the detector says of it
-    known_s  seconds of sound that a stream has to have before it can tell, the model's delay and the rest of a pulse
+    known_s  seconds of sound that a stream needs before the event is known, the model's delay and the rest of a pulse
              included
     """
 

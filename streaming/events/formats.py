@@ -13,7 +13,7 @@ from streaming.events.event import Event
 class EventFormat:
     """How events are written, as text in UTF-8.
 
-    source  the name of the sound, where the form tells it
+    source  the name of the sound, if the format contains it
 
     An event of which only the start is known is written by forms that are for programs, .csv and .jsonl.
     """

@@ -19,7 +19,7 @@ def read_tokens(path: str | Path) -> tuple[str, ...]:
     try:
         lines = path.read_text("utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
+        reason = getattr(error, "strerror", None) or "it is not text in UTF-8"
         raise InputError(f"{path}: cannot be read as tokens ({reason})") from error
     found: dict[int, str] = {}
     for number, line in enumerate(lines, 1):

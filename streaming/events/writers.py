@@ -16,7 +16,7 @@ class EventsFile(NotCopyable):
     """Events to write as they come; the file appears under its name only when the ``with`` block ends well.
 
     path    .csv, .txt (Audacity), .rttm, .srt, .vtt or .jsonl
-    source  the name of the sound, which .rttm tells
+    source  the name of the sound, which .rttm contains
     Raises  InputError: another suffix, or a folder that cannot be written to
     """
 

@@ -58,7 +58,7 @@ class Slots(Protocol):
         ...
 
     def collect(self, count: int) -> Iterator[Result]:
-        """The oldest pulses that are ready; the place of each is free when the next is asked for."""
+        """The oldest pulses that are ready; the place of each is free when the next is requested."""
         ...
 
     def end(self, rest: Feed) -> list[dict[str, Array]]:

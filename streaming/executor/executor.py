@@ -115,7 +115,7 @@ class Executor(NotCopyable):
                  one array; a ``SoundSource``, or the path of a sound file. It is closed with the stream. A block may
                  be changed as soon as the next one is asked for.
         channel  of sound: ``mix`` for the mean of all, or the number of one
-        Raises   InputError: no source, or sound that the model cannot hear
+        Raises   InputError: no source, or sound that the model does not take
         """
         return Stream(partial(self._begin, blocks_of(source, self.program, self.rate_hz, channel)))
 

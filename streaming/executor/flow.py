@@ -111,7 +111,7 @@ class Flow:
         raise StopAsyncIteration
 
     def close(self, refusal: str | None = None) -> None:
-        """Give up what is under way; ``refusal`` is told to whoever takes outputs later. Does not wait."""
+        """Give up what is under way; ``refusal`` is raised for whoever takes outputs later. Does not wait."""
         if self.closed:
             return
         self._steps.give_up()

@@ -26,14 +26,14 @@ class Policy:
 
     @property
     def needs_deadline(self) -> bool:
-        """Whether it asks if an output is late."""
+        """Whether it checks if an output is late."""
         return self.silent or self.aborts
 
     @classmethod
     def named(cls, name: str) -> "Policy":
         """One of ``POLICIES``. Raises InputError."""
         if name not in POLICIES:
-            raise InputError(f"no policy is called {name!r}; there is {', '.join(POLICIES)}")
+            raise InputError(f"no policy is called {name!r}; the policies are {', '.join(POLICIES)}")
         return POLICIES[name]
 
 

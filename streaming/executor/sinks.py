@@ -45,7 +45,7 @@ class Sink(ABC):
         """Ready to take outputs, until the stream has ended or failed.
 
         rate_hz  of the model; None where nobody has said it
-        source   the sound that the model hears; None where it is no sound
+        source   the sound of the model's input; None if it is not sound
         Raises   InputError: the program has no output that the sink can take
         """
 
@@ -108,7 +108,7 @@ class SoundFileSink(NotCopyable, Sink):
     rate_hz   of the file; that of the source where it is sound, else that of the model
     output    its name; the first that is sound by default
     encoding  see ``streaming.audio``
-    Raises    InputError: a suffix that is no sound
+    Raises    InputError: a suffix that is not sound
     """
 
     instead = "it writes one file; make another one with another path"
@@ -232,7 +232,7 @@ def sink_of(sink: Any) -> Sink:
     if callable(sink):
         return Call(cast("Callable[[Mapping[str, Array]], Any]", sink))
     raise InputError(
-        f"{type(sink).__name__} is no sink; give a function, a memory stream, the path of a file or a Sink"
+        f"{type(sink).__name__} is not a sink; give a function, a memory stream, the path of a file or a Sink"
     )
 
 
@@ -242,10 +242,10 @@ def sound_output(program: Program, name: str | None) -> Port:
         for port in program.outputs:
             if port.is_sound:
                 return port
-        raise InputError(f"{program.model.title}: no output is sound; there is {_names(program)}")
+        raise InputError(f"{program.model.title}: no output is sound; the outputs are {_names(program)}")
     port = _output(program, name)
     if not port.is_sound:
-        raise InputError(f"{name} is no sound: {port}")
+        raise InputError(f"{name} is not sound: {port}")
     return port
 
 
@@ -253,7 +253,7 @@ def _output(program: Program, name: str | None) -> Port:
     for port in program.outputs:
         if name in (None, port.name):
             return port
-    raise InputError(f"no output is called {name!r}; there is {_names(program)}")
+    raise InputError(f"no output is called {name!r}; the outputs are {_names(program)}")
 
 
 def _names(program: Program) -> str:

@@ -119,8 +119,8 @@ def blocks_of(source: Any, program: Program, rate_hz: int | None, channel: str) 
     if isinstance(source, Iterable):
         return _each(cast("Iterable[Block]", source))
     raise InputError(
-        f"{type(source).__name__} is no source; give arrays, something to iterate over, a SoundSource or the path of "
-        "a sound file"
+        f"{type(source).__name__} is not a source; give arrays, something to iterate over, a SoundSource or the path "
+        "of a sound file"
     )
 
 

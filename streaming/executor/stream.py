@@ -14,7 +14,7 @@ from streaming.executor.stream_steps import Outputs
 class Stream(NotCopyable):
     """What ``Executor.stream`` gives: an async iterator over outputs, and an async context manager that closes it.
 
-    Nothing is taken from the source before the first output is asked for. A stream that is broken off is closed when
+    Nothing is taken from the source before the first output is requested. A stream that is broken off is closed when
     nobody holds it any more, or with ``async with``, ``aclose``, or its executor.
     """
 

@@ -17,8 +17,8 @@ LIMIT_S = 10.0
 class Worker(NotCopyable):
     """A thread that lives from ``start`` to ``stop``.
 
-    body      what it does until it is asked to end
-    end       tells it to
+    body      what it does until its end is requested
+    end       requests the end
     realtime  what the thread requests of the system
     realtime_settings  what the system granted, known once the thread has started
     """

@@ -25,7 +25,7 @@ class Device:
     index            its number; valid until the devices are looked for again
     host_api         the audio system that it belongs to: ALSA, JACK Audio Connection Kit, Core Audio …
     inputs, outputs  channels at most
-    default_rate_hz  what it runs at if nobody asks for another rate
+    default_rate_hz  the rate at which it runs by default
     ..._latency_s    what the system suggests: low for talking, high for never breaking off
     default_in       whether it is the one that is used if none is chosen; ``default_out`` likewise
     """
@@ -45,12 +45,12 @@ class Device:
 
     @property
     def title(self) -> str:
-        """Host API and name, which is how devices of the same name are told apart."""
+        """Host API and name, which distinguishes devices with the same name."""
         return f"{self.host_api}: {self.name}"
 
     @property
     def monitor(self) -> bool:
-        """Whether by its name it hears what another one plays, as sources of PulseAudio and PipeWire do."""
+        """Whether, by its name, it records what another one plays, as sources of PulseAudio and PipeWire do."""
         return self.inputs > 0 and "monitor" in self.name.casefold()
 
     def as_dict(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ _HOMES = {"EngineConfig": "config", "Live": "live", "Plan": "plan"}
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for, so that devices are listed without numba."""
+    """Import on first use, so that devices are listed without numba."""
     if name in _HOMES:
         from importlib import import_module
 

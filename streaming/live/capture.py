@@ -90,7 +90,7 @@ class Capture(NotCopyable):
 
     @property
     def latency_s(self) -> float:
-        """Until a sample that was heard is here, as the device states it; 0 while it is not open."""
+        """The latency of the input, as the device states it; 0 while it is not open."""
         return 0.0 if self._stream is None else self._stream.input_latency_s
 
     def open(self) -> None:

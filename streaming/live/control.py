@@ -20,7 +20,7 @@ PRIME_S = 1.0
 
 
 class Control:
-    """Changes what is heard of a pipeline, and what its streams remember, without a gap.
+    """Changes the output of a pipeline, and the states of its streams, without a gap.
 
     pipeline  that runs, or is still
     running  whether someone computes its pulses; where nobody does, commands are done at once
@@ -44,7 +44,7 @@ class Control:
 
     @property
     def muted(self) -> bool:
-        """Whether nothing is heard; the model goes on."""
+        """Whether the output is silent; the model continues."""
         return self._muted
 
     @muted.setter
@@ -55,7 +55,7 @@ class Control:
 
     @property
     def bypassed(self) -> bool:
-        """Whether the input is heard, as late as the model's sound would be; the model goes on."""
+        """Whether the input is played, with the delay of the model's sound; the model continues."""
         return self._bypassed
 
     @bypassed.setter
@@ -121,7 +121,7 @@ class Control:
 
     @property
     def swapping(self) -> bool:
-        """Whether another program runs beside the one that is heard."""
+        """Whether another program runs beside the one that is played."""
         return self._pipeline.swapping
 
     def restart(self) -> None:

@@ -34,7 +34,7 @@ POLL_S = 0.0001
 class FileHost:
     """Gives a sound file as a device would, and takes what is played; see ``host.Host``.
 
-    source        the file that is heard, once; then the run ends
+    source        the file that replaces the microphone, once; then the run ends
     target        the file that is played to, from the first block on: so the sound is as late in it as it is live, and
                   so much longer. None: what is played is thrown away. Where it cannot be written the run goes on; what
                   was written until then is kept, and the error is raised at the end
@@ -81,7 +81,7 @@ class FileHost:
         self._block_frames = block_frames or max(round(BLOCK_S * self._source.rate_hz), 1)
 
     def choose(self, kind: Kind, wanted: str | int | None) -> Endpoint:
-        """The file that is heard, or played to. Raises InputError: a device is wanted."""
+        """The file that is read, or played to. Raises InputError: a device is given."""
         endpoint = self._source if kind == "input" else self._target
         if wanted not in (None, endpoint.name):
             raise InputError(f"{self.source} takes the place of the devices: leave out {spell(kind, wanted)}")
@@ -187,7 +187,7 @@ class FileStream(NotCopyable):
 
     @contextmanager
     def _noted(self) -> Generator[None]:
-        """What goes wrong with the target is told at the end of the run."""
+        """Problems of the target are reported at the end of the run."""
         try:
             yield
         except InputError as error:
@@ -216,7 +216,7 @@ class FileStream(NotCopyable):
         return self._reader.frames + self._request.delay_frames + late_frames(self._control)
 
     def wait_until(self, due_s: float | None) -> None:
-        """Wait until a block is due; without a time, until all pulses that were heard have been run."""
+        """Wait until a block is due; without a time, until all pulses of the input have been run."""
         if due_s is not None:
             self.stops.wait(max(due_s - time.monotonic(), 0))
             return

@@ -39,7 +39,9 @@ def route_inputs(
     asked = {route.name: route for route in routes}
     for name in asked:
         if name not in names:
-            raise InputError(f"{title}: has no input of sound {name!r}; there is {', '.join(names)}")
+            raise InputError(
+                f"{title}: has no input of sound {name!r}; its inputs of sound are {', '.join(names)}"
+            )
     found = {name: _endpoint(host, wanted, asked.get(name, Route(name, ""))) for name in names}
     source, wanted, _ = found[names[0]]
     for name, (other, _, _) in found.items():

@@ -163,13 +163,13 @@ def _packed(state: State) -> Packed:
 
 
 def live_inputs(program: Program) -> list[Port]:
-    """The inputs of a model that hears sound, in its order. Raises InputError: other inputs stream."""
+    """The sound inputs of a model, in its order. Raises InputError: other inputs stream."""
     streaming = [port for port in program.inputs if port.streams]
     if streaming and all(port.is_sound and port.frames == program.pulse for port in streaming):
         return streaming
     forms = "; ".join(str(port).partition(", ")[0] for port in program.inputs)
     raise InputError(
-        f"{program.model.title}: takes no sound but {forms}; in a live run all inputs that stream are sound, float32, "
+        f"{program.model.title}: takes {forms}, not sound; in a live run all inputs that stream are sound, float32, "
         "of one value a frame: a recipe says what is in front of such a model, see docs/recipes.md"
     )
 

@@ -248,4 +248,4 @@ class Live(NotCopyable):
 
 
 abandoned_pipelines: list[Pipeline] = []
-"""Pipelines that a thread may still use which was told to stop: their memory stays."""
+"""Pipelines that a stopping thread may still use: their memory stays."""

@@ -196,7 +196,7 @@ class PipelineMemory(NotCopyable):
         )
 
     def _channel(self, stream: int) -> int:
-        """What a stream of a model with one input of sound hears."""
+        """The channels of a stream of a model with one sound input."""
         channels = self._config.channels
         return stream if channels.each else MIX if channels.index is None else channels.index
 

@@ -101,19 +101,19 @@ class Pipeline(NotCopyable):
 
     @property
     def program(self) -> Program:
-        """The program that is heard."""
+        """The program that is played."""
         return self.instances.program
 
     @property
     def instances(self) -> Instances:
-        """What is heard."""
+        """The instances that are played."""
         if self._successors is not None and not positions.load.call(self.address, cb.NEXT_INSTANCES):
             self._instances, self._successors = self._successors, None
         return self._instances
 
     @property
     def swapping(self) -> bool:
-        """Whether other instances run beside those that are heard."""
+        """Whether other instances run beside those that are played."""
         _ = self.instances
         return self._successors is not None
 

@@ -121,7 +121,7 @@ def late_frames(control: "NDArray[np.int64] | ctypes.Array[ctypes.c_int64]") -> 
 
 
 def measured_latency_s(pipeline: Pipeline) -> tuple[float, float] | None:
-    """What the device said in its last callback: seconds from being heard, and until being played; None if nothing."""
+    """The input and output latency in seconds that the device stated in its last callback; None if it stated none."""
     stated = pipeline.control_block[cb.SIDES : cb.SIDES + 2 * cb.SIDE_FIELDS].view(np.float64).reshape(2, -1)
     captured_ago_s = float(stated[0, cb.INPUT_AGE_S])
     played_in_s = float(stated[1 if pipeline.stream_config.two_clocks else 0, cb.PLAYED_IN_S])

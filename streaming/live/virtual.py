@@ -3,10 +3,10 @@
     device = VirtualDevice(rate_hz=16000)
     host = VirtualHost(device, compute_s=0.002)
     with Live(program, Plan(16000, block_frames=160), host=host) as live:
-        played = host.run(heard)            # block by block, as fast as they can be computed
+        played = host.run(sound)            # block by block, as fast as they can be computed
         host.stall(0.05)                    # nothing is computed for 50 ms
         device.jitter_s = 0.004
-        played = host.run(heard)
+        played = host.run(sound)
         print(live.statistics().counters.frames_silent)
 
 The callback is the one that a sound card calls. All happens on the thread that calls the host.
@@ -56,7 +56,7 @@ class VirtualHost:
         self._random = np.random.default_rng(seed)
 
     def run(self, captured: Samples, blocks: int | Iterable[int] | None = None) -> Samples:
-        """Let sound be heard, block by block; gives what was played meanwhile, [frames, channels_out].
+        """Feed sound to the input, block by block; gives what was played meanwhile, [frames, channels_out].
 
         captured  [frames, channels_in], or [frames] for one channel
         blocks    the frames of a block, or of one after the other, again and again; those of the run where None
@@ -193,7 +193,7 @@ class VirtualHost:
         ]
 
     def _source(self) -> VirtualStream:
-        """The stream that hears; if it is closed, it tells what time a block takes."""
+        """The input stream; if it is closed, it still has the time of a block."""
         if self._last is None:
             raise InputError("no virtual device is open: begin a live run on this host")
         return self._last
@@ -205,7 +205,7 @@ class VirtualHost:
         size = self._source().request.block_frames if blocks is None else blocks
         if isinstance(size, int) and (size < 1 or frames % size):
             raise InputError(
-                f"{frames} frames are no whole number of blocks of {size}; give blocks of other sizes"
+                f"{frames} frames are not a whole number of blocks of {size}; give blocks of other sizes"
             )
         sizes = repeat(size) if isinstance(size, int) else cycle(size)
         while frames > 0:

@@ -21,7 +21,7 @@ class VirtualDevice:
     rate_hz            its default sample rate
     rates_hz           all that it takes; any where None
     clock_ppm          by how many millionths its clock is faster than the host's
-    input_latency_s    from the first sample of a block being heard until the callback, as it states it
+    input_latency_s    from the first sample of a block until the callback, as the device states it
     output_latency_s   from the callback until the first sample of the block is played
     jitter_s           by how much its callbacks are late, at most; at random
     present            False: it is unplugged; nobody finds it, and it does not call

@@ -51,7 +51,7 @@ class Watchdog:
         self._reconnect, self._now_s = reconnect, now_s
         self._started_s = now_s()
         self._ended = threading.Event()
-        self._callbacks = self._seen()
+        self._callbacks = self._activity()
         self._seen_s = self._started_s
         self._gone_s = self._retry_s = 0.0
         self._gone = False
@@ -78,7 +78,7 @@ class Watchdog:
 
     def begin(self) -> None:
         """The devices are open now."""
-        self._callbacks, self._seen_s = self._seen(), self._now_s()
+        self._callbacks, self._seen_s = self._activity(), self._now_s()
 
     def close(self) -> None:
         """The devices are closed: what went wrong until then ends the run, too."""
@@ -117,7 +117,7 @@ class Watchdog:
         self._ended.set()
 
     def _look_at_device(self) -> None:
-        callbacks, now_s = self._seen(), self._now_s()
+        callbacks, now_s = self._activity(), self._now_s()
         if all(new != old for new, old in zip(callbacks, self._callbacks)):
             self._callbacks, self._seen_s, self._called = callbacks, now_s, True
         if self._streams.may_end:
@@ -132,7 +132,7 @@ class Watchdog:
         """The device is gone: end the run, or try to have it back."""
         self.stalls += 1
         self._note(f"the device {what}")
-        if self._reconnect is None:  # told before the device is stopped, which may take its time
+        if self._reconnect is None:  # reported before the device is stopped, which may take its time
             name, way_out = self._streams.source.name, spell("reconnect")
             self.end(
                 DeviceError(
@@ -180,7 +180,7 @@ class Watchdog:
         self.begin()
         self._note("opened again")
 
-    def _seen(self) -> tuple[int, ...]:
+    def _activity(self) -> tuple[int, ...]:
         sides = 2 if self._pipeline.stream_config.two_clocks else 1
         return tuple(
             int(self._pipeline.control_block[cb.SIDES + side * cb.SIDE_FIELDS + cb.CALLBACKS])

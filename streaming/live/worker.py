@@ -13,7 +13,7 @@ class Worker(NotCopyable):
     """One thread that computes whenever a block of input has come.
 
     pipeline  whose pulses they are; a native one is computed without Python
-    realtime  what the thread asks of the system
+    realtime  what the thread requests of the system
     realtime_settings  what the system granted
     """
 

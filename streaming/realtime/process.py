@@ -63,7 +63,7 @@ class _Shared:
 
 
 class _SwitchInterval:
-    """How long a Python thread may keep the others waiting: the shortest time that a running stream asks for."""
+    """How long a Python thread may keep the others waiting: the shortest time that a running stream requests."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

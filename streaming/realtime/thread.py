@@ -44,7 +44,7 @@ def _set_priority(priority: int) -> RealtimeSetting:
 
 
 def _take_fifo(priority: int) -> str | None:
-    """Real-time priority, or what comes next; gives the reason where it is not the one that was asked."""
+    """Real-time priority, or what comes next; gives the reason if it is not the requested one."""
     error = _try_priority(priority)
     if error is None:
         return None

@@ -47,7 +47,7 @@ class Interval:
     levels_in, levels_out   peaks, linear; None where a level is no finite number
     load      time of computing as a part of the time there is
     delay_s   end to end
-    events    what was told: notes that are new, and are no setting of the setup
+    events    new notes that are not settings of the setup
     """
 
     at_s: float

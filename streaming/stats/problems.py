@@ -15,7 +15,7 @@ GROUPS = {
     "device": ("stalls", "reopened"),
     "model": ("faults",),
 }
-"""Counters that tell of trouble, by what a listener would call it."""
+"""Counters of problems, by the effect for a listener."""
 _NOUNS = {
     "missed": "late pulse",
     "frames_silent": "silent frame",
@@ -39,7 +39,7 @@ class Problem:
     """One thing that went wrong.
 
     name  of its group
-    what  how often, and the cause where it can be told
+    what  how often, and the cause if it is known
     help  what to do
     """
 
@@ -52,12 +52,12 @@ class Problem:
 
 
 def group_count(counters: Counters, name: str) -> int:
-    """The sum of a group of counters; frames and pulses count alike, so it only tells whether and when."""
+    """The sum of a group of counters; frames and pulses count alike, so it only shows whether and when."""
     return sum(getattr(counters, field) for field in GROUPS[name])
 
 
 def describe_counters(counters: Counters) -> str:
-    """All counters that tell of trouble, such as ``3 late pulses, 1 stall``; empty where there is none."""
+    """All counters of problems, such as ``3 late pulses, 1 stall``; empty where there is none."""
     found = [(getattr(counters, name), noun) for name, noun in _NOUNS.items()]
     return ", ".join(count_of(count, noun) for count, noun in found if count)
 

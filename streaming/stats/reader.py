@@ -42,7 +42,7 @@ MADE_BY = "such files are written by pulse run --live --stats FILE"
 
 @dataclass(frozen=True)
 class Stats:
-    """A run as its file tells it.
+    """A run as recorded in its file.
 
     statistics   since the start; of a file without a summary, as the last line has it
     times     the histograms; of a file without a summary there is ``total`` alone
@@ -144,7 +144,7 @@ class _Reader:
                     raise self.foreign() from error
                 raise self.broken(number, f"is no JSON ({error})") from error
             if not isinstance(found, dict):
-                raise self.foreign() if number == 1 else self.broken(number, "is no object")
+                raise self.foreign() if number == 1 else self.broken(number, "is not an object")
             yield number, found
 
     def header(self, first: tuple[int, dict[str, Any]] | None) -> Header:
@@ -220,8 +220,8 @@ class _Reader:
         return InputError(f"{self.path}, line {number}: {what}; the file is broken")
 
     def foreign(self) -> InputError:
-        return InputError(f"{self.path}: is no file of statistics; {MADE_BY}")
+        return InputError(f"{self.path}: is not a file of statistics; {MADE_BY}")
 
 
 def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a number of JSON")

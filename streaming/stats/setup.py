@@ -15,7 +15,7 @@ class Setup:
     weights          ``f32``, ``bf16`` or ``int8``
     pulse_frames     frames that the model takes at once
     rate_hz          of the model
-    input            name of the device that is heard, None without one
+    input            name of the input device, None without one
     output           name of the device that plays, None without one
     device_rate_hz   of the devices
     block_frames     device frames that come at once; 0 where the device chooses

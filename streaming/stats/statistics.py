@@ -64,7 +64,7 @@ class Counters:
 class Delay:
     """The end-to-end latency, in seconds, constant while nothing is late.
 
-    device_in_s    until a sample that was heard is with us, as the audio system states it
+    device_in_s    from the microphone until a sample arrives, as the audio system states it
     reblocking_s   until a pulse is full, and until a block can be filled from pulses
     resampling_s   of both resamplers; 0 where rates are equal
     headroom_s     what is kept ready beyond that, so that computing may take its time

@@ -47,7 +47,7 @@ class StatsWriter(NotCopyable):
     def __init__(self, path: Path, setup: Setup, interval_s: float = 1.0) -> None:
         self.ticks = Ticks(interval_s)
         if path.exists() and not path.is_file():
-            raise InputError(f"{path}: is no file that can be replaced; give the name of a file")
+            raise InputError(f"{path}: is not a file that can be replaced; give the name of a file")
         self.path = path
         self.problem: InputError | None = None
         try:

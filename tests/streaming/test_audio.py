@@ -156,7 +156,7 @@ def test_files_that_are_no_sound(tmp_path, name, message):
 def test_a_pipe_is_no_file(tmp_path):
     """It would be read twice."""
     os.mkfifo(tmp_path / "pipe.wav")
-    with pytest.raises(InputError, match=r"pipe\.wav: is no file but a pipe or a device"):
+    with pytest.raises(InputError, match=r"pipe\.wav: is a pipe or a device"):
         AudioReader(tmp_path / "pipe.wav")
 
 

@@ -76,7 +76,7 @@ def test_bad_use():
     assert "check the folder" in refused("convert", "-o", "nowhere/out.onnx")
     assert "a model is written as .onnx, not .wav" in refused("convert", "-o", "out.wav")
     os.mkfifo("pipe.onnx")
-    assert "pipe.onnx: is no file that can be replaced" in refused("convert", "-o", "pipe.onnx")
+    assert "pipe.onnx: is not a file that can be replaced" in refused("convert", "-o", "pipe.onnx")
     assert Path("pipe.onnx").is_fifo()
 
 

@@ -233,7 +233,7 @@ def test_a_recording_that_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(StatsWriter, "close", noted)
     (tmp_path / "folder.wav").mkdir()
     result = live(voice_path(), "in.wav", "--stats", "s.jsonl", "--record-in", "folder.wav", code=2)
-    assert result.stderr == "error: folder.wav: is no file that can be replaced; give the name of a file\n"
+    assert result.stderr == "error: folder.wav: is not a file that can be replaced; give the name of a file\n"
     assert closed == [None]
 
 

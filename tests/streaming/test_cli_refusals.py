@@ -110,7 +110,7 @@ def test_bad_arrays(tmp_path):
     assert "text.npy: cannot be read" in run("text.npy")
     assert "no array for input x; the file has z" in run("other.npz")
     assert "none.npy: no such file" in run("none.npy")
-    assert "features: takes no sound" in run(noisy_path())
+    assert "features: takes x: 1,2,4,f32, not sound" in run(noisy_path())
     assert "write a recipe with what is in front of it (pulse recipe), give" in run(noisy_path())
     assert not (tmp_path / "out.npy").exists()
 

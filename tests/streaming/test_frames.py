@@ -98,7 +98,7 @@ def test_what_is_refused(tmp_path):
         with pytest.raises(InputError, match=words):
             FramesFile(tmp_path / name, 0, None)
     (tmp_path / "folder.npy").mkdir()
-    with pytest.raises(InputError, match="is no file that can be replaced"):
+    with pytest.raises(InputError, match="is not a file that can be replaced"):
         FramesFile(tmp_path / "folder.npy", 0, None)
     with pytest.raises(InputError, match=r"float64 \[3\] does not fit .* a file of their own"):
         written(tmp_path / "x.npy", [np.zeros(3, np.float32), np.zeros(3)], 0)

@@ -203,7 +203,7 @@ def test_reset_begins_anew(backend):
         (np.zeros((2, 4), np.float32), r"x: expected \[1, any\] f32, got shape \[2, 4\]"),
         (np.zeros(4, np.float32), r"got shape \[4\]"),
         (np.array([[0, 0, np.nan, 0]], np.float32), r"x: NaN at frame 7; "),
-        ({"z": np.zeros((1, 4), np.float32)}, r"z is no streaming input; push x: \[1, any\] f32"),
+        ({"z": np.zeros((1, 4), np.float32)}, r"z is not a streaming input; push x: \[1, any\] f32"),
     ],
 )
 def test_a_refused_block_leaves_the_stream_as_it_was(block, message):

@@ -233,9 +233,9 @@ def test_a_recipe_of_two_sounds(tmp_path):
         (["out.wav", "--in", "mic=mono.wav"], "nothing for input far; give --in far=SOURCE"),
         (
             ["--in", "mic=mono.wav:1", "--in", "far=mono.wav", "out.wav"],
-            "input mic wants channel 1; there are 1",
+            "input mic uses channel 1; there are 1",
         ),
-        (["--in", "ear=mono.wav", "out.wav"], "has no such input; there is mic, far"),
+        (["--in", "ear=mono.wav", "out.wav"], "has no such input; its inputs are mic, far"),
         (["--in", "mic", "out.wav"], "give NAME=SOURCE or NAME=SOURCE:CHANNEL"),
         (["--in", "mic=:0", "--in", "far=mono.wav", "out.wav"], "of which sound? Give IN"),
         (["three.wav", "out.wav", "--channel", "1"], "--channel 1: aec has inputs mic, far"),

@@ -22,11 +22,11 @@ TOLERANCE = 1e-4, 1e-5
 
 HEAD = f"""# Models
 
-Made by `python -m tests.tables` from the models that stand beside the project on the machines of its developers
-(`../shared/models`); a test keeps it true where they are. Each is loaded with the options of its row, run once by
-`TypedModel.run` and once by onnxruntime on the same random input, and made a stream. *rate* is output
-frames for each input frame, *delay* leading output frames to drop (of outputs that are known at the end neither is
-told). *equals onnxruntime* means within {TOLERANCE[0]:g}; `tests/conformance` proves the streams chunk by chunk.
+Made by `python -m tests.tables` from the models that developers keep beside the project
+(`../shared/models`); a test compares the page with them if they are there. Each is loaded with the options of its
+row, run once by `TypedModel.run` and once by onnxruntime on the same random input, and made a stream. *rate* is output
+frames for each input frame, *delay* leading output frames to drop (outputs that are known at the end have
+neither). *equals onnxruntime* means within {TOLERANCE[0]:g}; `tests/conformance` proves the streams chunk by chunk.
 """
 
 

@@ -22,7 +22,7 @@ class Det(Op):
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
         if x.rank < 2:
-            raise FactError(f"{x} is no matrix")
+            raise FactError(f"{x} is not a matrix")
         unify(x.shape[-1], x.shape[-2], "the sides of a square")
         return [TypedFact(x.dtype, x.shape[:-2])]
 

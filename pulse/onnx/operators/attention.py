@@ -37,7 +37,7 @@ class Scores:
     weights: OutletId
 
     def chosen(self, node: NodeContext) -> OutletId:
-        """The scores that an attribute asks for. Raises LoadError."""
+        """The scores that an attribute chooses. Raises LoadError."""
         mode = node.integer("qk_matmul_output_mode", 0)
         found = (self.product, self.capped, self.masked, self.weights)
         if not 0 <= mode < len(found):
@@ -148,7 +148,7 @@ def _capped(node: NodeContext, scores: OutletId) -> OutletId:
 
 
 def _softmax(node: NodeContext, scores: OutletId) -> OutletId:
-    """Over the keys, in another type where one is asked for."""
+    """Over the keys, in another type if one is given."""
     own = node.graph.fact(scores).dtype
     code = node.integer("softmax_precision", 0)
     wide = onnx_dtype(code, f"{node.wire_name} (Attention)") if code else own

@@ -74,7 +74,7 @@ class _Repeated:
         before = spending().nodes
         try:
             any_turn = self._model
-        except PulseError:  # one turn after the other it may load, and tells the reason where it does not
+        except PulseError:  # unrolled it may load, and gives the reason if it does not
             return
         if any_turn.spending.nodes - before > MOST_NODES:
             raise UnsureError

@@ -43,7 +43,7 @@ def softmax(node: NodeContext) -> OutletId:
 
 @onnx_op("LayerNormalization")
 def layer_norm(node: NodeContext) -> list[OutletId]:
-    """The normalised tensor and, where they are asked for, the mean and the reciprocal of the deviation."""
+    """The normalised tensor and, if the node has these outputs, the mean and the reciprocal of the deviation."""
     axis = node.axis(node.integer("axis", -1), node.fact(0).rank)
     epsilon = node.real("epsilon", 1e-5)
     y = node.wire(LayerNorm(axis, epsilon), node.given())

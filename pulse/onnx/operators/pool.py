@@ -42,7 +42,7 @@ def _shortfall(total: TDim, span: int, stride: int) -> TDim:
 
 @onnx_op(*KINDS)
 def pool(node: NodeContext) -> list[OutletId]:
-    """A pool over windows; of a maximum the places too, where they are asked for."""
+    """A pool over windows; of a maximum also the indices, if the node has that output."""
     rank = max(0, node.fact(0).rank - 2)
     if "kernel_shape" not in node.attributes:
         raise node.error("attribute kernel_shape is missing")
@@ -119,7 +119,7 @@ def _channels_kept(clues: Clues) -> Iterator[Relation]:
 
 @writes(Pool)
 def write_pool(w: NodeWriter, op: Pool) -> str:
-    """The operator where it has what is asked for, else a convolution with ones."""
+    """The operator if it has the needed attributes, else a convolution with ones."""
     (x,) = w.inputs
     window: dict[str, Any] = {
         "kernel_shape": list(op.kernel),

@@ -88,7 +88,7 @@ def _scales(node: NodeContext) -> list[float]:
 
 
 def _kept_aspect(node: NodeContext, policy: str, axes: Sequence[int], sizes: Sequence[TDim]) -> Plan:
-    """One factor for all axes: the smallest that is asked for, or the largest."""
+    """One factor for all axes: the smallest or the largest of the requested ones."""
     choices = {"not_larger": min, "not_smaller": max}
     if policy not in choices:
         raise node.error(f"keep_aspect_ratio_policy {policy!r} is not stretch, not_larger or not_smaller")

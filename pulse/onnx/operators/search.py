@@ -23,7 +23,7 @@ from pulse.wiring import wire
 
 @onnx_op("TopK")
 def top_k(node: NodeContext) -> list[OutletId]:
-    """The count is an attribute before opset 10; the result is in order whether or not that is asked for."""
+    """The count is an attribute before opset 10; the result is always sorted."""
     x = node.fact(0)
     axis = node.axis(node.integer("axis", -1), x.rank)
     count = node.integer("k") if node.opset < 10 else node.whole(1, "k")
@@ -59,7 +59,7 @@ def trilu(node: NodeContext) -> OutletId:
     """Zeros below the diagonal k (upper), or above it."""
     x = node.fact(0)
     if x.rank < 2:
-        raise node.error(f"{x} is no matrix")
+        raise node.error(f"{x} is not a matrix")
     k = node.whole(1, "k") if node.has(1) else 0
     rows, columns = (steps(node, x.shape[axis], name) for axis, name in ((-2, "rows"), (-1, "columns")))
     shifted = node.wire(Elementwise("add"), [rows, node.constant(np.array(k, np.int64), "k")], "diagonal")

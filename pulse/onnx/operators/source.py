@@ -99,7 +99,7 @@ def eye_like(node: NodeContext) -> OutletId:
     """Ones on a diagonal, in the shape of another matrix."""
     fact, k = node.fact(0), node.integer("k", 0)
     if fact.rank != 2:
-        raise node.error(f"{fact} is no matrix")
+        raise node.error(f"{fact} is not a matrix")
     code = node.integer("dtype", 0)
     dtype = onnx_dtype(code, f"{node.wire_name} (EyeLike)") if code else fact.dtype
     rows, columns = (steps(node, dim, name) for dim, name in zip(fact.shape, ("rows", "columns")))

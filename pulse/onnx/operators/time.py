@@ -110,7 +110,7 @@ def write_fill_ends(w: NodeWriter, op: FillEnds) -> str:
         return _looked_up(w, op, step, w.clock.positions(step, low, frames))
     start = low + op.offset + op.overlap
     if start < 0 or start + frames > w.sizes()[axis]:
-        raise w.error(f"it asks for frames {start}:{start + frames} of a window of {w.sizes()[axis]}")
+        raise w.error(f"it reads frames {start}:{start + frames} of a window of {w.sizes()[axis]}")
     x = w.inputs[0]
     if frames != w.sizes()[axis]:
         x = w.crop(x, axis, start, start + frames, "window")

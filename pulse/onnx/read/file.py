@@ -70,7 +70,7 @@ def _contents(path: Path) -> bytes:
     except FileNotFoundError:
         raise LoadError(f"{path}: no such file; check the path") from None
     except ValueError as error:
-        raise LoadError(f"{str(path)!r} is no path ({error}); check it") from error
+        raise LoadError(f"{str(path)!r} is not a path ({error}); check it") from error
     except OSError as error:
         raise LoadError(f"{path}: cannot be read ({error.strerror}); check its permissions") from error
 
@@ -111,7 +111,7 @@ def _checked(proto: ModelProto, what: str) -> ModelProto:
     for text in _texts(proto):
         if not isinstance(text, str):
             raise LoadError(
-                f"{what}: a name in it is no text ({text[:40]!r}); the file is damaged, get it again"
+                f"{what}: a name in it is not text ({text[:40]!r}); the file is damaged, get it again"
             )
     return inlined(proto, what)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 HEAD = 512
-"""Bytes that are enough to tell."""
+"""Bytes that suffice to recognise a format."""
 
 RECIPE = re.compile(rb"(\s|#[^\n]*\n)*((title|rate|outputs)\s*=|\[\[\s*stage\s*\]\])")
 """How a recipe begins: see ``pulse.recipes``."""

@@ -35,7 +35,7 @@ class OnnxOp(ModelOp):
     attributes     numbers, text, lists of them, arrays, Subgraphs
     trace          the exporter's stack trace, if the file has one
     slots          for each input place of the operator: which of the node's inputs, None where it is left out
-    outputs        the names of the outputs; empty where they are not asked for
+    outputs        the names of the outputs; empty if they are not used
     captures       the names of the node's last inputs: values that its Subgraphs read
     stated         what the file states of the outputs
     """

@@ -1,4 +1,4 @@
-"""The versions of operators that a file asks for."""
+"""The versions of operators that a file uses."""
 
 from collections.abc import Iterator
 

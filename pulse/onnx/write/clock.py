@@ -26,7 +26,7 @@ class ClockWriter:
         self._dims = DimWriter(graph, self._symbol)
         self._pulses: str | None = None
         self.end: str | None = None
-        """The name of the input that tells the stream's length; None as long as nothing needs it."""
+        """The name of the input with the stream's length; None while nothing needs it."""
 
     @property
     def pulses(self) -> str:
@@ -58,7 +58,7 @@ class ClockWriter:
         return self._base(step) if low == 0 else self._plus(step, self._number(low), str(low))
 
     def inside(self, positions: str, after_start: bool, before: TDim | None) -> str | None:
-        """Which positions are not negative, and less than a length; None where nothing is asked."""
+        """Which positions are not negative, and less than a length; None if there is no condition."""
         answers: list[str] = []
         if after_start:
             answers.append(self._op("GreaterOrEqual", [positions, self._number(0)], f"{positions}>=0"))
@@ -89,7 +89,7 @@ class ClockWriter:
         return self._op("Min", [some, self._number(step)], f"stop.{length}.{step}.{offset}")
 
     def op(self, op_type: str, inputs: Sequence[str], text: str) -> str:
-        """Integer arithmetic on positions; ``text`` tells it apart from all other."""
+        """Integer arithmetic on positions; ``text`` identifies it."""
         return self._op(op_type, inputs, text)
 
     def number(self, value: int) -> str:

@@ -36,7 +36,7 @@ class DimWriter:
         return self._graph.constant(np.array(value, np.int64), f"number.{value}")
 
     def op(self, op_type: str, inputs: Sequence[str], text: str) -> str:
-        """A node; ``text`` tells it apart from all others."""
+        """A node; ``text`` identifies it."""
         if text not in self._made:
             name = self._graph.names.new(f"time.{text.replace('time.', '')}")
             self._graph.add(op_type, inputs, [name])

@@ -22,7 +22,7 @@ Run: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, Array]]
 """One call of a runtime: arrays by name, in and out."""
 
 ERRORS = 3
-"""What onnxruntime calls the severity of errors: it tells nothing less."""
+"""onnxruntime's level of errors: it reports nothing less severe."""
 
 
 def runner(model: ModelProto) -> tuple[str, Run]:

@@ -41,7 +41,7 @@ def _sum_dtype(dtype: DType) -> DType:
 
 
 def _lower_sums(cx: Lowering, node: PulsedNode, op: CumSum, sums: Value, times: StateTiming) -> list[Value]:
-    """The columns in the order of the sums, which lie densely; the total where somebody asks for it."""
+    """The columns in the order of the sums, which lie densely; the total if it is an output."""
     x = cx.value(node.inputs[0])
     if dtype_name(x.dtype) not in SUMMED:
         raise CompileError(

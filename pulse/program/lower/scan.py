@@ -94,7 +94,7 @@ class _Frames:
         """Emit one frame, in the order of the run; the states after it."""
         cx, op = self._cx, self._op
         around = zip((*op.states, *op.captured), (*states, *self._captured))
-        given = {self._places[name]: value for name, value in (*around, *self._taken(number))}
+        given = {self._places[name]: value for name, value in (*around, *self._frame_inputs(number))}
         results = cx.inside(self._body, given)
         for value, y, course in zip(results[len(states) :], self.gathered, op.gathered):
             at = self.count - 1 - number if course.backward else number
@@ -106,7 +106,7 @@ class _Frames:
             )
         return results[: len(states)]
 
-    def _taken(self, number: int) -> Iterator[tuple[str, Value]]:
+    def _frame_inputs(self, number: int) -> Iterator[tuple[str, Value]]:
         for name, x, course in zip(self._op.frames, self._x, self._op.scanned):
             yield name, _frame(x, course.axis, self.count - 1 - number if course.backward else number)
 

@@ -59,7 +59,7 @@ class ListItem(Op):
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x, _ = inputs
         if not x.rank:
-            raise FactError(f"{x} is no list")
+            raise FactError(f"{x} is not a list")
         return [TypedFact(x.dtype, x.shape[1:])]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
@@ -82,7 +82,7 @@ class ListWrite(Op):
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x, _, item = inputs
         if not x.rank:
-            raise FactError(f"{x} is no list")
+            raise FactError(f"{x} is not a list")
         return [TypedFact(item.dtype, (x.shape[0], *item.shape) if x.rank > 1 else x.shape)]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:

@@ -392,7 +392,7 @@ class _While:
         return self._node.wire(Range(int(counter.start), counter.step, turns, dtype), [], f"counter{place}")
 
     def _decided(self) -> list[OutletId]:
-        """An op that asks the condition before each turn."""
+        """An op that evaluates the condition before each iteration."""
         node, body, condition = self._node, self._body, self._condition
         outer = self._sources(body, self._function.inputs)
         asked = self._sources(condition, node.functions.find(node.function("cond")).inputs)

@@ -16,7 +16,7 @@ def matmul(node: TensorflowNode) -> OutletId:
     for slot, name in enumerate(names):
         x, rank = node.input(slot), node.fact(slot).rank
         if rank < 2:
-            raise node.error(f"a factor {node.fact(slot)} is no matrix")
+            raise node.error(f"a factor {node.fact(slot)} is not a matrix")
         if node.flag(name):
             x = node.transposed(x, (*range(rank - 2), rank - 1, rank - 2), name)
         factors.append(x)

@@ -15,7 +15,7 @@ def band_part(node: TensorflowNode) -> OutletId:
     """What lies at most so far below and above the diagonal, zeros elsewhere; a negative distance is any."""
     fact = node.fact(0)
     if fact.rank < 2:
-        raise node.error(f"{fact} is no matrix")
+        raise node.error(f"{fact} is not a matrix")
     below, above = node.whole(1, "num_lower"), node.whole(2, "num_upper")
     i64 = np.dtype(np.int64)
     row = node.wire(Range(0, 1, fact.shape[-2], i64), [], "row")

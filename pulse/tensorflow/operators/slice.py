@@ -109,7 +109,7 @@ def _by_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:
     (axis,) = single
     index, rank = graph.node(rows[axis]), node.fact(0).rank
     if axis >= rank or not isinstance(index.op, AddAxis):
-        raise node.error("its begin is computed while running, and is no index of one axis")
+        raise node.error("its begin is computed while running, and is not an index of one axis")
     order = (axis, *(other for other in range(rank) if other != axis))
     return node.wire(ListItem(), [node.transposed(node.input(0), order, "front"), index.inputs[0]])
 

@@ -68,7 +68,7 @@ class Checkpoint:
 
     def _read(self) -> None:
         if len(self._data) < _FOOTER or int.from_bytes(self._data[-8:], "little") != _MAGIC:
-            raise self._damaged("it is no table of tensors")
+            raise self._damaged("it is not a table of tensors")
         footer = self._data[-_FOOTER:-8]
         _, at = self._handle(footer, 0)
         index, _ = self._handle(footer, at)
@@ -78,7 +78,7 @@ class Checkpoint:
                 try:
                     self._entries[key.decode()] = entry
                 except UnicodeDecodeError:
-                    raise self._damaged("a name in it is no text") from None
+                    raise self._damaged("a name in it is not text") from None
 
     def _varint(self, data: bytes, at: int) -> tuple[int, int]:
         value = shift = 0
@@ -138,7 +138,7 @@ class Checkpoint:
         data = self._bytes(self._shard(entry, key), entry.offset, entry.size)
         length, at = self._varint(data, 0)
         if entry.dtype != STRING or entry.shape.dim or at + _CHECKSUM + length != len(data):
-            raise self._damaged(f"{key} is no text of {entry.size} bytes")
+            raise self._damaged(f"{key} is not text of {entry.size} bytes")
         return data[at + _CHECKSUM :]
 
     def _entry(self, key: str) -> Any:

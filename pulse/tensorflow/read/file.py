@@ -67,7 +67,7 @@ def file_bytes(path: Path) -> bytes:
     """The bytes of a file. Raises LoadError."""
     try:
         if path.exists() and not path.is_file():
-            raise LoadError(f"{path}: is no regular file; give one, or its bytes")
+            raise LoadError(f"{path}: is not a regular file; give one, or its bytes")
         size = path.stat().st_size
         if size > LARGEST_FILE:
             raise LoadError(

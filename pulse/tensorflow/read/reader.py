@@ -64,7 +64,7 @@ def _signature(contents: Contents, name: str | None) -> Signature:
         name = SERVING if SERVING in known else next(iter(known), SERVING)
     if name not in known:
         listed = ", ".join(known) or "none"
-        raise LoadError(f"{contents.title}: no signature is called {name!r}; there is {listed}")
+        raise LoadError(f"{contents.title}: no signature is called {name!r}; the signatures are {listed}")
     return known[name]
 
 

@@ -63,4 +63,4 @@ def _texts(graph: FlatGraph, endpoint: Endpoint) -> list[str]:
     try:
         return [text.decode() for text in stored["value"].tensor.string_val]
     except UnicodeDecodeError:
-        raise LoadError(f"{node.name} (Const): a name in it is no text; export the model again") from None
+        raise LoadError(f"{node.name} (Const): a name in it is not text; export the model again") from None

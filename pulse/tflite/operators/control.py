@@ -60,7 +60,7 @@ def _run(
 
 
 def _op(node: TfliteNode) -> Sequence[OutletId]:
-    """A loop of which only running tells how often it runs."""
+    """A loop whose number of iterations is known only while running."""
     states = [node.input(slot) for slot in range(len(node.inputs))]
     facts = [TypedFact(fact.dtype, fact.shape) for fact in map(node.graph.fact, states)]
     graph = TypedGraph()

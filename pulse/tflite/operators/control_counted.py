@@ -158,7 +158,7 @@ def _copied(
 
 
 def _depends(thing: object, symbol: Symbol) -> bool:
-    """Whether an op, a fact or a part of one speaks of a symbol."""
+    """Whether an op, a fact or a part of one contains a symbol."""
     if isinstance(thing, TDim):
         return symbol in thing.symbols
     if isinstance(thing, np.ndarray):

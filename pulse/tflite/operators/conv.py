@@ -34,7 +34,9 @@ def kernel_of(node: TfliteNode, slot: int, perm: Sequence[int], codes: bool) -> 
     tensor = node.read(slot)
     value = centred(tensor) if codes and tensor.data is not None else numbers(node, slot, "kernel")
     if value.ndim != len(perm) or (codes and tensor.data is None):
-        raise node.error(f"its kernel has {value.ndim} axes, and is no stored codes; convert the model again")
+        raise node.error(
+            f"its kernel has {value.ndim} axes, and does not hold codes; convert the model again"
+        )
     return value.transpose(perm) if codes else np.ascontiguousarray(value.transpose(perm))
 
 

@@ -33,4 +33,4 @@ def _times(node: TfliteNode, dim: TDim, wanted: TDim) -> int:
     for times in range(1, MOST_TIMES + 1):
         if dim * times == wanted:
             return times
-    raise node.error(f"{dim} frames become {wanted}, which is no multiple up to {MOST_TIMES}")
+    raise node.error(f"{dim} frames become {wanted}, which is not a multiple up to {MOST_TIMES}")

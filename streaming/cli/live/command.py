@@ -40,7 +40,7 @@ KEYS = {"m": "mute", "b": "bypass", "r": "reset", "q": "quit"}
 def run_live(
     opened: OpenedModel, program: Program, request: RunRequest, options: LiveOptions, shown: ReportOptions
 ) -> None:
-    """Run until Ctrl-C or q, SIGTERM, the end of the file, or so many seconds; then tell how it went.
+    """Run until Ctrl-C or q, SIGTERM, the end of the file, or the given seconds; then print the report.
 
     From the first block on until all files are complete, signals tear nothing: they end the run as q does.
     What ends the run before its time, or keeps a file from being written, is raised after that: all that was written
@@ -160,7 +160,7 @@ def follow(
     seconds: float | None,
     asked: Sequence[int],
 ) -> None:
-    """Look at the run again and again, until it is over, or a signal has asked for its end."""
+    """Poll the run until it is over, or a signal requests its end."""
     with key_presses() as pressed:
         while not (asked or live.wait(0)):
             statistics = live.statistics()

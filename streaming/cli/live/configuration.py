@@ -42,7 +42,7 @@ def live_plan(rate_hz: int, program: Program, request: RunRequest, options: Live
 
 
 def _routes(program: Program, in_routes: Sequence[str], options: LiveOptions) -> tuple[Route, ...]:
-    """What inputs hear: --mic is the first input, --far the second, --in any. Raises InputError."""
+    """The sources of inputs: --mic is the first input, --far the second, --in any. Raises InputError."""
     routes = parse_routes(in_routes, program)
     names = [port.name for port in live_inputs(program)]
     for number, (option, device) in enumerate((("--mic", options.microphone), ("--far", options.far))):
@@ -98,7 +98,7 @@ def frames_target(options: LiveOptions, request: RunRequest) -> Target | None:
 
 
 def frames_port(program: Program, request: RunRequest) -> Port:
-    """The output whose frames go to a file; for events the first that is no sound as the input. Raises InputError."""
+    """The output whose frames go to a file; for events the first that is not sound as the input. Raises InputError."""
     if request.sound.output is not None:
         return find_output(program, request.sound.output)
     source = live_inputs(program)[0]

@@ -150,7 +150,7 @@ class _Display:
         rows = [
             ("latency", latencies),
             ("", Text(",  ".join([*times, f"load {statistics.load:.0%}"]))),
-            ("so far", _troubled(statistics.counters)),
+            ("so far", _problem_text(statistics.counters)),
             ("delay", Text(str(statistics.delay))),
         ]
         if self.controls:
@@ -186,7 +186,7 @@ def clock(seconds: float) -> str:
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
 
 
-def _troubled(counters: Counters) -> "Text":
+def _problem_text(counters: Counters) -> "Text":
     from rich.text import Text
 
     found = describe_counters(counters)

@@ -48,7 +48,7 @@ def _system() -> AudioSystem:
     with systems.lock:
         current = systems.current
         if current is None or not current.usable:
-            current = _renewed(current)
+            current = _replaced_system(current)
         if not current.wait(START_S):
             raise DeviceError(
                 f"PortAudio looks for devices for more than {START_S:g} s; is a sound server hanging? Start that again"
@@ -56,7 +56,7 @@ def _system() -> AudioSystem:
         return current
 
 
-def _renewed(old: AudioSystem | None) -> AudioSystem:
+def _replaced_system(old: AudioSystem | None) -> AudioSystem:
     """Another system in place of one that has ended or is left to itself. Raises DeviceError."""
     if old is None:
         library = Library()
@@ -78,7 +78,7 @@ def refresh(limit_s: float = REFRESH_S) -> bool:
         if current is None or not (current.usable and current.starting):
             if current is not None and current.usable and current.streams == 0:
                 current.end(limit_s)
-            current = _renewed(current)
+            current = _replaced_system(current)
         return current.wait(limit_s)
 
 

@@ -230,7 +230,7 @@ CACHED, GRU = models.cached(), models.gru()
         (
             CACHED,
             {"context": {"cache": 1}},
-            "a context is given for cache, which is no streaming input; there is x",
+            "a context is given for cache, which is not a streaming input; there is x",
         ),
         (CACHED, {"states": {"cash": "cache_out"}}, "no input is called cash; inputs are x, cache"),
         (CACHED, {"states": {"cache": "cash"}}, "no output is called cash; .*outputs are y, cache_out"),
@@ -246,10 +246,14 @@ CACHED, GRU = models.cached(), models.gru()
             {"initial": {"cache": np.zeros((1, 5))}},
             "initial value of cache: its shape is 1,5, the state's 1,4; give that, or one number",
         ),
-        (CACHED, {"initial": {"c": np.zeros((1, 4))}}, "an initial value is given for c, which is no state"),
+        (
+            CACHED,
+            {"initial": {"c": np.zeros((1, 4))}},
+            "an initial value is given for c, which is not a state",
+        ),
         (CACHED, {"axes": {"x": 2}}, "axis x=2: its shape is 1,8; count axes from 0"),
-        (CACHED, {"axes": {"z": 0}}, "an axis is given for z, which is no input or output"),
-        (CACHED, {"delay": {"x": 3}}, "a delay is given for x, which is no streaming output; there is y"),
+        (CACHED, {"axes": {"z": 0}}, "an axis is given for z, which is not an input or output"),
+        (CACHED, {"delay": {"x": 3}}, "a delay is given for x, which is not a streaming output; there is y"),
         (
             models.gru("time"),
             {},
@@ -318,7 +322,7 @@ def added(x: list[int | str], h: list[int | str]) -> ModelProto:
         ),
         ([1, "mics", "time"], [1, 3], {"symbol": "time"}, "the dim mics has no size; give it with inputs="),
         ([1, "time"], [1, "width"], {}, "the dim width has no size"),
-        ([1, "time"], [1, 3], {"symbol": "S"}, "no streaming input has a symbol S; there is time"),
+        ([1, "time"], [1, 3], {"symbol": "S"}, "no streaming input has a symbol S; the symbols are time"),
         (
             [1, "2*time"],
             [1, 3],

@@ -104,7 +104,7 @@ def test_written_again_it_is_the_same_stream() -> None:
         ('"length": "T"', '"length": "T +"', "cannot be read"),
         ('"rate": "1"', '"rate": "3/2"', "the metadata states 6 frames"),
         ('"axis": 2', '"axis": 7', "the metadata states"),
-        ('"name": "x"', '"name": "z"', "speaks of an input z and has none"),
+        ('"name": "x"', '"name": "z"', "names the input z, which the file does not have"),
     ],
 )
 def test_metadata_that_does_not_fit(old: str, new: str, message: str) -> None:
@@ -117,7 +117,7 @@ def test_metadata_that_does_not_fit(old: str, new: str, message: str) -> None:
             entry.value = entry.value.replace('.next"', '.nothing"')
     typed = pulse.load(proto).analyse()
     with pytest.raises(
-        LoadError, match=message if old != '"h.next"' else "speaks of an output .* and has none"
+        LoadError, match=message if old != '"h.next"' else "names the output .*, which the file does not have"
     ):
         typed.pulsify()
 

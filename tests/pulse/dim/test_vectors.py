@@ -212,7 +212,7 @@ def test_division_by_what_is_no_positive_integer(scope: SymbolScope) -> None:
         _ = 7 // S
     with pytest.raises(TypeError):
         _ = S // 0.5  # type: ignore[operator]
-    with pytest.raises(DimError, match=r"0\.5 is no dimension"):
+    with pytest.raises(DimError, match=r"0\.5 is not a dimension"):
         TDim.of(0.5)
 
 

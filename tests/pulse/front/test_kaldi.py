@@ -239,7 +239,7 @@ def test_the_proof() -> None:
         (lambda: kaldi_fbank(frame_shift=0.01), "frame_shift=0.01 ms are 0 samples at 16000 Hz, at least 1"),
         (
             lambda: kaldi_fbank(sample_rate=11025, round_to_power_of_two=False),
-            "275 samples are no even number",
+            "275 samples are not an even number",
         ),
         (
             lambda: kaldi_fbank(preemphasis=1.5),

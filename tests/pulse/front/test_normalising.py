@@ -180,9 +180,9 @@ def test_refusals(call: Any, message: str) -> None:
     [
         (b"", "no matrix in brackets"),
         (b"[ 1 2\n 3 ]", "not of one length"),
-        (b"[ 1 2\n 3 x ]", "'x' is no number"),
+        (b"[ 1 2\n 3 x ]", "'x' is not a number"),
         (b"[ 1 0\n 3 0 ]", "a count of 0 frames"),
-        (b"[ 1 nan\n 3 0 ]", "'nan' is no number"),
+        (b"[ 1 nan\n 3 0 ]", "'nan' is not a number"),
         (b"[ 1 2 ]\n", "statistics of 1 bins for features of 5"),
         (b"\0BCM \4", "its matrix begins with"),
         (binary(np.ones((2, 6)))[:-1], "and is shorter"),

@@ -82,13 +82,13 @@ def test_pipes_and_folders(tmp_path: Path) -> None:
         pulse.load("/dev/zero")
     with pytest.raises(pulse.LoadError, match="is a folder"):
         pulse.load(tmp_path)
-    with pytest.raises(pulse.LoadError, match="is no path"):
+    with pytest.raises(pulse.LoadError, match="is not a path"):
         pulse.load("a\0b")
 
 
 def test_names_that_are_no_text() -> None:
     data = model([node("Relu", "x")], {"x": np.zeros((1, 2), np.float32)}).SerializeToString()
-    with pytest.raises(pulse.LoadError, match="a name in it is no text"):
+    with pytest.raises(pulse.LoadError, match="a name in it is not text"):
         pulse.load(data.replace(b"Relu_y", b"Relu\xff\xfe"))
 
 
@@ -118,12 +118,12 @@ def test_data_beside_the_model(tmp_path: Path) -> None:
         ({"location": "../secret.bin"}, "outside of the model's folder; move it"),
         ({"location": "link.bin"}, "outside of the model's folder"),
         ({"location": "/dev/zero"}, "outside of the model's folder"),
-        ({"location": "pipe.bin"}, "no regular file"),
+        ({"location": "pipe.bin"}, "not a regular file"),
         ({"location": "none.bin"}, "missing; put it beside the model"),
-        ({"location": ""}, "no regular file"),
+        ({"location": ""}, "not a regular file"),
         ({"location": "w.bin", "offset": "8"}, "bytes 8 to 32 of 'w.bin', which has 24"),
         ({"location": "w.bin", "length": "20"}, "20 bytes of data for shape .*, which takes 24"),
-        ({"location": "w.bin", "offset": "-1"}, "the offset of its data, '-1', is no number"),
+        ({"location": "w.bin", "offset": "-1"}, "the offset of its data, '-1', is not a number"),
     ],
 )
 def test_data_that_is_not_read(tmp_path: Path, entries: dict[str, str], words: str) -> None:

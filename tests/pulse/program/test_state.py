@@ -74,7 +74,7 @@ def whole(state: State, x: Array) -> list[dict[str, Array]]:
     [
         ({"z": noise(4)}, "no pulse for input x; feed x: 1,2,4,f32"),
         ({}, "no pulse for input x"),
-        ({"x": noise(4), "z": noise(4)}, "z is no streaming input; feed x: 1,2,4,f32"),
+        ({"x": noise(4), "z": noise(4)}, "z is not a streaming input; feed x: 1,2,4,f32"),
         (noise(3), "expected a pulse x: 1,2,4,f32, got 1,2,3,f32"),
         (noise(4)[0], "expected a pulse x: 1,2,4,f32, got 2,4,f32"),
         (noise(4).astype(np.float64), "got 1,2,4,f64"),
@@ -284,7 +284,7 @@ def test_constants_are_checked_once(program: Program) -> None:
         x = noise(4, seed)
         np.testing.assert_allclose(state.step(x)["mul"], x * gain)
         np.testing.assert_allclose(other.step(x)["mul"], -x * gain)
-    with pytest.raises(InputError, match="gain is no streaming input"):
+    with pytest.raises(InputError, match="gain is not a streaming input"):
         state.step({"x": noise(4), "gain": gain})
 
 

@@ -141,7 +141,7 @@ def test_symbols() -> None:
     model = two.model(two.each("relu", two["x"]))
     with pytest.raises(PulseError, match=r"2 symbols \(T, U\).*symbol="):
         pulsify(model)
-    with pytest.raises(PulseError, match="no input has a symbol Z; there is T, U"):
+    with pytest.raises(PulseError, match="no input has a symbol Z; the symbols are T, U"):
         pulsify(model, symbol="Z")
     with pytest.raises(PulsifyError, match=r"other symbols beside T: U; .*inputs=\{\"x\": \"1,T,1\"\}"):
         pulsify(model, symbol="T")

@@ -124,11 +124,11 @@ def test_what_cannot_hold_a_recipe(tmp_path: Path) -> None:
         (ITSELF.replace('"."', '"../gain.onnx"'), "../gain.onnx: is outside of "),
         (ITSELF.replace('"."', '"/gain.onnx"'), "/gain.onnx: is outside of "),
         (ITSELF.replace('"."', '"out/gain.onnx"'), "out/gain.onnx: is outside of "),
-        (ITSELF.replace('"."', '"a\\u0000b"'), "is no path"),
+        (ITSELF.replace('"."', '"a\\u0000b"'), "is not a path"),
         (ITSELF + '[[stage]]\ncmvn = { path = "../cmvn.ark" }', "../cmvn.ark: is outside of "),
         (ITSELF.replace('"."', '"."\ninitial = { h = "../h.npy" }'), "../h.npy: is outside of "),
         ("#" * (LARGEST_FILE + 1), "which no recipe has"),
-        (b"rate = \xff\xfe", "is no text; the file is damaged, get it again"),
+        (b"rate = \xff\xfe", "is not text; the file is damaged, get it again"),
     ],
 )
 def test_bad_recipes(tmp_path: Path, text: str | bytes, message: str) -> None:

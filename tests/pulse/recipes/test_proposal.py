@@ -101,7 +101,7 @@ def test_refusals(tmp_path: Path) -> None:
 
     size = [1, "T", 77]
     odd = models.build([node("Neg", "x", "y")], {"x": size}, {"y": size})
-    assert "x (1,T,77,f32) is no sound, spectrum, filter bank or frame of a usual size" in said(odd)
+    assert "x (1,T,77,f32) is not sound, spectrum, filter bank or frame of a usual size" in said(odd)
     size = [1, 1, "T", 257]
     channel = models.build([node("Neg", "x", "y")], {"x": size}, {"y": size})
     assert said(channel).endswith("; unsqueeze = { axis = 1 } behind a front adds its axis of size 1")

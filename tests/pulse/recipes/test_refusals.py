@@ -48,7 +48,7 @@ def said(folder: Path, text: str) -> str:
             'inputs = { a = "1,9,T,2", b = "1,T" }\n' + MODEL + 'from = "a"',
             "input b: no stage reads it; leave",
         ),
-        ('inputs = { x = "1,(" }\n' + MODEL, "input x: '1,(' is no shape; give dims, such as 1,T"),
+        ('inputs = { x = "1,(" }\n' + MODEL, "input x: '1,(' is not a shape; give dims, such as 1,T"),
         ("[[stage]]\n", 'stage 1: has no function and no model; add one, such as model = "model.onnx"'),
         ('[[stage]]\nas = "x"', "stage 1: has no function and no model"),
         ("[[stage]]\nstfft = {}", "stage 1: no function is called stfft (did you mean stft?)"),
@@ -223,7 +223,7 @@ def test_files_that_are_no_text(tmp_path: Path) -> None:
     with pytest.raises(pulse.LoadError, match=r"none\.toml: no such file"):
         pulse.stream(tmp_path / "none.toml")
     (tmp_path / "folder.toml").mkdir()
-    with pytest.raises(pulse.LoadError, match="no regular file"):
+    with pytest.raises(pulse.LoadError, match="not a regular file"):
         pulse.stream(tmp_path / "folder.toml")
 
 

@@ -105,7 +105,7 @@ def test_what_does_not_fit_is_refused() -> None:
 
 
 def test_declarations_are_checked() -> None:
-    with pytest.raises(LoadError, match="is no name and type"):
+    with pytest.raises(LoadError, match="is not a name and a type"):
         register_op("Odd", "x", "y:f32")
     with pytest.raises(LoadError, match="covered already"):
         register_op("Relu", "x:f32", "y:f32")

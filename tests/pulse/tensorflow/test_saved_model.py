@@ -132,7 +132,7 @@ def test_a_variable_without_a_first_value_is_asked_for() -> None:
 
 
 def test_signatures_are_named(tmp_path: Path) -> None:
-    with pytest.raises(LoadError, match="no signature is called 'train'; there is serving_default"):
+    with pytest.raises(LoadError, match="no signature is called 'train'; the signatures are serving_default"):
         pulse.load(stateful(tmp_path / "model"), signature="train")
     assert list(pulse.load(tmp_path / "model", signature="serving_default").model.inputs) == ["x", "state"]
 

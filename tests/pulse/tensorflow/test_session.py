@@ -47,7 +47,7 @@ def test_variables_are_reset_saved_and_restored(tmp_path: Path) -> None:
     assert int(run.run("read")) == 2
     run.restore({"a": 7})
     assert run.variables["a"] == 7
-    with pytest.raises(InputError, match="no variable is called so; there is a"):
+    with pytest.raises(InputError, match="no variable has this name; the variables are a"):
         run.restore({"b": 1})
     with pytest.raises(InputError, match="does not fit"):
         run.restore({"a": [1, 2]})
@@ -109,7 +109,7 @@ def test_plans_are_kept_by_feeds_fetches_and_targets() -> None:
         ("relu", {"x": [1.0, 2.0, 3.0]}, r"shape \[3\] does not fit \[None, 2\]"),
         ("relu", {"x": "text"}, "is not of type f32"),
         ("conv:3", {"x": [[1, 2]]}, "outputs conv:.* are not covered"),
-        ("conv:x:y", {}, "is no name of a tensor"),
+        ("conv:x:y", {}, "is not the name of a tensor"),
     ],
 )
 def test_errors_name_the_node(fetch: str, feeds: dict[str, object], reason: str) -> None:

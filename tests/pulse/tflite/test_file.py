@@ -45,7 +45,9 @@ def test_signatures_are_chosen_by_name() -> None:
     assert list(pulse.tflite.load(data, signature="decode").inputs) == ["to_decode"]
     assert list(pulse.load(data, signature="decode").model.inputs) == ["to_decode"]
     for load in (pulse.load, pulse.tflite.load):
-        with pytest.raises(LoadError, match="no signature is called 'other'; there is encode, decode"):
+        with pytest.raises(
+            LoadError, match="no signature is called 'other'; the signatures are encode, decode"
+        ):
             load(data, signature="other")
 
 

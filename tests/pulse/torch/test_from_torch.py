@@ -212,18 +212,18 @@ def test_the_older_exporter(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("example", "dynamic", "words"),
     [
-        (torch.zeros(1, 3, 10), {"y": {2: "T"}}, "dynamic speaks of input 'y'; the examples are of x"),
-        (torch.zeros(1, 3, 10), {3: {2: "T"}}, "dynamic speaks of input 3"),
+        (torch.zeros(1, 3, 10), {"y": {2: "T"}}, "dynamic names input 'y'; the examples are of x"),
+        (torch.zeros(1, 3, 10), {3: {2: "T"}}, "dynamic names input 3"),
         (torch.zeros(1, 3, 10), {"x": {3: "T"}}, "has 3 axes, so none is 3"),
         (torch.zeros(1, 3, 1), {"x": {2: "T"}}, "the example has 1 frames"),
         ((torch.zeros(1), 2, 3), {}, "3 examples for the inputs x, h of forward"),
         ({"z": torch.zeros(1)}, {}, "forward has no input z; it has x, h"),
-        ((torch.zeros(1, 3, 10), 2), {"h": {0: "T"}}, "its example is no tensor: int"),
+        ((torch.zeros(1, 3, 10), 2), {"h": {0: "T"}}, "its example is not a tensor: int"),
         (torch.zeros(1, 3, 10), {"x": [2]}, r'dynamic of x: \[2\] names no symbols; .*{"x": {0: "T"}}'),
         (
             torch.zeros(1, 3, 10),
             {"x": {2: "1-T"}},
-            "dynamic of x, axis 2: '1-T' is no name; give one such as 'T'",
+            "dynamic of x, axis 2: '1-T' is not a name; give one such as 'T'",
         ),
     ],
 )

@@ -70,7 +70,7 @@ def test_the_delay_of_a_model_moves_no_time(pulse_frames):
 
 
 def test_sound_with_names_and_forms(tmp_path):
-    """The first output that is no sound is read."""
+    """The first output that is not sound is read."""
     model, sound = voice("model.onnx"), bursts()
     how = (
         *("--events", "segments", "--event", "threshold=0.5", "--event", "label=burst"),
@@ -168,12 +168,15 @@ def test_live(tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (("--events", "vad"), "--events vad: there is segments, silero, fireredvad, triggers, ctc, argmax"),
+        (
+            ("--events", "vad"),
+            "--events vad: the kinds are segments, silero, fireredvad, triggers, ctc, argmax",
+        ),
         (("--event", "threshold=1"), "--event threshold=1: is of --events; give --events segments too"),
         (("--events", "silero", "--event", "a"), "--event a: write a parameter as NAME=VALUE"),
         (
             ("--events", "silero", "--event", "onset=run"),
-            "silero: has no parameter 'onset'; there is threshold, ",
+            "silero: has no parameter 'onset'; its parameters are threshold, ",
         ),
         (("--events", "segments", "--event", "threshold=x"), "threshold=x: must be a number"),
         (("--events", "segments", "--event", "column=1.5"), "column=1.5: must be a whole number"),

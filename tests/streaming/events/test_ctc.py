@@ -86,7 +86,7 @@ def test_minus_infinity_is_the_logarithm_of_nothing():
     values[1, 1] = 0
     (event,) = whole(Ctc(HZ, TOKENS), values)
     assert (event.label, event.start_s, event.score) == ("the", 0.04, 1)
-    with pytest.raises(InputError, match="inf is no probability"):
+    with pytest.raises(InputError, match="inf is not a probability"):
         Ctc(HZ, TOKENS).push(-values)
 
 
@@ -110,7 +110,7 @@ def test_files_of_tokens(tmp_path):
         with pytest.raises(InputError, match=message):
             Ctc(HZ, path)
     path.write_bytes(b"\xff 0")
-    with pytest.raises(InputError, match=re.escape("cannot be read as tokens (it is no text in UTF-8)")):
+    with pytest.raises(InputError, match=re.escape("cannot be read as tokens (it is not text in UTF-8)")):
         Ctc(HZ, str(path))
     with pytest.raises(InputError, match=r"none.txt: cannot be read as tokens \(No such file or directory\)"):
         Ctc(HZ, tmp_path / "none.txt")

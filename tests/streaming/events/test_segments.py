@@ -175,7 +175,7 @@ def test_bad_frames_leave_it_as_it_was():
     detector = Segments(HZ)
     detector.push([0, 1, 1])
     for frames, message in [
-        ([0, np.nan], r"frame 4, class 0: nan is no probability"),
+        ([0, np.nan], r"frame 4, class 0: nan is not a probability"),
         ([np.inf], r"frame 3, class 0: inf"),
         (
             np.zeros((1, 2, 1)),

@@ -219,7 +219,7 @@ async def test_an_executor_is_opened_once_and_before_its_streams():
     [
         (
             {"policy": "hope"},
-            "no policy is called 'hope'; there is wait, drop_oldest, silence_then_catch_up, abort",
+            "no policy is called 'hope'; the policies are wait, drop_oldest, silence_then_catch_up, abort",
         ),
         ({"depth": 0}, "depth 0: give 1 or more"),
         ({"policy": "abort"}, "policy abort: give deadline_s, or rate_hz"),
@@ -236,7 +236,7 @@ def test_options_are_checked(options, message):
 def test_programs_and_sources_are_checked():
     with pytest.raises(PulseError, match="expected a Program, got str"):
         Executor("model.onnx")
-    with pytest.raises(InputError, match="int is no source"):
+    with pytest.raises(InputError, match="int is not a source"):
         Executor(ready("filtered", 3)).stream(3)
 
 

@@ -177,16 +177,16 @@ async def test_what_is_no_sink(tmp_path):
     program = ready("decimated", 6)
     async with Executor(program) as executor:
         x = noise(1, 30, 2)
-        with pytest.raises(InputError, match="int is no sink"):
+        with pytest.raises(InputError, match="int is not a sink"):
             await executor.run(x, 3)
-        with pytest.raises(InputError, match="same is no sound: "):
+        with pytest.raises(InputError, match="same is not sound: "):
             await executor.run(x, PcmSink(Bytes(), "s16", "same"))
-        with pytest.raises(InputError, match="no output is called 'z'; there is same, third"):
+        with pytest.raises(InputError, match="no output is called 'z'; the outputs are same, third"):
             await executor.run(x, FramesFileSink(tmp_path / "z.npy", "z"))
     sketch = Sketch()
     doubled = sketch.wire("same", AddAxis(2), sketch.source("x", "2,T,f32"))
     async with Executor(small_program(sketch.finish(same=doubled), 6)) as executor:
-        with pytest.raises(InputError, match="sketch: no output is sound; there is same"):
+        with pytest.raises(InputError, match="sketch: no output is sound; the outputs are same"):
             await executor.run(noise(2, 30), PcmSink(Bytes(), "s16"))
     async with Executor(ready("filtered", 6)) as executor:
         with pytest.raises(InputError, match="sound needs the model's rate"):

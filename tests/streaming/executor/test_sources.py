@@ -90,7 +90,9 @@ async def test_raw_floats_and_what_is_wrong_with_them():
     assert_same(found, ready("filtered", 6).model.typed.run({"x": x.T}))
     with pytest.raises(InputError, match="ends with 2 bytes of a sample of 4; check encoding and channels"):
         await heard(PcmSource(Bytes(x.tobytes()[:-2], 7), "f32", 1, RATE_HZ))
-    with pytest.raises(InputError, match="no encoding is called 'u9'; there is u8, s16, s24, s32, f32, f64"):
+    with pytest.raises(
+        InputError, match="no encoding is called 'u9'; the encodings are u8, s16, s24, s32, f32, f64"
+    ):
         PcmSource(Bytes(b"", 1), "u9", 1, RATE_HZ)
     with pytest.raises(InputError, match="both must be positive"):
         PcmSource(Bytes(b"", 1), "s16", 0, RATE_HZ)

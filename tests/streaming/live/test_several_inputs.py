@@ -162,7 +162,7 @@ def test_a_file_in_place_of_the_device(tmp_path: Path) -> None:
         ),
         (PAIR, (Route("mic", "", 0),), {}, "no channel is given for far"),
         (PAIR, (Route("mic", "", 0), Route("far", "", 2)), {}, "pair: has no channel 2; there are 2"),
-        (PAIR, (Route("ear", "", 0),), {}, "has no input of sound 'ear'; there is mic, far"),
+        (PAIR, (Route("ear", "", 0),), {}, "has no input of sound 'ear'; its inputs of sound are mic, far"),
         (PAIR, (), {"channels": Channels(each=True)}, "each of one channel"),
         (
             PAIR,

@@ -43,7 +43,7 @@ def test_blocks_of_any_size():
         played = host.run(np.ones((100, 1), np.float32), [7, 30])
         assert live.statistics().counters.callbacks == 6
         assert len(played) == 100
-        with pytest.raises(InputError, match="100 frames are no whole number of blocks of 30"):
+        with pytest.raises(InputError, match="100 frames are not a whole number of blocks of 30"):
             host.run(np.ones(100, np.float32), 30)
         with pytest.raises(InputError, match="blocks of 0; give blocks of other sizes"):
             host.run(np.ones(100, np.float32))

@@ -38,14 +38,14 @@ def refused(path):
     ("content", "said"),
     [
         (b"", ": is empty; such files are written by pulse run --live --stats FILE"),
-        (b"\n", ": is no file of statistics;"),
-        (b"time,level\n0,1\n", ": is no file of statistics;"),
-        (b"RIFF\x00\x00\xff\xfe" * 1000, ": is no file of statistics;"),
-        (b'{"a": 1}\n', ": is no file of statistics;"),
-        (b"[1]\n", ": is no file of statistics;"),
-        (b"[" * 100_000, ": is no file of statistics;"),
-        (b"9" * 10_000 + b"\n", ": is no file of statistics;"),
-        (b" " * (3 << 20), ": is no file of statistics;"),
+        (b"\n", ": is not a file of statistics;"),
+        (b"time,level\n0,1\n", ": is not a file of statistics;"),
+        (b"RIFF\x00\x00\xff\xfe" * 1000, ": is not a file of statistics;"),
+        (b'{"a": 1}\n', ": is not a file of statistics;"),
+        (b"[1]\n", ": is not a file of statistics;"),
+        (b"[" * 100_000, ": is not a file of statistics;"),
+        (b"9" * 10_000 + b"\n", ": is not a file of statistics;"),
+        (b" " * (3 << 20), ": is not a file of statistics;"),
     ],
 )
 def test_foreign_files(tmp_path, content, said):
@@ -65,7 +65,7 @@ def test_a_header_alone_and_half_of_one(tmp_path, path):
     other.write_bytes(header)
     assert refused(other) == ": holds no measurement; the run ended before its first interval"
     other.write_bytes(header[:100])
-    assert refused(other).startswith(": is no file of statistics;")
+    assert refused(other).startswith(": is not a file of statistics;")
 
 
 def changed(line, place, value):
@@ -103,7 +103,12 @@ def changed(line, place, value):
         (2, ["line"], "other", ", line 2: is neither an interval nor a summary; the file is broken"),
         (2, ["interval"], ..., ", line 2: None is not an object"),
         (2, ["interval", "total", "p50_us"], ..., ", line 2: total: p50_us is missing"),
-        (2, ["interval", "total", "p50_us"], 1e400, ", line 2: is no JSON (Infinity is no number of JSON)"),
+        (
+            2,
+            ["interval", "total", "p50_us"],
+            1e400,
+            ", line 2: is no JSON (Infinity is not a number of JSON)",
+        ),
         (2, ["interval", "total"], [], ", line 2: total: [] is not an object"),
         (2, ["interval", "new", "missed"], -1, ", line 2: new.missed: -1 is not a count"),
         (
@@ -143,7 +148,7 @@ def test_a_broken_line_in_the_middle_and_two_runs_in_a_file(tmp_path, path):
     other.write_bytes(b"".join([*lines[:2], b'{"line": "inter\n', *lines[2:]]))
     assert refused(other).startswith(", line 3: is no JSON (")
     other.write_bytes(b"".join([*lines[:2], b"7\n", *lines[2:]]))
-    assert refused(other).startswith(", line 3: is no object")
+    assert refused(other).startswith(", line 3: is not an object")
     other.write_bytes(b"".join(lines) + b"".join(lines))
     assert refused(other) == f", line {len(lines) + 1}: stands behind the summary; give each run its own file"
 

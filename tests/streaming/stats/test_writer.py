@@ -185,9 +185,9 @@ def test_a_disk_that_stays_full(tmp_path, accounts):
 def test_a_file_that_cannot_be_written(tmp_path):
     with pytest.raises(InputError, match=r"none/o\.jsonl: cannot be written \(No such file or directory\)"):
         StatsWriter(tmp_path / "none" / "o.jsonl", SETUP)
-    with pytest.raises(InputError, match="is no file that can be replaced"):
+    with pytest.raises(InputError, match="is not a file that can be replaced"):
         StatsWriter(tmp_path, SETUP)
-    with pytest.raises(InputError, match="is no file that can be replaced"):
+    with pytest.raises(InputError, match="is not a file that can be replaced"):
         StatsWriter(Path("/dev/full"), SETUP)
     with pytest.raises(InputError, match="an interval of 0 s; give more than 0 seconds"):
         StatsWriter(tmp_path / "o.jsonl", SETUP, 0)

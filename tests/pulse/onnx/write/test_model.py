@@ -185,7 +185,7 @@ def test_metadata_round_trip() -> None:
     [
         ("pulse_format", "2", "format 2"),
         ("pulse_frames", "many", "cannot be read"),
-        ("pulse_inputs", "{}", "is no list"),
+        ("pulse_inputs", "{}", "is not a list"),
         ("pulse_inputs", '[{"nam": "x"}]', "cannot be read"),
         ("pulse_outputs", "[", "cannot be read"),
         ("pulse_states", None, "cannot be read"),
