@@ -105,7 +105,7 @@ def of_int16(
     suffix: str,
 ) -> OutletId:
     """Sums in f64 as int16 codes: a multiplier of 15 bits and a shift, halves up."""
-    multiplier, shift = fixed_point(factor)
+    multiplier, shift = multiplier_of(factor)
     reduced = np.where(multiplier < 0x7FFF0000, (multiplier + 0x8000) >> 16, 0x7FFF)
     step = (reduced * np.exp2(shift - 15)).astype(np.float64).reshape(channels_shape)
     y = node.each("mul", total, node.constant(step, "step"), suffix="scaled")
@@ -115,7 +115,7 @@ def of_int16(
     return node.cast(y, F32, suffix)
 
 
-def fixed_point(factor: Array) -> tuple[Array, Array]:
+def multiplier_of(factor: Array) -> tuple[Array, Array]:
     """Real multipliers as ``multiplier / 2**31 * 2**shift`` with multipliers of 31 bits."""
     mantissa, shift = np.frexp(np.asarray(factor, np.float64))
     multiplier = np.floor(mantissa * (1 << 31) + 0.5).astype(np.int64)

@@ -100,6 +100,19 @@ def remembering(kind: str = "float32") -> bytes:
     return written(g, first, signature={"Inputs": {"chunk": x}, "Outputs": {"scores": y}})
 
 
+def scaled_by_variable() -> bytes:
+    """A variable that is read and never assigned, times a chunk."""
+    first, g = Graph("first"), Graph()
+    handle = first.result("VAR_HANDLE", [], (), "VarHandleOptions", dtype="resource", SharedName="gain")
+    first.node("ASSIGN_VARIABLE", [handle, first.constant(noise((1, FEATURES)))], [])
+    x = g.input((1, FEATURES))
+    g.node("CALL_ONCE", [], [], "CallOnceOptions", InitSubgraphIndex=1)
+    handle = g.result("VAR_HANDLE", [], (), "VarHandleOptions", dtype="resource", SharedName="gain")
+    gain = g.result("READ_VARIABLE", [handle], (1, FEATURES))
+    g.outputs = [g.result("MUL", [x, gain], (1, FEATURES), "MulOptions")]
+    return written(g, first)
+
+
 def counting(turns: int | None = 5) -> bytes:
     """WHILE i < limit: h = tanh(h + x); the limit is stored, or an input where ``turns`` is None."""
     cond, body = Graph("cond"), Graph("body")
@@ -128,8 +141,8 @@ def counting(turns: int | None = 5) -> bytes:
     return written(g, cond, body)
 
 
-def filter_bank(kind: str = "float32", rank: int = 2) -> bytes:
-    """SVDF of 8 features, 6 filters in units of ``rank``, a memory of 5 frames."""
+def filter_bank(kind: str = "float32", rank: int = 2, asymmetric: bool = False) -> bytes:
+    """SVDF of 8 features, 6 filters in units of ``rank``, a memory of 5 frames; a hybrid has stored codes."""
     filters, size, units = 6, 5, 6 // rank
     g = Graph()
     if kind == "int8":
@@ -154,34 +167,85 @@ def filter_bank(kind: str = "float32", rank: int = 2) -> bytes:
     else:
         x = g.input((1, FEATURES))
         stored = [g.constant(noise(shape)) for shape in ((filters, FEATURES), (filters, size), (units,))]
+        if kind == "hybrid":
+            for place, shape in enumerate(((filters, FEATURES), (filters, size))):
+                codes = np.clip(np.rint(noise(shape) * 50), -127, 127).astype(np.int8)
+                stored[place] = g.constant(codes, scale=[0.02], zero=[0])
         memory = g.tensor((1, filters * size), "float32", "memory", variable=True)
         y = g.result(
-            "SVDF", [x, *stored, memory], (1, units), "SVDFOptions", Rank=rank, FusedActivationFunction=RELU
+            "SVDF",
+            [x, *stored, memory],
+            (1, units),
+            "SVDFOptions",
+            Rank=rank,
+            FusedActivationFunction=RELU,
+            AsymmetricQuantizeInputs=asymmetric,
         )
     g.outputs = [y]
     return written(g)
 
 
-def recurrent(kind: str, frames: int = 4) -> bytes:
-    """UNIDIRECTIONAL_SEQUENCE_LSTM or _RNN over [1, frames, features]; -1 leaves the frames open."""
+def recurrent(
+    kind: str, frames: int = 4, stored: str = "float32", clip: float = 0.0, asymmetric: bool = False
+) -> bytes:
+    """UNIDIRECTIONAL_SEQUENCE_LSTM or _RNN over [1, frames, features]; -1 leaves the frames open.
+
+    stored  the type of the weights
+    """
     g = Graph()
     x = g.input((1, frames, FEATURES))
 
-    def stored(*shape: int) -> int:
-        seed = len(g.tensors)
-        return g.constant(noise(shape, seed) * np.float32(0.4))
+    def weight(*shape: int) -> int:
+        value = noise(shape, len(g.tensors)) * np.float32(0.4)
+        if stored == "float32" or len(shape) == 1:
+            return g.constant(value)
+        return g.constant(np.clip(np.rint(value * 80), -127, 127).astype(stored), scale=[1 / 80], zero=[0])
 
     h = [g.tensor((1, HIDDEN), "float32", name, variable=True) for name in ("h", "c")]
+    fields: dict[str, Any] = {"AsymmetricQuantizeInputs": asymmetric}
     if kind == "lstm":
         w, r, b = (
-            [stored(*shape) for _ in range(4)] for shape in ((HIDDEN, FEATURES), (HIDDEN, HIDDEN), (HIDDEN,))
+            [weight(*shape) for _ in range(4)] for shape in ((HIDDEN, FEATURES), (HIDDEN, HIDDEN), (HIDDEN,))
         )
         inputs = [x, *w, *r, -1, -1, -1, *b, -1, -1, *h, -1, -1, -1, -1]
         name, options = "UNIDIRECTIONAL_SEQUENCE_LSTM", "UnidirectionalSequenceLSTMOptions"
+        fields["CellClip"] = clip
     else:
-        inputs = [x, stored(HIDDEN, FEATURES), stored(HIDDEN, HIDDEN), stored(HIDDEN), h[0]]
+        inputs = [x, weight(HIDDEN, FEATURES), weight(HIDDEN, HIDDEN), weight(HIDDEN), h[0]]
         name, options = "UNIDIRECTIONAL_SEQUENCE_RNN", "SequenceRNNOptions"
-    y = g.result(name, inputs, (1, frames, HIDDEN), options, FusedActivationFunction=4, TimeMajor=False)
+    y = g.result(
+        name, inputs, (1, frames, HIDDEN), options, FusedActivationFunction=4, TimeMajor=False, **fields
+    )
+    g.outputs = [y]
+    return written(g)
+
+
+def recurrent_codes(frames: int = 4, clip: float = 0.0, cell_bits: int = 11) -> bytes:
+    """An LSTM of int8 codes whose cell is int16 in steps of 2**-cell_bits."""
+    g, h_form, x_zero = Graph(), {"scale": [0.0061], "zero": [18]}, 15
+    x = g.input((1, frames, FEATURES), "int8", scale=[X_SCALE], zero=[x_zero])
+
+    def weight(shape: tuple[int, ...]) -> int:
+        return weights(g, shape, None, 0, len(g.tensors))
+
+    w = [weight((HIDDEN, FEATURES)) for _ in range(4)]
+    r = [weight((HIDDEN, HIDDEN)) for _ in range(4)]
+    b = [bias(g, x, each, HIDDEN) for each in w]
+    h = g.tensor((1, HIDDEN), "int8", "h", variable=True, **h_form)
+    c = g.tensor((1, HIDDEN), "int16", "c", variable=True, scale=[2.0**-cell_bits], zero=[0])
+    inner = [g.tensor((0,), "float32") for _ in range(4)] + [g.tensor((0,), "int8", **h_form)]
+    y = g.result(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        [x, *w, *r, -1, -1, -1, *b, -1, -1, h, c, -1, -1, -1, -1],
+        (1, frames, HIDDEN),
+        "UnidirectionalSequenceLSTMOptions",
+        3,
+        "int8",
+        (0.0061, 18),
+        FusedActivationFunction=4,
+        CellClip=clip,
+    )
+    g.operators[-1].inner = inner
     g.outputs = [y]
     return written(g)
 
