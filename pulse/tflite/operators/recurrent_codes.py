@@ -18,7 +18,8 @@ from pulse.ops.matmul import MatMul
 from pulse.ops.quantize import CodeTable
 from pulse.ops.slice import Slice
 from pulse.tflite import fixed_point
-from pulse.tflite.codes import code_range, exact_sum, largest_code, multiplier_of
+from pulse.tflite.codes import code_range, exact_sum, largest_code
+from pulse.tflite.multipliers import shifted, times
 from pulse.tflite.node import F32, F64, TfliteNode, centred
 from pulse.tflite.operators.recurrent_frames import carried_on
 
@@ -81,11 +82,11 @@ def lstm_of_codes(node: TfliteNode, parts: Parts) -> list[OutletId]:
     h_factor = float(node.quantization(18).scale[0]) * parts.r_scale * 2.0**GATE_BITS
     x = node.codes(0)
     total = _sum(node, x, parts.w, parts.bias, largest_code(node.read(0)), "frames")
-    entered = _kept(node, _times(node, total, x_factor, "frames.gates"), "frames.kept")
+    entered = _kept(node, times(node, total, x_factor, "frames.gates"), "frames.kept")
 
     def frame(at: TfliteNode, given: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
         total = _sum(at, states[0], parts.r, None, largest_code(node.read(18)), "past")
-        past = _times(at, total, h_factor, "past.gates")
+        past = times(at, total, h_factor, "past.gates")
         gates = _kept(at, at.each("add", past, at.cast(given, F64, "entered"), suffix="both"), "gates")
         opened = _looked_up(at, _share(at, gates, 0, 3 * hidden, "three"), fixed_point.sigmoid, 3, "opened")
         fresh = _looked_up(
@@ -97,17 +98,15 @@ def lstm_of_codes(node: TfliteNode, parts: Parts) -> list[OutletId]:
             for k, name in enumerate(names)
         )
         before = at.cast(states[1], F64, "before")
-        old = _shifted(at, at.each("mul", f, before, suffix="old"), FUNCTION_BITS, "old")
+        old = shifted(at, at.each("mul", f, before, suffix="old"), FUNCTION_BITS, "old")
         new = at.each("mul", i, at.cast(fresh, F64, "fresh64"), suffix="new")
-        new = _shifted(at, new, 2 * FUNCTION_BITS - int(cell_bits), "new")
+        new = shifted(at, new, 2 * FUNCTION_BITS - int(cell_bits), "new")
         c = _kept(
             at, at.each("add", old, new, suffix="cell64"), "cell", *_limit(parts.clip, float(cell.scale[0]))
         )
         shape = at.cast(_looked_up(at, c, fixed_point.tanh, whole, "shape"), F64, "shape64")
         product = at.each("mul", o, shape, suffix="product")
-        h = _times(
-            at, product, np.asarray(2.0 ** (-2 * FUNCTION_BITS) / _hidden_scale(node)), "product.codes"
-        )
+        h = times(at, product, np.asarray(2.0 ** (-2 * FUNCTION_BITS) / _hidden_scale(node)), "product.codes")
         low, high = code_range(np.dtype(np.int8), int(node.quantization(18).zero[0]))
         return [_kept(at, h, "hidden", low, high), c]
 
@@ -145,23 +144,6 @@ def _sum(node: TfliteNode, x: OutletId, rows: Array, bias: Array | None, largest
         )
 
     return within.cast(exact_sum(within, x, rows.T, bias, 1, largest, apply), F64, "wide")
-
-
-def _times(node: TfliteNode, x: OutletId, factor: Array, name: str) -> OutletId:
-    """Whole f64 numbers times factors of 31 bits: rounded halves up, then over a power of two away from zero."""
-    multiplier, shift = multiplier_of(factor)
-    step = np.exp2(np.maximum(shift, 0) - 31) * multiplier
-    y = node.each("mul", x, node.constant(step.astype(np.float64), f"{name}.factor"), suffix=f"{name}.scaled")
-    y = node.each("floor", node.each("add", y, 0.5, suffix=f"{name}.half"), suffix=f"{name}.rounded")
-    return _shifted(node, y, np.maximum(-shift, 0), name)
-
-
-def _shifted(node: TfliteNode, x: OutletId, bits: "Array | int", name: str) -> OutletId:
-    """Whole numbers over a power of two, halves away from zero."""
-    step = node.constant(np.exp2(-np.asarray(bits, np.float64)), f"{name}.step")
-    size = node.each("mul", node.each("abs", x, suffix=f"{name}.size"), step, suffix=f"{name}.stepped")
-    size = node.each("floor", node.each("add", size, 0.5, suffix=f"{name}.halves"), suffix=f"{name}.whole")
-    return node.each("mul", node.each("sign", x, suffix=f"{name}.sign"), size, suffix=f"{name}.signed")
 
 
 def _kept(node: TfliteNode, x: OutletId, name: str, low: float = LEAST, high: float = MOST) -> OutletId:
