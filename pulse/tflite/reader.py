@@ -15,6 +15,7 @@ from pulse.graph import OutletId
 from pulse.infer.fact import InferenceFact
 from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph, Variable
 from pulse.onnx.read.inputs import input_facts
+from pulse.tflite.dilation import dilated
 from pulse.tflite.file import Operator, Signature, Subgraph, Tensor, TfliteFile, parse
 from pulse.tflite.model_ops import Enter, Leave, TfliteOp, differs
 from pulse.tflite.node import F32, centred
@@ -137,7 +138,8 @@ class _Builder:
 
     def __init__(self, file: TfliteFile, number: int, scope: SymbolScope, title: str) -> None:
         self.graph = ModelGraph()
-        self._file, self._subgraph, self._scope, self._title = file, file.subgraphs[number], scope, title
+        self._file, self._scope, self._title = file, scope, title
+        self._subgraph = dilated(file.subgraphs[number])
         self._values: dict[int, OutletId] = {}
         self._handles: dict[int, str] = {}
         self._initial: dict[str, Array] = {}
