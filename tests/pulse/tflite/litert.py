@@ -18,6 +18,9 @@ def calls(data: bytes, feeds: Sequence[Sequence[Array]]) -> list[list[Array]]:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     module: Any = pytest.importorskip("ai_edge_litert.interpreter", reason="pip install ai-edge-litert")
     interpreter = module.Interpreter(model_content=data, num_threads=1)
+    for detail, value in zip(interpreter.get_input_details(), feeds[0], strict=True):
+        if tuple(detail["shape"]) != value.shape:
+            interpreter.resize_tensor_input(detail["index"], value.shape)
     interpreter.allocate_tensors()
     results: list[list[Array]] = []
     for call in feeds:

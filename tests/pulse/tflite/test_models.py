@@ -12,8 +12,10 @@ from pulse.facts import Array, TypedFact
 from pulse.onnx.write.check import check
 from tests.pulse.tflite.litert import calls, check_equal
 from tests.pulse.tflite.models import (
+    blocks,
     counting,
     filter_bank,
+    framed,
     recurrent,
     recurrent_codes,
     remembering,
@@ -55,6 +57,9 @@ OPEN: dict[str, Callable[[], bytes]] = {
     "floats in strides": partial(stack, stride=2),
     "codes": partial(stack, "int8"),
     "codes SAME": partial(stack, "int8", SAME),
+    "blocks": blocks,
+    "blocks of codes": partial(blocks, "int8"),
+    "blocks of an image": partial(blocks, image=True),
     "lstm": partial(recurrent, "lstm", -1),
     "lstm with a limit": partial(recurrent, "lstm", -1, clip=0.3),
     "lstm of stored codes": partial(recurrent, "lstm", -1, "int8", asymmetric=True),
@@ -115,6 +120,26 @@ def test_streams_of_variables_are_proved(kind: str) -> None:
 @pytest.mark.parametrize("name", OPEN)
 def test_open_time_streams(name: str) -> None:
     pulse.verify(OPEN[name](), pulse=4).require()
+
+
+@pytest.mark.parametrize("kind", ["float32", "int8"])
+def test_blocks_around_a_convolution_are_one_dilated_convolution(kind: str) -> None:
+    data, rng = blocks(kind), np.random.default_rng(4)
+    typed = pulse.load(data).analyse()
+    x = random_input(rng, typed.inputs["x"], 9)
+    (wanted,) = calls(data, [[x]])[0]
+    (got,) = typed.run({"x": x}).values()
+    check_equal(got, wanted, kind)
+    assert typed.pulsify(pulse=1).outputs[0].delay == 0
+
+
+def test_gathered_frames_and_their_spectra_stream() -> None:
+    data = framed()
+    x = np.random.default_rng(5).standard_normal((1, 45)).astype(np.float32)
+    (wanted,) = calls(data, [[x]])[0]
+    (got,) = pulse.load(data).analyse().run({"x": x}).values()
+    check_equal(got, wanted, "frames")
+    pulse.verify(data, pulse=8).require()
 
 
 def test_codes_are_the_same_in_both_backends() -> None:
