@@ -56,14 +56,14 @@ def _pattern(
     if begin is None or len(graph.operators[begin].inputs) != 3 or not _plain(conv):
         return {}
     first = graph.operators[begin]
-    blocks = [graph.tensors[each.inputs[1]].data for each in (first, last)]
+    block, other = (graph.tensors[each.inputs[1]].data for each in (first, last))
     inner = [place for place in (begin, widening, middle, squeezing) if place is not None]
-    if blocks[0] is None or blocks[1] is None or not np.array_equal(*blocks):
+    if block is None or other is None or not np.array_equal(block, other):
         return {}
     if any(readers[graph.operators[place].outputs[0]] != 1 for place in inner):
         return {}
     axis = None if widening is None else _axis(graph, graph.operators[widening])
-    factors = _factors(blocks[0].ravel().tolist(), axis)
+    factors = _factors(block.ravel().tolist(), axis)
     if (widening is None) != (squeezing is None) or factors is None or makers.get(last.inputs[2], -1) > begin:
         return {}
     options = {**conv.options, "DilationHFactor": factors[0], "DilationWFactor": factors[1]}
