@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from pulse.front.axes import squeeze, transpose, unsqueeze
+from pulse.front.codes import dequantize, quantize
 from pulse.front.context import deltas, splice, stack
 from pulse.front.framing import frames, overlap_add
 from pulse.front.kaldi import kaldi_fbank, kaldi_mfcc
@@ -25,6 +26,7 @@ __all__ = [
     "dct",
     "deemphasis",
     "deltas",
+    "dequantize",
     "frames",
     "from_polar",
     "gain",
@@ -44,6 +46,7 @@ __all__ = [
     "phase",
     "power",
     "preemphasis",
+    "quantize",
     "rfft",
     "sliding_cmvn",
     "splice",
@@ -89,6 +92,8 @@ FUNCTIONS: dict[str, Callable[..., TypedModel]] = {
         tf_spectrogram,
         tf_mfcc,
         micro_frontend,
+        quantize,
+        dequantize,
         gain,
         preemphasis,
         deemphasis,

@@ -15,6 +15,7 @@ import numpy as np
 from pulse.facts import Array, DType
 from pulse.graph import OutletId
 from pulse.tflite.file import Quantization, Tensor
+from pulse.tflite.multipliers import multiplier_of, times
 from pulse.tflite.node import F32, F64, TfliteNode
 
 EXACT = 1 << 24
@@ -104,22 +105,21 @@ def of_int16(
     suffix: str,
 ) -> OutletId:
     """Sums in f64 as int16 codes: a multiplier of 15 bits and a shift, halves up."""
-    multiplier, shift = fixed_point(factor)
+    multiplier, shift = multiplier_of(factor)
     reduced = np.where(multiplier < 0x7FFF0000, (multiplier + 0x8000) >> 16, 0x7FFF)
     step = (reduced * np.exp2(shift - 15)).astype(np.float64).reshape(channels_shape)
     y = node.each("mul", total, node.constant(step, "step"), suffix="scaled")
     y = node.each("floor", node.each("add", y, 0.5, suffix="half"), suffix="rounded")
-    low, high = limits(node, activation)
-    y = node.each("min", node.each("max", y, low, suffix="floor"), high, suffix="limited")
+    return narrowed(node, y, activation, suffix)
+
+
+def narrowed(
+    node: TfliteNode, x: OutletId, activation: int = NONE, suffix: str = "", slot: int = 0
+) -> OutletId:
+    """Whole f64 numbers inside of the range of the output, f32."""
+    low, high = limits(node, activation, slot)
+    y = node.each("min", node.each("max", x, low, suffix="floor"), high, suffix="limited")
     return node.cast(y, F32, suffix)
-
-
-def fixed_point(factor: Array) -> tuple[Array, Array]:
-    """Real multipliers as ``multiplier / 2**31 * 2**shift`` with multipliers of 31 bits."""
-    mantissa, shift = np.frexp(np.asarray(factor, np.float64))
-    multiplier = np.floor(mantissa * (1 << 31) + 0.5).astype(np.int64)
-    over = multiplier == 1 << 31
-    return np.where(over, multiplier // 2, multiplier), shift + over
 
 
 def exact_sum(
@@ -191,21 +191,37 @@ def largest_code(tensor: Tensor) -> int:
 
 
 def product_factor(node: TfliteNode, x: Quantization, weights: Quantization) -> Array:
-    """The scale of a sum of products over that of the output, f32, for each channel."""
-    _, made = target(node)
+    """The scale of a sum of products over that of the output, for each channel: f32, of int16 codes f64."""
+    tensor, made = target(node)
+    if tensor.dtype == np.int16:
+        return (
+            x.scale[0].astype(np.float64)
+            * weights.scale.astype(np.float64)
+            / made.scale[0].astype(np.float64)
+        )
     return (x.scale[0] * weights.scale / made.scale[0]).astype(np.float32)
 
 
 def finished_sum(
-    node: TfliteNode, total: OutletId, factor: Array, shape: Sequence[int], suffix: str = ""
+    node: TfliteNode,
+    total: OutletId,
+    factor: Array,
+    shape: Sequence[int],
+    suffix: str = "",
+    full: bool = False,
 ) -> OutletId:
-    """Exact sums as codes of the output, behind its activation; ``shape`` spreads the factors of channels."""
+    """Exact sums as codes of the output, behind its activation; ``shape`` spreads the factors of channels.
+
+    full   int16 sums with a factor for each channel keep all bits of it
+    """
     activation, tensor = fused(node), node.makes[0]
     if activation == TANH:
         raise node.error("a fused tanh of codes is not covered")
     spread = factor.reshape(shape) if factor.size > 1 else factor.reshape(())
     if tensor.dtype == np.int16:
         wide = node.cast(total, F64, "total64")
+        if full and factor.size > 1:
+            return narrowed(node, times(node, wide, factor.reshape(shape), "rescaled"), activation, suffix)
         return of_int16(node, wide, factor, activation, shape if factor.size > 1 else (), suffix)
     return rescaled(node, node.cast(total, F32, "total32"), spread, activation, suffix)
 
@@ -216,6 +232,15 @@ def requantized(node: TfliteNode, slot: int, suffix: str = "", out: int = 0) -> 
     x = node.codes(slot)
     if ours.scale[0] == made.scale[0]:
         return shifted(node, x, node.read(slot), node.makes[out], suffix)
+    if node.makes[out].dtype == np.int16:
+        factor = np.asarray(float(ours.scale[0]) / float(made.scale[0]))
+        return narrowed(
+            node,
+            times(node, node.cast(x, F64, f"{suffix}wide"), factor, f"{suffix}rescaled"),
+            NONE,
+            suffix,
+            out,
+        )
     return rescaled(node, x, ours.scale[0] / made.scale[0], NONE, suffix)
 
 

@@ -82,12 +82,15 @@ class Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Operator:
-    """A node: its kind in the words of the schema, the numbers of its tensors (-1 where one is left out)."""
+    """A node: its kind in the words of the schema, the numbers of its tensors (-1 where one is left out); ``inner`` are
+    those that only say what its sums inside are scaled to.
+    """
 
     kind: str
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     options: Mapping[str, Any]
+    inner: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,9 +211,9 @@ class _Parser:
                 raise self.error(f"operator {place} of {name} has no code")
             kind, part = kinds[int(operator.OpcodeIndex())], f"operator {place}"
             reads, makes = numbers(operator.InputsAsNumpy(), part), numbers(operator.OutputsAsNumpy(), part)
-            operators.append(
-                Operator(kind, reads, makes, self._options(operator, f"{part} ({kind}) of {name}"))
-            )
+            options = self._options(operator, f"{part} ({kind}) of {name}")
+            inner = numbers(operator.IntermediatesAsNumpy(), part)
+            operators.append(Operator(kind, reads, makes, options, inner))
         ends = [
             numbers(ports, "the list of ports") for ports in (graph.InputsAsNumpy(), graph.OutputsAsNumpy())
         ]

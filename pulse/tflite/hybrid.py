@@ -7,10 +7,12 @@ Source: the behaviour of XNNPACK's dynamically quantized products.
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.reduce import Reduce
-from pulse.tflite.node import TfliteNode
+from pulse.tflite.node import F32, F64, TfliteNode
 
 STEPS = 255.0
 LOW, HIGH = -128.0, 127.0
@@ -35,6 +37,70 @@ def row_codes(node: TfliteNode, x: OutletId, axes: Sequence[int]) -> tuple[Outle
     most = node.each("sub", _number(node, HIGH, x, "high"), zero, suffix="largest_code")
     codes = node.each("min", node.each("max", codes, least, suffix="floor"), most, suffix="row_codes")
     return codes, node.each("div", one, scale, suffix="row_step")
+
+
+def frame_codes(node: TfliteNode, x: OutletId, asymmetric: bool) -> tuple[OutletId, OutletId]:
+    """``code - zero`` of each row, along the last axis, and its scale, as layers with state have them.
+
+    scale = max(abs(x)) / 127, or (max(x, 0) - min(x, 0)) / 255 with a zero point; rounded halves away from zero
+    """
+    along = (node.graph.fact(x).rank - 1,)
+    low = node.wire(Reduce("min", along, True), [x], "least")
+    high = node.wire(Reduce("max", along, True), [x], "largest")
+    if asymmetric:
+        low, high = node.each("min", low, 0.0, suffix="low"), node.each("max", high, 0.0, suffix="high")
+        extent, steps = node.each("sub", high, low, suffix="extent"), STEPS
+    else:
+        size = node.each("max", node.each("neg", low, suffix="below"), high, suffix="size")
+        extent, steps = size, HIGH
+    empty = node.each("equal", extent, 0.0, suffix="empty")
+    one = node.scalar_constant(1.0, node.graph.fact(x), "one")
+    exact = node.each("div", node.cast(extent, F64, "extent64"), steps, suffix="scale64")
+    step = node.each("where", empty, one, node.cast(exact, F32, "scale32"), suffix="row_scale")
+    if not asymmetric:
+        scaled = node.each(
+            "mul",
+            x,
+            node.each("div", HIGH, node.each("where", empty, one, extent, suffix="safe"), suffix="inverse"),
+            suffix="scaled",
+        )
+        codes = half_away(node, scaled)
+        return node.each("min", node.each("max", codes, -HIGH, suffix="floor"), HIGH, suffix="codes"), step
+    zero = _zero_of(node, low, high, exact, empty)
+    scaled = node.each("mul", x, node.each("div", one, step, suffix="inverse"), suffix="scaled")
+    codes = half_away(node, node.each("add", scaled, zero, suffix="moved"))
+    codes = node.each("min", node.each("max", codes, LOW, suffix="floor"), HIGH, suffix="code")
+    return node.each("sub", codes, zero, suffix="codes"), step
+
+
+def _zero_of(node: TfliteNode, low: OutletId, high: OutletId, scale: OutletId, empty: OutletId) -> OutletId:
+    """The code of 0 of rows that have a scale; from the end of the range that makes the smaller error."""
+    safe = node.each("where", empty, node.constant(np.array(1.0), "one64"), scale, suffix="safe64")
+    ends = [
+        node.each("div", node.cast(end, F64, f"{name}64"), safe, suffix=f"{name}_steps")
+        for end, name in ((low, "low"), (high, "high"))
+    ]
+    by_low, by_high = (
+        node.each("sub", limit, end, suffix=f"by_{name}")
+        for limit, end, name in ((LOW, ends[0], "low"), (HIGH, ends[1], "high"))
+    )
+    errors = [
+        node.each("add", node.each("abs", end, suffix=f"size_{name}"), abs(limit), suffix=f"error_{name}")
+        for limit, end, name in ((LOW, ends[0], "low"), (HIGH, ends[1], "high"))
+    ]
+    nearer = node.each("less", *errors, suffix="nearer")
+    zero = node.each("where", nearer, by_low, by_high, suffix="zero_near")
+    zero = node.each("min", node.each("max", zero, LOW, suffix="zero_floor"), HIGH, suffix="zero_limited")
+    zero = half_away(node.named(f"{node.wire_name}.zero"), zero)
+    zero = node.each("where", empty, node.constant(np.array(0.0), "none64"), zero, suffix="zero64")
+    return node.cast(zero, F32, "zero")
+
+
+def half_away(node: TfliteNode, x: OutletId) -> OutletId:
+    """The nearest whole number, halves away from zero."""
+    size = node.each("add", node.each("abs", x, suffix="away.size"), 0.5, suffix="away.half")
+    size = node.each("floor", size, suffix="away.whole")
+    return node.each("mul", node.each("sign", x, suffix="away.sign"), size, suffix="away")
 
 
 def joined(

@@ -34,6 +34,7 @@ class TfliteOp(ModelOp):
     reads: tuple[Tensor | None, ...]
     makes: tuple[Tensor, ...]
     body: Body
+    inner: tuple[Tensor, ...] = ()
 
     @property
     def name(self) -> str:
@@ -59,6 +60,7 @@ class TfliteOp(ModelOp):
             self.reads,
             self.makes,
             self.body,
+            self.inner,
         )
         made = TRANSLATORS[self.kind](node)
         outlets = [made] if isinstance(made, OutletId) else list(made)

@@ -6,7 +6,7 @@ wires of i64, as shapes are. Constants of codes are as they are stored.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -37,11 +37,16 @@ class TfliteNode(NodeContext):
     reads   the tensors that it reads, None where one is left out
     makes   the tensors that it makes
     body    reads another subgraph of the file
+    inner   tensors that only say what its sums inside are scaled to
     """
 
     reads: tuple[Tensor | None, ...] = ()
     makes: tuple[Tensor, ...] = ()
     body: Body = field(default=_no_body)
+    inner: tuple[Tensor, ...] = ()
+
+    def named(self, wire_name: str) -> "TfliteNode":
+        return replace(self, wire_name=wire_name)
 
     @property
     def coded(self) -> bool:

@@ -15,7 +15,8 @@ from pulse.graph import OutletId
 from pulse.infer.fact import InferenceFact
 from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph, Variable
 from pulse.onnx.read.inputs import input_facts
-from pulse.tflite.file import Signature, Subgraph, Tensor, TfliteFile, parse
+from pulse.tflite.dilation import dilated
+from pulse.tflite.file import Operator, Signature, Subgraph, Tensor, TfliteFile, parse
 from pulse.tflite.model_ops import Enter, Leave, TfliteOp, differs
 from pulse.tflite.node import F32, centred
 from pulse.tflite.registry import STATES
@@ -104,28 +105,55 @@ def _dims(shape: Sequence[int], given: bool) -> list[int | str]:
     return [named.get(axis, abs(size)) for axis, size in enumerate(shape)]
 
 
+def _variable_name(handle: Operator, number: int) -> str:
+    """The name of the variable that a tensor is a handle of."""
+    names = (handle.options.get(key, "") for key in ("Container", "SharedName"))
+    return "/".join(filter(None, names)) or f"variable{number}"
+
+
+def _steady_variables(graph: Subgraph) -> frozenset[str]:
+    """The variables that a subgraph has handles of and never assigns: they keep their first values."""
+    names = {
+        number: _variable_name(operator, number)
+        for operator in graph.operators
+        if operator.kind == "VAR_HANDLE"
+        for number in operator.outputs
+    }
+    assigned = {
+        names.get(number)
+        for operator in graph.operators
+        if operator.kind == "ASSIGN_VARIABLE"
+        for number in operator.inputs[:1]
+    }
+    return frozenset({*names.values()} - assigned)
+
+
 class _Builder:
     """Grows the graph of a FileNetwork from a subgraph.
 
-    ``_current`` has the value of each variable at this point of the program, ``_begins`` what it was before. A layer
+    ``_current`` has the value of each variable at this point of the program, ``_begins`` what it was before; those of
+    ``_steady`` are constants. A layer
     over any number of frames begins with its first state, ``_open``: one call is the whole stream.
     """
 
     def __init__(self, file: TfliteFile, number: int, scope: SymbolScope, title: str) -> None:
         self.graph = ModelGraph()
-        self._file, self._subgraph, self._scope, self._title = file, file.subgraphs[number], scope, title
+        self._file, self._scope, self._title = file, scope, title
+        self._subgraph = dilated(file.subgraphs[number])
         self._values: dict[int, OutletId] = {}
         self._handles: dict[int, str] = {}
         self._initial: dict[str, Array] = {}
         self._current: dict[str, OutletId] = {}
         self._forms: dict[str, Tensor] = {}
         self._begins: dict[str, OutletId] = {}
+        self._steady = frozenset[str]()
         self._open = False
 
     def model(
         self, facts: Mapping[str, InferenceFact], inputs: Mapping[int, str], outputs: Mapping[int, str]
     ) -> FileNetwork:
         """The subgraph as a model of its own, its variables among inputs and outputs."""
+        self._steady = _steady_variables(self._subgraph)
         self._open = any(
             dim is None or not dim.is_const for fact in facts.values() for dim in fact.shape or ()
         )
@@ -152,9 +180,10 @@ class _Builder:
             self._values[number] = outlet
         self._walk()
         results = [self._value(number, "the list of outputs") for number in self._subgraph.outputs]
-        if self._begins:
+        if self._current:
             raise LoadError(
-                f"{self._title}: {self._subgraph.name} assigns variables inside of a loop or branch"
+                f"{self._title}: {self._subgraph.name} uses variables ({', '.join(self._current)}) inside of a loop "
+                "or branch, which is not covered; read and assign them outside of it"
             )
         self.graph.set_outputs(results, [f"out{place}" for place in range(len(results))])
         return FileNetwork(self.graph, self._scope, self._title)
@@ -215,9 +244,7 @@ class _Builder:
         """A handle, or what is done with the variable that it stands for."""
         operator = self._subgraph.operators[place]
         if operator.kind == "VAR_HANDLE":
-            names = (operator.options.get(key, "") for key in ("Container", "SharedName"))
-            for number in operator.outputs:
-                self._handles[number] = "/".join(filter(None, names)) or f"variable{number}"
+            self._handles.update((number, _variable_name(operator, number)) for number in operator.outputs)
             return
         wanted = 1 if operator.kind == "READ_VARIABLE" else 2
         if len(operator.inputs) != wanted or operator.inputs[0] not in self._handles:
@@ -260,7 +287,7 @@ class _Builder:
                 raise LoadError(f"{self._title}: variable {name} has no first value and no fixed shape")
             value = np.zeros(tensor.shape, F32 if tensor.coded else tensor.dtype)
             self._initial[name] = value
-        if tensor.variable and self._open:
+        if (tensor.variable and self._open) or name in self._steady:
             self._current[name] = self._stored(name, value)
             return
         fact = InferenceFact(value.dtype, tuple(TDim.of(size) for size in value.shape))
@@ -323,6 +350,7 @@ class _Builder:
             tuple(tensors[number] if number >= 0 else None for number in operator.inputs),
             tuple(tensors[number] for number in operator.outputs),
             self._body,
+            tuple(tensors[number] for number in operator.inner if number >= 0),
         )
         reads = [self._value(number, what) for number in given]
         count = len(operator.outputs) + len(STATES.get(operator.kind, ()))

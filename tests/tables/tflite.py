@@ -30,5 +30,6 @@ def document() -> str:
             "yes" if kind in STATES or kind == "ASSIGN_VARIABLE" else "",
         ]
         for kind in sorted({*TRANSLATORS, *FAMILIES})
+        if not kind.startswith("_")
     ]
     return f"{HEAD}\n{table(['operator', 'floats', 'codes', 'state'], rows)}\n"

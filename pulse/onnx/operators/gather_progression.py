@@ -7,12 +7,12 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.dim.atoms import Max
-from pulse.facts import Array
+from pulse.facts import Array, Shape
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
-from pulse.ops.shape import AddAxis
+from pulse.ops.shape import AddAxis, Reshape
 from pulse.ops.slice import Slice
 from pulse.ops.time_position import Range
 from pulse.typed import TypedGraph, known
@@ -48,6 +48,9 @@ def progression(graph: TypedGraph, outlet: OutletId) -> Progression | None:
         return replace(
             inner, starts=np.expand_dims(inner.starts, op.axis), axis=inner.axis + (op.axis <= inner.axis)
         )
+    if isinstance(op, Reshape):
+        inner = progression(graph, node.inputs[0])
+        return None if inner is None else _reshaped(inner, graph.fact(outlet).shape)
     if isinstance(op, Elementwise) and op.kind in ("add", "mul"):
         for own, other in (node.inputs, node.inputs[::-1]):
             value, inner = known(graph, other), progression(graph, own)
@@ -69,6 +72,14 @@ def _constant(value: Array) -> Progression | None:
     if (steps != steps.flat[0]).any():
         return None
     return Progression(value[..., :1], value.ndim - 1, int(steps.flat[0]), TDim.of(value.shape[-1]))
+
+
+def _reshaped(inner: Progression, shape: Shape) -> Progression | None:
+    """One row in a shape whose other axes are 1."""
+    rows = [axis for axis, dim in enumerate(shape) if dim != 1]
+    if inner.starts.size != 1 or len(rows) != 1 or shape[rows[0]] != inner.length:
+        return None
+    return replace(inner, starts=inner.starts.reshape((1,) * len(shape)), axis=rows[0])
 
 
 def _shifted(inner: Progression, value: Array) -> Progression | None:

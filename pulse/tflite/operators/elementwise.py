@@ -6,9 +6,10 @@ import numpy as np
 
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast
-from pulse.tflite.codes import activated, fused, limited, requantized, rescaled, target
+from pulse.tflite.codes import activated, fused, limited, narrowed, requantized, rescaled, target
 from pulse.tflite.file import TYPES
-from pulse.tflite.node import TfliteNode
+from pulse.tflite.multipliers import times
+from pulse.tflite.node import F64, TfliteNode
 from pulse.tflite.operators.quantize import encoded
 from pulse.tflite.registry import tflite_op
 
@@ -50,7 +51,9 @@ def binary(node: TfliteNode) -> OutletId:
 
 def _sum(node: TfliteNode) -> OutletId:
     """Both terms in steps of the output; the sum to the nearest step, halves up."""
-    _, made = target(node)
+    tensor, made = target(node)
+    if tensor.dtype == np.int16:
+        return _sum_of_int16(node)
     terms: list[OutletId] = []
     for slot, sign in ((0, 1), (1, -1 if node.op_type == "SUB" else 1)):
         ratio = float(np.float32(sign) * (node.quantization(slot).scale[0] / made.scale[0]))
@@ -59,8 +62,36 @@ def _sum(node: TfliteNode) -> OutletId:
     return limited(node, node.each("floor", total, suffix="rounded"), fused(node))
 
 
-def _product(node: TfliteNode) -> OutletId:
+INT16_SHIFT = 15
+"""Bits that the codes of sums gain before they are scaled."""
+
+
+def _sum_of_int16(node: TfliteNode) -> OutletId:
+    """Both terms in steps of twice the coarser scale over 2**15, then the sum in those of the output."""
     _, made = target(node)
+    scales = [float(node.quantization(slot).scale[0]) for slot in (0, 1)]
+    coarse = 2 * max(scales)
+    terms: list[OutletId] = []
+    for slot, name in ((0, "left"), (1, "right")):
+        x = node.each(
+            "mul",
+            node.cast(node.codes(slot), F64, f"{name}64"),
+            float(1 << INT16_SHIFT),
+            suffix=f"{name}.wide",
+        )
+        terms.append(times(node, x, np.asarray(scales[slot] / coarse), name))
+    total = node.each("sub" if node.op_type == "SUB" else "add", *terms, suffix="sum")
+    factor = np.asarray(coarse / ((1 << INT16_SHIFT) * float(made.scale[0])))
+    return narrowed(node, times(node, total, factor, "rescaled"), fused(node))
+
+
+def _product(node: TfliteNode) -> OutletId:
+    tensor, made = target(node)
+    if tensor.dtype == np.int16:
+        wide = [node.cast(node.codes(slot), F64, f"wide{slot}") for slot in (0, 1)]
+        y = node.each("mul", *wide, suffix="product")
+        factor = node.quantization(0).scale[0] * node.quantization(1).scale[0] / made.scale[0]
+        return narrowed(node, times(node, y, factor, "rescaled"), fused(node))
     y = node.each("mul", node.codes(0), node.codes(1), suffix="product")
     return rescaled(
         node, y, node.quantization(0).scale[0] * node.quantization(1).scale[0] / made.scale[0], fused(node)

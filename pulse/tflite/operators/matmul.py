@@ -56,7 +56,9 @@ def fully_connected(node: TfliteNode) -> OutletId:
         return activated(node, y)
     x = _rows(node, node.codes(0), weights.shape[0])
     total = exact_sum(node, x, weights, bias, 1, largest_code(node.read(0)), apply)
-    return finished_sum(node, total, product_factor(node, node.quantization(0), node.quantization(1)), (-1,))
+    return finished_sum(
+        node, total, product_factor(node, node.quantization(0), node.quantization(1)), (-1,), full=True
+    )
 
 
 def _hybrid(node: TfliteNode, bias: Array | None) -> OutletId:

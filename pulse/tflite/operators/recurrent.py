@@ -1,4 +1,4 @@
-"""Recurrent layers of floats, whose states are variables of the file."""
+"""Recurrent layers, whose states are variables of the file."""
 
 from collections.abc import Sequence
 
@@ -11,6 +11,8 @@ from pulse.ops.recurrent_cells import Activation, Cell
 from pulse.ops.shape import AddAxis, RemoveAxis, Transpose
 from pulse.tflite.node import TfliteNode
 from pulse.tflite.operators.conv import numbers
+from pulse.tflite.operators.recurrent_codes import lstm_of_codes, parts_of
+from pulse.tflite.operators.recurrent_hybrid import lstm_of_floats, rnn_of_floats, rows_of
 from pulse.tflite.registry import tflite_op
 
 ACTIVATIONS = {1: "relu", 4: "tanh"}
@@ -32,6 +34,11 @@ def _needed(node: TfliteNode, slots: Sequence[int]) -> list[Array]:
     return [value for value in found if value is not None]
 
 
+def _meets_codes(node: TfliteNode, slot: int) -> bool:
+    """Whether floats meet stored codes of 8 bits."""
+    return not node.read(0).coded and node.read(slot).coded and node.read(slot).data is not None
+
+
 def _activation(node: TfliteNode) -> Activation:
     number = node.integer("FusedActivationFunction", 0)
     if number not in ACTIVATIONS:
@@ -48,7 +55,10 @@ def _layer(
 ) -> list[OutletId]:
     """The frames, and the states after them."""
     if node.coded or node.read(0).coded:
-        raise node.error("codes are not covered; convert it with dynamic-range quantization, or unfused")
+        raise node.error(
+            "codes are not covered (of the recurrent layers only an LSTM takes them, of 8 bits); convert it with "
+            "dynamic-range quantization, or unfused"
+        )
     hidden = weights[1].shape[1]
     single = node.fact(0).rank == 2
     x = (
@@ -73,12 +83,24 @@ def lstm(node: TfliteNode) -> list[OutletId]:
     for slots, what in (((16, 17), "a projection"), ((20, 21, 22, 23), "normalised gates")):
         if any(node.has(slot) for slot in slots):
             raise node.error(f"{what} is not covered; convert the model with unfused layers")
-    if node.attributes.get("CellClip", 0.0) or node.attributes.get("ProjClip", 0.0):
-        raise node.error("a limit of the cell or the projection is not covered")
+    if node.attributes.get("ProjClip", 0.0):
+        raise node.error("a limit of the projection is not covered")
+    holes_given = any(node.has(slot) for slot in (9, 10, 11))
+    if node.read(0).coded or _meets_codes(node, 4) or node.attributes.get("CellClip", 0.0):
+        if holes_given:
+            raise node.error(
+                "gates that see the cell (peepholes) are not covered beside codes or a limit of the cell; "
+                "convert the model with unfused layers"
+            )
+        if node.read(0).coded:
+            return lstm_of_codes(node, parts_of(node, GATES))
+        w, r = (rows_of(node, [first + gate for gate in GATES]) for first in (1, 5))
+        bias = np.concatenate(_needed(node, [12 + gate for gate in GATES]))
+        return lstm_of_floats(node, w, r, bias, _activation(node).name)
     w, r, b = (_needed(node, [first + gate for gate in GATES]) for first in (1, 5, 12))
     bias = np.concatenate([*b, np.zeros(sum(part.size for part in b), np.float32)])
     holes = None
-    if any(node.has(slot) for slot in (9, 10, 11)):
+    if holes_given:
         holes = np.concatenate(_needed(node, (9, 11, 10)))
     cell = Cell("lstm", (Activation("sigmoid"), _activation(node), _activation(node)))
     return _layer(node, cell, [np.concatenate(w), np.concatenate(r), bias], (18, 19), holes)
@@ -87,6 +109,9 @@ def lstm(node: TfliteNode) -> list[OutletId]:
 @tflite_op("UNIDIRECTIONAL_SEQUENCE_RNN", "RNN", states=(4,))
 def rnn(node: TfliteNode) -> list[OutletId]:
     """A plain layer: h = f(W x + R h + b)."""
+    if _meets_codes(node, 1):
+        bias = np.concatenate(_needed(node, (3,)))
+        return rnn_of_floats(node, rows_of(node, (1,)), rows_of(node, (2,)), bias, _activation(node).name)
     w, r, b = _needed(node, (1, 2, 3))
     bias = np.concatenate([b, np.zeros_like(b)])
     return _layer(node, Cell("rnn", (_activation(node),)), [w, r, bias], (4,), None)

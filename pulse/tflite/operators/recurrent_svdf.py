@@ -18,6 +18,7 @@ from pulse.tflite.codes import (
 )
 from pulse.tflite.node import F32, F64, TfliteNode
 from pulse.tflite.operators.conv import bias_of, kernel_of
+from pulse.tflite.operators.recurrent_hybrid import rows_of, times
 from pulse.tflite.registry import tflite_op
 
 
@@ -62,6 +63,8 @@ def _features(node: TfliteNode, weights: Array) -> OutletId:
     def apply(x: OutletId, matrix: Array, more: Array | None, suffix: str) -> OutletId:
         return node.wire(MatMul(), [x, node.constant(matrix, f"{suffix}.matrix")], suffix)
 
+    if not node.coded and node.read(1).coded and node.read(1).data is not None:
+        return times(node, node.values(0), rows_of(node, (1,)), "features")
     if not node.coded:
         return apply(node.values(0), weights, None, "features")
     total = exact_sum(node, node.codes(0), weights, None, 1, largest_code(node.read(0)), apply)

@@ -2,12 +2,16 @@
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
+from pulse.onnx.context import NodeContext
+from pulse.onnx.operators.spectral import dft
 from pulse.ops.pad import Pad
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
-from pulse.ops.spectral import Dft
 from pulse.tflite.node import TfliteNode
 from pulse.tflite.registry import tflite_op
+
+OPSET = 17
+"""The version of the operator that has the axis among its attributes."""
 
 
 @tflite_op("RFFT2D")
@@ -19,8 +23,14 @@ def rfft2d(node: TfliteNode) -> OutletId:
         raise node.error(f"lengths {rows}, {columns} of a tensor of {rank} axes")
     x = _sized(node, _sized(node, node.values(0), rank - 2, rows), rank - 1, columns)
     pairs = node.wire(AddAxis(rank), [x], "pairs")
-    y = node.wire(Dft(rank - 1, TDim.of(columns), onesided=True), [pairs], "columns")
-    return node.finished(y if rows == 1 else node.wire(Dft(rank - 2, TDim.of(rows)), [y], "rows"))
+    y = _transformed(node, pairs, rank - 1, True, "columns")
+    return node.finished(y if rows == 1 else _transformed(node, y, rank - 2, False, "rows"))
+
+
+def _transformed(node: TfliteNode, x: OutletId, axis: int, onesided: bool, name: str) -> OutletId:
+    """The transform of one axis of real and imaginary parts."""
+    title, attributes = f"{node.wire_name}.{name}", {"axis": axis, "onesided": int(onesided)}
+    return dft(NodeContext("DFT", OPSET, title, attributes, (x,), (title,), node.graph, node.scope))
 
 
 def _sized(node: TfliteNode, x: OutletId, axis: int, length: int) -> OutletId:

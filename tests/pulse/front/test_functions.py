@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import pulse
@@ -32,6 +31,8 @@ SMALL: dict[str, dict[str, Any]] = {
     "kaldi_fbank": {"sample_rate": 2000, "num_mel_bins": 10, "use_energy": True, "snip_edges": False},
     "kaldi_mfcc": {"sample_rate": 2000},
     "tf_spectrogram": {"window_size": 40, "stride": 20},
+    "quantize": {"scale": 0.1, "zero": -3, "shape": "1,frames,4"},
+    "dequantize": {"scale": 0.1, "zero": 3, "shape": "1,frames,4"},
     "gain": {"db": 6.0},
     "limiter": {"sample_rate": 1000},
     "unsqueeze": {"axis": 1},
@@ -61,7 +62,7 @@ def test_it_is_imported_when_it_is_asked_for() -> None:
 
 @pytest.mark.parametrize("name", list(front.FUNCTIONS))
 def test_parameters_are_what_a_file_can_hold(name: str) -> None:
-    """Numbers, text and truth values; every model has the input x, one symbol, and f32 alone."""
+    """Numbers, text and truth values; every model has the input x, one symbol, and f32 alone but for codes."""
     for parameter in inspect.signature(front.FUNCTIONS[name]).parameters.values():
         assert parameter.default is inspect.Parameter.empty or isinstance(
             parameter.default, int | float | str | bool | None
@@ -69,7 +70,8 @@ def test_parameters_are_what_a_file_can_hold(name: str) -> None:
     model = small(name)
     assert next(iter(model.inputs)) == "x" and len(model.symbols) == 1
     assert model.title == name
-    assert all(fact.dtype == np.float32 for fact in (*model.inputs.values(), *model.outputs.values()))
+    kinds = "iuf" if name in ("quantize", "dequantize") else "f"
+    assert all(fact.dtype.kind in kinds for fact in (*model.inputs.values(), *model.outputs.values()))
 
 
 @pytest.mark.parametrize("name", list(front.FUNCTIONS))

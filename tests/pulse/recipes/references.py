@@ -7,8 +7,10 @@ import numpy as np
 import onnxruntime
 
 import pulse
+from pulse import front
 from tests.pulse.chunks.models import Array
 from tests.pulse.front.test_tensorflow import cepstrum, powers
+from tests.pulse.tflite.litert import calls, scales
 from tests.shared import shared
 
 SIZE, HOP = 512, 256
@@ -132,6 +134,18 @@ def speech_commands(name: str, stride: int, frames: int, new: int) -> tuple[Arra
     return x, np.stack(words)
 
 
+def wake_word(name: str) -> tuple[Array, Array]:
+    """Noisy speech, and the probabilities that LiteRT gives for three frames of features in each call."""
+    x = speech()[: 480 + 160 * (3 * 120 - 1)]
+    features = front.micro_frontend().run({"x": x[None]})["features"]
+    data = (shared("tflite") / f"{name}.tflite").read_bytes()
+    (port,), (made,) = scales(data)
+    steps = np.rint(features * (np.float32(1) / np.float32(port.scale))) + port.zero
+    codes = np.clip(steps, -128, 127).astype(np.int8)
+    results = calls(data, [[codes[:, at : at + 3]] for at in range(0, codes.shape[1], 3)])
+    return x, np.array([(float(y[0, 0]) - made.zero) * made.scale for (y,) in results], np.float32)
+
+
 Reference = Callable[[], tuple[Array, Array]]
 """Sound [T] at 16 kHz, and what becomes of it, samples or values [frames]."""
 
@@ -156,8 +170,11 @@ REFERENCES: Mapping[str, Reference] = {
     "silero.toml": of_speech(silero),
     "silero_static.toml": of_speech(silero),
     "clean_vad.toml": of_speech(lambda x: silero(gtcrn(x).astype(np.float32))),
+    "okay_nabu.toml": lambda: wake_word("okay_nabu_v2"),
     "swift_f0.toml": of_speech(swift_f0),
 }
 """By the recipes of the page."""
-VALUES = {name for name in REFERENCES if any(part in name for part in ("vad", "silero", "swift", "kws"))}
+VALUES = {
+    name for name in REFERENCES if any(part in name for part in ("vad", "silero", "swift", "kws", "nabu"))
+}
 """Those that end in values for each frame."""

@@ -42,7 +42,7 @@ class TensorSpec:
 
 @dataclass
 class OperatorSpec:
-    """An operator of a file under construction; options by the accessors' names."""
+    """An operator of a file under construction; options by the accessors' names, ``inner`` its intermediate tensors."""
 
     kind: str
     inputs: Sequence[int]
@@ -50,6 +50,7 @@ class OperatorSpec:
     options: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
     version: int = 1
+    inner: Sequence[int] = ()
 
 
 class Graph:
@@ -222,11 +223,13 @@ class _Writer:
         if code not in self._codes:
             self._codes.append(code)
         options = self._options(spec) if spec.options else None
-        ports = [self._vector(numbers, np.int32) for numbers in (spec.inputs, spec.outputs)]
+        ports = [self._vector(numbers, np.int32) for numbers in (spec.inputs, spec.outputs, spec.inner)]
         schema.OperatorStart(b)
         schema.OperatorAddOpcodeIndex(b, self._codes.index(code))
         schema.OperatorAddInputs(b, ports[0])
         schema.OperatorAddOutputs(b, ports[1])
+        if spec.inner:
+            schema.OperatorAddIntermediates(b, ports[2])
         if options is not None:
             schema.OperatorAddBuiltinOptionsType(b, getattr(schema.BuiltinOptions, spec.options))
             schema.OperatorAddBuiltinOptions(b, options)

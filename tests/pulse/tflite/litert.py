@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ def calls(data: bytes, feeds: Sequence[Sequence[Array]]) -> list[list[Array]]:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     module: Any = pytest.importorskip("ai_edge_litert.interpreter", reason="pip install ai-edge-litert")
     interpreter = module.Interpreter(model_content=data, num_threads=1)
+    for detail, value in zip(interpreter.get_input_details(), feeds[0], strict=True):
+        if tuple(detail["shape"]) != value.shape:
+            interpreter.resize_tensor_input(detail["index"], value.shape)
     interpreter.allocate_tensors()
     results: list[list[Array]] = []
     for call in feeds:
@@ -26,6 +30,26 @@ def calls(data: bytes, feeds: Sequence[Sequence[Array]]) -> list[list[Array]]:
         interpreter.invoke()
         results.append([interpreter.get_tensor(each["index"]) for each in interpreter.get_output_details()])
     return results
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What the codes of a port stand for: ``scale * (code - zero)``."""
+
+    scale: float
+    zero: int
+
+
+def scales(data: bytes) -> tuple[list[Scale], list[Scale]]:
+    """Those of the inputs and the outputs; skips the test where LiteRT is missing."""
+    module: Any = pytest.importorskip("ai_edge_litert.interpreter", reason="pip install ai-edge-litert")
+    interpreter = module.Interpreter(model_content=data, num_threads=1)
+    ports = interpreter.get_input_details(), interpreter.get_output_details()
+    found = [
+        [Scale(float(each["quantization"][0]), int(each["quantization"][1])) for each in side]
+        for side in ports
+    ]
+    return found[0], found[1]
 
 
 def check_equal(got: Array, wanted: Array, what: str, most_steps: int = 1) -> int:

@@ -100,6 +100,124 @@ def remembering(kind: str = "float32") -> bytes:
     return written(g, first, signature={"Inputs": {"chunk": x}, "Outputs": {"scores": y}})
 
 
+def blocks(kind: str = "float32", image: bool = False) -> bytes:
+    """A dilated convolution as Keras converts it: SPACE_TO_BATCH_ND, CONV_2D, BATCH_TO_SPACE_ND, over open time.
+
+    image   over [1, T, 1, features] in place of [1, T, features]
+    """
+    coded, span, size = kind == "int8", 3, 2
+    same = {"scale": [X_SCALE], "zero": [-7]} if coded else {}
+    form, made = ((X_SCALE, -7), (0.06, 4)) if coded else (None, None)
+    g, middle = Graph(), [1] if image else []
+    x = g.input((1, -1, *middle, FEATURES), kind, **same)
+    rank = 3 + image
+    before = [[0, 0] for _ in range(rank)]
+    before[1][0] = (span - 1) * size
+    y = g.result(
+        "PAD", [x, g.constant(before, "int32")], (1, -1, *middle, FEATURES), "PadOptions", 1, kind, form
+    )
+    length = g.result("SHAPE", [y], (rank,), "ShapeOptions", dtype="int32", OutType=2)
+    bounds = [g.constant(i32(each)) for each in (1, 2, 1)]
+    frames = g.result("STRIDED_SLICE", [length, *bounds], (1,), "StridedSliceOptions", dtype="int32")
+    rest = g.result("FLOOR_MOD", [frames, g.constant(i32(size))], (1,), "FloorModOptions", dtype="int32")
+    more = [
+        g.constant(np.zeros((1, 1), np.int32)),
+        g.result("RESHAPE", [rest, g.constant(i32(1, 1))], (1, 1), dtype="int32"),
+    ]
+    pads = g.result("CONCATENATION", more, (1, 2), "ConcatenationOptions", dtype="int32", Axis=1)
+    if image:
+        none = g.constant(np.zeros((1, 2), np.int32))
+        pads = g.result("CONCATENATION", [pads, none], (2, 2), "ConcatenationOptions", dtype="int32", Axis=0)
+    sizes = g.constant(i32(size, 1) if image else i32(size))
+    y = g.result("SPACE_TO_BATCH_ND", [y, sizes, pads], (size, -1, *middle, FEATURES), "", 1, kind, form)
+    if not image:
+        y = g.result(
+            "EXPAND_DIMS",
+            [y, g.constant(np.int32(-3))],
+            (size, 1, -1, FEATURES),
+            "ExpandDimsOptions",
+            1,
+            kind,
+            form,
+        )
+    shape = (HIDDEN, span, 1, FEATURES) if image else (HIDDEN, 1, span, FEATURES)
+    if coded:
+        w = weights(g, shape, HIDDEN, 0)
+        inputs = [y, w, bias(g, y, w, HIDDEN)]
+    else:
+        inputs = [y, g.constant(noise(shape)), g.constant(noise((HIDDEN,)))]
+    made_shape = (size, -1, 1, HIDDEN) if image else (size, 1, -1, HIDDEN)
+    y = g.result("CONV_2D", inputs, made_shape, "Conv2DOptions", 3, kind, made, **WINDOW, Padding=VALID)
+    if not image:
+        y = g.result(
+            "RESHAPE",
+            [y, g.constant(i32(size, -1, HIDDEN))],
+            (size, -1, HIDDEN),
+            "ReshapeOptions",
+            1,
+            kind,
+            made,
+        )
+    g.outputs = [g.result("BATCH_TO_SPACE_ND", [y, sizes, pads], (1, -1, *middle, HIDDEN), "", 1, kind, made)]
+    return written(g)
+
+
+def framed() -> bytes:
+    """Frames of 16 samples, every 8, as TensorFlow's STFT has them: gathered by a range; their spectra."""
+    g = Graph()
+    x = g.input((1, -1))
+    sizes = g.result("SHAPE", [x], (2,), "ShapeOptions", dtype="int32", OutType=2)
+    bounds = [g.constant(i32(each)) for each in (1, 2, 1)]
+    length = g.result(
+        "STRIDED_SLICE", [sizes, *bounds], (), "StridedSliceOptions", dtype="int32", ShrinkAxisMask=1
+    )
+
+    def whole(kind: str, options: str, a: int, b: int) -> int:
+        return g.result(kind, [a, g.constant(np.int32(b))], (), options, dtype="int32")
+
+    def row(numbers: list[int]) -> int:
+        return g.result(
+            "PACK", numbers, (len(numbers),), "PackOptions", dtype="int32", ValuesCount=len(numbers)
+        )
+
+    eight, one = g.constant(np.int32(8)), g.constant(np.int32(1))
+    hops = whole("FLOOR_DIV", "FloorDivOptions", length, 8)
+    used = row([one, whole("MUL", "MulOptions", hops, 8)])
+    cut = g.result("SLICE", [x, g.constant(i32(0, 0)), used], (1, -1), "SliceOptions")
+    parts = g.result("RESHAPE", [cut, row([one, hops, eight])], (1, -1, 8), "ReshapeOptions")
+    frames = whole("MAXIMUM", "MaximumMinimumOptions", whole("SUB", "SubOptions", hops, 1), 0)
+    numbers = g.result("RANGE", [g.constant(np.int32(0)), frames, one], (-1,), "RangeOptions", dtype="int32")
+    column = g.result("RESHAPE", [numbers, row([frames, one])], (-1, 1), "ReshapeOptions", dtype="int32")
+    places = g.result(
+        "ADD", [column, g.constant(np.array([[0, 1]], np.int32))], (-1, 2), "AddOptions", dtype="int32"
+    )
+    found = g.result("GATHER", [parts, places], (1, -1, 2, 8), "GatherOptions", Axis=1)
+    wide = g.result(
+        "RESHAPE",
+        [found, row([one, frames, one, g.constant(np.int32(16))])],
+        (1, -1, 1, 16),
+        "ReshapeOptions",
+    )
+    turned = g.result(
+        "RFFT2D", [wide, g.constant(i32(1, 16))], (1, -1, 1, 9), "Rfft2dOptions", dtype="complex64"
+    )
+    g.outputs = [g.result("COMPLEX_ABS", [turned], (1, -1, 1, 9))]
+    return written(g)
+
+
+def scaled_by_variable() -> bytes:
+    """A variable that is read and never assigned, times a chunk."""
+    first, g = Graph("first"), Graph()
+    handle = first.result("VAR_HANDLE", [], (), "VarHandleOptions", dtype="resource", SharedName="gain")
+    first.node("ASSIGN_VARIABLE", [handle, first.constant(noise((1, FEATURES)))], [])
+    x = g.input((1, FEATURES))
+    g.node("CALL_ONCE", [], [], "CallOnceOptions", InitSubgraphIndex=1)
+    handle = g.result("VAR_HANDLE", [], (), "VarHandleOptions", dtype="resource", SharedName="gain")
+    gain = g.result("READ_VARIABLE", [handle], (1, FEATURES))
+    g.outputs = [g.result("MUL", [x, gain], (1, FEATURES), "MulOptions")]
+    return written(g, first)
+
+
 def counting(turns: int | None = 5) -> bytes:
     """WHILE i < limit: h = tanh(h + x); the limit is stored, or an input where ``turns`` is None."""
     cond, body = Graph("cond"), Graph("body")
@@ -128,8 +246,8 @@ def counting(turns: int | None = 5) -> bytes:
     return written(g, cond, body)
 
 
-def filter_bank(kind: str = "float32", rank: int = 2) -> bytes:
-    """SVDF of 8 features, 6 filters in units of ``rank``, a memory of 5 frames."""
+def filter_bank(kind: str = "float32", rank: int = 2, asymmetric: bool = False) -> bytes:
+    """SVDF of 8 features, 6 filters in units of ``rank``, a memory of 5 frames; a hybrid has stored codes."""
     filters, size, units = 6, 5, 6 // rank
     g = Graph()
     if kind == "int8":
@@ -154,34 +272,85 @@ def filter_bank(kind: str = "float32", rank: int = 2) -> bytes:
     else:
         x = g.input((1, FEATURES))
         stored = [g.constant(noise(shape)) for shape in ((filters, FEATURES), (filters, size), (units,))]
+        if kind == "hybrid":
+            for place, shape in enumerate(((filters, FEATURES), (filters, size))):
+                codes = np.clip(np.rint(noise(shape) * 50), -127, 127).astype(np.int8)
+                stored[place] = g.constant(codes, scale=[0.02], zero=[0])
         memory = g.tensor((1, filters * size), "float32", "memory", variable=True)
         y = g.result(
-            "SVDF", [x, *stored, memory], (1, units), "SVDFOptions", Rank=rank, FusedActivationFunction=RELU
+            "SVDF",
+            [x, *stored, memory],
+            (1, units),
+            "SVDFOptions",
+            Rank=rank,
+            FusedActivationFunction=RELU,
+            AsymmetricQuantizeInputs=asymmetric,
         )
     g.outputs = [y]
     return written(g)
 
 
-def recurrent(kind: str, frames: int = 4) -> bytes:
-    """UNIDIRECTIONAL_SEQUENCE_LSTM or _RNN over [1, frames, features]; -1 leaves the frames open."""
+def recurrent(
+    kind: str, frames: int = 4, stored: str = "float32", clip: float = 0.0, asymmetric: bool = False
+) -> bytes:
+    """UNIDIRECTIONAL_SEQUENCE_LSTM or _RNN over [1, frames, features]; -1 leaves the frames open.
+
+    stored  the type of the weights
+    """
     g = Graph()
     x = g.input((1, frames, FEATURES))
 
-    def stored(*shape: int) -> int:
-        seed = len(g.tensors)
-        return g.constant(noise(shape, seed) * np.float32(0.4))
+    def weight(*shape: int) -> int:
+        value = noise(shape, len(g.tensors)) * np.float32(0.4)
+        if stored == "float32" or len(shape) == 1:
+            return g.constant(value)
+        return g.constant(np.clip(np.rint(value * 80), -127, 127).astype(stored), scale=[1 / 80], zero=[0])
 
     h = [g.tensor((1, HIDDEN), "float32", name, variable=True) for name in ("h", "c")]
+    fields: dict[str, Any] = {"AsymmetricQuantizeInputs": asymmetric}
     if kind == "lstm":
         w, r, b = (
-            [stored(*shape) for _ in range(4)] for shape in ((HIDDEN, FEATURES), (HIDDEN, HIDDEN), (HIDDEN,))
+            [weight(*shape) for _ in range(4)] for shape in ((HIDDEN, FEATURES), (HIDDEN, HIDDEN), (HIDDEN,))
         )
         inputs = [x, *w, *r, -1, -1, -1, *b, -1, -1, *h, -1, -1, -1, -1]
         name, options = "UNIDIRECTIONAL_SEQUENCE_LSTM", "UnidirectionalSequenceLSTMOptions"
+        fields["CellClip"] = clip
     else:
-        inputs = [x, stored(HIDDEN, FEATURES), stored(HIDDEN, HIDDEN), stored(HIDDEN), h[0]]
+        inputs = [x, weight(HIDDEN, FEATURES), weight(HIDDEN, HIDDEN), weight(HIDDEN), h[0]]
         name, options = "UNIDIRECTIONAL_SEQUENCE_RNN", "SequenceRNNOptions"
-    y = g.result(name, inputs, (1, frames, HIDDEN), options, FusedActivationFunction=4, TimeMajor=False)
+    y = g.result(
+        name, inputs, (1, frames, HIDDEN), options, FusedActivationFunction=4, TimeMajor=False, **fields
+    )
+    g.outputs = [y]
+    return written(g)
+
+
+def recurrent_codes(frames: int = 4, clip: float = 0.0, cell_bits: int = 11) -> bytes:
+    """An LSTM of int8 codes whose cell is int16 in steps of 2**-cell_bits."""
+    g, h_form, x_zero = Graph(), {"scale": [0.0061], "zero": [18]}, 15
+    x = g.input((1, frames, FEATURES), "int8", scale=[X_SCALE], zero=[x_zero])
+
+    def weight(shape: tuple[int, ...]) -> int:
+        return weights(g, shape, None, 0, len(g.tensors))
+
+    w = [weight((HIDDEN, FEATURES)) for _ in range(4)]
+    r = [weight((HIDDEN, HIDDEN)) for _ in range(4)]
+    b = [bias(g, x, each, HIDDEN) for each in w]
+    h = g.tensor((1, HIDDEN), "int8", "h", variable=True, **h_form)
+    c = g.tensor((1, HIDDEN), "int16", "c", variable=True, scale=[2.0**-cell_bits], zero=[0])
+    inner = [g.tensor((0,), "float32") for _ in range(4)] + [g.tensor((0,), "int8", **h_form)]
+    y = g.result(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        [x, *w, *r, -1, -1, -1, *b, -1, -1, h, c, -1, -1, -1, -1],
+        (1, frames, HIDDEN),
+        "UnidirectionalSequenceLSTMOptions",
+        3,
+        "int8",
+        (0.0061, 18),
+        FusedActivationFunction=4,
+        CellClip=clip,
+    )
+    g.operators[-1].inner = inner
     g.outputs = [y]
     return written(g)
 

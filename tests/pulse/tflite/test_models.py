@@ -11,7 +11,18 @@ from pulse.errors import PulsifyError
 from pulse.facts import Array, TypedFact
 from pulse.onnx.write.check import check
 from tests.pulse.tflite.litert import calls, check_equal
-from tests.pulse.tflite.models import counting, filter_bank, recurrent, remembering, stack, unfused
+from tests.pulse.tflite.models import (
+    blocks,
+    counting,
+    filter_bank,
+    framed,
+    recurrent,
+    recurrent_codes,
+    remembering,
+    scaled_by_variable,
+    stack,
+    unfused,
+)
 
 CALLS = 12
 SAME = 0
@@ -19,11 +30,23 @@ SAME = 0
 STATEFUL: dict[str, Callable[[], bytes]] = {
     "variable": remembering,
     "variable of codes": partial(remembering, "int8"),
+    "variable that nothing assigns": scaled_by_variable,
     "svdf": filter_bank,
     "svdf of rank 1": partial(filter_bank, rank=1),
     "svdf of codes": partial(filter_bank, "int8"),
+    "svdf of stored codes": partial(filter_bank, "hybrid"),
+    "svdf of stored codes, asymmetric": partial(filter_bank, "hybrid", asymmetric=True),
     "lstm": partial(recurrent, "lstm"),
+    "lstm of one frame": partial(recurrent, "lstm", 1),
+    "lstm with a limit": partial(recurrent, "lstm", clip=0.3),
+    "lstm of stored codes": partial(recurrent, "lstm", stored="int8", clip=0.3),
+    "lstm of stored codes, asymmetric": partial(recurrent, "lstm", stored="int8", asymmetric=True),
+    "lstm of codes": recurrent_codes,
+    "lstm of codes, one frame": partial(recurrent_codes, 1),
+    "lstm of codes with a limit": partial(recurrent_codes, clip=0.3, cell_bits=15),
     "rnn": partial(recurrent, "rnn"),
+    "rnn of stored codes": partial(recurrent, "rnn", stored="int8"),
+    "rnn of stored codes, asymmetric": partial(recurrent, "rnn", stored="int8", asymmetric=True),
     "loop": counting,
     "loop over frames": partial(unfused, 7),
     "loop whose turns are an input": partial(counting, None),
@@ -34,7 +57,13 @@ OPEN: dict[str, Callable[[], bytes]] = {
     "floats in strides": partial(stack, stride=2),
     "codes": partial(stack, "int8"),
     "codes SAME": partial(stack, "int8", SAME),
+    "blocks": blocks,
+    "blocks of codes": partial(blocks, "int8"),
+    "blocks of an image": partial(blocks, image=True),
     "lstm": partial(recurrent, "lstm", -1),
+    "lstm with a limit": partial(recurrent, "lstm", -1, clip=0.3),
+    "lstm of stored codes": partial(recurrent, "lstm", -1, "int8", asymmetric=True),
+    "lstm of codes": partial(recurrent_codes, -1),
     "rnn": partial(recurrent, "rnn", -1),
     "loop over frames": unfused,
 }
@@ -78,6 +107,11 @@ def test_variables_are_the_state_of_a_stream(kind: str) -> None:
         check_equal(state.step(chunk)["scores"], wanted, kind)
 
 
+def test_a_variable_that_nothing_assigns_is_a_constant() -> None:
+    model = pulse.load(scaled_by_variable()).model
+    assert model.variables == () and list(model.inputs) == ["x"]
+
+
 @pytest.mark.parametrize("kind", ["float32", "int8"])
 def test_streams_of_variables_are_proved(kind: str) -> None:
     pulse.verify(remembering(kind)).require()
@@ -86,6 +120,26 @@ def test_streams_of_variables_are_proved(kind: str) -> None:
 @pytest.mark.parametrize("name", OPEN)
 def test_open_time_streams(name: str) -> None:
     pulse.verify(OPEN[name](), pulse=4).require()
+
+
+@pytest.mark.parametrize("kind", ["float32", "int8"])
+def test_blocks_around_a_convolution_are_one_dilated_convolution(kind: str) -> None:
+    data, rng = blocks(kind), np.random.default_rng(4)
+    typed = pulse.load(data).analyse()
+    x = random_input(rng, typed.inputs["x"], 9)
+    (wanted,) = calls(data, [[x]])[0]
+    (got,) = typed.run({"x": x}).values()
+    check_equal(got, wanted, kind)
+    assert typed.pulsify(pulse=1).outputs[0].delay == 0
+
+
+def test_gathered_frames_and_their_spectra_stream() -> None:
+    data = framed()
+    x = np.random.default_rng(5).standard_normal((1, 45)).astype(np.float32)
+    (wanted,) = calls(data, [[x]])[0]
+    (got,) = pulse.load(data).analyse().run({"x": x}).values()
+    check_equal(got, wanted, "frames")
+    pulse.verify(data, pulse=8).require()
 
 
 def test_codes_are_the_same_in_both_backends() -> None:

@@ -31,6 +31,14 @@ def pairs() -> Iterator[Case]:
             b = g.input((2, 3, 4), dtype, name="b", scale=[0.031], zero=[zero + 4])
             y = g.result(kind, [a, b], (2, 3, 4), options, 2, dtype, (0.11, zero - 5))
             yield done(f"{dtype} {kind}", g, y)
+    for kind, options in FLOATS[:3]:
+        g = Graph()
+        a = g.input((2, 30, 4), "int16", name="a", scale=[0.00031], zero=[0])
+        b = g.input((2, 30, 4), "int16", name="b", scale=[0.00012], zero=[0])
+        fields = {} if kind == "MUL" else {"PotScaleInt16": False}
+        scale = 0.00004 if kind == "MUL" else 0.00047
+        y = g.result(kind, [a, b], (2, 30, 4), options, 2, "int16", (scale, 0), **fields)
+        yield done(f"int16 {kind}", g, y)
     for kind in ("MAXIMUM", "MINIMUM"):
         g = Graph()
         a = g.input((2, 3, 4), "int8", name="a", scale=[X_SCALE], zero=[3])
@@ -117,10 +125,13 @@ def singles() -> Iterator[Case]:
                 **fields,
             ),
         )
-    for kind, scale in (("LOGISTIC", 1 / 32768), ("TANH", 1 / 32768)):
-        g = Graph()
-        x = g.input((4, 64), "int16", scale=[0.00031], zero=[0])
-        yield done(f"int16 {kind}", g, g.result(kind, [x], (4, 64), "", 3, "int16", (scale, 0)))
+    for kind in ("LOGISTIC", "TANH"):
+        for scale in (0.00031, 2.0**-11, 2.0**-12):
+            g = Graph()
+            x = g.input((4, 64), "int16", scale=[scale], zero=[0])
+            yield done(
+                f"int16 {kind} {scale:g}", g, g.result(kind, [x], (4, 64), "", 3, "int16", (1 / 32768, 0))
+            )
     g = Graph()
     yield done(
         "PRELU", g, g.result("PRELU", [g.input((1, 3, 2, 4)), g.constant(noise((1, 1, 4)))], (1, 3, 2, 4))

@@ -220,18 +220,19 @@ def dense() -> Iterator[Case]:
             9,
         )
         yield done(f"hybrid dense {channels}", g, y)
-    g = Graph()
-    x = g.input((3, 64), "int16", scale=[X_SCALE / 200], zero=[0])
-    y = g.result(
-        "FULLY_CONNECTED",
-        [x, w := weights(g, (5, 64), None, 0), bias(g, x, w, 5, "int64")],
-        (3, 5),
-        "FullyConnectedOptions",
-        4,
-        "int16",
-        (Y_SCALE / 200, 0),
-    )
-    yield done("int16 dense", g, y)
+    for channels in (None, 5):
+        g = Graph()
+        x = g.input((3, 64), "int16", scale=[X_SCALE / 200], zero=[0])
+        y = g.result(
+            "FULLY_CONNECTED",
+            [x, w := weights(g, (5, 64), channels, 0), bias(g, x, w, 5, "int64")],
+            (3, 5),
+            "FullyConnectedOptions",
+            4,
+            "int16",
+            (Y_SCALE / 200, 0),
+        )
+        yield done(f"int16 dense {channels}", g, y)
     g = Graph()
     x = g.input((2, 3, 8))
     y = g.result(

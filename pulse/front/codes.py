@@ -1,0 +1,56 @@
+"""Numbers as the codes of a quantised model, and back."""
+
+import numpy as np
+
+from pulse.front.draft import Draft
+from pulse.front.options import choice, count, number
+from pulse.models import TypedModel
+from pulse.ops.elementwise import Cast
+
+TYPES = {"int8": np.int8, "uint8": np.uint8, "int16": np.int16}
+FEATURES = "1,frames,40"
+_LARGEST = 1 << 15
+
+
+def quantize(scale: float, zero: int = 0, type: str = "int8", shape: str = FEATURES) -> TypedModel:
+    """Numbers as codes: ``rint(x / scale) + zero`` inside of the range of the type, halves to even.
+
+    Input    x [...]
+    Output   codes [...], of the type
+    Delay    none
+
+    scale, zero   those of the model's input, as its file has them
+    type     int8, uint8 or int16
+    Raises   InputError
+    Source   QUANTIZE of LiteRT, which multiplies with the f32 reciprocal of the scale
+    """
+    where = "quantize"
+    info = np.iinfo(TYPES[choice(where, "type", type, TYPES)])
+    number(where, "scale", scale, 0, above=True)
+    count(where, "zero", zero, -_LARGEST, 2 * _LARGEST)
+    draft = Draft(where, {"x": shape})
+    steps = draft.each("round", draft.each("mul", draft["x"], float(np.float32(1) / np.float32(scale))))
+    limited = draft.each("min", draft.each("max", steps, float(info.min - zero)), float(info.max - zero))
+    moved = draft.each("add", limited, float(zero))
+    return draft.model(codes=draft.add("codes", Cast(np.dtype(TYPES[type])), moved))
+
+
+def dequantize(scale: float, zero: int = 0, type: str = "uint8", shape: str = FEATURES) -> TypedModel:
+    """Codes as the numbers that they stand for: ``(x - zero) * scale``.
+
+    Input    x [...], of the type
+    Output   values [...]
+    Delay    none
+
+    scale, zero   those of the model's output, as its file has them
+    type     int8, uint8 or int16
+    Raises   InputError
+    """
+    where = "dequantize"
+    choice(where, "type", type, TYPES)
+    number(where, "scale", scale, 0, above=True)
+    count(where, "zero", zero, -_LARGEST, 2 * _LARGEST)
+    short = {"int8": "i8", "uint8": "u8", "int16": "i16"}[type]
+    draft = Draft(where, {"x": f"{shape},{short}"}, TYPES[type])
+    x = draft.add("numbers", Cast(np.dtype(np.float32)), draft["x"])
+    return draft.model(values=draft.each("mul", draft.each("sub", x, float(zero)), scale, name="values"))

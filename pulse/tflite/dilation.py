@@ -1,0 +1,98 @@
+"""``SPACE_TO_BATCH_ND``, a convolution, ``BATCH_TO_SPACE_ND``: one dilated convolution."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from pulse.tflite.file import Operator, Subgraph
+
+CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")
+BEFORE, BEHIND = ("EXPAND_DIMS",), ("RESHAPE", "SQUEEZE")
+"""What may stand between the blocks and the convolution, and behind it, where there is one axis of frames."""
+PADDED = "_PAD_OF_DILATION"
+"""Pads by the first list without the second: what both ends keep of the padding once the crops are taken off."""
+VALID = 1
+IMAGE = 4
+"""The axes of what a convolution reads."""
+
+
+def dilated(graph: Subgraph) -> Subgraph:
+    """The subgraph with dilated convolutions."""
+    makers = {number: place for place, each in enumerate(graph.operators) for number in each.outputs}
+    readers = Counter(number for each in graph.operators for number in each.inputs)
+    readers.update(graph.outputs)
+    replaced: dict[int, Operator | None] = {}
+    for place, operator in enumerate(graph.operators):
+        if operator.kind == "BATCH_TO_SPACE_ND" and len(operator.inputs) == 3:
+            replaced.update(_pattern(graph, place, makers, readers))
+    operators = [replaced.get(place, each) for place, each in enumerate(graph.operators)]
+    return replace(graph, operators=[each for each in operators if each is not None])
+
+
+def _before(
+    graph: Subgraph, number: int, kinds: tuple[str, ...], between: tuple[str, ...], makers: Mapping[int, int]
+) -> tuple[int | None, int | None]:
+    """The operator of some kinds that makes a tensor, and the one of others that may stand between."""
+    place = makers.get(number)
+    if place is None or graph.operators[place].kind in kinds:
+        return place, None
+    operator = graph.operators[place]
+    behind = makers.get(operator.inputs[0]) if operator.kind in between and operator.inputs else None
+    return (behind, place) if behind is not None and graph.operators[behind].kind in kinds else (None, None)
+
+
+def _pattern(
+    graph: Subgraph, end: int, makers: Mapping[int, int], readers: Mapping[int, int]
+) -> dict[int, Operator | None]:
+    """What takes the place of the operators of one pattern, None of one that is left out; empty where it is none."""
+    last = graph.operators[end]
+    middle, squeezing = _before(graph, last.inputs[0], CONVOLUTIONS, BEHIND, makers)
+    if middle is None:
+        return {}
+    conv = graph.operators[middle]
+    begin, widening = _before(graph, conv.inputs[0], ("SPACE_TO_BATCH_ND",), BEFORE, makers)
+    if begin is None or len(graph.operators[begin].inputs) != 3 or not _plain(conv):
+        return {}
+    first = graph.operators[begin]
+    block, other = (graph.tensors[each.inputs[1]].data for each in (first, last))
+    inner = [place for place in (begin, widening, middle, squeezing) if place is not None]
+    if block is None or other is None or not np.array_equal(block, other):
+        return {}
+    if any(readers[graph.operators[place].outputs[0]] != 1 for place in inner):
+        return {}
+    axis = None if widening is None else _axis(graph, graph.operators[widening])
+    factors = _factors(block.ravel().tolist(), axis)
+    if (widening is None) != (squeezing is None) or factors is None or makers.get(last.inputs[2], -1) > begin:
+        return {}
+    options = {**conv.options, "DilationHFactor": factors[0], "DilationWFactor": factors[1]}
+    pads = (first.inputs[0], first.inputs[2], last.inputs[2])
+    found: dict[int, Operator | None] = {begin: replace(first, kind=PADDED, inputs=pads), end: None}
+    if squeezing is None:
+        found[middle] = replace(conv, options=options, outputs=last.outputs)
+    else:
+        found[middle] = replace(conv, options=options)
+        found[squeezing] = Operator("SQUEEZE", conv.outputs, last.outputs, {"SqueezeDims": [axis]})
+    return found
+
+
+def _plain(conv: Operator) -> bool:
+    """Whether a convolution has no padding, steps or dilation of its own."""
+    names = ("StrideH", "StrideW", "DilationHFactor", "DilationWFactor")
+    return conv.options.get("Padding") == VALID and all(conv.options.get(name, 1) == 1 for name in names)
+
+
+def _axis(graph: Subgraph, widening: Operator) -> int | None:
+    """The axis that EXPAND_DIMS adds in front of a convolution."""
+    value = graph.tensors[widening.inputs[1]].data if len(widening.inputs) == 2 else None
+    return None if value is None or value.size != 1 else int(value.ravel()[0]) % IMAGE
+
+
+def _factors(blocks: list[int], added: int | None) -> tuple[int, int] | None:
+    """The dilations of height and width; ``added`` is the one of these axes that the frames did not have."""
+    if added is None:
+        return (blocks[0], blocks[1]) if len(blocks) == 2 else (blocks[0], 1) if len(blocks) == 1 else None
+    if len(blocks) != 1 or added not in (1, 2):
+        return None
+    return (1, blocks[0]) if added == 1 else (blocks[0], 1)

@@ -1,0 +1,159 @@
+"""LSTM layers of codes: frames and weights of 8 bits, gates and the state of the cell of 16 bits.
+
+gates = sums in steps of 2**-12, through sigmoid and tanh in steps of 2**-15
+c = f * c + i * g, in steps of a power of two;  h = o * tanh(c), in steps of the output
+
+Source: the behaviour of LiteRT's integer kernel, whose multipliers have 31 bits and which rounds twice.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.ops.matmul import MatMul
+from pulse.ops.quantize import CodeTable
+from pulse.ops.slice import Slice
+from pulse.tflite import fixed_point
+from pulse.tflite.codes import code_range, exact_sum, largest_code
+from pulse.tflite.multipliers import shifted, times
+from pulse.tflite.node import F32, F64, TfliteNode, centred
+from pulse.tflite.operators.recurrent_frames import carried_on
+
+GATE_BITS, FUNCTION_BITS = 12, 15
+"""Gates are in steps of 2**-12 in front of their function, and of 2**-15 behind it."""
+LEAST, MOST = -(1 << 15), (1 << 15) - 1
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a layer is made of, as it is stored; gates in the order input, output, forget, cell.
+
+    w, r    [4 * H, I] and [4 * H, H], whole numbers; ``w_scale`` and ``r_scale`` have one number for each row
+    bias    [4 * H], in steps of the sums of frames
+    clip    the largest size of the cell; 0: no limit
+    """
+
+    w: Array
+    w_scale: Array
+    r: Array
+    r_scale: Array
+    bias: Array
+    clip: float
+
+
+def parts_of(node: TfliteNode, gates: Sequence[int]) -> Parts:
+    """The weights of the gates, in an order of the gates of the file. Raises LoadError."""
+
+    def stored(first: int) -> tuple[Array, Array]:
+        values, scales = list[Array](), list[Array]()
+        for slot in (first + gate for gate in gates):
+            if node.read(slot).data is None:
+                raise node.error(f"its weights {node.read(slot).name} are not stored in the file")
+            value = centred(node.read(slot))
+            values.append(value)
+            scales.append(np.broadcast_to(node.quantization(slot).scale.astype(np.float64), value.shape[:1]))
+        return np.concatenate(values), np.concatenate(scales)
+
+    biases: list[Array] = []
+    for slot in (12 + gate for gate in gates):
+        data = node.read(slot).data if node.has(slot) else None
+        if data is None:
+            raise node.error(f"its bias, input {slot}, is not stored in the file")
+        biases.append(data.astype(np.int64))
+    return Parts(*stored(1), *stored(5), np.concatenate(biases), node.attributes.get("CellClip", 0.0))
+
+
+def lstm_of_codes(node: TfliteNode, parts: Parts) -> list[OutletId]:
+    """The layer; its states h (input 18) and c (input 19) are codes as well."""
+    cell = node.quantization(19)
+    cell_bits = -float(np.log2(cell.scale[0]))
+    whole = FUNCTION_BITS - int(cell_bits)
+    if node.read(19).dtype != np.int16 or cell_bits != int(cell_bits) or not 0 <= whole <= 6 or cell.zero[0]:
+        raise node.error(
+            f"the state of its cell has steps of {cell.scale[0]:g} from {cell.zero[0]}, and a power of two of "
+            "int16 is needed; convert the model again"
+        )
+    hidden = parts.r.shape[1]
+    x_factor = float(node.quantization(0).scale[0]) * parts.w_scale * 2.0**GATE_BITS
+    h_factor = float(node.quantization(18).scale[0]) * parts.r_scale * 2.0**GATE_BITS
+    x = node.codes(0)
+    total = _sum(node, x, parts.w, parts.bias, largest_code(node.read(0)), "frames")
+    entered = _kept(node, times(node, total, x_factor, "frames.gates"), "frames.kept")
+
+    def frame(at: TfliteNode, given: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
+        total = _sum(at, states[0], parts.r, None, largest_code(node.read(18)), "past")
+        past = times(at, total, h_factor, "past.gates")
+        gates = _kept(at, at.each("add", past, at.cast(given, F64, "entered"), suffix="both"), "gates")
+        opened = _looked_up(at, _share(at, gates, 0, 3 * hidden, "three"), fixed_point.sigmoid, 3, "opened")
+        fresh = _looked_up(
+            at, _share(at, gates, 3 * hidden, 4 * hidden, "last"), fixed_point.tanh, 3, "fresh"
+        )
+        names = ("entering", "leaving", "keeping")
+        i, o, f = (
+            at.cast(_share(at, opened, k * hidden, (k + 1) * hidden, name), F64, f"{name}64")
+            for k, name in enumerate(names)
+        )
+        before = at.cast(states[1], F64, "before")
+        old = shifted(at, at.each("mul", f, before, suffix="old"), FUNCTION_BITS, "old")
+        new = at.each("mul", i, at.cast(fresh, F64, "fresh64"), suffix="new")
+        new = shifted(at, new, 2 * FUNCTION_BITS - int(cell_bits), "new")
+        c = _kept(
+            at, at.each("add", old, new, suffix="cell64"), "cell", *_limit(parts.clip, float(cell.scale[0]))
+        )
+        shape = at.cast(_looked_up(at, c, fixed_point.tanh, whole, "shape"), F64, "shape64")
+        product = at.each("mul", o, shape, suffix="product")
+        h = times(at, product, np.asarray(2.0 ** (-2 * FUNCTION_BITS) / _hidden_scale(node)), "product.codes")
+        low, high = code_range(np.dtype(np.int8), int(node.quantization(18).zero[0]))
+        return [_kept(at, h, "hidden", low, high), c]
+
+    states = [node.input(slot) for slot in (18, 19)]
+    return carried_on(node, entered, states, frame, node.flag("TimeMajor"))
+
+
+def _hidden_scale(node: TfliteNode) -> float:
+    """The steps of what the gates make; of the state where the file does not say it."""
+    told = node.inner[4].quantization if len(node.inner) > 4 else None
+    return float((told or node.quantization(18)).scale[0])
+
+
+def _limit(clip: float, scale: float) -> tuple[float, float]:
+    if clip <= 0:
+        return LEAST, MOST
+    most = min(max(int(clip / scale), LEAST), MOST)
+    return -most, most
+
+
+def _share(node: TfliteNode, x: OutletId, start: int, end: int, name: str) -> OutletId:
+    return node.wire(Slice(1, TDim.of(start), TDim.of(end)), [x], name)
+
+
+def _sum(node: TfliteNode, x: OutletId, rows: Array, bias: Array | None, largest: int, name: str) -> OutletId:
+    """Whole sums of products, f64."""
+    within = node.named(f"{node.wire_name}.{name}")
+
+    def apply(x: OutletId, matrix: Array, more: Array | None, suffix: str) -> OutletId:
+        y = within.wire(MatMul(), [x, within.constant(matrix, f"{suffix}.matrix")], f"{suffix}.product")
+        return (
+            y
+            if more is None
+            else within.each("add", y, within.constant(more, f"{suffix}.bias"), suffix=suffix)
+        )
+
+    return within.cast(exact_sum(within, x, rows.T, bias, 1, largest, apply), F64, "wide")
+
+
+def _kept(node: TfliteNode, x: OutletId, name: str, low: float = LEAST, high: float = MOST) -> OutletId:
+    """Inside of a range, f32."""
+    floor = node.each("max", x, float(low), suffix=f"{name}.floor")
+    return node.cast(node.each("min", floor, float(high), suffix=f"{name}.limited"), F32, name)
+
+
+def _looked_up(
+    node: TfliteNode, x: OutletId, function: Callable[[Array, int], Array], whole: int, name: str
+) -> OutletId:
+    table = function(np.arange(LEAST, MOST + 1), whole)
+    return node.wire(CodeTable(LEAST), [x, node.constant(table, f"{name}.table")], name)

@@ -1,0 +1,48 @@
+"""Recurrent layers whose frames are wired op by op: a scan of what one frame does to the states."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from pulse.budget import spending
+from pulse.facts import TypedFact
+from pulse.graph import OutletId
+from pulse.ops.scan import Course, Scan
+from pulse.ops.shape import AddAxis, RemoveAxis
+from pulse.ops.source import Source
+from pulse.tflite.node import TfliteNode
+from pulse.typed import TypedGraph, TypedNetwork
+from pulse.wiring import wire
+
+Frame: TypeAlias = Callable[[TfliteNode, OutletId, Sequence[OutletId]], Sequence[OutletId]]
+"""The states after a frame, the first of which is also its output, of a node, the frame [B, …] and the states."""
+
+
+def carried_on(
+    node: TfliteNode, x: OutletId, states: Sequence[OutletId], frame: Frame, first_axis: bool
+) -> list[OutletId]:
+    """All frames, and the states after them.
+
+    x           [B, …] as one frame; [B, T, …], or [T, B, …] where ``first_axis`` is set
+    """
+    fact = node.graph.fact(x)
+    axis = 0 if first_axis else 1
+    if fact.rank == 2:
+        after = frame(node, x, states)
+        return [node.finished(after[0]), *after]
+    if fact.shape[axis] == 1:
+        after = frame(node, node.wire(RemoveAxis(axis), [x], "frame"), states)
+        return [node.wire(AddAxis(axis), [after[0]]), *after]
+    graph = TypedGraph()
+    part = TypedFact(fact.dtype, (*fact.shape[:axis], *fact.shape[axis + 1 :]))
+    names = [f"state{place}" for place in range(len(states))]
+    facts = [part, *(TypedFact(each.dtype, each.shape) for each in map(node.graph.fact, states))]
+    sources = [graph.add(name, Source(each), (), [each])[0] for name, each in zip(("frame", *names), facts)]
+    graph.inputs = list(sources)
+    after = frame(replace(node, graph=graph), sources[0], sources[1:])
+    graph.set_outputs([*after, after[0]], [*(f"{name}.next" for name in names), "made"])
+    body = TypedNetwork(graph, node.scope, node.wire_name, spending=spending())
+    course = Course(axis)
+    op = Scan(body, tuple(names), ("frame",), (), (course,), (course,))
+    made = wire(node.graph, f"{node.wire_name}.frames", op, [x, *states])
+    return [node.finished(made[0]), *made[1:]]

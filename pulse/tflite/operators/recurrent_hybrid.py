@@ -1,0 +1,86 @@
+"""LSTM and RNN layers of floats, frame by frame: with weights of codes, or with a limit of the state of the cell.
+
+LiteRT makes codes of each frame, and of the state before it, where the weights are codes: one scale for each row.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.ops.matmul import MatMul
+from pulse.ops.slice import Slice
+from pulse.tflite.hybrid import frame_codes
+from pulse.tflite.node import TfliteNode, centred
+from pulse.tflite.operators.conv import numbers
+from pulse.tflite.operators.recurrent_frames import carried_on
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Weights [rows, size] of f32 that meet floats, or whole numbers with a scale for each row that meet codes."""
+
+    values: Array
+    scale: Array | None
+
+
+def rows_of(node: TfliteNode, slots: Sequence[int]) -> Rows:
+    """Weights one below the other. Raises LoadError."""
+    stored = [node.read(slot) for slot in slots]
+    if any(tensor.data is None or not tensor.coded or tensor.dtype == np.int16 for tensor in stored):
+        return Rows(np.concatenate([numbers(node, slot, f"input {slot}") for slot in slots]), None)
+    values = [centred(tensor).astype(np.float32) for tensor in stored]
+    scales = [
+        np.broadcast_to(node.quantization(slot).scale, len(value)) for slot, value in zip(slots, values)
+    ]
+    return Rows(np.concatenate(values), np.concatenate(scales).astype(np.float32))
+
+
+def times(node: TfliteNode, x: OutletId, rows: Rows, name: str) -> OutletId:
+    """Floats [..., size] times the rows."""
+    matrix = node.constant(rows.values.T, f"{name}.matrix")
+    if rows.scale is None:
+        return node.wire(MatMul(), [x, matrix], name)
+    codes, step = frame_codes(
+        node.named(f"{node.wire_name}.{name}"), x, node.flag("AsymmetricQuantizeInputs")
+    )
+    total = node.wire(MatMul(), [codes, matrix], f"{name}.sum")
+    scale = node.each("mul", step, node.constant(rows.scale, f"{name}.scale"), suffix=f"{name}.scales")
+    return node.each("mul", total, scale, suffix=name)
+
+
+def lstm_of_floats(node: TfliteNode, w: Rows, r: Rows, bias: Array, function: str) -> list[OutletId]:
+    """An LSTM, gates in the order input, output, forget, cell; ``function`` is that of the cell."""
+    size, clip = r.values.shape[1], node.attributes.get("CellClip", 0.0)
+    x = times(node, node.values(0), w, "entered")
+    x = node.each("add", x, node.constant(bias.astype(np.float32), "bias"), suffix="biased")
+
+    def frame(at: TfliteNode, given: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
+        gates = at.each("add", given, times(at, states[0], r, "past"), suffix="gates")
+        parts = [
+            at.wire(Slice(1, TDim.of(start * size), TDim.of(end * size)), [gates], name)
+            for start, end, name in ((0, 1, "i"), (1, 2, "o"), (2, 3, "f"), (3, 4, "g"))
+        ]
+        i, o, f = (at.each("sigmoid", part, suffix=f"open{k}") for k, part in enumerate(parts[:3]))
+        new = at.each("mul", i, at.each(function, parts[3], suffix="fresh"), suffix="new")
+        c = at.each("add", at.each("mul", f, states[1], suffix="old"), new, suffix="cell")
+        if clip > 0:
+            c = at.each("min", at.each("max", c, -clip, suffix="floor"), clip, suffix="limited")
+        return [at.each("mul", o, at.each(function, c, suffix="shape"), suffix="hidden"), c]
+
+    return carried_on(node, x, [node.input(18), node.input(19)], frame, node.flag("TimeMajor"))
+
+
+def rnn_of_floats(node: TfliteNode, w: Rows, r: Rows, bias: Array, function: str) -> list[OutletId]:
+    """A plain layer."""
+    x = times(node, node.values(0), w, "entered")
+    x = node.each("add", x, node.constant(bias.astype(np.float32), "bias"), suffix="biased")
+
+    def frame(at: TfliteNode, given: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
+        total = at.each("add", given, times(at, states[0], r, "past"), suffix="total")
+        return [at.each(function, total, suffix="hidden")]
+
+    return carried_on(node, x, [node.input(4)], frame, node.flag("TimeMajor"))

@@ -1,0 +1,43 @@
+"""Codes of quantised models, and back."""
+
+import numpy as np
+import pytest
+
+from pulse import front
+from pulse.errors import InputError
+from tests.pulse.tflite.builder import Graph, written
+from tests.pulse.tflite.litert import calls
+
+SCALE, ZERO = 0.10196078568696976, -128
+
+
+def values() -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    """Features on, between and beyond the codes."""
+    rng = np.random.default_rng(0)
+    steps = np.concatenate([np.arange(0, 128, 0.5), rng.uniform(-50, 400, 144)])
+    return (steps * np.float32(SCALE)).astype(np.float32).reshape(1, 10, 40)
+
+
+def test_codes_are_those_of_litert() -> None:
+    g = Graph()
+    x = g.input((1, 10, 40))
+    g.outputs = [g.result("QUANTIZE", [x], (1, 10, 40), "", 2, "int8", (SCALE, ZERO))]
+    (wanted,) = calls(written(g), [[values()]])[0]
+    (got,) = front.quantize(SCALE, ZERO).run({"x": values()}).values()
+    assert got.dtype == np.int8 and np.array_equal(got, wanted)
+
+
+def test_they_stand_for_the_numbers() -> None:
+    codes = front.quantize(SCALE, ZERO).run({"x": values()})["codes"]
+    back = front.dequantize(SCALE, ZERO, "int8").run({"x": codes})["values"]
+    wanted = np.clip(values(), 0, 255 * SCALE)
+    assert np.abs(back - wanted).max() <= SCALE * 0.501
+
+
+@pytest.mark.parametrize(
+    "options", [{"scale": 0.0}, {"scale": 1.0, "type": "int4"}, {"scale": 1.0, "zero": 1.5}]
+)
+def test_bad_parameters_are_refused(options: dict[str, object]) -> None:
+    for function in (front.quantize, front.dequantize):
+        with pytest.raises(InputError):
+            function(**options)  # pyright: ignore[reportArgumentType]
