@@ -37,7 +37,9 @@ def batch_norm(node: TensorflowNode) -> OutletId:
 def _of_batch(node: TensorflowNode) -> tuple[OutletId, OutletId]:
     """Mean and variance of each channel."""
     if len(node.outputs) > 1:
-        raise node.error("statistics of the batch as outputs belong to training; export the model for inference")
+        raise node.error(
+            "statistics of the batch as outputs belong to training; export the model for inference"
+        )
     rank, first = node.fact(0).rank, channels_first(node)
     axes = tuple(axis for axis in range(rank) if axis != (1 if first else rank - 1))
     mean = node.wire(Reduce("mean", axes, True), [node.input(0)], "batch_means")
