@@ -17,7 +17,7 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.gather import Gather
 from pulse.ops.pad import Pad
 from pulse.ops.scan import Course, Scan
-from pulse.ops.shape import AddAxis, Reshape
+from pulse.ops.shape import AddAxis, RemoveAxis, Reshape
 from pulse.ops.slice import Slice
 from pulse.ops.source import Const, Source
 from pulse.ops.time_position import Range
@@ -56,31 +56,83 @@ def _first(graph: TypedGraph, outlet: OutletId, symbol: Symbol) -> _First | None
     return _First(x, axis, place, bare) if axis in graph.fact(x).symbolic_axes(symbol) else None
 
 
+class _Head:
+    """A function of the first frames as the same function of all frames.
+
+    count    the first frames that it is of, found on the way
+    """
+
+    def __init__(self, graph: TypedGraph, patch: Patch, axis: int, length: TDim, symbol: Symbol) -> None:
+        self._graph, self._patch, self._symbol = graph, patch, symbol
+        self._axis, self._length = axis, length
+        self.count: int | None = None
+
+    def lifted(self, outlet: OutletId, bare: bool = False) -> OutletId | None:
+        """The wire of all frames; ``bare`` where the one frame has lost its axis."""
+        node, axis = self._graph.node(outlet), self._axis
+        match node.op:
+            case Slice(own, start, end, 1) if own == axis and not bare and start.is_const and end.is_const:
+                return self._frames(node.inputs[0], int(start), int(end - start))
+            case AddAxis(own) if own == axis and not bare:
+                return self.lifted(node.inputs[0], True)
+            case RemoveAxis(own) if own == axis and bare:
+                return self.lifted(node.inputs[0])
+            case Gather(own) if own == axis and bare:
+                first = _first(self._graph, outlet, self._symbol)
+                return None if first is None else self._frames(first.x, first.place, 1)
+            case Elementwise():
+                rank = self._graph.fact(outlet).rank
+                parts = [self._operand(each, rank, bare) for each in node.inputs]
+                given = [part for part in parts if part is not None]
+                if len(given) < len(parts):
+                    return None
+                return self._patch.wire(f"{node.name}.all", node.op, given)[0]
+            case _:
+                return None
+
+    def _frames(self, x: OutletId, first: int, count: int) -> OutletId | None:
+        size = self._graph.fact(x).shape[self._axis]
+        if count < 1 or self.count not in (None, count) or self._symbol not in size.symbols:
+            return None
+        self.count = count
+        wire = self._patch.tap(x)
+        if first == 0 and size.prove_eq(self._length).yes:
+            return wire
+        if not (size - first).prove_ge(self._length).yes:
+            return None
+        cut = Slice(self._axis, TDim.of(first), self._length + first)
+        return self._patch.wire(f"{self._graph.label(x)}.firsts", cut, [wire])[0]
+
+    def _operand(self, outlet: OutletId, rank: int, bare: bool) -> OutletId | None:
+        fact = self._graph.fact(outlet)
+        if fact.value is None:
+            return self.lifted(outlet, bare) if fact.rank == rank else None
+        place = fact.rank - (rank - self._axis)  # of the axis in the operand, which is aligned on the right
+        wire = self._patch.tap(outlet)
+        if bare:
+            name = f"{self._graph.label(outlet)}.wide"
+            return self._patch.wire(name, AddAxis(place), [wire])[0] if place > 0 else wire
+        return wire if place < 0 or fact.shape[place] == 1 else None
+
+
 def frames_joined(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
-    """The first k frames of x before y: x where the position is below k, else y moved by k frames."""
+    """A function of the first k frames before y: it of all frames at positions below k, else y, k frames later."""
     node = graph.nodes[node_id]
     if not isinstance(node.op, Concat) or len(node.inputs) != 2:
         return None
     axis, (fact,) = node.op.axis, (outlet.fact for outlet in node.outputs)
     if axis not in fact.symbolic_axes(symbol):
         return None
-    length, head = fact.shape[axis], graph.node(node.inputs[0])
-    cut = head.op
-    if not isinstance(cut, Slice) or cut.axis != axis or not cut.start.is_const or not cut.end.is_const:
+    length, patch, name = fact.shape[axis], Patch(graph), node.name
+    head = _Head(graph, patch, axis, length, symbol)
+    x = head.lifted(node.inputs[0])
+    if x is None or head.count is None:
         return None
-    first, count = int(cut.start), int(cut.end - cut.start)
-    size = graph.fact(head.inputs[0]).shape[axis]
-    if cut.step != 1 or count < 1 or not (size - first).prove_ge(length).yes:
-        return None
-    patch, name = Patch(graph), node.name
-    x, y = patch.tap(head.inputs[0]), patch.tap(node.inputs[1])
-    if first or not size.prove_eq(length).yes:
-        x = patch.wire(f"{name}.firsts", Slice(axis, TDim.of(first), length + first), [x])[0]
-    pads = tuple((TDim.of(count if each == axis else 0), TDim.of(0)) for each in range(fact.rank))
-    moved = patch.wire(f"{name}.moved", Pad(pads), [y])[0]
+    pads = tuple((TDim.of(head.count if each == axis else 0), TDim.of(0)) for each in range(fact.rank))
+    moved = patch.wire(f"{name}.moved", Pad(pads), [patch.tap(node.inputs[1])])[0]
     moved = patch.wire(f"{name}.others", Slice(axis, TDim.of(0), length), [moved])[0]
     place = patch.wire(f"{name}.place", Range(0, 1, length, np.dtype(np.int64)), [])[0]
-    limit = patch.constant(f"{name}.count", np.array(count, np.int64))
+    limit = patch.constant(f"{name}.count", np.array(head.count, np.int64))
     is_first = patch.wire(f"{name}.is_first", Elementwise("less"), [place, limit])[0]
     shape = tuple(length if each == axis else TDim.of(1) for each in range(fact.rank))
     is_first = patch.wire(f"{name}.chosen", Reshape(shape), [is_first])[0]
