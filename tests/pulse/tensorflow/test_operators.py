@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import pulse
+from pulse import tensorflow
 from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.ops.conv import Conv
@@ -345,6 +346,34 @@ def test_block_lstm_clips_its_cells() -> None:
         h = np.tanh(cs) * sigmoid(o)
         expected.append(h)
     np.testing.assert_allclose(typed.run(x)["y"], np.stack(expected), rtol=1e-5, atol=1e-5)
+
+
+def test_a_cell_is_a_frame_of_a_block() -> None:
+    x, cs, h = filled(1, 1, 3), filled(1, 2, seed=1), filled(1, 2, seed=2)
+    peeps = [filled(2, seed=seed) for seed in (3, 4, 5)]
+    weights = (filled(5, 8), *peeps, filled(8, seed=6))
+    how = {"forget_bias": 0.5, "cell_clip": 0.75, "use_peephole": True}
+    cells = result("LSTMBlockCell", (x[0], cs, h, *weights), 7, **how)
+    sketch = Sketch()
+    sketch.place("x", 1, 1, 3)
+    for place, value in enumerate((cs, h, *weights)):
+        sketch.const(f"c{place}", value)
+    sketch.const("longest", 1, np.int64)
+    sketch.node("y", "BlockLSTM", "longest", "x", *(f"c{place}" for place in range(7)), T=F32, **how)
+    names = ["y", *(f"y:{slot}" for slot in range(1, 7))]
+    frames = tensorflow.load(sketch.data, outputs=names).analyse().run(x)
+    for name, cell in zip(names, cells):
+        np.testing.assert_allclose(cell, frames[name][0], rtol=1e-5, atol=1e-6)
+
+
+def test_a_gated_cell() -> None:
+    x, h = filled(1, 3), filled(1, 2, seed=1)
+    w_ru, w_c, b_ru, b_c = (filled(*dims, seed=2) for dims in ((5, 4), (5, 2), (4,), (2,)))
+    found = result("GRUBlockCell", (x, h, w_ru, w_c, b_ru, b_c), 4)
+    r, u = np.split(sigmoid(np.concatenate([x, h], 1) @ w_ru + b_ru), 2, 1)
+    c = np.tanh(np.concatenate([x, h * r], 1) @ w_c + b_c)
+    for array, expected in zip(found, (r, u, c, u * h + (1 - u) * c)):
+        np.testing.assert_allclose(array, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_enough_operators_are_covered() -> None:
