@@ -27,6 +27,7 @@ from pulse.typed import TypedNetwork
 
 MOST_PLANS = 64
 """Plans that a session keeps."""
+_ASKING = ("Placeholder", "PlaceholderV2", "RestoreV2", "Restore", "RestoreSlice")
 _TYPES = ("DstT", "out_type", "output_type", "dtype", "T", "Tidx")
 """Attributes that may say the type of a node's first output."""
 
@@ -181,9 +182,27 @@ class Session:
         found: list[str] = []
         for node in self._nodes.values():
             ops = [self._nodes[name].op for name in node.controls if name in self._nodes]
-            if node.op == "NoOp" and ops and all(op in ASSIGNMENTS for op in ops):
+            if (
+                node.op == "NoOp"
+                and ops
+                and all(ASSIGNMENTS.get(op) == "" for op in ops)
+                and not self._asks(node)
+            ):
                 found.append(node.name)
         return found
+
+    def _asks(self, node: GraphNode) -> bool:
+        """Whether what a node lets run reads an input or a checkpoint."""
+        left, seen = [node.name], set[str]()
+        while left:
+            found = self._nodes.get(left.pop())
+            if found is None or found.name in seen:
+                continue
+            if found.op in _ASKING:
+                return True
+            seen.add(found.name)
+            left += [*(each.node for each in found.inputs), *found.controls]
+        return False
 
     def reset(self) -> None:
         """Variables as they were at first: as the file has them, then what the initialisers give the others."""
@@ -370,7 +389,9 @@ class Session:
         return value
 
 
-_GIVING_NOTHING = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
+_GIVING_NOTHING = tuple(
+    name for name in ASSIGNMENTS if name.startswith("Resource") or name.endswith("VariableOp")
+)
 _JUDGING = (
     *("Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual", "IsNan"),
     *("LogicalAnd", "LogicalOr", "LogicalNot"),
