@@ -11,11 +11,12 @@ from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool
 from pulse.ops.shape import Expand
 from pulse.patch import Patch
+from pulse.pulsify.first_frames import frames_joined, scan_begun
 from pulse.typed import TypedNetwork
 
 
 def prepare_model(model: TypedNetwork, symbol: Symbol) -> TypedNetwork:
-    """The model with averages over padded streams written as a quotient of two sums."""
+    """The model with averages over padded streams written as a quotient of two sums, and first frames as choices."""
     result, changed = model.copy(), False
     for node_id in result.graph.order():
         node = result.graph.nodes[node_id]
@@ -25,6 +26,11 @@ def prepare_model(model: TypedNetwork, symbol: Symbol) -> TypedNetwork:
             if any(node.op.pads[axis] != (0, 0) for axis in axes):
                 _average_as_quotient(result, node_id, node.op)
                 changed = True
+            continue
+        patch = frames_joined(result.graph, node_id, symbol) or scan_begun(result.graph, node_id, symbol)
+        if patch is not None:
+            patch.apply()
+            changed = True
     return result.copy() if changed else result
 
 

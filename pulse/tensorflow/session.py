@@ -16,6 +16,7 @@ from pulse.facts import Array, dtype_name, numbers_of
 from pulse.infer.fact import InferenceFact
 from pulse.tensorflow.messages import GraphDef
 from pulse.tensorflow.nodes import Endpoint, GraphNode, declared, graph_nodes
+from pulse.tensorflow.partial_run import PartialRun
 from pulse.tensorflow.read.building import NEXT, SILENT, Request, built, prepared
 from pulse.tensorflow.read.checkpoint import Checkpoint
 from pulse.tensorflow.read.effects import ASSIGNMENTS, VARIABLES
@@ -26,6 +27,7 @@ from pulse.typed import TypedNetwork
 
 MOST_PLANS = 64
 """Plans that a session keeps."""
+_ASKING = ("Placeholder", "PlaceholderV2", "RestoreV2", "Restore", "RestoreSlice")
 _TYPES = ("DstT", "out_type", "output_type", "dtype", "T", "Tidx")
 """Attributes that may say the type of a node's first output."""
 
@@ -70,18 +72,23 @@ class Session:
         self._values: dict[str, Array] = dict(self._first)
         self._plans: OrderedDict[_Key, _Plan] = OrderedDict()
         self._hits = self._misses = 0
+        self._unfeedable: set[str] = set()
+        self._unfetchable: set[str] = set()
+        self.watched: dict[str, Array] = {}
 
     def run(
         self,
         fetches: str | Sequence[str] = (),
         feeds: Mapping[str, Any] | None = None,
         targets: Sequence[str] = (),
+        watch: Sequence[str] = (),
     ) -> Any:
         """Run what the fetches and targets need.
 
         fetches  tensors, ``node`` or ``node:1``: one name, or several; of a node without outputs None is given
         feeds    tensor -> value; what lies before a tensor that is fed does not run
         targets  nodes that run and give nothing
+        watch    tensors that are looked at on the way: ``watched`` has them after the run
         Gives    the array of the one name, or a list of them
         Raises   LoadError, FactError: the graph cannot run, naming the node; InputError: a feed does not fit, or is
                  missing, or a variable holds nothing yet
@@ -89,11 +96,45 @@ class Session:
         names = [fetches] if isinstance(fetches, str) else list(fetches)
         silent = [name for name in names if self._is_silent(name)]
         wanted = {name: self._endpoint(name, "fetch") for name in names if name not in silent}
+        seen = {name: self._endpoint(name, "watch") for name in watch}
         given = {self._endpoint(name, "feed"): (name, value) for name, value in (feeds or {}).items()}
+        self._require_allowed([*wanted.values()], [*given])
         aims = sorted({self._target(name) for name in (*targets, *silent)})
-        results = self._computed(wanted, {end: self._fed(end, *pair) for end, pair in given.items()}, aims)
+        fed = {end: self._fed(end, *pair) for end, pair in given.items()}
+        results = self._computed([*wanted.values(), *seen.values()], fed, aims)
+        self.watched = {name: results[str(end)] for name, end in seen.items()}
         listed = [results.get(str(wanted[name])) if name in wanted else None for name in names]
         return listed[0] if isinstance(fetches, str) else listed
+
+    def partial_run(
+        self, fetches: Sequence[str], feeds: Sequence[str] = (), targets: Sequence[str] = ()
+    ) -> "PartialRun":
+        """A run in parts: ``run`` of it feeds some of the feeds at a time, and gives some of the fetches.
+
+        Raises InputError: a name is unknown
+        """
+        for names, what in ((fetches, "fetch"), (feeds, "feed"), (targets, "target")):
+            for name in names:
+                self._endpoint(name, what)
+        return PartialRun(self, tuple(fetches), tuple(feeds), tuple(targets))
+
+    def prevent_feeding(self, name: str) -> None:
+        """Let nobody feed a tensor. Raises InputError: it is unknown."""
+        self._unfeedable.add(str(self._endpoint(name, "feed")))
+
+    def prevent_fetching(self, name: str) -> None:
+        """Let nobody fetch what a node gives. Raises InputError: it is unknown."""
+        self._unfetchable.add(self._endpoint(name, "fetch").node)
+
+    def _require_allowed(self, fetched: Sequence[Endpoint], fed: Sequence[Endpoint]) -> None:
+        for endpoint in fed:
+            if str(endpoint) in self._unfeedable:
+                raise InputError(f"feed {endpoint}: prevent_feeding was called for it; feed another tensor")
+        for endpoint in fetched:
+            if endpoint.node in self._unfetchable:
+                raise InputError(
+                    f"fetch {endpoint}: prevent_fetching was called for it; fetch another tensor"
+                )
 
     def call(self, inputs: Mapping[str, Any], signature: str | None = None) -> dict[str, Array]:
         """Run a signature of a SavedModel, with inputs and outputs by the names of its arguments. Raises as ``run``."""
@@ -141,9 +182,27 @@ class Session:
         found: list[str] = []
         for node in self._nodes.values():
             ops = [self._nodes[name].op for name in node.controls if name in self._nodes]
-            if node.op == "NoOp" and ops and all(op in ASSIGNMENTS for op in ops):
+            if (
+                node.op == "NoOp"
+                and ops
+                and all(ASSIGNMENTS.get(op) == "" for op in ops)
+                and not self._asks(node)
+            ):
                 found.append(node.name)
         return found
+
+    def _asks(self, node: GraphNode) -> bool:
+        """Whether what a node lets run reads an input or a checkpoint."""
+        left, seen = [node.name], set[str]()
+        while left:
+            found = self._nodes.get(left.pop())
+            if found is None or found.name in seen:
+                continue
+            if found.op in _ASKING:
+                return True
+            seen.add(found.name)
+            left += [*(each.node for each in found.inputs), *found.controls]
+        return False
 
     def reset(self) -> None:
         """Variables as they were at first: as the file has them, then what the initialisers give the others."""
@@ -268,9 +327,9 @@ class Session:
         return plan
 
     def _computed(
-        self, wanted: Mapping[str, Endpoint], feeds: Mapping[Endpoint, Array], targets: Sequence[str]
+        self, wanted: Sequence[Endpoint], feeds: Mapping[Endpoint, Array], targets: Sequence[str]
     ) -> dict[str, Array]:
-        key = _Key(frozenset(feeds), frozenset(wanted.values()), frozenset(targets))
+        key = _Key(frozenset(feeds), frozenset(wanted), frozenset(targets))
         if not key.fetches and not key.targets:
             return {}
         plan = self._plan(key)
@@ -331,7 +390,9 @@ class Session:
         return value
 
 
-_GIVING_NOTHING = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
+_GIVING_NOTHING = tuple(
+    name for name in ASSIGNMENTS if name.startswith("Resource") or name.endswith("VariableOp")
+)
 _JUDGING = (
     *("Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual", "IsNan"),
     *("LogicalAnd", "LogicalOr", "LogicalNot"),

@@ -190,7 +190,7 @@ SCENES: Mapping[str, tuple[Scene, ...]] = {
     "docs/pytorch.md": (module,),
     "docs/recipes.md": (lambda: {**published(), "pulse": pulse}, embedded),
     "docs/sound.md": (two_sounds,),
-    "docs/tensorflow.md": (graphs, spotter, graph_of_x, own_operator),
+    "docs/tensorflow.md": (graphs, spotter, graph_of_x, nothing, own_operator),
 }
 """Page -> what each of its blocks is given; names that it leaves stay for the next."""
 

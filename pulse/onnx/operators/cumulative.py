@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pulse.dim import TDim
 from pulse.facts import TypedFact, dtype_name
 from pulse.graph import OutletId
 from pulse.onnx.clues import same_type_and_shape
@@ -13,8 +14,10 @@ from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.cumulative import CumSum, CumSumStream
 from pulse.ops.elementwise import Elementwise
+from pulse.ops.pad import Pad
 from pulse.ops.scan import Course, Scan
 from pulse.ops.shape import Expand
+from pulse.ops.slice import Slice
 from pulse.ops.source import Source
 from pulse.typed import TypedGraph, TypedNetwork
 from pulse.wiring import wire
@@ -25,12 +28,37 @@ def cum_prod(node: NodeContext) -> OutletId:
     """x[0] * … * x[j] along an axis, without x[j] itself where it is exclusive, backwards in reverse."""
     x = node.fact(0)
     axis = node.axis(int(node.scalar(1, "axis")), x.rank)
+    size = x.shape[axis]
+    if size.is_const:
+        return _doubled(node, axis, int(size))
     frame = TypedFact(x.dtype, (*x.shape[:axis], *x.shape[axis + 1 :]))
     course = Course(axis, node.flag("reverse"))
     op = Scan(_body(node, frame, node.flag("exclusive")), ("P",), ("x",), (), (course,), (course,))
     one = node.constant(np.ones((), x.dtype), "one")
     first = one if not frame.rank else node.wire(Expand(frame.shape), [one], "first")
     return wire(node.graph, node.wire_name, op, [node.input(0), first])[0]
+
+
+def _doubled(node: NodeContext, axis: int, size: int) -> OutletId:
+    """Of an axis of known length: products of 1, 2, 4, … neighbours, so that frames of another axis can stream."""
+    x, reverse = node.input(0), node.flag("reverse")
+    one = 1 if np.issubdtype(node.fact(0).dtype, np.integer) else 1.0
+
+    def moved(outlet: OutletId, frames: int, name: str) -> OutletId:
+        """Frames later, ones before them; earlier in reverse."""
+        pads = [(TDim.of(0), TDim.of(0))] * node.fact(0).rank
+        pads[axis] = (TDim.of(0), TDim.of(frames)) if reverse else (TDim.of(frames), TDim.of(0))
+        first = frames if reverse else 0
+        wide = node.wire(Pad(tuple(pads), fill=one), [outlet], f"{name}_wide")
+        return node.wire(Slice(axis, TDim.of(first), TDim.of(first + size)), [wide], name)
+
+    if node.flag("exclusive") and size:
+        x = moved(x, 1, "before")
+    reach = 1
+    while reach < size:
+        x = node.wire(Elementwise("mul"), [x, moved(x, reach, f"moved{reach}")], f"product{reach}")
+        reach *= 2
+    return node.finished(x)
 
 
 def _body(node: NodeContext, frame: TypedFact, exclusive: bool) -> TypedNetwork:

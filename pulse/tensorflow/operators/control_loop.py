@@ -6,16 +6,15 @@ from functools import cached_property
 import numpy as np
 
 from pulse.budget import spending
-from pulse.dim import TDim, ceil_div
-from pulse.facts import TypedFact, is_symbolic
+from pulse.dim import TDim
+from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.onnx.operators.control import as_scalar
 from pulse.onnx.operators.control_loop import ENDLESS, MOST_NODES, MOST_TURNS
-from pulse.onnx.operators.slice import at_least, at_most
 from pulse.onnx.operators.source import scalar_dim
 from pulse.ops.concat import Concat
 from pulse.ops.control import Loop
-from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.elementwise import Cast
 from pulse.ops.scan import Course, Scan
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
@@ -24,7 +23,8 @@ from pulse.ops.time_position import Range
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.nodes import Endpoint, Function
 from pulse.tensorflow.operators.control_lists import ListItem, ListWrite, Reserved
-from pulse.tensorflow.operators.control_loop_parts import Counter, Parts, UnsureError, grafted, needs, uncast
+from pulse.tensorflow.operators.control_loop_parts import Parts, UnsureError, grafted, needs, uncast
+from pulse.tensorflow.operators.control_loop_turns import Counter, counters, turns_of
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import TypedGraph, TypedNetwork, known
 from pulse.wiring import wire
@@ -103,67 +103,14 @@ class _While:
     @cached_property
     def _counters(self) -> dict[int, Counter]:
         body = self._body
-        sources = self._sources(body, self._function.inputs)
-        found: dict[int, Counter] = {}
-        for source, place in sources.items():
-            made = body.graph.node(body.graph.outputs[place])
-            value = self._node.graph.fact(self._first[place]).value
-            if (
-                value is None
-                or value.size != 1
-                or not isinstance(made.op, Elementwise)
-                or made.op.kind != "add"
-            ):
-                continue
-            for own, other in (made.inputs, made.inputs[::-1]):
-                step = known(body.graph, other)
-                if (
-                    own == source
-                    and step is not None
-                    and step.size == 1
-                    and step.dtype.kind in "iu"
-                    and step != 0
-                ):
-                    found[place] = Counter(TDim.of(value.reshape(()).item()), int(step.reshape(())))
-        return found
+        values = {place: self._node.graph.fact(outlet).value for place, outlet in enumerate(self._first)}
+        return counters(body, self._sources(body, self._function.inputs), values)
 
     def _turns(self) -> TDim:
         """How often the loop turns. Raises UnsureError."""
         condition = self._condition
         names = self._node.functions.find(self._node.function("cond")).inputs
-        sources = self._sources(condition, names)
-        limits = self._limits(condition, condition.graph.outputs[0], sources)
-        if not limits:
-            raise UnsureError
-        least = limits[0]
-        for other in limits[1:]:
-            least = at_most(least, other)
-        return at_least(least, TDim.of(0))
-
-    def _limits(self, model: TypedNetwork, outlet: OutletId, sources: Mapping[OutletId, int]) -> list[TDim]:
-        value = known(model.graph, outlet)
-        if value is not None:
-            if bool(value.reshape(())):
-                return []
-            return [TDim.of(0)]
-        made = model.graph.node(outlet)
-        if not isinstance(made.op, Elementwise):
-            raise UnsureError
-        if made.op.kind == "and":
-            return [limit for each in made.inputs for limit in self._limits(model, each, sources)]
-        left, right = made.inputs if len(made.inputs) == 2 else (outlet, outlet)
-        kind = made.op.kind
-        if kind in ("greater", "greater_equal"):
-            left, right = right, left
-            kind = {"greater": "less", "greater_equal": "less_equal"}[kind]
-        counter = self._counters.get(sources.get(uncast(model, left), -1))
-        limit = model.graph.fact(right).value
-        if kind not in ("less", "less_equal") or counter is None or counter.step < 1:
-            raise UnsureError
-        if limit is None or limit.size != 1 or not (is_symbolic(limit) or limit.dtype.kind in "iu"):
-            raise UnsureError
-        far = TDim.of(limit.reshape(()).item()) + (kind == "less_equal") - counter.start
-        return [ceil_div(far, counter.step)]
+        return turns_of(condition, self._sources(condition, names), self._counters)
 
     def _turned(self) -> list[OutletId]:
         """The loop as turns or as a scan. Raises UnsureError."""
@@ -179,10 +126,11 @@ class _While:
 
     def _parts(self, turns: TDim) -> Parts:
         """What each variable is to the loop. Raises UnsureError."""
-        body, node = self._body, self._node
+        body = self._body
         sources = self._sources(body, self._function.inputs)
         own = {place: source for source, place in sources.items()}
         written: dict[int, OutletId] = {}
+        heads: dict[int, Sequence[OutletId]] = {}
         last: dict[int, OutletId] = {}
         states: list[int] = []
         for place, outlet in enumerate(body.graph.outputs):
@@ -196,14 +144,33 @@ class _While:
                 last[place] = made.inputs[2]
                 continue
             index = self._counters.get(sources.get(uncast(body, made.inputs[1]), -1))
-            first = node.graph.node(self._first[place])
-            if made.inputs[0] != own.get(place) or index is None or not isinstance(first.op, Reserved):
+            if made.inputs[0] != own.get(place) or index is None or index.step != 1:
                 raise UnsureError
-            whole = first.op.count == turns or first.op.count == 0 or first.op.count.prove_eq(turns).yes
-            if index.start != 0 or index.step != 1 or not whole:
-                raise UnsureError
+            heads[place] = self._head(self._first[place], index.start, turns)
             written[place] = made.inputs[2]
-        return Parts(own, written, last, states, self._read(sources))
+        return Parts(own, written, heads, last, states, self._read(sources))
+
+    def _head(self, outlet: OutletId, start: TDim, turns: TDim) -> list[OutletId]:
+        """What was written to a list before the loop, which writes all that follows. Raises UnsureError."""
+        graph = self._node.graph
+        found: dict[int, OutletId] = {}
+        made = graph.node(outlet)
+        while isinstance(made.op, ListWrite):
+            place = known(graph, made.inputs[1])
+            if place is None or place.dtype == object:
+                raise UnsureError
+            found.setdefault(int(place.reshape(())), made.inputs[2])
+            made = graph.node(made.inputs[0])
+        if (
+            not isinstance(made.op, Reserved)
+            or start != len(found)
+            or sorted(found) != list(range(len(found)))
+        ):
+            raise UnsureError
+        count, wanted = made.op.count, turns + len(found)
+        if count != 0 and count != wanted and not count.prove_eq(wanted).yes:
+            raise UnsureError
+        return [found[place] for place in range(len(found))]
 
     def _writes_one(self, place: int, inputs: Sequence[OutletId], own: Mapping[int, OutletId]) -> bool:
         """Whether each turn writes the one element that a list has, so that the last one stays."""
@@ -241,7 +208,7 @@ class _While:
         """Every turn wired behind the one before it."""
         node, graph = self._node, self._node.graph
         current = {place: self._first[place] for place in parts.states}
-        rows: dict[int, list[OutletId]] = {place: [] for place in parts.written}
+        rows = {place: self._head_rows(place, parts) for place in parts.written}
         last: dict[int, OutletId] = {}
         spending().unfold(turns * len(self._body.graph.nodes), node.wire_name)
         for turn in range(turns):
@@ -267,6 +234,15 @@ class _While:
             for place, each in rows.items()
         }
         return self._results(current | gathered | self._as_lists(last), TDim.of(turns))
+
+    def _head_rows(self, place: int, parts: Parts) -> list[OutletId]:
+        """The elements of a list that were written before the loop, each with an axis to be joined along."""
+        heads = enumerate(parts.heads[place])
+        return [self._node.wire(AddAxis(0), [outlet], f"head{place}_{number}") for number, outlet in heads]
+
+    def _behind_head(self, place: int, parts: Parts, gathered: OutletId) -> OutletId:
+        rows = self._head_rows(place, parts)
+        return self._node.wire(Concat(0), [*rows, gathered], f"rows{place}") if rows else gathered
 
     def _as_lists(self, last: Mapping[int, OutletId]) -> dict[int, OutletId]:
         """Lists of one element, by their variables."""
@@ -364,7 +340,8 @@ class _While:
         )
         outlets = wire(node.graph, node.wire_name, scan, [*x, *first, *captured])
         gathered, ends = outlets[: len(parts.written)], outlets[len(parts.written) :]
-        found = dict(zip(parts.written, gathered)) | dict(zip(parts.states, ends))
+        found = {place: self._behind_head(place, parts, each) for place, each in zip(parts.written, gathered)}
+        found |= dict(zip(parts.states, ends))
         found |= self._as_lists(dict(zip(parts.last, ends[len(parts.states) :])))
         return self._results(found, turns)
 

@@ -15,20 +15,13 @@ class UnsureError(Exception):
     """A loop is no run over frames."""
 
 
-@dataclass(frozen=True)
-class Counter:
-    """A variable that goes up by the same step in each turn."""
-
-    start: TDim
-    step: int
-
-
 @dataclass(frozen=True, eq=False)
 class Parts:
     """What the variables of a loop are.
 
     sources   variable -> the body's input, where its value is not known
     written   lists -> what each turn writes
+    heads     the same lists -> what was written to them before the first turn
     last      lists of one element -> what each turn writes
     states    all that goes from turn to turn otherwise
     read      elements that a turn takes -> what they are taken of, outside of the loop, and the first of them
@@ -36,6 +29,7 @@ class Parts:
 
     sources: Mapping[int, OutletId]
     written: Mapping[int, OutletId]
+    heads: Mapping[int, Sequence[OutletId]]
     last: Mapping[int, OutletId]
     states: Sequence[int]
     read: Mapping[OutletId, tuple[OutletId, TDim]]

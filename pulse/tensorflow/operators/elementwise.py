@@ -46,6 +46,14 @@ WITH_PARAMS: dict[str, tuple[str, tuple[float, ...]]] = {
     "Selu": ("selu", (1.67326319217681884765625, 1.05070102214813232421875)),
 }
 """Operator -> row and its parameters."""
+GUARDED = {
+    "DivNoNan": ("div", 1),
+    "Xdivy": ("div", 0),
+    "Xlogy": ("log", 0),
+    "Xlog1py": ("log1p", 0),
+    "MulNoNan": ("mul", 1),
+}
+"""Operator -> what it computes, and the operand where a zero makes it 0."""
 SAME = (
     "Identity",
     "StopGradient",
@@ -205,15 +213,23 @@ def floor_div(node: TensorflowNode) -> OutletId:
     return node.wire(Elementwise("div"), [node.wire(Elementwise("sub"), [x, rest], "whole"), y])
 
 
-@tensorflow_op("DivNoNan")
-def div_no_nan(node: TensorflowNode) -> OutletId:
-    """The quotient, 0 where the divisor is 0."""
+@tensorflow_op("DivNoNan", "Xdivy", "Xlogy", "Xlog1py", "MulNoNan")
+def guarded(node: TensorflowNode) -> OutletId:
+    """A quotient or product that is 0 where one operand is: the divisor, or the factor that the names begin with."""
     x, y = node.given()
+    kind, operand = GUARDED[node.op_type]
+    guard = (x, y)[operand]
     dtype = node.graph.fact(y).dtype
-    empty = node.wire(Elementwise("equal"), [y, node.number(0, dtype, "none")], "empty")
-    divisor = node.wire(Elementwise("where"), [empty, node.number(1, dtype, "one"), y], "divisor")
-    quotient = node.wire(Elementwise("div"), [x, divisor], "quotient")
-    return node.wire(Elementwise("where"), [empty, node.number(0, dtype, "zero"), quotient])
+    zero = node.number(0, dtype, "zero")
+    empty = node.wire(Elementwise("equal"), [guard, node.number(0, dtype, "none")], "empty")
+    if kind == "log1p":
+        y = node.wire(Elementwise("add"), [y, node.number(1, dtype, "one")], "more")
+    if kind.startswith("log"):
+        y = node.wire(Elementwise("log"), [y], "log")
+    if guard == node.input(1) and kind == "div":
+        y = node.wire(Elementwise("where"), [empty, node.number(1, dtype, "one"), y], "divisor")
+    result = node.wire(Elementwise("div" if kind == "div" else "mul"), [x, y], "value")
+    return node.wire(Elementwise("where"), [empty, zero, result])
 
 
 @tensorflow_op("Cast")

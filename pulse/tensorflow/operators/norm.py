@@ -6,29 +6,58 @@ from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.norm import Softmax
+from pulse.ops.reduce import Reduce
 from pulse.ops.shape import Reshape
 from pulse.tensorflow.context import TensorflowNode
-from pulse.tensorflow.operators.conv import channels_first
+from pulse.tensorflow.operators.conv import channels_first, from_second, to_second
 from pulse.tensorflow.registry import tensorflow_op
 
 
 @tensorflow_op("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 def batch_norm(node: TensorflowNode) -> OutletId:
-    """X * k + (offset - mean * k),  k = scale / sqrt(variance + epsilon)."""
-    if node.flag("is_training", True):
-        raise node.error("statistics of the batch belong to training; export the model for inference")
-    rank = node.fact(0).rank
-    epsilon = node.number(node.real("epsilon", 1e-4), np.dtype(node.fact(4).dtype), "epsilon")
-    spread = node.wire(Elementwise("add"), [node.input(4), epsilon], "spread")
+    """X * k + (offset - mean * k),  k = scale / sqrt(variance + epsilon).
+
+    With the statistics of the batch, those of each channel: what Keras 2 makes of LayerNormalization, whose frames are
+    channels.
+    """
+    mean, variance = _of_batch(node) if node.flag("is_training", True) else (node.input(3), node.input(4))
+    epsilon = node.number(node.real("epsilon", 1e-4), np.dtype(node.graph.fact(variance).dtype), "epsilon")
+    spread = node.wire(Elementwise("add"), [variance, epsilon], "spread")
     deviation = node.wire(Elementwise("sqrt"), [spread], "deviation")
     k = node.wire(Elementwise("div"), [node.input(1), deviation], "scale")
-    moved = node.wire(Elementwise("mul"), [node.input(3), k], "moved")
+    moved = node.wire(Elementwise("mul"), [mean, k], "moved")
     shift = node.wire(Elementwise("sub"), [node.input(2), moved], "shift")
     if channels_first(node):
-        column = (*node.fact(1).shape, *(TDim.of(1),) * (rank - 2))
+        column = (*node.fact(1).shape, *(TDim.of(1),) * (node.fact(0).rank - 2))
         k = node.wire(Reshape(column), [k], "scale_column")
         shift = node.wire(Reshape(column), [shift], "shift_column")
     return node.wire(Elementwise("add"), [node.wire(Elementwise("mul"), [node.input(0), k], "scaled"), shift])
+
+
+def _of_batch(node: TensorflowNode) -> tuple[OutletId, OutletId]:
+    """Mean and variance of each channel."""
+    if len(node.outputs) > 1:
+        raise node.error(
+            "statistics of the batch as outputs belong to training; export the model for inference"
+        )
+    rank, first = node.fact(0).rank, channels_first(node)
+    axes = tuple(axis for axis in range(rank) if axis != (1 if first else rank - 1))
+    mean = node.wire(Reduce("mean", axes, True), [node.input(0)], "batch_means")
+    difference = node.wire(Elementwise("sub"), [node.input(0), mean], "difference")
+    square = node.wire(Elementwise("mul"), [difference, difference], "square")
+    channels = (node.fact(0).shape[1 if first else -1],)
+    flat = node.wire(Reshape(channels), [mean], "batch_mean")
+    return flat, node.wire(Reduce("mean", axes, False), [square], "batch_variance")
+
+
+@tensorflow_op("LRN")
+def local_response(node: TensorflowNode) -> OutletId:
+    """X / (bias + alpha * the sum of squares of the channels at most depth_radius away) ** beta."""
+    size = 2 * node.integer("depth_radius", 5) + 1
+    numbers = {"alpha": node.real("alpha", 1.0) * size, "bias": node.real("bias", 1.0)}
+    beta = node.real("beta", 0.5)
+    x = to_second(node, node.input(0))
+    return from_second(node, node.as_onnx("LRN", [x], "normalised", size=size, beta=beta, **numbers))
 
 
 @tensorflow_op("Softmax", "LogSoftmax")

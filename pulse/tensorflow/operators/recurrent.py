@@ -12,6 +12,7 @@ from pulse.ops.scan import Course, Scan
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
 from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.operators.control_loop_parts import grafted
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import TypedGraph, TypedNetwork, constant
 from pulse.wiring import wire
@@ -30,7 +31,7 @@ def block_lstm(node: TensorflowNode) -> list[OutletId]:
     longest = node.dims(0, "seq_len_max")
     if len(longest) != 1 or not longest[0].prove_ge(x.shape[0]).yes:
         raise node.error(f"its seq_len_max must be the {x.shape[0]} frames of x")
-    body, captured = _body(node)
+    body, captured = _body(node, 1)
     scan = Scan(
         body,
         ("cs_before", "h_before"),
@@ -46,6 +47,35 @@ def block_lstm(node: TensorflowNode) -> list[OutletId]:
         [node.input(1), node.input(2), node.input(3), *(node.input(slot) for slot in captured.values())],
     )
     return outlets[: len(RESULTS)]
+
+
+@tensorflow_op("LSTMBlockCell")
+def lstm_cell(node: TensorflowNode) -> list[OutletId]:
+    """One frame of ``BlockLSTM``; inputs are x, cs, h, w, wci, wcf, wco, b."""
+    body, captured = _body(node, 0)
+    slots = {"x": 0, "cs_before": 1, "h_before": 2, **captured}
+    given = {outlet: node.input(slots[body.graph.label(outlet)]) for outlet in body.graph.inputs}
+    return grafted(body, body.graph.outputs[2:], node.graph, given, f"{node.wire_name}/")
+
+
+@tensorflow_op("GRUBlockCell")
+def gru_cell(node: TensorflowNode) -> list[OutletId]:
+    """One frame; inputs are x, h, the weights of r and u, those of c, and their biases. Gives r, u, c and h."""
+    x, before = node.input(0), node.input(1)
+    size = node.fact(1).shape[1]
+
+    def product(frame: OutletId, slot: int, name: str) -> OutletId:
+        both = node.wire(Concat(1), [x, frame], f"{name}_both")
+        y = node.wire(MatMul(), [both, node.input(slot)], f"{name}_product")
+        return node.wire(Elementwise("add"), [y, node.input(slot + 2)], f"{name}_sum")
+
+    gates = node.wire(Elementwise("sigmoid"), [product(before, 2, "gates")], "gates")
+    r, u = (node.wire(Slice(1, size * n, size * (n + 1)), [gates], name) for n, name in enumerate("ru"))
+    reset = node.wire(Elementwise("mul"), [before, r], "reset")
+    c = node.wire(Elementwise("tanh"), [product(reset, 3, "c")], "c")
+    left = node.wire(Elementwise("sub"), [before, c], "left")
+    kept = node.wire(Elementwise("mul"), [u, left], "kept")
+    return [r, u, c, node.wire(Elementwise("add"), [c, kept], "h")]
 
 
 class _Cell:
@@ -65,25 +95,26 @@ class _Cell:
         return constant(self.graph, name, np.array(value, like.dtype))
 
 
-def _body(node: TensorflowNode) -> tuple[TypedNetwork, dict[str, int]]:
-    """One frame; the captured names and the node's inputs that they are."""
-    cell, x, cs = _Cell(), node.fact(1), node.fact(2)
+def _body(node: TensorflowNode, first: int) -> tuple[TypedNetwork, dict[str, int]]:
+    """One frame; the captured names and the node's inputs that they are; x is input ``first``."""
+    cell, x, cs = _Cell(), node.fact(first), node.fact(first + 1)
     peeps = node.flag("use_peephole")
     wires = {
-        "x": cell.source("x", TypedFact(x.dtype, x.shape[1:])),
+        "x": cell.source("x", TypedFact(x.dtype, x.shape[-2:])),
         "cs_before": cell.source("cs_before", cs),
-        "h_before": cell.source("h_before", node.fact(3)),
+        "h_before": cell.source("h_before", node.fact(first + 2)),
     }
-    captured = {"w": 4, "b": 8, **({"wci": 5, "wcf": 6, "wco": 7} if peeps else {})}
+    slots = {"w": 3, "b": 7, **({"wci": 4, "wcf": 5, "wco": 6} if peeps else {})}
+    captured = {name: first + slot for name, slot in slots.items()}
     wires |= {name: cell.source(name, node.fact(slot)) for name, slot in captured.items()}
     joined = cell.wire("xh", Concat(1), wires["x"], wires["h_before"])
     product = cell.wire("product", MatMul(), joined, wires["w"])
     gates = cell.wire("gates", Elementwise("add"), product, wires["b"])
     size = cs.shape[1]
-    for place, name in enumerate(GATES[node.op_type]):
+    for place, name in enumerate(GATES.get(node.op_type, GATES["BlockLSTM"])):
         start = size * place
         wires[name] = cell.wire(f"{name}_gate", Slice(1, start, start + size), gates)
-    bias = node.real("forget_bias", 1.0) if node.op_type == "BlockLSTM" else 0.0
+    bias = node.real("forget_bias", 1.0) if node.op_type != "BlockLSTMV2" else 0.0
     if bias:
         wires["f"] = cell.wire(
             "f_biased", Elementwise("add"), wires["f"], cell.number("forget_bias", bias, cs)
@@ -96,7 +127,7 @@ def _body(node: TensorflowNode) -> tuple[TypedNetwork, dict[str, int]]:
     fresh = cell.wire("fresh", Elementwise("mul"), wires["ci"], wires["i"])
     kept = cell.wire("kept", Elementwise("mul"), wires["cs_before"], wires["f"])
     state = cell.wire("cs", Elementwise("add"), fresh, kept)
-    clip = node.real("cell_clip", 3.0 if node.op_type == "BlockLSTM" else 0.0)
+    clip = node.real("cell_clip", 3.0 if node.op_type != "BlockLSTMV2" else 0.0)
     if clip > 0:
         state = cell.wire("cs_below", Elementwise("min"), state, cell.number("most", clip, cs))
         state = cell.wire("cs_clipped", Elementwise("max"), state, cell.number("least", -clip, cs))

@@ -16,7 +16,14 @@ from pulse.tensorflow.library import Library
 from pulse.tensorflow.nodes import Endpoint, Function, GraphNode, declared, tensor_of
 from pulse.tensorflow.read.branches import chosen
 from pulse.tensorflow.read.dilation import dilated
-from pulse.tensorflow.read.effects import ASSIGNMENTS, REFERENCES, VARIABLES, Variables, run_order
+from pulse.tensorflow.read.effects import (
+    ASSIGNMENTS,
+    REFERENCES,
+    VARIABLES,
+    Variables,
+    refuse_hidden,
+    run_order,
+)
 from pulse.tensorflow.read.flat import FlatGraph
 from pulse.tensorflow.read.frames import raised
 from pulse.tensorflow.read.inlining import inlined
@@ -62,7 +69,9 @@ def prepared(
     graph = FlatGraph(nodes, title)
     graph = FlatGraph(inlined(graph.needed(names, fed).values(), library), title)
     flat = raised(graph, library)
-    return dilated(chosen(FlatGraph(flat.needed(names, fed).values(), title)), names, fed)
+    flat = FlatGraph(flat.needed(names, fed).values(), title)
+    refuse_hidden(flat, library)
+    return dilated(chosen(flat), names, fed)
 
 
 def built(
@@ -211,10 +220,10 @@ class _Building:
         return outlets
 
     def _assign(self, node: GraphNode, variable: str) -> None:
-        value = self._outlet(node.inputs[1], node.name)
+        value, *others = (self._outlet(each, node.name) for each in node.inputs[1:])
         kind = ASSIGNMENTS[node.op]
         if kind:
-            (value,) = self._operator(node, kind, [self._value(variable), value], node.name)
+            (value,) = self._operator(node, kind, [self._value(variable), value, *others], node.name)
         self._current[variable] = value
         self._kept[Endpoint(node.name)] = value
 

@@ -4,8 +4,11 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from pulse.errors import LoadError
+from pulse.tensorflow.library import Library
 from pulse.tensorflow.nodes import Endpoint, GraphNode
 from pulse.tensorflow.read.flat import FlatGraph, ordered
+from pulse.tensorflow.read.frames import MERGE, SWITCH
+from pulse.tensorflow.tensors import FunctionName
 
 VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 REFERENCES = ("VariableV2", "Variable")
@@ -17,9 +20,26 @@ ASSIGNMENTS: dict[str, str] = {
     "Assign": "",
     "AssignAdd": "AddV2",
     "AssignSub": "Sub",
+    "ResourceScatterUpdate": "ScatterUpdate",
+    "ResourceScatterAdd": "ScatterAdd",
+    "ResourceScatterNdUpdate": "TensorScatterUpdate",
+    "ResourceScatterNdAdd": "TensorScatterAdd",
+    "ResourceStridedSliceAssign": "TensorStridedSliceUpdate",
+    "ScatterUpdate": "ScatterUpdate",
+    "ScatterAdd": "ScatterAdd",
+    "ScatterNdUpdate": "TensorScatterUpdate",
+    "ScatterNdAdd": "TensorScatterAdd",
+    "StridedSliceAssign": "TensorStridedSliceUpdate",
 }
-"""Operator -> what makes the new value of the old one and its second input; the input itself where it is empty."""
-_RETURNING = ("Assign", "AssignAdd", "AssignSub")
+"""Operator -> what makes the new value of the old one and its other inputs; the second input where it is empty."""
+_CHANGING = (
+    *("ResourceScatter", "ResourceStridedSlice", "ResourceApply", "ResourceSparse", "ResourceCountUpTo"),
+    *("Scatter", "StridedSliceAssign", "Apply", "SparseApply", "CountUpTo", "AssignVariable"),
+)
+"""How operators begin that change the variable that is their first input."""
+_RETURNING = tuple(
+    name for name in ASSIGNMENTS if not name.startswith("Resource") and not name.endswith("VariableOp")
+)
 """Assignments that give the reference on."""
 _PASSING = ("Identity", "IdentityN", "RefIdentity", "Enter", "RefEnter")
 MOST_WORK = 200_000_000
@@ -80,6 +100,8 @@ class Variables:
     def assigned(self, node: GraphNode) -> str | None:
         """The variable that a node assigns. Raises LoadError: it is not known which."""
         if node.op not in ASSIGNMENTS:
+            if node.op.startswith(_CHANGING) and node.inputs and self.of(node.inputs[0]) is not None:
+                raise node.error("it changes a variable in a way that is not covered; assign the whole value")
             return None
         name = self.of(node.inputs[0]) if len(node.inputs) >= 2 else None
         if name is None:
@@ -137,4 +159,50 @@ def _reaches(after: Mapping[str, set[str]], late: str, early: str) -> bool:
         fresh = after[name] - seen
         seen |= fresh
         left += fresh
+    return False
+
+
+def refuse_hidden(graph: FlatGraph, library: Library) -> None:
+    """Raise LoadError where a loop or branch assigns a variable: as one node it would lose that, or always do it."""
+    for node in graph:
+        found = _assigning(node, library, set())
+        if found is not None:
+            raise found.error(
+                "a loop or branch assigns a variable; only assignments outside of them are covered: keep the state in "
+                "the loop's own variables, or assign what the branches give"
+            )
+        if node.op in ASSIGNMENTS and _switched(graph, node):
+            raise node.error(
+                "a branch assigns a variable; only assignments outside of branches are covered: assign what they give"
+            )
+
+
+def _assigning(node: GraphNode, library: Library, seen: set[str]) -> GraphNode | None:
+    """An assignment in the functions that a node runs."""
+    for value in node.attributes.values():
+        if not isinstance(value, FunctionName) or value.name in seen or value.name not in library:
+            continue
+        seen.add(value.name)
+        for inner in library.find(value).nodes:
+            if inner.op in ASSIGNMENTS or inner.op.startswith(("ResourceScatter", "ResourceApply")):
+                return inner
+            found = _assigning(inner, library, seen)
+            if found is not None:
+                return found
+    return None
+
+
+def _switched(graph: FlatGraph, node: GraphNode) -> bool:
+    """Whether a node runs only where a Switch lets it: there is one before it, with no Merge between them."""
+    left = [*(each.node for each in node.inputs), *node.controls]
+    seen: set[str] = set()
+    while left:
+        name = left.pop()
+        made = graph.nodes.get(name)
+        if name in seen or made is None or made.op in MERGE:
+            continue
+        if made.op in SWITCH:
+            return True
+        seen.add(name)
+        left += [*(each.node for each in made.inputs), *made.controls]
     return False

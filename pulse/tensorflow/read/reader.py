@@ -23,6 +23,8 @@ SERVING = "serving_default"
 _INTERNAL = "__saved_model_"
 """How the names of signatures begin that TensorFlow itself calls."""
 PLACES = ("Placeholder", "PlaceholderV2")
+SAVING = ("SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename", "StringJoin")
+"""What writes and reads checkpoints gives no output of a model."""
 SOUND = "DecodeWav"
 """Reads a file of sound: what it gives are inputs."""
 _TIMES = "T"
@@ -133,6 +135,7 @@ def _last(nodes: Sequence[GraphNode]) -> list[str]:
         *ASSIGNMENTS,
         *VARIABLES,
         *PLACES,
+        *SAVING,
         *EXIT,
         "Const",
         "VarIsInitializedOp",

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import pulse
+from pulse import tensorflow
 from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.ops.conv import Conv
@@ -120,6 +121,25 @@ SHAPES: dict[str, tuple[str, Sequence[Any], Mapping[str, Any], Any]] = {
     "gather": ("GatherV2", (X, np.int32([3, 0]), np.int32(1)), {}, X[:, [3, 0]]),
     "div_no_nan": ("DivNoNan", (X, np.float32([2, 0, -1, 0.5])), {}, X * np.float32([0.5, 0, -1, 2])),
     "cumprod": ("Cumprod", (X, np.int32(1)), {}, np.cumprod(X, 1)),
+    "cumprod_back": (
+        "Cumprod",
+        (X, np.int32(-1)),
+        {"exclusive": True, "reverse": True},
+        np.pad(np.cumprod(X[..., :0:-1], 2)[..., ::-1], ((0, 0), (0, 0), (0, 1)), constant_values=1),
+    ),
+    "l2_loss": ("L2Loss", (X,), {}, (X * X).sum() / 2),
+    "lrn": (
+        "LRN",
+        (IMAGE,),
+        {"depth_radius": 1, "bias": 2.0, "alpha": 0.5, "beta": 0.75},
+        IMAGE
+        / (2 + 0.5 * np.stack([(IMAGE[..., max(0, c - 1) : c + 2] ** 2).sum(-1) for c in range(3)], -1))
+        ** 0.75,
+    ),
+    "xdivy": ("Xdivy", (np.float32([0, 3]), np.float32([0, 2])), {}, np.float32([0, 1.5])),
+    "xlogy": ("Xlogy", (np.float32([0, 3]), np.float32([0, 2])), {}, np.float32([0, 3 * np.log(2)])),
+    "xlog1py": ("Xlog1py", (np.float32([0, 3]), np.float32([-1, 2])), {}, np.float32([0, 3 * np.log(3)])),
+    "mul_no_nan": ("MulNoNan", (np.float32([np.inf, 3]), np.float32([0, 2])), {}, np.float32([0, 6])),
     "roll": ("Roll", (X, np.int32([1, -2]), np.int32([2, 1])), {}, np.roll(X, (1, -2), (2, 1))),
     "roll_by_nothing": ("Roll", (X, np.int32([4]), np.int32([-1])), {}, X),
     "top_k": ("TopKV2", (X, np.int32(2)), {}, -np.sort(-X, -1)[..., :2]),
@@ -298,8 +318,13 @@ def test_batch_norm_and_fake_quantisation() -> None:
     step = 2 / 255
     assert np.abs(found - np.clip(x, -1, 1)).max() <= step
     assert np.abs(found / np.float32(step) - np.rint(found / np.float32(step))).max() < 1e-3
+    own_mean, own = x.mean((0, 1, 2)), x.var((0, 1, 2))
+    (found,) = result("FusedBatchNormV3", (x, scale, offset, mean, variance), is_training=True, epsilon=0.01)
+    np.testing.assert_allclose(
+        found, (x - own_mean) / np.sqrt(own + 0.01) * scale + offset, rtol=1e-4, atol=1e-5
+    )
     with pytest.raises(LoadError, match="training"):
-        result("FusedBatchNormV3", (x, scale, offset, mean, variance), is_training=True)
+        result("FusedBatchNormV3", (x, scale, offset, mean, variance), 2, is_training=True)
 
 
 def test_block_lstm_clips_its_cells() -> None:
@@ -321,6 +346,34 @@ def test_block_lstm_clips_its_cells() -> None:
         h = np.tanh(cs) * sigmoid(o)
         expected.append(h)
     np.testing.assert_allclose(typed.run(x)["y"], np.stack(expected), rtol=1e-5, atol=1e-5)
+
+
+def test_a_cell_is_a_frame_of_a_block() -> None:
+    x, cs, h = filled(1, 1, 3), filled(1, 2, seed=1), filled(1, 2, seed=2)
+    peeps = [filled(2, seed=seed) for seed in (3, 4, 5)]
+    weights = (filled(5, 8), *peeps, filled(8, seed=6))
+    how = {"forget_bias": 0.5, "cell_clip": 0.75, "use_peephole": True}
+    cells = result("LSTMBlockCell", (x[0], cs, h, *weights), 7, **how)
+    sketch = Sketch()
+    sketch.place("x", 1, 1, 3)
+    for place, value in enumerate((cs, h, *weights)):
+        sketch.const(f"c{place}", value)
+    sketch.const("longest", 1, np.int64)
+    sketch.node("y", "BlockLSTM", "longest", "x", *(f"c{place}" for place in range(7)), T=F32, **how)
+    names = ["y", *(f"y:{slot}" for slot in range(1, 7))]
+    frames = tensorflow.load(sketch.data, outputs=names).analyse().run(x)
+    for name, cell in zip(names, cells):
+        np.testing.assert_allclose(cell, frames[name][0], rtol=1e-5, atol=1e-6)
+
+
+def test_a_gated_cell() -> None:
+    x, h = filled(1, 3), filled(1, 2, seed=1)
+    w_ru, w_c, b_ru, b_c = (filled(*dims, seed=2) for dims in ((5, 4), (5, 2), (4,), (2,)))
+    found = result("GRUBlockCell", (x, h, w_ru, w_c, b_ru, b_c), 4)
+    r, u = np.split(sigmoid(np.concatenate([x, h], 1) @ w_ru + b_ru), 2, 1)
+    c = np.tanh(np.concatenate([x, h * r], 1) @ w_c + b_c)
+    for array, expected in zip(found, (r, u, c, u * h + (1 - u) * c)):
+        np.testing.assert_allclose(array, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_enough_operators_are_covered() -> None:

@@ -146,3 +146,53 @@ def test_control_edges_order_effects() -> None:
     assert old.tolist() == [1, 2] and new.tolist() == [11, 22]
     with pytest.raises(InputError, match="handle of a variable"):
         run.run("v")
+
+
+def sums() -> Sketch:
+    """The sum of x and y is half, the sum of half and z is whole; a variable counts."""
+    sketch = counter(True)
+    for name in ("x", "y", "z"):
+        sketch.place(name, 2)
+    sketch.node("half", "AddV2", "x", "y", T=F32)
+    sketch.node("whole", "AddV2", "half", "z", T=F32)
+    return sketch
+
+
+def test_tensors_are_watched() -> None:
+    run = session(sums())
+    feeds = {"x": [1, 2], "y": [3, 4], "z": [5, 6]}
+    assert run.run("whole", feeds, watch=["half:0", "x"]).tolist() == [9, 12]
+    assert {name: array.tolist() for name, array in run.watched.items()} == {"half:0": [4, 6], "x": [1, 2]}
+    assert run.run("half", feeds, watch=["half"]).tolist() == run.watched["half"].tolist()
+    run.run("whole", feeds)
+    assert not run.watched
+
+
+def test_a_run_takes_its_feeds_in_parts() -> None:
+    run = session(sums())
+    run.reset()
+    part = run.partial_run(["half", "whole:0"], ["x", "y:0", "z"], ["add"])
+    with pytest.raises(InputError, match="fetch none: no node"):
+        run.partial_run(["none"])
+    assert part.run("half:0", {"x": [1, 2], "y": [3, 4]}, ["add"]).tolist() == [4, 6]
+    with pytest.raises(InputError, match=r"target add: .*has run already"):
+        part.run((), {}, ["add"])
+    with pytest.raises(InputError, match=r"feed x: .*fed already"):
+        part.run("whole", {"x": [1, 2]})
+    with pytest.raises(InputError, match=r"fetch half: .*given already"):
+        part.run("half")
+    assert part.run(["whole"], {"z": [5, 6]})[0].tolist() == [9, 12]
+    assert int(run.run("read")) == 1
+
+
+def test_what_must_not_be_fed_or_fetched() -> None:
+    run = session(sums())
+    run.prevent_feeding("half:0")
+    run.prevent_fetching("half")
+    with pytest.raises(InputError, match="feed half: prevent_feeding"):
+        run.run("whole", {"half": [1, 2], "z": [5, 6]})
+    with pytest.raises(InputError, match="fetch half: prevent_fetching"):
+        run.run("half", {"x": [1, 2], "y": [5, 6]})
+    assert run.run("whole", {"x": [1, 2], "y": [3, 4], "z": [5, 6]}).tolist() == [9, 12]
+    with pytest.raises(InputError, match="no node"):
+        run.prevent_feeding("none")

@@ -1,0 +1,262 @@
+"""The first frames of a stream as values: joined in front of what is made of the others, or where a scan begins.
+
+Both need no frame before it is there. A pulse cannot see that in a slice of constant length, but in a choice by
+position, and in a body that takes the first frame itself.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pulse.dim import Symbol, TDim
+from pulse.facts import TypedFact
+from pulse.graph import OutletId
+from pulse.ops.concat import Concat
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.gather import Gather
+from pulse.ops.pad import Pad
+from pulse.ops.scan import Course, Scan
+from pulse.ops.shape import AddAxis, RemoveAxis, Reshape
+from pulse.ops.slice import Slice
+from pulse.ops.source import Const, Source
+from pulse.ops.time_position import Range
+from pulse.patch import Patch
+from pulse.typed import TypedGraph, constant
+from pulse.wiring import wire
+
+MOST_NODES = 64
+"""Between a first frame and the scan that begins with it."""
+
+
+@dataclass(frozen=True)
+class _First:
+    """One frame at a constant place of a stream; without its axis where ``bare``."""
+
+    x: OutletId
+    axis: int
+    place: int
+    bare: bool
+
+
+def _first(graph: TypedGraph, outlet: OutletId, symbol: Symbol) -> _First | None:
+    """The one frame of a stream that a wire is."""
+    node = graph.node(outlet)
+    match node.op:
+        case Slice(axis, start, end, 1) if start.is_const and end == start + 1:
+            place, bare = int(start), False
+        case Gather(axis):
+            index = graph.fact(node.inputs[1]).value
+            if index is None or index.shape != () or index.dtype == object or index < 0:
+                return None
+            place, bare = int(index), True
+        case _:
+            return None
+    x = node.inputs[0]
+    return _First(x, axis, place, bare) if axis in graph.fact(x).symbolic_axes(symbol) else None
+
+
+class _Head:
+    """A function of the first frames as the same function of all frames.
+
+    count    the first frames that it is of, found on the way
+    """
+
+    def __init__(self, graph: TypedGraph, patch: Patch, axis: int, length: TDim, symbol: Symbol) -> None:
+        self._graph, self._patch, self._symbol = graph, patch, symbol
+        self._axis, self._length = axis, length
+        self.count: int | None = None
+
+    def lifted(self, outlet: OutletId, bare: bool = False) -> OutletId | None:
+        """The wire of all frames; ``bare`` where the one frame has lost its axis."""
+        node, axis = self._graph.node(outlet), self._axis
+        match node.op:
+            case Slice(own, start, end, 1) if own == axis and not bare and start.is_const and end.is_const:
+                return self._frames(node.inputs[0], int(start), int(end - start))
+            case AddAxis(own) if own == axis and not bare:
+                return self.lifted(node.inputs[0], True)
+            case RemoveAxis(own) if own == axis and bare:
+                return self.lifted(node.inputs[0])
+            case Gather(own) if own == axis and bare:
+                first = _first(self._graph, outlet, self._symbol)
+                return None if first is None else self._frames(first.x, first.place, 1)
+            case Elementwise():
+                rank = self._graph.fact(outlet).rank
+                parts = [self._operand(each, rank, bare) for each in node.inputs]
+                given = [part for part in parts if part is not None]
+                if len(given) < len(parts):
+                    return None
+                return self._patch.wire(f"{node.name}.all", node.op, given)[0]
+            case _:
+                return None
+
+    def _frames(self, x: OutletId, first: int, count: int) -> OutletId | None:
+        size = self._graph.fact(x).shape[self._axis]
+        if count < 1 or self.count not in (None, count) or self._symbol not in size.symbols:
+            return None
+        self.count = count
+        wire = self._patch.tap(x)
+        if first == 0 and size.prove_eq(self._length).yes:
+            return wire
+        if not (size - first).prove_ge(self._length).yes:
+            return None
+        cut = Slice(self._axis, TDim.of(first), self._length + first)
+        return self._patch.wire(f"{self._graph.label(x)}.firsts", cut, [wire])[0]
+
+    def _operand(self, outlet: OutletId, rank: int, bare: bool) -> OutletId | None:
+        fact = self._graph.fact(outlet)
+        if fact.value is None:
+            return self.lifted(outlet, bare) if fact.rank == rank else None
+        place = fact.rank - (rank - self._axis)  # of the axis in the operand, which is aligned on the right
+        wire = self._patch.tap(outlet)
+        if bare:
+            name = f"{self._graph.label(outlet)}.wide"
+            return self._patch.wire(name, AddAxis(place), [wire])[0] if place > 0 else wire
+        return wire if place < 0 or fact.shape[place] == 1 else None
+
+
+def frames_joined(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
+    """A function of the first k frames before y: it of all frames at positions below k, else y, k frames later."""
+    node = graph.nodes[node_id]
+    if not isinstance(node.op, Concat) or len(node.inputs) != 2:
+        return None
+    axis, (fact,) = node.op.axis, (outlet.fact for outlet in node.outputs)
+    if axis not in fact.symbolic_axes(symbol):
+        return None
+    length, patch, name = fact.shape[axis], Patch(graph), node.name
+    head = _Head(graph, patch, axis, length, symbol)
+    x = head.lifted(node.inputs[0])
+    if x is None or head.count is None:
+        return None
+    pads = tuple((TDim.of(head.count if each == axis else 0), TDim.of(0)) for each in range(fact.rank))
+    moved = patch.wire(f"{name}.moved", Pad(pads), [patch.tap(node.inputs[1])])[0]
+    moved = patch.wire(f"{name}.others", Slice(axis, TDim.of(0), length), [moved])[0]
+    place = patch.wire(f"{name}.place", Range(0, 1, length, np.dtype(np.int64)), [])[0]
+    limit = patch.constant(f"{name}.count", np.array(head.count, np.int64))
+    is_first = patch.wire(f"{name}.is_first", Elementwise("less"), [place, limit])[0]
+    shape = tuple(length if each == axis else TDim.of(1) for each in range(fact.rank))
+    is_first = patch.wire(f"{name}.chosen", Reshape(shape), [is_first])[0]
+    patch.shunt(OutletId(node_id), patch.wire(name, Elementwise("where"), [is_first, x, moved])[0])
+    return patch
+
+
+def scan_begun(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
+    """A scan whose first states are functions of first frames takes those frames, and computes the states itself."""
+    node = graph.nodes[node_id]
+    op = node.op
+    if not isinstance(op, Scan):
+        return None
+    frames, count = len(op.scanned), len(op.states)
+    length = graph.fact(node.inputs[0]).shape[op.scanned[0].axis]
+    firsts: dict[OutletId, _First] = {}
+    chains: dict[int, list[int]] = {}
+    for slot in range(count):
+        outlet = node.inputs[frames + slot]
+        chain = _chain(graph, outlet, symbol, firsts)
+        if chain and all(dim.is_const for dim in graph.fact(outlet).shape):
+            chains[slot] = chain
+    used = {each: first for each, first in firsts.items() if any(each.node in c for c in chains.values())}
+    backward = any(course.backward for course in (*op.scanned, *op.gathered))
+    sizes = [(graph.fact(first.x).shape[first.axis] - first.place) for first in used.values()]
+    if (
+        not chains
+        or backward
+        or symbol not in length.symbols
+        or not all(s.prove_ge(length).yes for s in sizes)
+    ):
+        return None
+    patch = Patch(graph)
+    x = [patch.tap(outlet) for outlet in node.inputs[:frames]]
+    for number, first in enumerate(used.values()):
+        cut = Slice(first.axis, TDim.of(first.place), length + first.place)
+        x += patch.wire(f"{node.name}.firsts{number}", cut, [patch.tap(first.x)])
+    states = [patch.tap(outlet) for outlet in node.inputs[frames : frames + count]]
+    for slot in chains:
+        fact = graph.fact(node.inputs[frames + slot])
+        zeros = np.zeros([int(dim) for dim in fact.shape], fact.dtype)
+        states[slot] = patch.constant(f"{node.name}.begin{slot}", zeros)
+    states.append(patch.constant(f"{node.name}.unbegun", np.array(True)))
+    captured = [patch.tap(outlet) for outlet in node.inputs[frames + count :]]
+    begun = _begun(graph, op, chains, used)
+    made = patch.wire(node.name, begun, [*x, *states, *captured])
+    for slot, outlet in enumerate(made[: len(op.gathered) + count]):
+        patch.shunt(OutletId(node_id, slot), outlet)
+    return patch
+
+
+def _chain(
+    graph: TypedGraph, outlet: OutletId, symbol: Symbol, firsts: dict[OutletId, _First]
+) -> list[int] | None:
+    """The nodes between first frames and a wire, in order; none where it is made of anything else but constants."""
+    found: set[int] = set()
+    left = [outlet]
+    streams = False
+    while left:
+        each = left.pop()
+        node = graph.node(each)
+        if node.id in found:
+            continue
+        found.add(node.id)
+        first = _first(graph, each, symbol)
+        if len(found) > MOST_NODES or isinstance(node.op, Source) or len(node.outputs) > 1:
+            return None
+        if first is not None:
+            firsts[each] = first
+            streams = True
+        else:
+            left += node.inputs
+    return sorted(found, key=graph.order([outlet]).index) if streams else None
+
+
+def _begun(
+    graph: TypedGraph, op: Scan, chains: Mapping[int, Sequence[int]], firsts: Mapping[OutletId, _First]
+) -> Scan:
+    """The scan with one more frame for each first frame, and a state that is true in the first turn."""
+    body = op.body.copy()
+    inner, taken = body.graph, set(body.inputs)
+
+    def source(kind: str, fact: TypedFact) -> tuple[str, OutletId]:
+        name = next(each for each in (f"{kind}{n}" for n in range(1 << 20)) if each not in taken)
+        taken.add(name)
+        (outlet,) = inner.add(name, Source(fact), (), [fact])
+        inner.inputs.append(outlet)
+        return name, outlet
+
+    flag, unbegun = source("unbegun", TypedFact(np.dtype(np.bool_), ()))
+    known: dict[OutletId, OutletId] = {}
+    names: list[str] = []
+    for outlet, first in firsts.items():
+        fact = graph.fact(first.x)
+        plain = TypedFact(fact.dtype, (*fact.shape[: first.axis], *fact.shape[first.axis + 1 :]))
+        name, frame = source("first", plain)
+        names.append(name)
+        known[outlet] = frame if first.bare else wire(inner, f"{name}.one", AddAxis(first.axis), [frame])[0]
+    sources = {inner.label(outlet): outlet for outlet in inner.inputs}
+    patch = Patch(inner)
+    for slot, chain in chains.items():
+        for number in chain:
+            node, outlet = graph.nodes[number], OutletId(number)
+            if outlet not in known:
+                given = [known[each] for each in node.inputs]
+                known[outlet] = (
+                    constant(inner, f"{node.name}.begin", node.op.value)
+                    if isinstance(node.op, Const)
+                    else wire(inner, f"{node.name}.begin", node.op, given)[0]
+                )
+        own = sources[op.states[slot]]
+        parts = [patch.tap(each) for each in (unbegun, known[OutletId(chain[-1])], own)]
+        patch.shunt(own, patch.wire(f"{op.states[slot]}.begun", Elementwise("where"), parts)[0])
+    patch.apply()
+    after = constant(inner, "begun", np.array(False))
+    count = len(op.states)
+    outputs, labels = list(inner.outputs), list(inner.output_names)
+    inner.set_outputs(
+        [*outputs[:count], after, *outputs[count:]], [*labels[:count], f"{flag}.next", *labels[count:]]
+    )
+    return replace(
+        op,
+        body=body,
+        states=(*op.states, flag),
+        frames=(*op.frames, *names),
+        scanned=(*op.scanned, *(Course(first.axis) for first in firsts.values())),
+    )

@@ -1,0 +1,91 @@
+"""How often a loop turns, where a variable of it counts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pulse.dim import TDim, ceil_div
+from pulse.facts import Array, is_symbolic
+from pulse.graph import OutletId
+from pulse.onnx.operators.slice import at_least, at_most
+from pulse.ops.elementwise import Elementwise
+from pulse.tensorflow.operators.control_loop_parts import UnsureError, uncast
+from pulse.typed import TypedNetwork, known
+
+
+@dataclass(frozen=True)
+class Counter:
+    """A variable that goes up by the same step in each turn."""
+
+    start: TDim
+    step: int
+
+
+def counters(
+    body: TypedNetwork, sources: Mapping[OutletId, int], values: Mapping[int, Array | None]
+) -> dict[int, Counter]:
+    """The variables of a loop that count.
+
+    sources  inputs of the body -> the numbers of their variables
+    values   number of a variable -> what it begins as, where that is known
+    """
+    found: dict[int, Counter] = {}
+    for source, place in sources.items():
+        made = body.graph.node(body.graph.outputs[place])
+        value = values[place]
+        if value is None or value.size != 1 or not isinstance(made.op, Elementwise) or made.op.kind != "add":
+            continue
+        for own, other in (made.inputs, made.inputs[::-1]):
+            step = known(body.graph, other)
+            if (
+                own == source
+                and step is not None
+                and step.size == 1
+                and step.dtype.kind in "iu"
+                and step != 0
+            ):
+                found[place] = Counter(TDim.of(value.reshape(()).item()), int(step.reshape(())))
+    return found
+
+
+def turns_of(
+    condition: TypedNetwork, sources: Mapping[OutletId, int], counting: Mapping[int, Counter]
+) -> TDim:
+    """How often a loop turns before its condition is false.
+
+    Raises UnsureError: the condition is another one than that counters are below limits
+    """
+    limits = _limits(condition, condition.graph.outputs[0], sources, counting)
+    if not limits:
+        raise UnsureError
+    least = limits[0]
+    for other in limits[1:]:
+        least = at_most(least, other)
+    return at_least(least, TDim.of(0))
+
+
+def _limits(
+    model: TypedNetwork, outlet: OutletId, sources: Mapping[OutletId, int], counting: Mapping[int, Counter]
+) -> list[TDim]:
+    value = known(model.graph, outlet)
+    if value is not None:
+        if bool(value.reshape(())):
+            return []
+        return [TDim.of(0)]
+    made = model.graph.node(outlet)
+    if not isinstance(made.op, Elementwise):
+        raise UnsureError
+    if made.op.kind == "and":
+        return [limit for each in made.inputs for limit in _limits(model, each, sources, counting)]
+    left, right = made.inputs if len(made.inputs) == 2 else (outlet, outlet)
+    kind = made.op.kind
+    if kind in ("greater", "greater_equal"):
+        left, right = right, left
+        kind = {"greater": "less", "greater_equal": "less_equal"}[kind]
+    counter = counting.get(sources.get(uncast(model, left), -1))
+    limit = model.graph.fact(right).value
+    if kind not in ("less", "less_equal") or counter is None or counter.step < 1:
+        raise UnsureError
+    if limit is None or limit.size != 1 or not (is_symbolic(limit) or limit.dtype.kind in "iu"):
+        raise UnsureError
+    far = TDim.of(limit.reshape(()).item()) + (kind == "less_equal") - counter.start
+    return [ceil_div(far, counter.step)]

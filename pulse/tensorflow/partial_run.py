@@ -1,0 +1,80 @@
+"""A run of a session in parts, as inputs arrive."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.tensorflow.nodes import Endpoint
+
+
+class Runs(Protocol):
+    """What a session does."""
+
+    def run(
+        self,
+        fetches: str | Sequence[str] = (),
+        feeds: Mapping[str, Any] | None = None,
+        targets: Sequence[str] = (),
+    ) -> Any:
+        """Run what the fetches and targets need."""
+        ...
+
+
+class PartialRun:
+    """A run that takes its feeds, and gives its fetches, in several parts.
+
+    What a part computed and gave is given to the parts after it, so that it is not computed again; each target runs
+    once. Assignments that a part needs are part of that run: fetch a tensor behind them once.
+    """
+
+    def __init__(
+        self, session: Runs, fetches: Sequence[str], feeds: Sequence[str], targets: Sequence[str]
+    ) -> None:
+        self._session = session
+        self._fetches = {_plain(name) for name in fetches}
+        self._feeds = {_plain(name) for name in feeds}
+        self._targets = set(targets)
+        self._known: dict[str, Any] = {}
+
+    def run(
+        self,
+        fetches: str | Sequence[str] = (),
+        feeds: Mapping[str, Any] | None = None,
+        targets: Sequence[str] = (),
+    ) -> Any:
+        """Feed some more tensors, and compute some of the fetches.
+
+        fetches, feeds, targets  of those that the run was set up with, each once
+        Gives    the array of the one name, or a list of them
+        Raises   InputError: a name was not set up, or had its turn; LoadError, FactError: as of ``Session.run``
+        """
+        names = [fetches] if isinstance(fetches, str) else list(fetches)
+        given = {_plain(name): value for name, value in (feeds or {}).items()}
+        for name in given:
+            if name not in self._feeds:
+                raise InputError(
+                    f"feed {name}: the partial run was not set up with it, or it was fed already"
+                )
+        for name in names:
+            if _plain(name) not in self._fetches:
+                raise InputError(
+                    f"fetch {name}: the partial run was not set up with it, or it was given already"
+                )
+        for name in targets:
+            if name not in self._targets:
+                raise InputError(
+                    f"target {name}: the partial run was not set up with it, or it has run already"
+                )
+        known = self._known | given
+        results: list[Array | None] = self._session.run(names, known, targets)
+        self._feeds -= given.keys()
+        self._fetches -= {_plain(name) for name in names}
+        self._targets -= set(targets)
+        found = {_plain(name): value for name, value in zip(names, results) if value is not None}
+        self._known = known | found
+        return results[0] if isinstance(fetches, str) else results
+
+
+def _plain(name: str) -> str:
+    return str(Endpoint.parse(name))
