@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, TypeAlias, TypeVar
 
+from pulse.jit.fields import Fields
 from pulse.jit.instruction import Part
 
 Function: TypeAlias = Callable[..., Any]
@@ -61,7 +62,15 @@ class CFunction:
     name: str | None
 
 
-UNTOLD: list[Helper | Dispatcher | Outlined | CFunction] = []
+@dataclass(frozen=True)
+class StructAt:
+    """A function of an address that gives the struct of this kind there."""
+
+    function: Function
+    kind: type[Fields]
+
+
+UNTOLD: list[Helper | Dispatcher | Outlined | CFunction | StructAt] = []
 
 
 def helper(function: F, **options: Any) -> F:

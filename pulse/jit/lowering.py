@@ -11,10 +11,12 @@ from pulse.jit import (
     row_lowering,
     simd_lowering,
     stack_lowering,
+    structs_lowering,
 )
-from pulse.jit.declared import UNTOLD, Dispatcher, Helper, Outlined
+from pulse.jit.declared import UNTOLD, Dispatcher, Helper, Outlined, StructAt
 from pulse.jit.dispatch_lowering import lower_dispatcher, lower_outlined
 from pulse.jit.foreign_lowering import lower_c_function
+from pulse.jit.structs_lowering import lower_struct_at
 
 LANGUAGE = (
     address_lowering,
@@ -24,6 +26,7 @@ LANGUAGE = (
     row_lowering,
     simd_lowering,
     stack_lowering,
+    structs_lowering,
 )
 
 
@@ -37,5 +40,7 @@ def tell_numba() -> None:
             lower_dispatcher(declared)
         elif isinstance(declared, Outlined):
             lower_outlined(declared)
+        elif isinstance(declared, StructAt):
+            lower_struct_at(declared)
         else:
             lower_c_function(declared)
