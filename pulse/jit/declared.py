@@ -42,7 +42,7 @@ class Outlined:
     takes: Sequence[Argument]
 
 
-CType: TypeAlias = Literal["i32", "i64", "u64", "address", "words"]
+CType: TypeAlias = Literal["i32", "i64", "u64", "address"]
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,13 @@ from numba.core import types
 from numba.extending import lower_builtin
 
 from pulse.jit.declared import CFunction, CSignature
-from pulse.jit.pointer_lowering import WORDS, typed
+from pulse.jit.pointer_lowering import typed
 
 KINDS = {
     "i32": types.int32,
     "i64": types.int64,
     "u64": types.uint64,
     "address": types.voidptr,
-    "words": WORDS,
     None: types.void,
 }
 

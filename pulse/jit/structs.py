@@ -44,6 +44,10 @@ class Struct(Fields):
         super().__init_subclass__()
         dataclass(init=False, eq=False, repr=False)(cls)
         for each in fields_of(cls).values():
+            if hasattr(Struct, each.name):
+                raise TypeError(
+                    f"{cls.__name__}.{each.name}: structs have another meaning for it; rename the field"
+                )
             setattr(cls, each.name, property(_getter(each)))
 
     def __init__(self, words: NDArray[np.int64]) -> None:

@@ -12,7 +12,7 @@ from pulse.not_copyable import NotCopyable
 from pulse.program.feeds import Feed
 from pulse.program.memory import aligned_bytes
 from pulse.program.native import NativeState
-from pulse.program.packed import FAULTS, Packed, Slot
+from pulse.program.packed import Packed, Slot
 from pulse.program.state import State
 from streaming.executor.engine import Result
 from streaming.executor.worker import Worker
@@ -125,7 +125,7 @@ class NativeSlots(NotCopyable):
         self._queue = slots.Queue.new()
         self.address: int = self._queue.address
         self._queue.depth, self._queue.event = depth, self.event.to_write
-        self._queue.packed = self._packed.words.ctypes.data
+        self._queue.packed = self._packed.call.address
         self._queue.order, self._queue.slots = self._submitted.ctypes.data, memory.address
         self._filled: list[dict[str, Array]] = []
         self._given: list[dict[str, Array]] = []
@@ -174,7 +174,7 @@ class NativeSlots(NotCopyable):
 
     def _sound(self, done: int) -> int:
         """How many of the pulses that have run are in front of the first with a value without a result."""
-        if not self._packed.words[FAULTS]:
+        if not self._packed.call.faults:
             return done
         faults = (self._slots[slot].faults for slot in islice(self._order, done))
         return next((number for number, count in enumerate(faults) if count), done)

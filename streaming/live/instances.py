@@ -53,7 +53,7 @@ class Instances(NotCopyable):
         self.control_blocks = np.zeros((streams, cb.INSTANCE_FIELDS), np.int64)
         slot = None if sound is None else next(s for s in self.packed[0].outputs if s.name == sound.name)
         for number, control_block in enumerate(self.control_blocks):
-            control_block[cb.PACKED] = self.packed[number].words.ctypes.data
+            control_block[cb.PACKED] = self.packed[number].call.address
             control_block[cb.SLOT_OUT] = self._outputs[number].ctypes.data
             control_block[cb.SOUND] = 0 if slot is None else slot.offset
             control_block[cb.SOUND_OUT] = self._sound[number].ctypes.data
@@ -159,7 +159,7 @@ def _packed(state: State) -> Packed:
     places = [(port.name, np.zeros(port.shape, port.dtype)) for port in state.program.outputs]
     layout = pack((0, 0, 0), [], places, [], {})
     empty = pack((0, 0, 0), [], [], [], {})
-    return Packed(empty.words, empty.constants, (), layout.outputs, 0, layout.output_bytes)
+    return Packed(empty.call, empty.kept, (), layout.outputs, 0, layout.output_bytes)
 
 
 def live_inputs(program: Program) -> list[Port]:

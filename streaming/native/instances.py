@@ -6,7 +6,7 @@ from pulse.jit.atomics import store
 from pulse.jit.pointer import Pointer
 from pulse.jit.raw import as_u8, fill_bytes, move_bytes
 from pulse.jit.registry import device
-from pulse.program.packed import packed_step, take_faults
+from pulse.program.packed import call_at, packed_step, take_faults
 from streaming.native import control_block as cb
 from streaming.native.device_side import FLOAT, now_ns
 from streaming.native.histogram import record
@@ -21,8 +21,9 @@ def run_instances(control: Pointer, instances: int) -> None:
     for s in range(control[cb.STREAMS]):
         instance = words_at(instances) + s * cb.INSTANCE_FIELDS
         stream = stream_at(control, s)
-        packed_step(words_at(instance[cb.PACKED]), stream[cb.SLOT_IN], instance[cb.SLOT_OUT])
-        faults = take_faults(words_at(instance[cb.PACKED]))
+        call = call_at(instance[cb.PACKED])
+        packed_step(call, stream[cb.SLOT_IN], instance[cb.SLOT_OUT])
+        faults = take_faults(call)
         if instances == control[cb.INSTANCES]:
             control[cb.FAULTS] = control[cb.FAULTS] + faults
         instance[cb.RAN] = instance[cb.RAN] + 1

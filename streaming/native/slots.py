@@ -15,7 +15,7 @@ from pulse.jit.entries import entry
 from pulse.jit.fields import starts_line
 from pulse.jit.registry import device, routine
 from pulse.jit.structs import Struct, numbers, struct_at
-from pulse.program.packed import fault_count, packed_step
+from pulse.program.packed import call_at, fault_count, packed_step
 from streaming.native.primitives import monotonic_ns, set_event, wait_event
 
 
@@ -49,7 +49,7 @@ class Queue(Struct):
 
     depth: int
     packed: int
-    """Address of ``Packed``."""
+    """Address of the ``Call``."""
     event: int
     """Descriptor that tells the loop."""
     order: int
@@ -87,9 +87,9 @@ def _run_next(queue: Queue) -> bool:
     slot = slots_at(queue.slots)[order[begun % queue.depth]]
     if replace(queue, "begun", begun, begun + 1):
         slot.started_ns = monotonic_ns()
-        packed_step(words_at(queue.packed), slot.inputs, slot.outputs)
+        packed_step(call_at(queue.packed), slot.inputs, slot.outputs)
         slot.ended_ns = monotonic_ns()
-        slot.faults = fault_count(words_at(queue.packed))
+        slot.faults = fault_count(call_at(queue.packed))
         store(queue, "finished", queue.finished + 1)
         fence()
         if load(queue, "listening") == 1:
