@@ -19,6 +19,7 @@ from streaming.channels import Channels
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live.config import ENGINES
 from streaming.live.virtual import VirtualDevice, VirtualHost
+from streaming.native.control_block import ControlBlock
 from streaming.realtime.options import UNCHANGED
 from tests.pulse.chunks.models import build, node
 from tests.streaming.models import Sketch, pads, program

@@ -48,7 +48,7 @@ def cut(resampler, x, at):
 
 
 @numba.njit(nogil=True)
-def line(words_address, source_address, frames, channels, target_address, pulses, pulse, part_address):
+def line(address, source_address, frames, channels, target_address, pulses, pulse, part_address):
     """As a live line does it: whole pulses from one channel of many, no frame more than needed, a part for each."""
     state, source, target = (
         resample.resampler_at(address),
@@ -58,14 +58,14 @@ def line(words_address, source_address, frames, channels, target_address, pulses
     parts = floats_at(part_address)
     taken = done = 0
     for number in range(pulses):
-        tune(words, parts[number])
+        tune(state, parts[number])
         made = 0
         while made < pulse:
-            wanted = missing(words, pulse - made)
+            wanted = missing(state, pulse - made)
             if taken + wanted > frames:
                 return taken
-            taken += feed(words, source + taken * channels, channels, min(wanted, 100))
-            made += produce(words, target + 2 * (done + made), 2, min(ready(words), pulse - made))
+            taken += feed(state, source + taken * channels, channels, min(wanted, 100))
+            made += produce(state, target + 2 * (done + made), 2, min(ready(state), pulse - made))
         done += made
     return taken
 
