@@ -1,15 +1,18 @@
 """Words that threads share without a lock: ordered loads and stores; only in compiled code.
 
-A word is ``words[i]`` of a pointer, or a field of a struct by its name.
+A word is ``words[i]`` of a pointer or of ``numbers``, or a field of a struct by its name.
 """
 
 from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pulse.jit.declared import refuse
 from pulse.jit.pointer import Pointer
 from pulse.jit.structs import Struct
 
-Words: TypeAlias = Pointer | Struct
+Words: TypeAlias = Pointer | NDArray[np.int64] | Struct
 Which: TypeAlias = int | str
 """The index of a word, or the name of a field."""
 

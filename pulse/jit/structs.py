@@ -62,8 +62,8 @@ class Struct(Fields):
 
     @classmethod
     def new(cls, count: int = 1, more: int = 0) -> Self:
-        """Zeros, on a cache line: so many structs, and the words of numbers up to the end of the memory."""
-        words = count * words_of(cls) + more
+        """Zeros, on a cache line: so many structs, one at least, and the words of numbers up to the end."""
+        words = max(count, 1) * words_of(cls) + more
         memory = np.zeros(words + LINE, np.int64)
         first = -memory.ctypes.data // WORD % LINE
         return cls(memory[first : first + words])

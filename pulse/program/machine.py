@@ -17,7 +17,7 @@ from pulse.jit.cpu_registers import flush_denormals, restore_denormals, tick_cou
 from pulse.jit.entries import Entry, entry
 from pulse.jit.fields import WORD
 from pulse.jit.foreign import c_function_at, c_signature
-from pulse.jit.lanes import COUNT, LANE_WORDS, LaneBases
+from pulse.jit.lanes import LANE_WORDS, LaneMemories, lane_bases_at
 from pulse.jit.registry import device, kernel_of
 from pulse.program.table import Table, row_at, row_starts, segments_at
 
@@ -67,7 +67,7 @@ def _run_timed(table_address, rows, bases_address):
 
 @entry("machine.run_lanes", 4)
 def _run_lanes(table_address, segments_address, segments, bases_address):
-    address, lanes = table_address, words_at(bases_address)[COUNT]
+    address, lanes = table_address, lane_bases_at(bases_address).lanes
     mode = flush_denormals()
     for number in range(segments):
         segment = segments_at(segments_address)[number]
@@ -160,7 +160,7 @@ def run_lanes_python(table: Table, lanes: Sequence[Sequence[NDArray[np.uint8]]])
     for start in row_starts(table):
         row, kernel = table[start : start + int(table[start + 1])], kernel_of(int(table[start]))
         if kernel.lanes is not None:
-            kernel.lanes.python(row, LaneBases(words))
+            kernel.lanes.python(row, LaneMemories(words))
             continue
         for regions in lanes:
             kernel.python(row, regions)

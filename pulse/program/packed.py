@@ -135,7 +135,7 @@ def pack(
     for slot in slots_fixed:
         slot.view(fixed)[...] = values[slot.name]
     places = [place for _, place in (*constants, *inputs, *outputs)]
-    boxes, axes = Box.new(len(places)), Axis.new(sum(place.ndim for place in places))
+    boxes, axes = Box.new(len(places)), Axis.new(1 + sum(place.ndim for place in places))
     first = 0
     for number, (slot, place) in enumerate(zip((*slots_fixed, *slots_in, *slots_out), places)):
         boxes[number].offset = slot.offset

@@ -62,11 +62,11 @@ def test_nobody_applies_what_another_one_is_applying() -> None:
     with runs(ready(running)) as (host, live):
         host.run(noise(800))
         before = live.control.snapshot()
-        control = live.pipeline.control_block
-        control.first, control.second, control.command = 0, 0, cb.TAKEN
+        given = fields(live)
+        given.first, given.second, given.command = 0, 0, cb.TAKEN
         control.apply_now.call(live.pipeline.address)
         assert fields(live).command == cb.TAKEN
-        live.pipeline.control_block.command = cb.NONE
+        given.command = cb.NONE
         assert live.control.snapshot() == before
 
 
@@ -111,9 +111,9 @@ def test_mute_fades_from_where_it_is() -> None:
         live.control.muted = True
         host.run(ones[:160])
         gains = live.pipeline.memory.gains
-        assert tuple(gains) == (0, 0, 0, 0, 0, 0)
+        assert not gains.words.any()
         live.control.muted = False
-        assert tuple(gains) == (0, 0, 1, 0, 0, 0)
+        assert (gains.model, gains.wanted_model, gains.wanted_bypass) == (0, 1, 0)
 
 
 def test_nobody_there_to_apply(monkeypatch: pytest.MonkeyPatch) -> None:
