@@ -1,6 +1,6 @@
 """What compiled functions may call, as it was declared: numba is told of it when something is compiled.
 
-So a process that compiles nothing imports no numba. ``lowering`` takes from ``UNTOLD``.
+So a process that compiles nothing imports no numba. ``codegen`` takes from ``UNTOLD``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -80,5 +80,5 @@ def helper(function: F, **options: Any) -> F:
 
 
 def refuse() -> NoReturn:
-    """What a function without a meaning in Python does: a module ``…_lowering`` says what it is in compiled code."""
+    """What a function without a meaning in Python does: a module ``…_codegen`` says what it is in compiled code."""
     raise NotImplementedError("only compiled code can call this")

@@ -15,7 +15,7 @@ A declaration is a class; its docstring says what the instruction does::
 
 The lowering makes an instance of keywords, tensors for the operands: ``cx.emit(Axpy(y=y, x=x, n=8, a=0.5))``. A kernel
 is given a row of it, in which the operands are typed pointers: ``row.y[i] = …``. Compiled, a field is a load from a
-place that is known to the compiler; ``row_lowering`` gives numba the same fields.
+place that is known to the compiler; ``row_codegen`` gives numba the same fields.
 
 In a row a number or a real is one int64, an operand ``region << 48 | byte offset``. Fields of a ``Part`` lie inside of
 the row that has it.

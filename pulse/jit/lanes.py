@@ -18,7 +18,6 @@ from pulse.jit.registry import device
 from pulse.jit.structs import Struct, struct_at
 
 
-
 class LaneBases(Struct):
     """The bases of the memories of a lane, and how many lanes there are."""
 

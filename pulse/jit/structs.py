@@ -11,7 +11,7 @@ A declaration is a class; a field is a number, a real, several ``numbers``, or a
 
 Compiled or not, ``gate_at(address)`` is the struct there; ``gate.shut`` loads a field, ``gate.shut = 1`` stores one.
 ``structs[i]`` is the one that lies i structs further on. ``atomics`` takes a struct and the name of a field. Compiled,
-a field is at a place that the compiler knows; ``structs_lowering`` tells numba.
+a field is at a place that the compiler knows; ``structs_codegen`` tells numba.
 """
 
 import ctypes

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 from pulse.jit.address import words_at
-from pulse.jit.lowering import tell_numba
+from pulse.jit.codegen import tell_numba
 from streaming.latency import Latency
 from streaming.live.virtual import VirtualDevice
 from streaming.native.callback_signature import (

@@ -11,8 +11,8 @@ from numba.extending import intrinsic
 
 from pulse.jit.entries import ENTRIES, Callback
 from pulse.jit.foreign import c_signature
-from pulse.jit.foreign_lowering import external
-from pulse.jit.pointer_lowering import INT64
+from pulse.jit.foreign_codegen import external
+from pulse.jit.pointer_codegen import INT64
 from streaming.native import callback as callback
 from streaming.native import gate as gate
 from streaming.native import resample as resample

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pulse.errors import InputError
 from pulse.jit.address import floats_at
-from pulse.jit.lowering import tell_numba
+from pulse.jit.codegen import tell_numba
 from pulse.jit.pointer import Pointer
 from streaming.native import resample
 from streaming.native.resample import NativeResampler, feed, missing, produce, ready, ready_after, tune

@@ -11,7 +11,7 @@ from numba.extending import lower_builtin, lower_getattr_generic, models, regist
 from pulse.jit import instruction, pointer
 from pulse.jit.fields import Field, Fields, fields_of, words_of
 from pulse.jit.instruction import FORMS, Form, Part
-from pulse.jit.pointer_lowering import INT64, WORDS, PointerType, typed, word
+from pulse.jit.pointer_codegen import INT64, WORDS, PointerType, typed, word
 
 ELEMENTS = {
     "f32": types.float32,

@@ -11,8 +11,8 @@ from numba.extending import lower_builtin, lower_getattr_generic, models, regist
 
 from pulse.jit.declared import StructAt
 from pulse.jit.fields import fields_of, words_of
-from pulse.jit.pointer_lowering import INT64, WORDS, means, typed
-from pulse.jit.row_lowering import layout_text
+from pulse.jit.pointer_codegen import INT64, WORDS, means, typed
+from pulse.jit.row_codegen import layout_text
 from pulse.jit.structs import Struct
 
 DOUBLE = ir.DoubleType()
@@ -86,7 +86,7 @@ def _nth(context, builder, sig, args):
     return builder.gep(args[0], [place], inbounds=True)
 
 
-def lower_struct_at(declared: StructAt) -> None:
+def declare_struct_at(declared: StructAt) -> None:
     """Tell numba of a function that makes a struct of an address."""
     result = StructType(declared.kind)
 

@@ -4,29 +4,29 @@
 from numba.extending import register_jitable
 
 from pulse.jit import (
-    address_lowering,
-    atomics_lowering,
-    cpu_registers_lowering,
-    raw_lowering,
-    row_lowering,
-    simd_lowering,
-    stack_lowering,
-    structs_lowering,
+    address_codegen,
+    atomics_codegen,
+    cpu_registers_codegen,
+    raw_codegen,
+    row_codegen,
+    simd_codegen,
+    stack_codegen,
+    structs_codegen,
 )
 from pulse.jit.declared import UNTOLD, Dispatcher, Helper, Outlined, StructAt
-from pulse.jit.dispatch_lowering import lower_dispatcher, lower_outlined
-from pulse.jit.foreign_lowering import lower_c_function
-from pulse.jit.structs_lowering import lower_struct_at
+from pulse.jit.dispatch_codegen import declare_dispatcher, declare_outlined
+from pulse.jit.foreign_codegen import declare_c_function
+from pulse.jit.structs_codegen import declare_struct_at
 
 LANGUAGE = (
-    address_lowering,
-    atomics_lowering,
-    cpu_registers_lowering,
-    raw_lowering,
-    row_lowering,
-    simd_lowering,
-    stack_lowering,
-    structs_lowering,
+    address_codegen,
+    atomics_codegen,
+    cpu_registers_codegen,
+    raw_codegen,
+    row_codegen,
+    simd_codegen,
+    stack_codegen,
+    structs_codegen,
 )
 
 
@@ -37,10 +37,10 @@ def tell_numba() -> None:
         if isinstance(declared, Helper):
             register_jitable(**declared.options)(declared.function)
         elif isinstance(declared, Dispatcher):
-            lower_dispatcher(declared)
+            declare_dispatcher(declared)
         elif isinstance(declared, Outlined):
-            lower_outlined(declared)
+            declare_outlined(declared)
         elif isinstance(declared, StructAt):
-            lower_struct_at(declared)
+            declare_struct_at(declared)
         else:
-            lower_c_function(declared)
+            declare_c_function(declared)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from numba.core import types
 
 from pulse.jit import atomics
-from pulse.jit.pointer_lowering import INT64, WORDS, means
-from pulse.jit.structs_lowering import StructType, place_of
+from pulse.jit.pointer_codegen import INT64, WORDS, means
+from pulse.jit.structs_codegen import StructType, place_of
 
 
 @dataclass(frozen=True)
