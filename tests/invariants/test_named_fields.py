@@ -82,7 +82,9 @@ def test_no_index_is_a_position() -> None:
     names = {path: numbered(tree) for path, tree in trees.items()}
     everywhere = set[str]().union(*names.values())
     imported = {
-        path: {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+        path: {
+            alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names
+        }
         | {path.rpartition("/")[2]}
         for path, tree in trees.items()
     }
