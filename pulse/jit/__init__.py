@@ -1,11 +1,12 @@
 """The language of compiled functions, and how they are compiled, kept, linked and called.
 
-The only place that uses the inner parts of numba and llvmlite. ``instruction`` declares what a row of a table holds;
-``pointer``, ``raw``, ``simd``, ``stack``, ``address``, ``atomics`` and ``foreign`` are what a function computes with;
-``registry`` has the kernels, ``entries`` what Python or a C library calls; ``compiled`` finds a function in the
-``library`` that the package carries, or in the ``cache``, or compiles it. What that means to numba stands in modules of
-the same names (``…_lowering``), and what kernels declare waits in ``declared``: both reach numba when something is
-compiled (``lowering``), so that a process that compiles nothing imports neither numba nor llvmlite.
+The only place that uses the inner parts of numba and llvmlite. ``instruction`` declares what a row of a table holds,
+``structs`` memory that is written to, both by named ``fields``. ``pointer``, ``raw``, ``simd``, ``stack``,
+``address``, ``atomics`` and ``foreign`` are what a function computes with; ``registry`` has the kernels, ``entries``
+what Python or a C library calls. ``compiled`` finds a function in the ``library`` that the package carries, or in the
+``cache``, or compiles it. What that means to numba stands in modules of the same names (``…_codegen``), and what
+kernels declare waits in ``declared``. Both reach numba when something is compiled (``codegen``), so that a process
+that compiles nothing imports neither numba nor llvmlite.
 
 An instruction is declared once, and its kernel is a plain Python function that numba compiles, once per machine::
 

@@ -2,6 +2,7 @@
 
 from pulse.jit.declared import refuse
 from pulse.jit.pointer import Pointer
+from pulse.jit.structs import Struct
 
 
 def words_at(address: int) -> Pointer:
@@ -24,6 +25,6 @@ def bytes_at(address: int) -> Pointer:
     refuse()
 
 
-def address_of(pointer: Pointer) -> int:
-    """The address that a pointer holds."""
+def address_of(pointer: Pointer | Struct) -> int:
+    """The address that a pointer holds, or that of a struct."""
     refuse()

@@ -1,26 +1,39 @@
-"""Words that threads share without a lock: ordered loads and stores; only in compiled code."""
+"""Words that threads share without a lock: ordered loads and stores; only in compiled code.
+
+A word is ``words[i]`` of a pointer or of ``numbers``, or a field of a struct by its name.
+"""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pulse.jit.declared import refuse
 from pulse.jit.pointer import Pointer
+from pulse.jit.structs import Struct
+
+Words: TypeAlias = Pointer | NDArray[np.int64] | Struct
+Which: TypeAlias = int | str
+"""The index of a word, or the name of a field."""
 
 
-def load(words: Pointer, i: int) -> int:
-    """``words[i]``; what its writer wrote before ``store`` is then seen."""
+def load(words: Words, i: Which) -> int:
+    """The word; what its writer wrote before ``store`` is then seen."""
     refuse()
 
 
-def store(words: Pointer, i: int, value: int) -> None:
-    """``words[i] = value``, after all that was written before."""
+def store(words: Words, i: Which, value: int) -> None:
+    """Set the word, after all that was written before."""
     refuse()
 
 
-def replace(words: Pointer, i: int, old: int, new: int) -> bool:
-    """``words[i] = new`` where it is ``old``, as one step among all threads; whether it was."""
+def replace(words: Words, i: Which, old: int, new: int) -> bool:
+    """Set the word where it is ``old``, as one step among all threads; whether it was."""
     refuse()
 
 
-def advance(words: Pointer, i: int) -> None:
-    """``words[i] += 1``; nothing that comes later is done before it, not even a load."""
+def advance(words: Words, i: Which) -> None:
+    """Add 1 to the word; nothing that comes later is done before it, not even a load."""
     refuse()
 
 

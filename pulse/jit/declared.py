@@ -1,12 +1,13 @@
 """Declarations of the functions that compiled code may call; numba learns of them when something is compiled.
 
-So a process that compiles nothing imports no numba. ``lowering`` takes from ``UNTOLD``.
+So a process that compiles nothing imports no numba. ``codegen`` takes from ``UNTOLD``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, TypeAlias, TypeVar
 
+from pulse.jit.fields import Fields
 from pulse.jit.instruction import Part
 
 Function: TypeAlias = Callable[..., Any]
@@ -41,7 +42,7 @@ class Outlined:
     takes: Sequence[Argument]
 
 
-CType: TypeAlias = Literal["i32", "i64", "u64", "address", "words"]
+CType: TypeAlias = Literal["i32", "i64", "u64", "address"]
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,15 @@ class CFunction:
     name: str | None
 
 
-UNTOLD: list[Helper | Dispatcher | Outlined | CFunction] = []
+@dataclass(frozen=True)
+class StructAt:
+    """A function of an address that gives the struct of this kind there."""
+
+    function: Function
+    kind: type[Fields]
+
+
+UNTOLD: list[Helper | Dispatcher | Outlined | CFunction | StructAt] = []
 
 
 def helper(function: F, **options: Any) -> F:
@@ -71,5 +80,5 @@ def helper(function: F, **options: Any) -> F:
 
 
 def refuse() -> NoReturn:
-    """What a function without a meaning in Python does: a module ``…_lowering`` says what it is in compiled code."""
+    """What a function without a meaning in Python does: a module ``…_codegen`` says what it is in compiled code."""
     raise NotImplementedError("only compiled code can call this")

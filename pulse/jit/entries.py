@@ -59,7 +59,7 @@ class Callback(CompiledFunction):
 
 
 def _numba_signature(signature: CSignature) -> Any:
-    from pulse.jit.foreign_lowering import numba_signature
+    from pulse.jit.foreign_codegen import numba_signature
 
     return numba_signature(signature)
 

@@ -15,7 +15,7 @@ A declaration is a class; its docstring says what the instruction does::
 
 The lowering makes an instance of keywords, tensors for the operands: ``cx.emit(Axpy(y=y, x=x, n=8, a=0.5))``. A kernel
 is given a row of it, in which the operands are typed pointers: ``row.y[i] = …``. Compiled, a field is a load from a
-place that is known to the compiler; ``row_lowering`` gives numba the same fields.
+place that is known to the compiler; ``row_codegen`` gives numba the same fields.
 
 In a row a number or a real is one int64, an operand ``region << 48 | byte offset``. Fields of a ``Part`` lie inside of
 the row that has it.
@@ -23,8 +23,7 @@ the row that has it.
 
 import operator
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from functools import cache
+from dataclasses import dataclass, field
 from math import prod
 from typing import (
     TYPE_CHECKING,
@@ -36,15 +35,13 @@ from typing import (
     TypeAlias,
     TypeVar,
     dataclass_transform,
-    get_args,
-    get_type_hints,
 )
 
 import numpy as np
 
+from pulse.jit.fields import Count, Element, Field, Fields, Spec, fields_of, words_of
 from pulse.jit.pointer import HEADER, Bases, Pointer, Row, operand_at, real_at, real_bits
 
-Element: TypeAlias = Literal["f32", "f64", "i64", "i32", "u8", "i8", "f16", "bf16"]
 DTYPES: dict[str, type[np.generic]] = {
     "f32": np.float32,
     "f64": np.float64,
@@ -99,28 +96,6 @@ class ScalesOperand:
     def __set__(self, instance: object, value: Tensor | None) -> None: ...
 
 
-Count: TypeAlias = "int | str"
-"""A number, or the name of a field that has it."""
-Kind: TypeAlias = Literal["operand", "weights", "scales", "number", "real", "part", "parts"]
-
-
-@dataclass(frozen=True)
-class Spec:
-    """What a declaration says of a field besides its type.
-
-    element   of an operand; None: bytes of any type
-    touched   how often each run reads or writes all of it
-    written   whether a kernel may write to it
-    count     the elements that it has at least, as a product; none: not known
-    """
-
-    kind: Kind
-    element: Element | None = None
-    touched: int = 1
-    written: bool = False
-    count: tuple[Count, ...] = ()
-
-
 def reads(element: Element | None, *count: Count, rarely: bool = False) -> Any:
     """An operand that is read; ``rarely``: in the first pulse only, or beyond the ends of the stream. See ``Spec``."""
     return field(metadata={"spec": Spec("operand", element, 0 if rarely else 1, False, count)})
@@ -151,36 +126,13 @@ def many(count: str) -> Any:
     return field(metadata={"spec": Spec("parts", count=(count,))})
 
 
-@dataclass(frozen=True)
-class Field:
-    """A field of a row: ``at`` is its first word.
-
-    behind  the fields that say how many parts lie in front of it, and the words of each
-    part    the declaration of what it holds, for parts
-    """
-
-    name: str
-    spec: Spec
-    at: int
-    behind: tuple[tuple[str, int], ...] = ()
-    part: "type[Part] | None" = None
-
-    @property
-    def kind(self) -> Kind:
-        """What it is."""
-        return self.spec.kind
-
-
 @dataclass_transform(
     kw_only_default=True,
     frozen_default=True,
     field_specifiers=(reads, writes, updates, packed_weights, weight_scales, many),
 )
-class Part:
+class Part(Fields):
     """Fields that lie one behind the other in a row."""
-
-    START: ClassVar[int] = 0
-    """The first word."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -319,41 +271,6 @@ class Instruction(Part):
     def touched_bytes(self) -> Mapping[str, int]:
         """Of operands of which a run does not touch all: how many bytes it does."""
         return {}
-
-
-def _spec(kind: Any, given: "Spec | None") -> Spec:
-    if given is not None:
-        return given
-    if kind is float:
-        return Spec("real")
-    return Spec("part") if issubclass(kind, Part) else Spec("number")
-
-
-@cache
-def fields_of(part: type[Part]) -> dict[str, Field]:
-    """The fields of a declaration in the order of the row."""
-    found: dict[str, Field] = {}
-    kinds = get_type_hints(part)
-    at, behind = part.START, ()
-    for given in fields(part):  # type: ignore[arg-type]
-        name, kind = given.name, kinds[given.name]
-        spec = _spec(kind, given.metadata.get("spec"))
-        inside = get_args(kind)[0] if spec.kind == "parts" else kind if spec.kind == "part" else None
-        found[name] = Field(name, spec, at, behind, inside)
-        if spec.kind == "parts":
-            behind = (*behind, (str(spec.count[0]), words_of(inside)))
-        else:
-            at += 1 if inside is None else words_of(inside)
-    return found
-
-
-@cache
-def words_of(part: type[Part]) -> int:
-    """How many words the fields take; those of its parts, of which there may be many, not counted."""
-    return sum(
-        words_of(each.part) if each.kind == "part" and each.part else int(each.kind != "parts")
-        for each in fields_of(part).values()
-    )
 
 
 def numbered(name: str, values: Sequence[int]) -> dict[str, Any]:

@@ -11,12 +11,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pulse.jit.fields import fields_of, words_of
 from pulse.jit.instruction import P, Part, lanes_on, word_of_bases
 from pulse.jit.levels import named_level, processor_flags
 from pulse.jit.registry import device
+from pulse.jit.structs import Struct, struct_at
 
-LANE_WORDS = 4
-COUNT = 3
+
+class LaneBases(Struct):
+    """The bases of the memories of a lane, and how many lanes there are."""
+
+    weights: int
+    state: int
+    arena: int
+    lanes: int
+
+
+lane_bases_at = struct_at(LaneBases)
+LANE_WORDS = words_of(LaneBases)
+COUNT = fields_of(LaneBases)["lanes"].at
 BLOCK = 4  # lanes of the smallest block that shares one reading of the weights
 CHUNK = 64  # lanes whose places a kernel keeps on the stack
 
@@ -35,7 +48,7 @@ def _fits_eight() -> bool:
 EIGHT = _fits_eight()
 
 
-class LaneBases:
+class LaneMemories:
     """The memories of all lanes for kernels as plain Python: region by ``[i]``, other lanes by ``+``."""
 
     __slots__ = ("start", "words")
@@ -44,8 +57,8 @@ class LaneBases:
         self.words = words
         self.start = start
 
-    def __add__(self, count: int) -> "LaneBases":
-        return LaneBases(self.words, self.start + int(count))
+    def __add__(self, count: int) -> "LaneMemories":
+        return LaneMemories(self.words, self.start + int(count))
 
     def __getitem__(self, i: int) -> Any:
         return self.words[self.start + int(i)]

@@ -18,10 +18,10 @@ from numba.core.registry import cpu_target
 
 from pulse.errors import CompileError
 from pulse.jit import python_call
+from pulse.jit.codegen import tell_numba
 from pulse.jit.kernel_file import NativeCode
-from pulse.jit.lowering import tell_numba
 from pulse.jit.processor import processor, target_machine
-from pulse.jit.python_call_lowering import code as python_code
+from pulse.jit.python_call_codegen import code as python_code
 
 INSIDE = ("Py", "_Py", "NRT_", "numba_", ".numba")
 """What the names of the interpreter and of numba's own library begin with."""

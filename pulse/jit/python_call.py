@@ -55,7 +55,7 @@ _defined: list[_MethodDef] = []
 
 
 def builtin(name: str, address: int) -> Callable[..., int | None]:
-    """The Python function whose code, made by ``python_call_lowering``, is at the address."""
+    """The Python function whose code, made by ``python_call_codegen``, is at the address."""
     made = _MethodDef(name.encode(), address, METH_FASTCALL, None)
     _defined.append(made)
     create = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.py_object)

@@ -1,6 +1,6 @@
 """Memory without a type: runs of bytes, and pointers seen as elements of 1, 2, 4 or 8 bytes.
 
-``raw_lowering`` says what these functions are in compiled code.
+``raw_codegen`` says what these functions are in compiled code.
 """
 
 import numpy as np

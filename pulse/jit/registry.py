@@ -42,7 +42,7 @@ class Kernel(CompiledFunction):
 
     @property
     def signature(self) -> Any:
-        from pulse.jit.row_lowering import kernel_signature
+        from pulse.jit.row_codegen import kernel_signature
 
         return kernel_signature(self.instruction, self.form)
 

@@ -1,4 +1,4 @@
-"""Scratch memory of a kernel, as plain Python; ``stack_lowering`` gives numba the same functions.
+"""Scratch memory of a kernel, as plain Python; ``stack_codegen`` gives numba the same functions.
 
 The memory is on the stack of the thread that runs the kernel: uninitialised, gone when the kernel returns.
 Counts are literals or constants of a module; call these at the top of a kernel, not in a loop.

@@ -15,25 +15,26 @@ from numpy.typing import NDArray
 from pulse.jit.address import words_at
 from pulse.jit.cpu_registers import flush_denormals, restore_denormals, tick_count
 from pulse.jit.entries import Entry, entry
+from pulse.jit.fields import WORD
 from pulse.jit.foreign import c_function_at, c_signature
-from pulse.jit.lanes import COUNT, LANE_WORDS, LaneBases
+from pulse.jit.lanes import LANE_WORDS, LaneMemories, lane_bases_at
 from pulse.jit.registry import device, kernel_of
-from pulse.program.table import Table, row_starts
+from pulse.program.table import Table, row_at, row_starts, segments_at
 
 READINGS = 1000
 
-_run_row = c_function_at(c_signature(None, "words", "words"))
-"""The kernel at an address, of a row and the bases of the memories."""
+_run_row = c_function_at(c_signature(None, "i64", "i64"))
+"""The kernel at an address, of the addresses of a row and of the bases of the memories."""
 
 
 @device
 def run_rows(table_address, rows, bases_address):
     """``run`` for callers that are compiled themselves."""
-    row, bases = words_at(table_address), words_at(bases_address)
-    mode = flush_denormals()
+    address, mode = table_address, flush_denormals()
     for _ in range(rows):
-        _run_row(row[0], row, bases)
-        row = row + row[1]
+        row = row_at(address)
+        _run_row(row.kernel, address, bases_address)
+        address += WORD * row.length
     restore_denormals(mode)
 
 
@@ -44,15 +45,16 @@ def _run(table_address, rows, bases_address):
 
 @entry("machine.run_profiled", 4)
 def _run_profiled(table_address, rows, bases_address, ticks_address):
-    row, bases, ticks = words_at(table_address), words_at(bases_address), words_at(ticks_address)
+    address, ticks = table_address, words_at(ticks_address)
     mode = flush_denormals()
     before = tick_count()
     for i in range(rows):
-        _run_row(row[0], row, bases)
+        row = row_at(address)
+        _run_row(row.kernel, address, bases_address)
         after = tick_count()
         ticks[i] = ticks[i] + (after - before)
         before = after
-        row = row + row[1]
+        address += WORD * row.length
     restore_denormals(mode)
 
 
@@ -65,22 +67,22 @@ def _run_timed(table_address, rows, bases_address):
 
 @entry("machine.run_lanes", 4)
 def _run_lanes(table_address, segments_address, segments, bases_address):
-    row, segment, bases = words_at(table_address), words_at(segments_address), words_at(bases_address)
-    lanes = bases[COUNT]
+    address, lanes = table_address, lane_bases_at(bases_address).lanes
     mode = flush_denormals()
-    for _ in range(segments):
-        rows = segment[0]
-        if segment[1]:
-            _run_row(row[0], row, bases)
-            row = row + row[1]
+    for number in range(segments):
+        segment = segments_at(segments_address)[number]
+        if segment.together:
+            row = row_at(address)
+            _run_row(row.kernel, address, bases_address)
+            address += WORD * row.length
         else:
-            first = row
-            for number in range(lanes):
-                row = first
-                for _ in range(rows):
-                    _run_row(row[0], row, bases + LANE_WORDS * number)
-                    row = row + row[1]
-        segment = segment + 2
+            first = address
+            for lane in range(lanes):
+                address = first
+                for _ in range(segment.rows):
+                    row = row_at(address)
+                    _run_row(row.kernel, address, bases_address + WORD * LANE_WORDS * lane)
+                    address += WORD * row.length
     restore_denormals(mode)
 
 
@@ -124,7 +126,7 @@ def run_timed(table_address: int, rows: int, bases_address: int) -> int:
 def lanes_runner() -> Callable[[int, int, int, int], None]:
     """What runs a table for several lanes: the addresses of table and segments, how many segments, the lanes' bases.
 
-    A segment is two int64: rows, and whether (1) its one row is of a lane kernel; the rows of others run lane by lane.
+    See ``Segment``.
     """
     return _run_lanes.call
 
@@ -158,7 +160,7 @@ def run_lanes_python(table: Table, lanes: Sequence[Sequence[NDArray[np.uint8]]])
     for start in row_starts(table):
         row, kernel = table[start : start + int(table[start + 1])], kernel_of(int(table[start]))
         if kernel.lanes is not None:
-            kernel.lanes.python(row, LaneBases(words))
+            kernel.lanes.python(row, LaneMemories(words))
             continue
         for regions in lanes:
             kernel.python(row, regions)

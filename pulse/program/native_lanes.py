@@ -69,12 +69,12 @@ class NativeLanes(Lanes):
         self._bases[:, Region.ARENA] = [arena.ctypes.data for arena in arenas]
         self._based: NDArray[np.int64] | None = None
         """The group that the bases are of: between calls of the same lanes they stay."""
-        self._tables = program.table, *link_lanes(program.unlinked)
-        single, table, segments = (array.ctypes.data for array in self._tables)
+        table, segments, count_of_segments = link_lanes(program.unlinked)
+        self._tables = program.table, table, segments
         self._reuses = reuses_weights(program.instructions)
-        self._call_one = (single, len(program.instructions))
+        self._call_one = (program.table.ctypes.data, len(program.instructions))
         self._bases_at = [row.ctypes.data for row in self._bases]
-        self._call_group = (table, segments, len(self._tables[-1]) // 2, self._bases.ctypes.data)
+        self._call_group = (table.ctypes.data, segments.address, count_of_segments, self._bases.ctypes.data)
         self._run_one, self._run_group = machine.runner(), machine.lanes_runner()
 
     def _faults_of(self, total_at: int | None) -> NDArray[np.int64] | None:

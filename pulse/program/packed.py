@@ -10,23 +10,70 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pulse.facts import Array
-from pulse.jit.address import bytes_at, words_at
+from pulse.jit.address import bytes_at
 from pulse.jit.pointer import Pointer
-from pulse.jit.raw import as_i32, move_bytes
+from pulse.jit.raw import move_bytes
 from pulse.jit.registry import device
+from pulse.jit.structs import Struct, struct_at
 from pulse.not_copyable import NotCopyable
 from pulse.program.machine import run_rows
 from pulse.program.memory import aligned
 
-TABLE, ROWS, BASES, CONSTANTS, INPUTS, OUTPUTS, FIXED, FAULTS, BOXES = range(9)
-"""Words in front of the boxes of constants, inputs and outputs; FIXED is the address of the constants' bytes, FAULTS
-that of the word that counts values without a result, 0 where there is none."""
-ADDRESS, OFFSET, RUN, COUNT, STEP, OUTER, AXES = range(7)
-"""Words of a box: its address, its packed offset, bytes of a run, how many runs and how far apart, how many groups
-of runs, how many axes those have; then size and step of each axis, the innermost first."""
+
+class Call(Struct):
+    """A call of the machine, and the boxes of the tensors in front of it and behind it."""
+
+    table: int
+    rows: int
+    bases: int
+    constants: int
+    inputs: int
+    outputs: int
+    fixed: int
+    """Address of the bytes of the constants."""
+    faults: int
+    """Address of the ``Count`` of values without a result; 0 where there is none."""
+    boxes: int
+    """Address of the boxes: of constants, inputs, outputs."""
+
+
+class Box(Struct):
+    """How the elements of a tensor lie: groups of runs of bytes, the runs of a group equally far apart."""
+
+    place: int
+    """Address of the tensor."""
+    offset: int
+    """Of the packed tensor, in bytes."""
+    run: int
+    """Bytes."""
+    count: int
+    """Runs of a group."""
+    step: int
+    """Bytes from run to run."""
+    groups: int
+    axes: int
+    """How many axes the groups have."""
+    first_axis: int
+    """Address of these axes, the innermost first."""
+
+
+class Axis(Struct):
+    """An axis: its size, and bytes from one to the next."""
+
+    size: int
+    step: int
+
+
+class Count(Struct):
+    """A counter."""
+
+    count: int
+
+
+call_at, boxes_at, axes_at, count_at = struct_at(Call), struct_at(Box), struct_at(Axis), struct_at(Count)
+FLOAT = 4
 
 
 @dataclass(frozen=True)
@@ -48,15 +95,16 @@ class Slot:
 class Packed(NotCopyable):
     """What ``packed_step`` needs of a state, and the layout of its pulses.
 
-    words, constants          to be kept as long as the address of the words is in use
+    call                      what compiled code takes
+    kept                      what it has the addresses of
     inputs, outputs           in the order of the program's streaming inputs, and of all outputs
     input_bytes, output_bytes of a packed pulse
     """
 
     instead = "it holds addresses of this process; copy its state, and call packed() on the copy"
 
-    words: NDArray[np.int64]
-    constants: Array
+    call: Call
+    kept: tuple[Array | Struct, ...]
     inputs: tuple[Slot, ...]
     outputs: tuple[Slot, ...]
     input_bytes: int
@@ -78,7 +126,7 @@ def pack(
     """The packed form of a call of the machine: table, rows, bases.
 
     values   of the constants, which each pulse needs anew: scratch may lie over their places
-    faults   the address of the word that counts values without a result
+    faults   the address of the ``Count`` of values without a result
     """
     slots_in, input_bytes = _slots(inputs)
     slots_out, output_bytes = _slots(outputs)
@@ -86,10 +134,18 @@ def pack(
     fixed = np.zeros(max(fixed_bytes, 1), np.uint8)
     for slot in slots_fixed:
         slot.view(fixed)[...] = values[slot.name]
-    words = [*call, len(constants), len(inputs), len(outputs), fixed.ctypes.data, faults]
-    for slot, (_, place) in zip((*slots_fixed, *slots_in, *slots_out), (*constants, *inputs, *outputs)):
-        words += _box(place, slot.offset)
-    return Packed(np.array(words, np.int64), fixed, slots_in, slots_out, input_bytes, output_bytes)
+    places = [place for _, place in (*constants, *inputs, *outputs)]
+    boxes, axes = Box.new(len(places)), Axis.new(1 + sum(place.ndim for place in places))
+    first = 0
+    for number, (slot, place) in enumerate(zip((*slots_fixed, *slots_in, *slots_out), places)):
+        boxes[number].offset = slot.offset
+        _set_box(boxes[number], place, axes[first])
+        first += place.ndim
+    made = Call.new()
+    made.table, made.rows, made.bases = call
+    made.constants, made.inputs, made.outputs = len(constants), len(inputs), len(outputs)
+    made.fixed, made.faults, made.boxes = fixed.ctypes.data, faults, boxes.address
+    return Packed(made, (fixed, boxes, axes), slots_in, slots_out, input_bytes, output_bytes)
 
 
 def _slots(tensors: Tensors) -> tuple[tuple[Slot, ...], int]:
@@ -101,18 +157,19 @@ def _slots(tensors: Tensors) -> tuple[tuple[Slot, ...], int]:
     return tuple(slots), size
 
 
-def _box(place: Array, offset: int) -> list[int]:
-    """How the elements of a tensor lie, as few runs of bytes as possible."""
+def _set_box(box: Box, place: Array, innermost: Axis) -> None:
+    """Say how the elements of a tensor lie, as few runs of bytes as possible."""
     run = place.dtype.itemsize if place.size else 0
     axes = [(size, step) for size, step in zip(place.shape, place.strides) if size != 1]
     while axes and axes[-1][1] == run:
         run *= axes.pop()[0]
-    count, step = axes.pop() if axes else (1, 0)
-    outer = int(np.prod([size for size, _ in axes], dtype=np.int64))
-    box = [place.ctypes.data, offset, run, count, step, outer, len(axes)]
-    for size, far in reversed(axes):
-        box += [size, far]
-    return box
+    box.place, box.run = place.ctypes.data, run
+    box.count, box.step = axes.pop() if axes else (1, 0)
+    box.groups, box.axes = prod(size for size, _ in axes), len(axes)
+    box.first_axis = innermost.address
+    for number, (size, step) in enumerate(reversed(axes)):
+        axis = innermost[number]
+        axis.size, axis.step = size, step
 
 
 @device
@@ -120,25 +177,25 @@ def _copy_runs(
     target: Pointer, target_step: int, source: Pointer, source_step: int, run: int, count: int
 ) -> None:
     """``count`` runs of bytes, so far apart in target and source; u8 pointers."""
-    if run == 4:
+    if run == FLOAT:
         for i in range(count):
-            as_i32(target + i * target_step)[0] = as_i32(source + i * source_step)[0]
+            move_bytes(target + i * target_step, source + i * source_step, FLOAT)
     else:
         for i in range(count):
             move_bytes(target + i * target_step, source + i * source_step, run)
 
 
 @device
-def _copy_box(box: Pointer, packed: Pointer, inward: bool) -> None:
+def _copy_box(box: Box, packed: Pointer, inward: bool) -> None:
     """Between a tensor's place and packed bytes."""
-    place, run, count, step = bytes_at(box[ADDRESS]), box[RUN], box[COUNT], box[STEP]
-    packed = packed + box[OFFSET]
-    for group in range(box[OUTER]):
+    place, run, count, step = bytes_at(box.place), box.run, box.count, box.step
+    packed, axes = packed + box.offset, axes_at(box.first_axis)
+    for group in range(box.groups):
         left, far = group, 0
-        for axis in range(box[AXES]):
-            size = box[AXES + 1 + 2 * axis]
-            far += left % size * box[AXES + 2 + 2 * axis]
-            left //= size
+        for number in range(box.axes):
+            axis = axes[number]
+            far += left % axis.size * axis.step
+            left //= axis.size
         if inward:
             _copy_runs(place + far, step, packed, run, run, count)
         else:
@@ -147,36 +204,35 @@ def _copy_box(box: Pointer, packed: Pointer, inward: bool) -> None:
 
 
 @device
-def _copy_boxes(box: Pointer, count: int, packed: int, inward: bool) -> Pointer:
-    """So many boxes; gives what lies behind them."""
-    for _ in range(count):
-        _copy_box(box, bytes_at(packed), inward)
-        box = box + (AXES + 1 + 2 * box[AXES])
-    return box
+def _copy_boxes(boxes: Box, count: int, packed: int, inward: bool) -> None:
+    """So many boxes."""
+    for number in range(count):
+        _copy_box(boxes[number], bytes_at(packed), inward)
 
 
 @device
-def fault_count(words: Pointer) -> int:
-    """How many values of the stream had no result: of ``Packed.words``."""
+def fault_count(call: Call) -> int:
+    """How many values of the stream had no result."""
     found = 0
-    if words[FAULTS] != 0:
-        found = words_at(words[FAULTS])[0]
+    if call.faults != 0:
+        found = count_at(call.faults).count
     return found
 
 
 @device
-def take_faults(words: Pointer) -> int:
+def take_faults(call: Call) -> int:
     """The same since the last time."""
-    found = fault_count(words)
+    found = fault_count(call)
     if found != 0:
-        words_at(words[FAULTS])[0] = 0
+        count_at(call.faults).count = 0
     return found
 
 
 @device
-def packed_step(words: Pointer, inputs: int, outputs: int) -> None:
-    """Run one pulse: ``Packed.words``, and the addresses of the bytes of its inputs and of its outputs."""
-    box = _copy_boxes(words + BOXES, words[CONSTANTS], words[FIXED], True)
-    box = _copy_boxes(box, words[INPUTS], inputs, True)
-    run_rows(words[TABLE], words[ROWS], words[BASES])
-    _copy_boxes(box, words[OUTPUTS], outputs, False)
+def packed_step(call: Call, inputs: int, outputs: int) -> None:
+    """Run one pulse, of the addresses of the bytes of its inputs and of its outputs."""
+    boxes = boxes_at(call.boxes)
+    _copy_boxes(boxes, call.constants, call.fixed, True)
+    _copy_boxes(boxes[call.constants], call.inputs, inputs, True)
+    run_rows(call.table, call.rows, call.bases)
+    _copy_boxes(boxes[call.constants + call.inputs], call.outputs, outputs, False)

@@ -5,14 +5,34 @@ A table is built with kernel numbers in place of addresses, so that the plain-Py
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pulse.jit.pointer import HEADER, operand
 from pulse.jit.registry import Kernel, compile_kernels, kernel_of
+from pulse.jit.structs import Struct, struct_at
 
 Table = NDArray[np.int64]
+
+
+class RowHead(Struct):
+    """What a row of a linked table begins with: the address of its kernel, its int64."""
+
+    kernel: int
+    length: int
+
+
+class Segment(Struct):
+    """Rows of a table for several streams."""
+
+    rows: int
+    together: int
+    """1: it is one row, of a kernel for several streams; 0: its rows run for one stream after the other."""
+
+
+row_at, segments_at = struct_at(RowHead), struct_at(Segment)
 
 
 class TableBuilder:
@@ -65,18 +85,19 @@ def link(table: Table) -> Table:
     return linked
 
 
-def link_lanes(table: Table) -> tuple[Table, Table]:
-    """The linked table for several streams at once, and its segments; see ``machine.lanes_runner``."""
+def link_lanes(table: Table) -> tuple[Table, Segment, int]:
+    """The linked table for several streams at once, and its segments, so many; see ``machine.lanes_runner``."""
     kernels = kernels_of(table)
     compile_kernels(kernel.name for single in kernels for kernel in (single, single.lanes) if kernel)
     linked = table.copy()
-    segments: list[list[int]] = []
     for start, kernel in zip(row_starts(table), kernels):
         linked[start] = (kernel.lanes or kernel).address
-        if kernel.lanes:
-            segments.append([1, 1])
-        elif segments and not segments[-1][1]:
-            segments[-1][0] += 1
-        else:
-            segments.append([1, 0])
-    return linked, np.array(segments, np.int64).ravel()
+    runs: list[tuple[int, bool]] = []
+    for together, group in groupby(kernel.lanes is not None for kernel in kernels):
+        rows = sum(1 for _ in group)
+        runs += [(1, True)] * rows if together else [(rows, False)]
+    segments = Segment.new(len(runs))
+    for number, (rows, together) in enumerate(runs):
+        segment = segments[number]
+        segment.rows, segment.together = rows, int(together)
+    return linked, segments, len(runs)

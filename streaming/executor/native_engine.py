@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from itertools import islice
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pulse.facts import Array
 from pulse.not_copyable import NotCopyable
 from pulse.program.feeds import Feed
 from pulse.program.memory import aligned_bytes
 from pulse.program.native import NativeState
-from pulse.program.packed import FAULTS, Packed, Slot
+from pulse.program.packed import Packed, Slot
 from pulse.program.state import State
 from streaming.executor.engine import Result
 from streaming.executor.worker import Worker
@@ -22,7 +21,7 @@ from streaming.native.events import Event
 from streaming.realtime import Realtime, RealtimeSetting
 
 FEWEST = 8
-"""Words of the first table that has places."""
+"""Queues of the first table that has some."""
 ENTRIES = (
     slots.work,
     slots.join,
@@ -43,12 +42,12 @@ class NativeEngine(NotCopyable):
     instead = "it has a thread; make another one"
 
     def __init__(self, realtime: Realtime | None = None) -> None:
-        self._words = aligned_bytes(8 * slots.WORKER_FIELDS).view(np.int64)
-        self.address: int = self._words.ctypes.data
+        self._fields = slots.WorkerFields.new()
+        self.address: int = self._fields.address
         self._wake = Event()
-        self._words[slots.WAKE], self._words[slots.WAIT] = self._wake.to_write, self._wake.to_read
-        self._tables = [np.zeros(1, np.int64)]
-        self._words[slots.TABLE] = self._tables[0].ctypes.data
+        self._fields.wake, self._fields.wait = self._wake.to_write, self._wake.to_read
+        self._tables = [slots.Table.new()]
+        self._fields.table = self._tables[0].address
         self._left: list[NativeSlots] = []
         self._worker = Worker(self._work, self._end, realtime)
 
@@ -65,11 +64,11 @@ class NativeEngine(NotCopyable):
         assert isinstance(state, NativeState)
         self._sweep()
         table = self._tables[-1]
-        if np.all(table[1:]):
+        if np.all(table.queues):
             table = self._grow(table)
-        place = 1 + int(np.argmin(table[1:] != 0))
+        place = int(np.argmin(table.queues != 0))
         made = NativeSlots(self, place, state, depth)
-        slots.join.call(self.address, table.ctypes.data, place, made.address)
+        slots.join.call(self.address, table.address, place, made.address)
         return made
 
     async def stop(self) -> None:
@@ -90,11 +89,12 @@ class NativeEngine(NotCopyable):
             self._left.remove(one)
             one.event.close()
 
-    def _grow(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
-        """A table with twice the places; the worker may still be at the one before, which stays."""
-        larger = np.zeros(max(FEWEST, 2 * len(table)), np.int64)
-        larger[: len(table)] = table
-        larger[slots.COUNT] = len(larger) - 1
+    def _grow(self, table: slots.Table) -> slots.Table:
+        """A table for twice the queues; the worker may still be at the one before, which stays."""
+        count = max(FEWEST, 2 * table.count)
+        larger = slots.Table.new(more=count)
+        larger.queues[: table.count] = table.queues
+        larger.count = count
         self._tables.append(larger)
         return larger
 
@@ -119,21 +119,21 @@ class NativeSlots(NotCopyable):
         self._packed: Packed = state.packed()
         self._inputs = aligned_bytes(max(depth * self._packed.input_bytes, 1))
         self._outputs = aligned_bytes(max(depth * self._packed.output_bytes, 1))
-        self._words = aligned_bytes(8 * slots.queue_fields(depth)).view(np.int64)
-        self.address: int = self._words.ctypes.data
-        self._words[slots.DEPTH] = depth
-        self._words[slots.PACKED] = self._packed.words.ctypes.data
-        self._words[slots.EVENT] = self.event.to_write
-        self._times: list[int] = []
+        self._submitted = np.zeros(depth, np.int64)
+        memory = slots.SlotFields.new(depth)
+        self._slots = [memory[number] for number in range(depth)]
+        self._queue = slots.Queue.new()
+        self.address: int = self._queue.address
+        self._queue.depth, self._queue.event = depth, self.event.to_write
+        self._queue.packed = self._packed.call.address
+        self._queue.order, self._queue.slots = self._submitted.ctypes.data, memory.address
         self._filled: list[dict[str, Array]] = []
         self._given: list[dict[str, Array]] = []
         for number in range(depth):
             inputs = self._inputs[number * self._packed.input_bytes :]
             outputs = self._outputs[number * self._packed.output_bytes :]
-            first = slots.slot_at(depth, number)
-            self._words[first + slots.INPUTS] = inputs.ctypes.data
-            self._words[first + slots.OUTPUTS] = outputs.ctypes.data
-            self._times.append(first + slots.STARTED_NS)
+            slot = self._slots[number]
+            slot.inputs, slot.outputs = inputs.ctypes.data, outputs.ctypes.data
             self._filled.append(_views(self._packed.inputs, inputs))
             self._given.append(_views(self._packed.outputs, outputs))
         self._free = list(range(depth))
@@ -174,9 +174,9 @@ class NativeSlots(NotCopyable):
 
     def _sound(self, done: int) -> int:
         """How many of the pulses that have run are in front of the first with a value without a result."""
-        if not self._packed.words[FAULTS]:
+        if not self._packed.call.faults:
             return done
-        faults = (self._words[self._times[slot] + 2] for slot in islice(self._order, done))
+        faults = (self._slots[slot].faults for slot in islice(self._order, done))
         return next((number for number, count in enumerate(faults) if count), done)
 
     def clear(self) -> None:
@@ -185,8 +185,8 @@ class NativeSlots(NotCopyable):
     def collect(self, count: int) -> Iterator[Result]:
         for _ in range(count):
             slot = self._order[0]
-            started, ended = self._words[self._times[slot] : self._times[slot] + 2].tolist()
-            yield Result(self._given[slot], started, ended)
+            times = self._slots[slot]
+            yield Result(self._given[slot], times.started_ns, times.ended_ns)
             self._order.popleft()
             self._free.append(slot)
             self._collected += 1

@@ -1,19 +1,17 @@
 """Capture: the input of a device, kept in memory by its callback until Python reads it; no model."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pulse.not_copyable import NotCopyable
-from pulse.program.memory import aligned_bytes
 from streaming.channels import Samples
 from streaming.hosts.host import Endpoint, Host, OpenStream, StreamRequest
 from streaming.live.memory import ring_frames
 from streaming.live.watchdog import TEARDOWN_S, stall_s
-from streaming.native import control_block as cb
 from streaming.native import positions
 from streaming.native.callback import stream_callback
+from streaming.native.control_block import ON_WORKER, ControlBlock
 from streaming.native.events import Event
-from streaming.native.histogram import new_histogram
+from streaming.native.histogram import Histogram
 
 
 class Capture(NotCopyable):
@@ -43,12 +41,12 @@ class Capture(NotCopyable):
     ) -> None:
         frames = ring_frames(rate_hz, 4 * block_frames)
         self._ring = np.zeros((frames, channels), np.float32)
-        self._times = [new_histogram() for _ in range(2)]
-        self._control: NDArray[np.int64] = aligned_bytes(8 * cb.PIPELINE_FIELDS).view(np.int64)
+        self._times = [Histogram.new() for _ in range(2)]
+        self._control = ControlBlock.new()
         self._host = host
         self._request = StreamRequest(
             stream_callback.address,
-            self._control.ctypes.data,
+            self._control.address,
             source,
             None,
             channels,
@@ -66,27 +64,23 @@ class Capture(NotCopyable):
         """Why, where that was an error."""
         self.limit_s = stall_s(block_frames, rate_hz)
         """Without a block for so long the device is taken to be gone."""
-        for field, value in {
-            cb.VIRTUAL_CLOCK: int(host.virtual_clock),
-            cb.ENGINE: cb.ON_WORKER,
-            cb.WAKE: self.event.to_write,
-            cb.IN_CHANNELS: channels,
-            cb.IN_RING: self._ring.ctypes.data,
-            cb.IN_FRAMES: frames,
-            cb.SIDES + cb.CALLBACK_TIMES: self._times[0].ctypes.data,
-            cb.SIDES + cb.INTERVAL_TIMES: self._times[1].ctypes.data,
-        }.items():
-            self._control[field] = value
+        control = self._control
+        control.virtual_clock, control.engine = int(host.virtual_clock), ON_WORKER
+        control.wake = self.event.to_write
+        control.in_channels, control.in_frames = channels, frames
+        control.in_ring = self._ring.ctypes.data
+        control.input_side.callback_times = self._times[0].address
+        control.input_side.interval_times = self._times[1].address
 
     @property
     def frames_in(self) -> int:
         """Frames that the device gave."""
-        return int(self._control[cb.FRAMES_IN])
+        return self._control.frames_in
 
     @property
     def frames_lost(self) -> int:
         """Of these: nobody had read those before them in time."""
-        return int(self._control[cb.FRAMES_LOST])
+        return self._control.frames_lost
 
     @property
     def latency_s(self) -> float:
@@ -100,10 +94,10 @@ class Capture(NotCopyable):
 
     def read(self) -> Samples:
         """[frames, channels] since the last reading, a copy."""
-        address, first = self._control.ctypes.data, int(self._control[cb.IN_READ])
-        last = positions.load.call(address, cb.IN_WRITTEN)
+        first = self._control.in_read
+        last = positions.load(self._control, "in_written")
         frames = self._ring[np.arange(first, last) & (len(self._ring) - 1)]
-        positions.store.call(address, cb.IN_READ, last)
+        positions.store(self._control, "in_read", last)
         return frames
 
     def close(self) -> bool:
@@ -112,7 +106,7 @@ class Capture(NotCopyable):
         if self in abandoned_captures:
             return False
         stopped = stream is None or stream.stop(TEARDOWN_S)
-        self._control[cb.WAKE] = -1
+        self._control.wake = -1
         if stream is None or not stream.in_callback:
             self.event.close()
         else:

@@ -73,7 +73,7 @@ class Control:
                     return [state.snapshot() for state in instances.states]
             memory = instances.new_memory()
             self._command(cb.SAVE, memory)
-            return instances.pack(memory, int(self._pipeline.control_block[cb.SAVED]))
+            return instances.pack(memory, self._pipeline.control_block.saved)
 
     def restore(self, snapshots: list[bytes]) -> None:
         """Let every stream go on from a snapshot with the next pulse. Raises InputError, PulseError."""
@@ -115,7 +115,7 @@ class Control:
                 )
             frames = max(round(prime_s * pipeline.stream_config.rate_hz), pipeline.model_delay)
             try:
-                self._command(cb.SWAP, instances.control_blocks, -(-frames // program.pulse) + 1)
+                self._command(cb.SWAP, instances.memory, -(-frames // program.pulse) + 1)
             finally:
                 pipeline.set_successors(instances)
 
@@ -127,11 +127,12 @@ class Control:
     def restart(self) -> None:
         """The devices are closed and will be opened again: let the pipeline be ready for them. Raises PulseError."""
         with self._lock, nullcontext() if self._pipeline.native else self._pipeline.turn:
-            self._command(cb.RESTART, self._pipeline.control_block)
+            self._command(cb.RESTART, self._pipeline.control_block.words)
 
     def _fade(self) -> None:
-        self._pipeline.memory.gains[2] = 0 if self._muted or self._bypassed else 1
-        self._pipeline.memory.gains[3] = 1 if self._bypassed and not self._muted else 0
+        gains = self._pipeline.memory.gains
+        gains.wanted_model = 0.0 if self._muted or self._bypassed else 1.0
+        gains.wanted_bypass = 1.0 if self._bypassed and not self._muted else 0.0
 
     def _current_instances(self) -> Instances:
         if self.swapping:
@@ -161,10 +162,10 @@ class Control:
             give_command.call(pipeline.address, command, memory.ctypes.data, number)
             if not (self.running and pipeline.native):
                 apply_now.call(pipeline.address)
-            while positions.load.call(pipeline.address, cb.COMMAND) != cb.NONE:
+            while positions.load(pipeline.control_block, "command") != cb.NONE:
                 if time.monotonic() > end and take_back.call(pipeline.address, command):
                     raise PulseError(f"no pulse has ended within {ANSWER_S} s: the device may have stopped")
                 time.sleep(POLL_S)
         finally:
-            while positions.load.call(pipeline.address, cb.COMMAND) != cb.NONE:
+            while positions.load(pipeline.control_block, "command") != cb.NONE:
                 take_back.call(pipeline.address, command)

@@ -1,6 +1,5 @@
 """A sound file in place of a microphone, and one in place of a loudspeaker, for machines without a sound card."""
 
-import ctypes
 import threading
 import time
 from collections.abc import Generator, Iterator
@@ -22,7 +21,7 @@ from streaming.hosts.devices import Kind
 from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.live.device_call import DeviceCall
 from streaming.live.pipeline_statistics import late_frames
-from streaming.native import control_block as cb
+from streaming.native.control_block import IN_CALLBACK, control_at
 from streaming.sound import Clipping
 from streaming.sound_formats import sound_format
 
@@ -112,7 +111,7 @@ class FileStream(NotCopyable):
         self._request, self._pace, self._frames = request, host.pace, block_frames
         self._host, self._source, self._target = host, host.source, host.target
         self._call = DeviceCall(request)
-        self._control = (ctypes.c_int64 * cb.PIPELINE_FIELDS).from_address(request.user_address)
+        self._control = control_at(request.user_address)
         self.stops = threading.Event()
         """Set when the stream is to end."""
         self._files = ExitStack()
@@ -225,12 +224,9 @@ class FileStream(NotCopyable):
 
     def _is_ready(self) -> bool:
         control = self._control
-        if (
-            control[cb.RECORDS]
-            and 2 * (control[cb.RECORDS_WRITTEN] - control[cb.RECORDS_READ]) > control[cb.RECORD_COUNT]
-        ):
+        if control.records and 2 * (control.records_written - control.records_read) > control.record_count:
             return False
-        if control[cb.ENGINE] == cb.IN_CALLBACK:
+        if control.engine == IN_CALLBACK:
             return True
-        taken = control[cb.IN_READ] == control[cb.IN_WRITTEN]
-        return taken and (not control[cb.PULSE] or control[cb.FILLED] < control[cb.PULSE])
+        taken = control.in_read == control.in_written
+        return taken and (not control.pulse or control.filled < control.pulse)

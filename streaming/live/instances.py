@@ -13,7 +13,7 @@ from pulse.program.packed import Packed, pack
 from pulse.program.program import Program
 from pulse.program.state import State
 from pulse.pulsify.network import Port
-from streaming.native import control_block as cb
+from streaming.native.control_block import Instance
 from streaming.routing import is_playable
 
 
@@ -50,25 +50,28 @@ class Instances(NotCopyable):
         self._lines = np.zeros((streams, max(delay - own, 1)), np.float32)
         self._sound = np.zeros((streams, program.pulse), np.float32)
         self._memories = [_memory(state) for state in self.states]
-        self.control_blocks = np.zeros((streams, cb.INSTANCE_FIELDS), np.int64)
+        memory = Instance.new(streams)
+        self.memory = memory.words
+        """Of the control blocks."""
+        self.control_blocks = [memory[number] for number in range(streams)]
         slot = None if sound is None else next(s for s in self.packed[0].outputs if s.name == sound.name)
-        for number, control_block in enumerate(self.control_blocks):
-            control_block[cb.PACKED] = self.packed[number].words.ctypes.data
-            control_block[cb.SLOT_OUT] = self._outputs[number].ctypes.data
-            control_block[cb.SOUND] = 0 if slot is None else slot.offset
-            control_block[cb.SOUND_OUT] = self._sound[number].ctypes.data
-            control_block[cb.DELAY_LEFT] = own
-            control_block[cb.DELAY_LINE] = self._lines[number].ctypes.data
-            control_block[cb.DELAY_LINE_FRAMES] = delay - own
-            control_block[cb.MEMORY] = self._memories[number].ctypes.data
-            control_block[cb.MEMORY_BYTES] = self._memories[number].size
-            control_block[cb.LIMIT] = (1 << 62) if program.limit is None else program.limit // program.pulse
-            control_block[cb.DELAY] = own
+        for number, instance in enumerate(self.control_blocks):
+            instance.packed = self.packed[number].call.address
+            instance.slot_out = self._outputs[number].ctypes.data
+            instance.sound = 0 if slot is None else slot.offset
+            instance.sound_out = self._sound[number].ctypes.data
+            instance.delay_left = own
+            instance.delay_line = self._lines[number].ctypes.data
+            instance.delay_line_frames = delay - own
+            instance.memory = self._memories[number].ctypes.data
+            instance.memory_bytes = self._memories[number].size
+            instance.limit = (1 << 62) if program.limit is None else program.limit // program.pulse
+            instance.delay = own
 
     @property
     def address(self) -> int:
         """Of the control block of the first instance."""
-        return self.control_blocks.ctypes.data
+        return self.memory.ctypes.data
 
     @property
     def output_bytes(self) -> int:
@@ -159,7 +162,7 @@ def _packed(state: State) -> Packed:
     places = [(port.name, np.zeros(port.shape, port.dtype)) for port in state.program.outputs]
     layout = pack((0, 0, 0), [], places, [], {})
     empty = pack((0, 0, 0), [], [], [], {})
-    return Packed(empty.words, empty.constants, (), layout.outputs, 0, layout.output_bytes)
+    return Packed(empty.call, empty.kept, (), layout.outputs, 0, layout.output_bytes)
 
 
 def live_inputs(program: Program) -> list[Port]:

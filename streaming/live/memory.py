@@ -6,14 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.facts import Array
+from pulse.jit.structs import S
 from pulse.not_copyable import NotCopyable
-from pulse.program.memory import aligned, aligned_bytes
+from pulse.program.memory import aligned
 from streaming.live.config import ENGINES, POLICIES, EngineConfig, StreamConfig
 from streaming.live.instances import Instances
 from streaming.live.resamplers import Resamplers
 from streaming.live.schedule import Schedule
-from streaming.native import control_block as cb
-from streaming.native.histogram import new_histogram
+from streaming.native.control_block import RECORD_HEADER_BYTES, ControlBlock, Gains, Mark, StreamInput
+from streaming.native.drift import Drift
+from streaming.native.histogram import Histogram
 from streaming.native.mixing import MIX
 from streaming.native.pipeline import pump, run_pulse
 
@@ -29,15 +31,11 @@ RECORDS = 256
 class Histograms:
     """Histograms; those of callbacks are of the side that brings input, and of the one that only takes output."""
 
-    total: NDArray[np.int64] = field(default_factory=new_histogram)
-    waiting: NDArray[np.int64] = field(default_factory=new_histogram)
-    compute: NDArray[np.int64] = field(default_factory=new_histogram)
-    callbacks: tuple[NDArray[np.int64], ...] = field(
-        default_factory=lambda: (new_histogram(), new_histogram())
-    )
-    intervals: tuple[NDArray[np.int64], ...] = field(
-        default_factory=lambda: (new_histogram(), new_histogram())
-    )
+    total: Histogram = field(default_factory=Histogram.new)
+    waiting: Histogram = field(default_factory=Histogram.new)
+    compute: Histogram = field(default_factory=Histogram.new)
+    callbacks: tuple[Histogram, ...] = field(default_factory=lambda: (Histogram.new(), Histogram.new()))
+    intervals: tuple[Histogram, ...] = field(default_factory=lambda: (Histogram.new(), Histogram.new()))
 
 
 class PipelineMemory(NotCopyable):
@@ -48,7 +46,7 @@ class PipelineMemory(NotCopyable):
     input_ring   the ring of input; accepted frames stay for about ``RING_S``
     played_ring  the ring of played frames, silence included
     slots    the pulse that is computed: for each stream and input its samples, as a packed pulse has them
-    gains    model and bypass now, then what they are to become, then what they are becoming
+    gains    of model and bypass
     records  outputs for Python, as bytes
     histograms  of times
     arrays   all of it
@@ -68,8 +66,8 @@ class PipelineMemory(NotCopyable):
         self._config, self._engine_config, self._schedule = config, engine_config, schedule
         self._resamplers, self._instances, self._streams = resamplers, instances, len(instances.states)
         self._pulse, self._model_delay = instances.program.pulse, model_delay
-        self.control_block: NDArray[np.int64] = aligned_bytes(8 * cb.PIPELINE_FIELDS).view(np.int64)
-        self.arrays: list[Array] = [self.control_block]
+        self.control_block = ControlBlock.new()
+        self.arrays: list[Array] = [self.control_block.words]
         self.histograms = Histograms()
         pulse_out = resamplers.timing.in_device_frames(self._pulse)
         largest_output = pulse_out + (pulse_out // 100 + 2 if resamplers.outward else 0)
@@ -82,9 +80,9 @@ class PipelineMemory(NotCopyable):
         self._inputs = len(instances.inputs)
         packed = self._floats(self._streams, self._inputs, aligned(4 * self._pulse) // 4)
         self.slots = packed[:, :, : self._pulse]
-        self.gains = self._floats(6)
-        self.gains[::2] = 1
-        record_bytes = cb.RECORD_HEADER + self._streams * instances.output_bytes
+        self.gains = self._kept(Gains.new())
+        self.gains.model = self.gains.wanted_model = self.gains.next_model = 1.0
+        record_bytes = RECORD_HEADER_BYTES + self._streams * instances.output_bytes
         waiting = in_frames * config.rate_hz // (config.rate_in_hz * self._pulse) + 2
         records = power_of_two(max(waiting, RECORDS))
         self.records = np.zeros((records if engine_config.records else 0, record_bytes), np.uint8)
@@ -102,98 +100,78 @@ class PipelineMemory(NotCopyable):
         self.arrays.append(made)
         return made
 
-    def _integers(self, *shape: int) -> NDArray[np.int64]:
-        made = np.zeros(shape, np.int64)
-        self.arrays.append(made)
+    def _kept(self, made: S) -> S:
+        self.arrays.append(made.words)
         return made
 
-    def _set(self, values: dict[int, int]) -> None:
-        for number, value in values.items():
-            self.control_block[number] = value
-
     def _set_up_form(self) -> None:
-        config, engine_config = self._config, self._engine_config
-        self._set(
-            {
-                cb.VIRTUAL_CLOCK: int(engine_config.virtual_clock),
-                cb.ENGINE: ENGINES[engine_config.engine],
-                cb.POLICY: POLICIES[engine_config.policy],
-                cb.WAKE: -1,
-                cb.IN_CHANNELS: config.channels_in,
-                cb.OUT_CHANNELS: config.channels_out,
-                cb.STREAMS: self._streams,
-                cb.INPUTS: self._inputs,
-                cb.PULSE: self._pulse,
-                cb.RATE: config.rate_hz,
-                cb.IN_RATE: config.rate_in_hz,
-                cb.OUT_RATE: config.rate_out_hz,
-                cb.PUMP: pump.address,
-                cb.RUN_PULSE: run_pulse.address,
-            }
-        )
+        config, engine_config, control = self._config, self._engine_config, self.control_block
+        control.virtual_clock = int(engine_config.virtual_clock)
+        control.engine = ENGINES[engine_config.engine]
+        control.policy = POLICIES[engine_config.policy]
+        control.wake = -1
+        control.in_channels = config.channels_in
+        control.out_channels = config.channels_out
+        control.streams = self._streams
+        control.inputs = self._inputs
+        control.pulse = self._pulse
+        control.rate = config.rate_hz
+        control.in_rate = config.rate_in_hz
+        control.out_rate = config.rate_out_hz
+        control.pump = pump.address
+        control.run_pulse = run_pulse.address
 
     def _set_up_rings(self, largest_output: int) -> None:
-        marks = power_of_two(len(self.input_ring) // max(self._config.block_frames, SHORTEST))
-        marks = self._integers(max(MARKS, marks), 2)
-        begins_with = self._schedule.frames - self._schedule.preroll_frames
-        self._set(
-            {
-                cb.IN_RING: self.input_ring.ctypes.data,
-                cb.IN_FRAMES: len(self.input_ring),
-                cb.OUT_RING: self._floats(*self.played_ring.shape).ctypes.data,
-                cb.OUT_FRAMES: len(self.played_ring),
-                cb.PLAYED: self.played_ring.ctypes.data,
-                cb.MARKS: marks.ctypes.data,
-                cb.MARK_COUNT: len(marks),
-                cb.LARGEST_OUTPUT: largest_output,
-                cb.OUT_WRITTEN: begins_with,
-                cb.INITIAL_FRAMES: begins_with,
-                cb.RECORDS: self.records.ctypes.data if len(self.records) else 0,
-                cb.RECORD_COUNT: len(self.records),
-                cb.RECORD_BYTES: self.records.shape[1],
-                cb.OUTPUT_BYTES: self._instances.output_bytes,
-            }
+        mark_count = max(
+            MARKS, power_of_two(len(self.input_ring) // max(self._config.block_frames, SHORTEST))
         )
+        begins_with = self._schedule.frames - self._schedule.preroll_frames
+        control = self.control_block
+        control.in_ring = self.input_ring.ctypes.data
+        control.in_frames = len(self.input_ring)
+        control.out_ring = self._floats(*self.played_ring.shape).ctypes.data
+        control.out_frames = len(self.played_ring)
+        control.played = self.played_ring.ctypes.data
+        control.marks = self._kept(Mark.new(mark_count)).address
+        control.mark_count = mark_count
+        control.largest_output = largest_output
+        control.out_written = begins_with
+        control.initial_frames = begins_with
+        control.records = self.records.ctypes.data if len(self.records) else 0
+        control.record_count = len(self.records)
+        control.record_bytes = self.records.shape[1]
+        control.output_bytes = self._instances.output_bytes
 
     def _set_up_pace(self, pulse_out: int) -> None:
-        config, headroom = self._config, self._schedule.headroom
+        config, headroom, control = self._config, self._schedule.headroom, self.control_block
         block = config.block_frames or pulse_out
-        self._set(
-            {
-                cb.BLOCK: block,
-                cb.BLOCK_NS: round(block / config.rate_out_hz * 1e9),
-                cb.DEADLINE_NS: round((headroom or block) / config.rate_out_hz * 1e9),
-                cb.SPARE: headroom if headroom and not config.block_frames else -1,
-            }
-        )
+        control.block = block
+        control.block_ns = round(block / config.rate_out_hz * 1e9)
+        control.deadline_ns = round((headroom or block) / config.rate_out_hz * 1e9)
+        control.spare = headroom if headroom and not config.block_frames else -1
 
     def _set_up_streams(self) -> None:
-        config, resamplers = self._config, self._resamplers
-        streams = self._integers(self._streams, self._inputs, cb.STREAM_FIELDS)
+        config, resamplers, control = self._config, self._resamplers, self.control_block
+        inputs = self._kept(StreamInput.new(self._streams * self._inputs))
         lines = self._floats(self._streams, max(self._model_delay, 1))
         dry = self._floats(self._streams, self._pulse)
-        for number, inputs in enumerate(streams):
-            for place, feed in enumerate(inputs):
-                feed[cb.CHANNEL] = (
+        for number in range(self._streams):
+            for place in range(self._inputs):
+                feed = inputs[number * self._inputs + place]
+                feed.channel = (
                     config.input_channels[place] if config.input_channels else self._channel(number)
                 )
-                feed[cb.SLOT_IN] = self.slots[number, place].ctypes.data
+                feed.slot_in = self.slots[number, place].ctypes.data
                 if resamplers.inward:
-                    feed[cb.IN_RESAMPLER] = resamplers.inward[number * self._inputs + place].address
-            stream = inputs[0]
-            stream[cb.OUT_RESAMPLER] = resamplers.outward[number].address if resamplers.outward else 0
-            stream[cb.DRY], stream[cb.DRY_DELAY_LINE] = dry[number].ctypes.data, lines[number].ctypes.data
-            stream[cb.DRY_FRAMES] = self._model_delay
-        self._set(
-            {
-                cb.STREAM: streams.ctypes.data,
-                cb.FILLED: self._schedule.preroll,
-                cb.INSTANCES: self._instances.address,
-                cb.GAINS: self.gains.ctypes.data,
-                cb.LARGEST: resamplers.largest,
-                cb.SCRATCH: self._floats(resamplers.largest).ctypes.data,
-            }
-        )
+                    feed.in_resampler = resamplers.inward[number * self._inputs + place].address
+            stream = inputs[number * self._inputs]
+            stream.out_resampler = resamplers.outward[number].address if resamplers.outward else 0
+            stream.dry, stream.dry_delay_line = dry[number].ctypes.data, lines[number].ctypes.data
+            stream.dry_frames = self._model_delay
+        control.stream, control.instances = inputs.address, self._instances.address
+        control.filled, control.gains = self._schedule.preroll, self.gains.address
+        control.largest = resamplers.largest
+        control.scratch = self._floats(resamplers.largest).ctypes.data
 
     def _channel(self, stream: int) -> int:
         """The channels of a stream of a model with one sound input."""
@@ -201,24 +179,19 @@ class PipelineMemory(NotCopyable):
         return stream if channels.each else MIX if channels.index is None else channels.index
 
     def _set_up_times(self) -> None:
-        times = self.histograms
-        addresses = {
-            cb.TOTAL_TIMES: times.total,
-            cb.WAITING_TIMES: times.waiting,
-            cb.COMPUTE_TIMES: times.compute,
-        }
-        for number in range(2):
-            side = cb.SIDES + number * cb.SIDE_FIELDS
-            addresses[side + cb.CALLBACK_TIMES] = times.callbacks[number]
-            addresses[side + cb.INTERVAL_TIMES] = times.intervals[number]
-        self._set({number: histogram.ctypes.data for number, histogram in addresses.items()})
-        self.arrays += addresses.values()
+        times, control = self.histograms, self.control_block
+        control.total_times = self._kept(times.total).address
+        control.waiting_times = self._kept(times.waiting).address
+        control.compute_times = self._kept(times.compute).address
+        sides = control.input_side, control.output_side
+        for side, callbacks, intervals in zip(sides, times.callbacks, times.intervals):
+            side.callback_times = self._kept(callbacks).address
+            side.interval_times = self._kept(intervals).address
 
     def _set_up_drift(self) -> None:
-        target = self._schedule.frames - self._resamplers.inside_frames
-        state = np.array([target, 0.0, target], np.float64)
-        self.arrays.append(state)
-        self.control_block[cb.DRIFT] = state.ctypes.data
+        drift = self._kept(Drift.new())
+        drift.delay = drift.target = self._schedule.frames - self._resamplers.inside_frames
+        self.control_block.drift = drift.address
 
 
 def ring_frames(rate_hz: int, least_frames: int) -> int:

@@ -7,7 +7,6 @@ import numpy as np
 
 from pulse.facts import Array
 from streaming.live.pipeline import Pipeline, Record
-from streaming.native import control_block as cb
 from streaming.output_trim import OutputTrim
 
 
@@ -28,7 +27,7 @@ class Outputs:
     @property
     def lost(self) -> int:
         """Pulses whose outputs nobody took in time."""
-        return int(self._pipeline.control_block[cb.RECORDS_LOST])
+        return self._pipeline.control_block.records_lost
 
     def ready(self) -> list[dict[str, Array]]:
         """For each stream, every output's frames since the last call; ``Session.push`` gives them so."""
@@ -45,21 +44,21 @@ class Outputs:
         Raises InputError: the model needs another length
         """
         before, control = self.ready(), self._pipeline.control_block
-        control[cb.OUT_CHANNELS] = 0  # nobody plays any more, so what is still to be computed needs no room
+        control.out_channels = 0  # nobody plays any more, so what is still to be computed needs no room
         self._pipeline.pump()
         parts = [join_frames(*pair, self._pipeline) for pair in zip(before, self.ready())]
-        self._begin(int(control[cb.LOADS]), int(control[cb.LOADED] + control[cb.PULSES]))
-        filled, instances = int(control[cb.FILLED]), self._pipeline.instances
+        self._begin(control.loads, control.loaded + control.pulses)
+        filled, instances = control.filled, self._pipeline.instances
         ends: list[dict[str, Array]] = []
         for number, (state, output_trim) in enumerate(zip(instances.states, self._output_trims)):
-            ran = int(instances.control_blocks[number, cb.RAN])
+            ran = instances.control_blocks[number].ran
             if self._pipeline.native:
                 state.clock.pulse = ran
             pulse, limit = state.program.pulse, state.program.limit
             rest = filled if limit is None else min(filled, limit - ran * pulse)
             output_trim.check_end(ran * pulse + rest)
             results = state.flush(instances.model_inputs(self._pipeline.memory.slots[number, :, :rest]))
-            control[cb.FAULTS] += state.take_faults()
+            control.faults += state.take_faults()
             output_trim.end = (output_trim.pulses - ran) * pulse + (state.clock.end or 0)
             ready = output_trim.valid(results, len(results))
             ends.append({**join_frames(parts[number], ready, self._pipeline), **output_trim.finals()})

@@ -4,8 +4,6 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.not_copyable import NotCopyable
@@ -14,9 +12,9 @@ from streaming.live.config import EngineConfig, StreamConfig
 from streaming.live.instances import Instances, live_inputs, sound_output
 from streaming.live.memory import PipelineMemory
 from streaming.live.resamplers import Resamplers
-from streaming.native import control_block as cb
 from streaming.native import positions
 from streaming.native.callback import stream_callback
+from streaming.native.control_block import RECORD_HEADER_BYTES, header_at
 from streaming.native.events import Event
 from streaming.native.pipeline import call_pipeline, next_pulse, pump, run_pulse
 
@@ -107,7 +105,7 @@ class Pipeline(NotCopyable):
     @property
     def instances(self) -> Instances:
         """The instances that are played."""
-        if self._successors is not None and not positions.load.call(self.address, cb.NEXT_INSTANCES):
+        if self._successors is not None and not positions.load(self.control_block, "next_instances"):
             self._instances, self._successors = self._successors, None
         return self._instances
 
@@ -120,15 +118,15 @@ class Pipeline(NotCopyable):
     def set_successors(self, instances: Instances) -> None:
         """Keep these instances, if the command that they take over has been applied."""
         if instances.address in (
-            int(self.control_block[cb.NEXT_INSTANCES]),
-            int(self.control_block[cb.INSTANCES]),
+            self.control_block.next_instances,
+            self.control_block.instances,
         ):
             self._successors = instances
 
     @property
     def address(self) -> int:
         """Of the control block: the callback's user data."""
-        return self.control_block.ctypes.data
+        return self.control_block.address
 
     @property
     def callback_address(self) -> int:
@@ -138,7 +136,7 @@ class Pipeline(NotCopyable):
     @property
     def deadline_s(self) -> float:
         """From the arrival of a pulse's last sample until its output must be ready."""
-        return int(self.control_block[cb.DEADLINE_NS]) / 1e9
+        return self.control_block.deadline_ns / 1e9
 
     @property
     def delay_s(self) -> float:
@@ -171,38 +169,38 @@ class Pipeline(NotCopyable):
     def run_pulse(self) -> None:
         """Run the pulse in the slots."""
         if not self.native:
-            self.control_block[cb.FAULTS] += self.instances.run(self.memory.slots)
+            self.control_block.faults += self.instances.run(self.memory.slots)
         call_pipeline.call(run_pulse.address, self.address)
 
     def set_time(self, ns: int) -> None:
         """What time it is, for a pipeline whose clock is held."""
-        self.control_block[cb.VIRTUAL_NOW_NS] = ns
+        self.control_block.virtual_now_ns = ns
 
     def records(self) -> list[Record]:
         """The outputs of the pulses since the last call, if ``EngineConfig.records``."""
         first, last = (
-            int(self.control_block[cb.RECORDS_READ]),
-            positions.load.call(self.address, cb.RECORDS_WRITTEN),
+            self.control_block.records_read,
+            positions.load(self.control_block, "records_written"),
         )
         rows, found = self.memory.records, list[Record]()
         for number in range(first, last):
             row = rows[number % len(rows)]
-            pulse, arrived, ready, loads, before = (int(value) for value in row[:40].view(np.int64))
-            outputs = self.instances.outputs(row[cb.RECORD_HEADER :])
-            found.append(Record(pulse, arrived, ready, loads, before, outputs))
-        positions.store.call(self.address, cb.RECORDS_READ, last)
+            head = header_at(row.ctypes.data)
+            outputs = self.instances.outputs(row[RECORD_HEADER_BYTES:])
+            found.append(Record(head.pulse, head.arrived_ns, head.ready_ns, head.loads, head.before, outputs))
+        positions.store(self.control_block, "records_read", last)
         return found
 
     def new_wake_event(self) -> Event:
         """A new event that each block of input sets, for a worker."""
         event = Event()
         self._events.append(event)
-        self.control_block[[cb.WAIT, cb.WAKE]] = event.to_read, event.to_write
+        self.control_block.wait, self.control_block.wake = event.to_read, event.to_write
         return event
 
     def close(self) -> None:
         """Give the descriptors back; neither a device nor a worker may use the pipeline any more."""
-        self.control_block[cb.WAKE] = -1
+        self.control_block.wake = -1
         for event in self._events:
             event.close()
         self._events.clear()

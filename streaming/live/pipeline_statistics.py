@@ -1,16 +1,12 @@
 """PipelineStatistics: statistics made of the control block of a pipeline."""
 
-import ctypes
 import time
-
-import numpy as np
-from numpy.typing import NDArray
 
 from streaming.latency import Latency
 from streaming.live.pipeline import Pipeline
 from streaming.live.taps import Tap
-from streaming.native import control_block as cb
-from streaming.native.histogram import latency_of
+from streaming.native.control_block import WAITS, ControlBlock
+from streaming.native.histogram import Histogram, latency_of
 from streaming.stats.statistics import Counters, Delay, LiveStatistics
 
 
@@ -23,25 +19,25 @@ class PipelineStatistics:
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
         self._started_s = self._now_s()
-        self._captured = Tap(pipeline.memory.input_ring, pipeline.control_block, cb.IN_WRITTEN)
-        self._played = Tap(pipeline.memory.played_ring, pipeline.control_block, cb.FRAMES_OUT)
+        self._captured = Tap(pipeline.memory.input_ring, pipeline.control_block, "in_written")
+        self._played = Tap(pipeline.memory.played_ring, pipeline.control_block, "frames_out")
         self._before = self._started_s, 0
 
     def begin(self) -> None:
         """The devices are open now: seconds count from here."""
         self._started_s = self._now_s()
-        self._before = self._started_s, int(self._pipeline.control_block[cb.COMPUTE_NS])
+        self._before = self._started_s, self._pipeline.control_block.compute_ns
 
     def read(
         self, delay: Delay, stalls: int = 0, reopened: int = 0, notes: tuple[str, ...] = ()
     ) -> LiveStatistics:
         """How the pipeline does now."""
         pipeline, times, now_s = self._pipeline, self._pipeline.memory.histograms, self._now_s()
-        computed = int(pipeline.control_block[cb.COMPUTE_NS])
+        computed = pipeline.control_block.compute_ns
         since_s, computed_before = self._before
         elapsed_s = now_s - since_s
         self._before = now_s, computed
-        missed = int(pipeline.control_block[cb.MISSED])
+        missed = pipeline.control_block.missed
         return LiveStatistics(
             now_s - self._started_s,
             self.counters(stalls, reopened),
@@ -60,33 +56,30 @@ class PipelineStatistics:
 
     def counters(self, stalls: int = 0, reopened: int = 0) -> Counters:
         """What has happened so far."""
-        control = [int(field) for field in self._pipeline.control_block]
-
-        def both(field: int) -> int:
-            return control[cb.SIDES + field] + control[cb.SIDES + cb.SIDE_FIELDS + field]
-
+        control = ControlBlock(self._pipeline.control_block.words.copy())
+        first, second = control.input_side, control.output_side
         return Counters(
-            callbacks=both(cb.CALLBACKS),
-            pulses=control[cb.PULSES] - control[cb.PULSES_DROPPED],
-            frames_in=control[cb.FRAMES_IN],
-            frames_lost=control[cb.FRAMES_LOST],
-            frames_out=control[cb.FRAMES_OUT],
-            frames_silent=control[cb.FRAMES_SILENT],
-            frames_skipped=control[cb.FRAMES_SKIPPED],
-            pulses_dropped=control[cb.PULSES_DROPPED],
-            missed=control[cb.MISSED],
-            input_underflows=both(cb.INPUT_UNDERFLOWS),
-            input_overflows=both(cb.INPUT_OVERFLOWS),
-            output_underflows=both(cb.OUTPUT_UNDERFLOWS),
-            output_overflows=both(cb.OUTPUT_OVERFLOWS),
+            callbacks=first.callbacks + second.callbacks,
+            pulses=control.pulses - control.pulses_dropped,
+            frames_in=control.frames_in,
+            frames_lost=control.frames_lost,
+            frames_out=control.frames_out,
+            frames_silent=control.frames_silent,
+            frames_skipped=control.frames_skipped,
+            pulses_dropped=control.pulses_dropped,
+            missed=control.missed,
+            input_underflows=first.input_underflows + second.input_underflows,
+            input_overflows=first.input_overflows + second.input_overflows,
+            output_underflows=first.output_underflows + second.output_underflows,
+            output_overflows=first.output_overflows + second.output_overflows,
             stalls=stalls,
             reopened=reopened,
-            faults=control[cb.FAULTS],
+            faults=control.faults,
         )
 
     def _now_s(self) -> float:
         is_virtual = self._pipeline.engine_config.virtual_clock
-        return int(self._pipeline.control_block[cb.VIRTUAL_NOW_NS]) / 1e9 if is_virtual else time.monotonic()
+        return self._pipeline.control_block.virtual_now_ns / 1e9 if is_virtual else time.monotonic()
 
 
 def delay_of(pipeline: Pipeline, device_in_s: float, device_out_s: float) -> Delay:
@@ -107,30 +100,31 @@ def delay_of(pipeline: Pipeline, device_in_s: float, device_out_s: float) -> Del
     )
 
 
-def late_frames(control: "NDArray[np.int64] | ctypes.Array[ctypes.c_int64]") -> int:
+def late_frames(control: ControlBlock) -> int:
     """By how much more than agreed at first what is played is late, for good.
 
     Blocks that were not known before are longer than the delay allows for; or something was late, and the policy is
     to wait.
     """
-    grown = int(control[cb.GROWN])
-    if control[cb.POLICY] != cb.WAITS:
+    grown = control.grown
+    if control.policy != WAITS:
         return grown
-    lost = int(control[cb.FRAMES_LOST]) * int(control[cb.OUT_RATE]) // int(control[cb.IN_RATE])
-    return grown + int(control[cb.FRAMES_SILENT]) - lost
+    lost = control.frames_lost * control.out_rate // control.in_rate
+    return grown + control.frames_silent - lost
 
 
 def measured_latency_s(pipeline: Pipeline) -> tuple[float, float] | None:
     """The input and output latency in seconds that the device stated in its last callback; None if it stated none."""
-    stated = pipeline.control_block[cb.SIDES : cb.SIDES + 2 * cb.SIDE_FIELDS].view(np.float64).reshape(2, -1)
-    captured_ago_s = float(stated[0, cb.INPUT_AGE_S])
-    played_in_s = float(stated[1 if pipeline.stream_config.two_clocks else 0, cb.PLAYED_IN_S])
+    control = pipeline.control_block
+    captured_ago_s = control.input_side.input_age_s
+    plays = control.output_side if pipeline.stream_config.two_clocks else control.input_side
+    played_in_s = plays.played_in_s
     if not captured_ago_s or (pipeline.stream_config.channels_out and not played_in_s):
         return None
     return captured_ago_s, played_in_s if pipeline.stream_config.channels_out else 0.0
 
 
-def _both(histograms: tuple[NDArray[np.int64], ...]) -> Latency:
+def _both(histograms: tuple[Histogram, ...]) -> Latency:
     first, second = (latency_of(histogram) for histogram in histograms)
     first.merge(second)
     return first

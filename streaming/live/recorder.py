@@ -11,7 +11,6 @@ from pulse.not_copyable import NotCopyable
 from streaming.audio import AudioWriter
 from streaming.live.pipeline import Pipeline
 from streaming.live.taps import Tap
-from streaming.native import control_block as cb
 
 PERIOD_S = 0.1
 
@@ -35,8 +34,8 @@ class Recorder(NotCopyable):
         self, pipeline: Pipeline, input: Path | None, output: Path | None, threaded: bool = True
     ) -> None:
         config, control = pipeline.stream_config, pipeline.control_block
-        first = int(control[cb.IN_WRITTEN])
-        beside = None if config.two_clocks else first + int(control[cb.FRAMES_LOST])
+        first = control.in_written
+        beside = None if config.two_clocks else first + control.frames_lost
         if output is not None and not config.channels_out:
             raise InputError(f"{output}: there is no output to record: the run plays nothing")
         self._tracks: list[_Track] = []
@@ -46,14 +45,14 @@ class Recorder(NotCopyable):
                     AudioWriter(input, config.rate_in_hz, config.channels_in, "FLOAT")
                 )
                 self._tracks.append(
-                    _Track(Tap(pipeline.memory.input_ring, control, cb.IN_WRITTEN, first), writer)
+                    _Track(Tap(pipeline.memory.input_ring, control, "in_written", first), writer)
                 )
             if output is not None:
                 writer = opened.enter_context(
                     AudioWriter(output, config.rate_out_hz, config.channels_out, "FLOAT")
                 )
                 self._tracks.append(
-                    _Track(Tap(pipeline.memory.played_ring, control, cb.FRAMES_OUT, beside), writer)
+                    _Track(Tap(pipeline.memory.played_ring, control, "frames_out", beside), writer)
                 )
             opened.pop_all()  # closed by ``close``, each by itself
         self._stops = threading.Event()

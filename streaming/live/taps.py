@@ -1,11 +1,11 @@
 """Taps: what went through a pipeline's rings, read beside it without disturbing it."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pulse.not_copyable import NotCopyable
 from streaming.channels import Samples
 from streaming.native import positions
+from streaming.native.control_block import ControlBlock
 
 
 class Tap(NotCopyable):
@@ -20,9 +20,7 @@ class Tap(NotCopyable):
 
     instead = "it reads memory of one run by its address; make another one"
 
-    def __init__(
-        self, ring: Samples, control: NDArray[np.int64], position: int, first: int | None = None
-    ) -> None:
+    def __init__(self, ring: Samples, control: ControlBlock, position: str, first: int | None = None) -> None:
         self._ring, self._control, self._position = ring, control, position
         self._read = self._written() if first is None else first
         self._margin = len(ring) // 4
@@ -51,7 +49,7 @@ class Tap(NotCopyable):
         return tuple(float(peak) for peak in np.abs(frames).max(axis=0))
 
     def _written(self) -> int:
-        return positions.load.call(self._control.ctypes.data, self._position)
+        return positions.load(self._control, self._position)
 
     def _skip_to(self, first: int) -> None:
         if first > self._read:

@@ -1,6 +1,5 @@
 """A device that is made up, and its streams; ``virtual`` has the host."""
 
-import ctypes
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -8,7 +7,7 @@ from pulse.not_copyable import NotCopyable
 from streaming.channels import Samples
 from streaming.hosts.host import StreamRequest
 from streaming.live.device_call import DeviceCall
-from streaming.native import control_block as cb
+from streaming.native.control_block import control_at
 
 SECOND = 1_000_000_000
 
@@ -66,6 +65,7 @@ class VirtualStream(NotCopyable):
         self.input_latency_s, self.output_latency_s = device.input_latency_s, device.output_latency_s
         self._host = host
         self._call = DeviceCall(request)
+        self._control = control_at(request.user_address)
         self._running = False
         self.begin()
 
@@ -117,4 +117,4 @@ class VirtualStream(NotCopyable):
 
     def set_time(self, ns: int) -> None:
         """Tell whoever is called what time it is."""
-        ctypes.c_int64.from_address(self.request.user_address + 8 * cb.VIRTUAL_NOW_NS).value = ns
+        self._control.virtual_now_ns = ns

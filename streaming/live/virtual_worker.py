@@ -5,7 +5,6 @@ from typing import Protocol
 
 from pulse.not_copyable import NotCopyable
 from streaming.live.pipeline import Pipeline
-from streaming.native import control_block as cb
 from streaming.native.pipeline import pump
 
 _PUMP = ctypes.CFUNCTYPE(None, ctypes.c_int64)
@@ -50,7 +49,7 @@ class VirtualWorker(NotCopyable):
     def before_callback(self) -> None:
         """A callback is about to be made: where it computes, it shall take its time."""
         slow = self._clock.compute_s > 0 or self._free_ns > self._clock.now_ns()
-        self._pipeline.control_block[cb.PUMP] = self._slow_address if slow else pump.address
+        self._pipeline.control_block.pump = self._slow_address if slow else pump.address
 
     def after_callback(self) -> None:
         """A block may have come."""

@@ -9,7 +9,7 @@ from streaming.errors import DeviceError
 from streaming.live.control import Control
 from streaming.live.pipeline import Pipeline
 from streaming.live.plan import Streams
-from streaming.native import control_block as cb
+from streaming.native.control_block import LIMIT_REACHED, WAS_LATE
 
 PERIOD_S = 0.1
 STALL_S = 1.0
@@ -89,10 +89,10 @@ class Watchdog:
         """Check everything once; called every ``PERIOD_S``."""
         if self.ended:
             return
-        status = int(self._pipeline.control_block[cb.STATUS])
-        if status == cb.WAS_LATE:
+        status = self._pipeline.control_block.status
+        if status == WAS_LATE:
             self.end(PulseError(f"a block was not ready in time, and the policy is abort; {self._advice()}"))
-        elif status == cb.LIMIT_REACHED:
+        elif status == LIMIT_REACHED:
             limit = self._pipeline.program.limit
             self.end(
                 PulseError(
@@ -181,11 +181,9 @@ class Watchdog:
         self._note("opened again")
 
     def _activity(self) -> tuple[int, ...]:
-        sides = 2 if self._pipeline.stream_config.two_clocks else 1
-        return tuple(
-            int(self._pipeline.control_block[cb.SIDES + side * cb.SIDE_FIELDS + cb.CALLBACKS])
-            for side in range(sides)
-        )
+        control = self._pipeline.control_block
+        first = control.input_side.callbacks
+        return (first, control.output_side.callbacks) if self._pipeline.stream_config.two_clocks else (first,)
 
     def _note(self, text: str) -> None:
         self.events = (*self.events, f"{self._now_s() - self._started_s:.1f} s: {text}")[-EVENTS:]

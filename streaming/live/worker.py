@@ -4,7 +4,6 @@ import threading
 
 from pulse.not_copyable import NotCopyable
 from streaming.live.pipeline import Pipeline
-from streaming.native import control_block as cb
 from streaming.native.pipeline import work
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_thread
 
@@ -43,7 +42,7 @@ class Worker(NotCopyable):
 
     def stop(self, limit_s: float = 2.0) -> bool:
         """End the thread between two pulses; False where a pulse takes longer than the limit."""
-        self._pipeline.control_block[cb.STOP] = 1
+        self._pipeline.control_block.stop = 1
         self._event.set()
         self._thread.join(limit_s)
         return not self._thread.is_alive()
@@ -55,7 +54,7 @@ class Worker(NotCopyable):
             if self._pipeline.native:
                 work.call(self._pipeline.address)
                 return
-            while not self._pipeline.control_block[cb.STOP]:
+            while not self._pipeline.control_block.stop:
                 self._pipeline.pump()
                 self._event.clear()
         except Exception as error:

@@ -3,16 +3,24 @@
 
 import numpy as np
 
-from pulse.jit.address import address_of, doubles_at, floats_at, words_at
+from pulse.jit.address import address_of, floats_at
 from pulse.jit.atomics import load, store
 from pulse.jit.entries import callback
 from pulse.jit.foreign import call_at
-from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device
-from streaming.native import control_block as cb
-from streaming.native.callback_signature import COMPLETE, CONTINUE, SIGNATURE
+from streaming.native.callback_signature import (
+    COMPLETE,
+    CONTINUE,
+    INPUT_OVERFLOW,
+    INPUT_UNDERFLOW,
+    OUTPUT_OVERFLOW,
+    OUTPUT_UNDERFLOW,
+    SIGNATURE,
+    times_at,
+)
+from streaming.native.control_block import IN_CALLBACK, Side, control_at
 from streaming.native.device_side import capture, now_ns, play
-from streaming.native.histogram import record
+from streaming.native.histogram import histogram_at, record
 from streaming.native.primitives import set_event
 
 
@@ -23,40 +31,40 @@ def apart(first: float, then: float) -> float:
 
 
 @device
-def note(side: Pointer, now: int, time_address: int, flags: int) -> None:
+def note(side: Side, now: int, time_address: int, flags: int) -> None:
     """Count a callback: when it came, and what the device reports."""
-    if side[cb.LAST_NS] > 0:
-        gap = now - side[cb.LAST_NS]
-        side[cb.LONGEST_GAP_NS] = max(side[cb.LONGEST_GAP_NS], gap)
-        record(words_at(side[cb.INTERVAL_TIMES]), gap)
-    store(side, cb.LAST_NS, now)
-    for flag in range(4):
-        if (flags >> flag) & 1:
-            side[cb.INPUT_UNDERFLOWS + flag] = side[cb.INPUT_UNDERFLOWS + flag] + 1
+    if side.last_ns > 0:
+        gap = now - side.last_ns
+        side.longest_gap_ns = max(side.longest_gap_ns, gap)
+        record(histogram_at(side.interval_times), gap)
+    store(side, "last_ns", now)
+    side.input_underflows += (flags & INPUT_UNDERFLOW) // INPUT_UNDERFLOW
+    side.input_overflows += (flags & INPUT_OVERFLOW) // INPUT_OVERFLOW
+    side.output_underflows += (flags & OUTPUT_UNDERFLOW) // OUTPUT_UNDERFLOW
+    side.output_overflows += (flags & OUTPUT_OVERFLOW) // OUTPUT_OVERFLOW
     if time_address != 0:
-        captured, now_s, played = 0, 1, 2
-        times, stated = doubles_at(time_address), doubles_at(address_of(side))
-        stated[cb.INPUT_AGE_S] = apart(times[captured], times[now_s])
-        stated[cb.PLAYED_IN_S] = apart(times[now_s], times[played])
+        times = times_at(time_address)
+        side.input_age_s = apart(times.captured_s, times.now_s)
+        side.played_in_s = apart(times.now_s, times.played_s)
 
 
 @callback("pipeline.callback", SIGNATURE)
 def stream_callback(source, target, frames, time, flags, user):
-    """Take a block, have it computed, give a block; PortAudio's paContinue, or paComplete when STOP is set."""
-    control = words_at(address_of(user))
+    """Take a block, have it computed, give a block; PortAudio's paContinue, or paComplete when ``stop`` is set."""
+    control = control_at(address_of(user))
     entered = now_ns(control)
     captures, plays = address_of(source) != 0, address_of(target) != 0
-    side = control + (cb.SIDES if captures else cb.SIDES + cb.SIDE_FIELDS)
+    side = control.input_side if captures else control.output_side
     note(side, entered, address_of(time), np.int64(flags))
     count = np.int64(frames)
     if captures:
         capture(control, floats_at(address_of(source)), count, entered)
-        if control[cb.ENGINE] == cb.IN_CALLBACK:
-            call_at(control[cb.PUMP], address_of(user))
-        elif control[cb.WAKE] >= 0:
-            set_event(control[cb.WAKE])
+        if control.engine == IN_CALLBACK:
+            call_at(control.pump, address_of(user))
+        elif control.wake >= 0:
+            set_event(control.wake)
     if plays:
         play(control, side, floats_at(address_of(target)), count, entered)
-    record(words_at(side[cb.CALLBACK_TIMES]), now_ns(control) - entered)
-    store(side, cb.CALLBACKS, side[cb.CALLBACKS] + 1)
-    return CONTINUE if load(control, cb.STOP) == 0 else COMPLETE
+    record(histogram_at(side.callback_times), now_ns(control) - entered)
+    store(side, "callbacks", side.callbacks + 1)
+    return CONTINUE if load(control, "stop") == 0 else COMPLETE

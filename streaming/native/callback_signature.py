@@ -4,6 +4,7 @@ import ctypes
 from ctypes import c_int, c_ulong, c_void_p
 
 from pulse.jit.foreign import c_signature
+from pulse.jit.structs import Struct, struct_at
 
 CONTINUE, COMPLETE, ABORT = range(3)
 """What it answers: go on; end when all is played; end now."""
@@ -13,3 +14,14 @@ SIGNATURE = c_signature("i32", "address", "address", "u64", "address", "u64", "a
 """Input, output, frames, time, flags, user data."""
 FUNCTION = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_ulong, c_void_p, c_ulong, c_void_p)
 """The same to ctypes."""
+
+
+class CallbackTimes(Struct):
+    """The time of a callback on the device's clock: when its first sample was captured, now, when one is played."""
+
+    captured_s: float
+    now_s: float
+    played_s: float
+
+
+times_at = struct_at(CallbackTimes)

@@ -1,100 +1,95 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
 """Commands of Python, which are applied between two pulses."""
 
-from pulse.jit.address import bytes_at, doubles_at, words_at
+from pulse.jit.address import bytes_at
 from pulse.jit.atomics import load, replace, store
 from pulse.jit.entries import entry
-from pulse.jit.pointer import Pointer
 from pulse.jit.raw import fill_bytes, move_bytes
 from pulse.jit.registry import device
 from streaming.native import control_block as cb
+from streaming.native.control_block import ControlBlock, control_at, instances_at
 from streaming.native.device_side import FLOAT
-from streaming.native.drift import DELAY, TARGET
+from streaming.native.drift import drift_at
 from streaming.native.primitives import set_event
 
 
 @device
-def restart(control: Pointer) -> None:
+def restart(control: ControlBlock) -> None:
     """No device is open, and one will be: what it plays is to be as late as it was when all began.
 
     Where input and output stopped at one block, it is. Else the ring of output is cut, or filled up with silence, and
     there is nothing to compensate.
     """
-    control[cb.ANCHOR] = control[cb.FRAMES_IN]
-    control[cb.ANCHOR_PLACE] = control[cb.IN_WRITTEN]
-    for side in range(2):
-        control[cb.SIDES + side * cb.SIDE_FIELDS + cb.LAST_NS] = 0
-        control[cb.SIDES + side * cb.SIDE_FIELDS + cb.BLOCK_TIME_NS] = 0
-    if control[cb.DRIFT] == 0:
+    control.anchor = control.frames_in
+    control.anchor_place = control.in_written
+    control.input_side.last_ns = control.input_side.block_time_ns = 0
+    control.output_side.last_ns = control.output_side.block_time_ns = 0
+    if control.drift == 0:
         return
-    drift, rate = doubles_at(control[cb.DRIFT]), control[cb.OUT_RATE]
-    waiting = (control[cb.IN_WRITTEN] - control[cb.IN_READ]) * rate / control[cb.IN_RATE]
-    waiting += control[cb.FILLED] * rate / control[cb.RATE]
-    surplus = (
-        control[cb.OUT_WRITTEN]
-        - control[cb.OUT_READ]
-        - int(drift[TARGET] + control[cb.GROWN] - waiting + 0.5)
-    )
+    drift, rate = drift_at(control.drift), control.out_rate
+    waiting = (control.in_written - control.in_read) * rate / control.in_rate
+    waiting += control.filled * rate / control.rate
+    surplus = control.out_written - control.out_read - int(drift.target + control.grown - waiting + 0.5)
     if surplus > 0:
-        control[cb.CUT] = control[cb.CUT] + surplus
-        control[cb.OUT_READ] = control[cb.OUT_READ] + surplus
-    ring, channels = control[cb.OUT_RING], control[cb.OUT_CHANNELS]
+        control.cut += surplus
+        control.out_read += surplus
+    ring, channels = control.out_ring, control.out_channels
     for _ in range(-surplus):
-        place = control[cb.OUT_WRITTEN] & (control[cb.OUT_FRAMES] - 1)
+        place = control.out_written & (control.out_frames - 1)
         fill_bytes(bytes_at(ring + place * channels * FLOAT), 0, channels * FLOAT)
-        control[cb.OUT_WRITTEN] = control[cb.OUT_WRITTEN] + 1
-        control[cb.INITIAL_FRAMES] = control[cb.INITIAL_FRAMES] + 1
-    control[cb.FORGIVEN] = control[cb.FRAMES_SILENT] - control[cb.FRAMES_SKIPPED] - control[cb.FRAMES_LOST]
-    drift[DELAY] = drift[TARGET]
+        control.out_written += 1
+        control.initial_frames += 1
+    control.forgiven = control.frames_silent - control.frames_skipped - control.frames_lost
+    drift.delay = drift.target
 
 
 @device
-def apply(control: Pointer) -> None:
+def apply(control: ControlBlock) -> None:
     """Commands of Python, which are applied between two pulses."""
-    command = load(control, cb.COMMAND)
-    if command == cb.NONE or command == cb.TAKEN or not replace(control, cb.COMMAND, command, cb.TAKEN):
+    command = load(control, "command")
+    if command == cb.NONE or command == cb.TAKEN or not replace(control, "command", command, cb.TAKEN):
         return
     if command == cb.SWAP:
-        control[cb.PRIMING] = control[cb.SECOND]
-        store(control, cb.NEXT_INSTANCES, control[cb.FIRST])
+        control.priming = control.second
+        store(control, "next_instances", control.first)
     elif command == cb.RESTART:
         restart(control)
     else:
-        address = control[cb.FIRST]
-        control[cb.SAVED] = words_at(control[cb.INSTANCES])[cb.RAN]
-        for s in range(control[cb.STREAMS]):
-            instance = words_at(control[cb.INSTANCES]) + s * cb.INSTANCE_FIELDS
+        address = control.first
+        control.saved = instances_at(control.instances).ran
+        for s in range(control.streams):
+            instance = instances_at(control.instances)[s]
             if command == cb.SAVE:
-                move_bytes(bytes_at(address), bytes_at(instance[cb.MEMORY]), instance[cb.MEMORY_BYTES])
+                move_bytes(bytes_at(address), bytes_at(instance.memory), instance.memory_bytes)
             else:
-                move_bytes(bytes_at(instance[cb.MEMORY]), bytes_at(address), instance[cb.MEMORY_BYTES])
-                instance[cb.RAN] = control[cb.SECOND]
-                instance[cb.DELAY_LEFT] = max(instance[cb.DELAY] - control[cb.SECOND] * control[cb.PULSE], 0)
-            address += instance[cb.MEMORY_BYTES]
+                move_bytes(bytes_at(instance.memory), bytes_at(address), instance.memory_bytes)
+                instance.ran = control.second
+                instance.delay_left = max(instance.delay - control.second * control.pulse, 0)
+            address += instance.memory_bytes
         if command == cb.LOAD:
-            control[cb.LOADS] = control[cb.LOADS] + 1
-            control[cb.LOADED] = control[cb.SECOND] - control[cb.PULSES]
-    store(control, cb.COMMAND, cb.NONE)
+            control.loads += 1
+            control.loaded = control.second - control.pulses
+    store(control, "command", cb.NONE)
 
 
 @entry("pipeline.command", 4)
 def give_command(address, command, first, second):
-    """A command for ``apply``; ``COMMAND`` is NONE again when it is done."""
-    control = words_at(address)
-    control[cb.FIRST] = first
-    control[cb.SECOND] = second
-    store(control, cb.COMMAND, command)
-    if control[cb.WAKE] >= 0:
-        set_event(control[cb.WAKE])
+    """A command for ``apply``; ``command`` is NONE again when it is done."""
+    control = control_at(address)
+    control.first = first
+    control.second = second
+    store(control, "command", command)
+    if control.wake >= 0:
+        set_event(control.wake)
 
 
 @entry("pipeline.take_back", 2, gives_int=True)
 def take_back(address, command):
     """Take a command back; whether nobody had begun to apply it."""
-    return 1 if replace(words_at(address), cb.COMMAND, command, cb.NONE) else 0
+    return 1 if replace(control_at(address), "command", command, cb.NONE) else 0
 
 
 @entry("pipeline.apply", 1)
 def apply_now(address):
     """``apply``, where nobody computes."""
-    apply(words_at(address))
+    apply(control_at(address))

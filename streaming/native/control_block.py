@@ -1,149 +1,202 @@
-"""The fields of the control blocks of a pipeline, of its streams and of its instances.
+"""The control block of a pipeline, and what lies beside it: what callback, worker and Python share.
 
 Each group of fields has one writer, and begins on a cache line of its own.
 """
 
-# Settings: written by Python before anything runs.
-(
-    VIRTUAL_CLOCK,  # 1: the time is VIRTUAL_NOW_NS, which a test sets
-    VIRTUAL_NOW_NS,
-    ENGINE,  # IN_CALLBACK or ON_WORKER
-    POLICY,
-    WAKE,  # descriptor that wakes the worker, to write; -1: none
-    WAIT,  # the same, to read
-    IN_CHANNELS,
-    IN_RING,  # address of float32 [IN_FRAMES, IN_CHANNELS]
-    IN_FRAMES,  # a power of two
-    OUT_CHANNELS,  # 0: nothing is played
-    OUT_RING,
-    OUT_FRAMES,
-    PLAYED,  # address of float32 [OUT_FRAMES, OUT_CHANNELS]: what was played, silence included
-    MARKS,  # address of pairs: frames accepted so far, and when
-    MARK_COUNT,  # a power of two
-    STREAMS,
-    STREAM,  # address of the control block of the first stream
-    PULSE,  # frames of the model
-    LARGEST_OUTPUT,  # the most frames that a pulse adds to the ring of output
-    DEADLINE_NS,
-    GAINS,  # address of float32 for model and bypass: now, what Python wants, and of that what this pulse goes to
-    RECORDS,  # address of the ring of records
-    RECORD_COUNT,  # a power of two
-    RECORD_BYTES,
-    LARGEST,  # device frames that are taken at a time
-    SCRATCH,  # address of float32 [LARGEST]
-    IN_RATE,  # Hz
-    OUT_RATE,
-    DRIFT,  # address of the float64 of ``drift``; 0: one clock
-    TOTAL_TIMES,  # histograms
-    WAITING_TIMES,
-    COMPUTE_TIMES,
-    OUTPUT_BYTES,  # of one stream's outputs in a record
-    PUMP,  # addresses of C functions: run all pulses that are there, run the one in the slots
-    RUN_PULSE,
-    RATE,  # of the model, Hz
-    BLOCK,  # frames that are played at once, if all blocks are alike
-    BLOCK_NS,
-    SPARE,  # frames of a block for which the delay suffices, where blocks are not known before; -1: they are
-    INPUTS,  # sounds that each stream takes
-) = range(40)
+from pulse.jit.fields import starts_line
+from pulse.jit.structs import Struct, bytes_of, struct_at
+from pulse.program.memory import aligned
 
-# Each side of the device: the one that brings input, also where it takes output; and one that only takes output.
-(
-    CALLBACKS,
-    LAST_NS,
-    LONGEST_GAP_NS,
-    INPUT_UNDERFLOWS,
-    INPUT_OVERFLOWS,
-    OUTPUT_UNDERFLOWS,
-    OUTPUT_OVERFLOWS,
-    CALLBACK_TIMES,  # histograms; written by Python
-    INTERVAL_TIMES,
-    INPUT_AGE_S,  # float64: how long before the last call its first sample was heard; 0 where the device states nothing
-    PLAYED_IN_S,  # the same until the first sample that it took is played
-    BLOCK_POSITION,  # of the first frame of the last block, in the ring of input or of output
-    BLOCK_TIME_NS,  # when that block came; 0: there was none, or PLACE is just being written
-) = (*range(11), 12, 13)
-SIDES = 40
-SIDE_FIELDS = 16
 
-# Capture.
-FRAMES_IN, FRAMES_LOST, IN_WRITTEN, MARKS_WRITTEN = range(72, 76)
+class Side(Struct):
+    """A side of the device; its callback writes it."""
 
-# Worker.
-(
-    IN_READ,
-    MARKS_READ,
-    OUT_WRITTEN,
-    FILLED,
-    PULSES,
-    PULSES_DROPPED,
-    MISSED,
-    NONFINITE,
-    STATUS,
-    RECORDS_WRITTEN,
-    RECORDS_LOST,
-    INSTANCES,  # address of the control block of the first instance
-    NEXT_INSTANCES,  # 0: there are none
-    PRIMING,  # pulses that the next instances run along before they are heard
-    COMPUTE_NS,
-    BEGUN_NS,  # when computing the pulse in the slots began
-    LEFT_OUT,  # 1: it is not computed
-    SAVED,  # pulses that the states had had when they were saved
-    LOADS,  # how often states were loaded
-    LOADED,  # pulses that those had had, less PULSES at that time
-    INITIAL_FRAMES,  # frames of silence that were written to the ring of output: they are the delay
-    LAST_COMPUTE_NS,
-    EXPECTED_NS,  # what a pulse is expected to take: the shorter of the last two; half of it after one was left out
-    FAULTS,  # values for which a node of the model that is heard had no result
-) = range(80, 104)
+    callbacks: int = starts_line()
+    last_ns: int
+    longest_gap_ns: int
+    input_underflows: int
+    input_overflows: int
+    output_underflows: int
+    output_overflows: int
+    callback_times: int  # histograms; written by Python
+    interval_times: int
+    input_age_s: (
+        float  # how long before the last call its first sample was heard; 0 where the device states nothing
+    )
+    played_in_s: float  # the same until the first sample that it took is played
+    block_position: int  # of the first frame of the last block, in the ring of input or of output
+    block_time_ns: int  # when that block came; 0: there was none, or its position is just being written
 
-# Player; nothing is counted, and all is silence, until more than ANCHOR frames have come in, which go to the ring of
-# input from ANCHOR_PLACE on. FORGIVEN is the part of the underrun compensation that is not skipped; CUT frames were
-# left out for output to be as late as agreed. The worker writes here when it restarts: no device is open then.
-(
-    OUT_READ,
-    FRAMES_OUT,
-    FRAMES_SILENT,
-    FRAMES_SKIPPED,
-    LATE,
-    ANCHOR,
-    ANCHOR_PLACE,
-    FORGIVEN,
-    CUT,
-    LONGEST_BLOCK,  # frames
-    GROWN,  # frames of silence that were agreed on while it runs, see SPARE
-) = range(104, 115)
 
-# Python: a command and its arguments; whoever applies it sets it to TAKEN, and to NONE when it is done.
-COMMAND, FIRST, SECOND, STOP, RECORDS_READ = range(120, 125)
+class ControlBlock(Struct):
+    """The fields of a pipeline."""
 
-PIPELINE_FIELDS = 128
+    # Settings: written by Python before anything runs.
+    virtual_clock: int = starts_line()  # 1: the time is ``virtual_now_ns``, which a test sets
+    virtual_now_ns: int
+    engine: int  # IN_CALLBACK or ON_WORKER
+    policy: int
+    wake: int  # descriptor that wakes the worker, to write; -1: none
+    wait: int  # the same, to read
+    in_channels: int
+    in_ring: int  # address of float32 [in_frames, in_channels]
+    in_frames: int  # a power of two
+    out_channels: int  # 0: nothing is played
+    out_ring: int
+    out_frames: int
+    played: int  # address of float32 [out_frames, out_channels]: what was played, silence included
+    marks: int  # address of the marks
+    mark_count: int  # a power of two
+    streams: int
+    stream: int  # address of the inputs of the first stream
+    pulse: int  # frames of the model
+    largest_output: int  # the most frames that a pulse adds to the ring of output
+    deadline_ns: int
+    gains: int  # address
+    records: int  # address of the ring of records
+    record_count: int  # a power of two
+    record_bytes: int
+    largest: int  # device frames that are taken at a time
+    scratch: int  # address of float32 [largest]
+    in_rate: int  # Hz
+    out_rate: int
+    drift: int  # address of the ``drift.Drift``; 0: one clock
+    total_times: int  # histograms
+    waiting_times: int
+    compute_times: int
+    output_bytes: int  # of one stream's outputs in a record
+    pump: int  # addresses of C functions: run all pulses that are there, run the one in the slots
+    run_pulse: int
+    rate: int  # of the model, Hz
+    block: int  # frames that are played at once, if all blocks are alike
+    block_ns: int
+    spare: (
+        int  # frames of a block for which the delay suffices, where blocks are not known before; -1: they are
+    )
+    inputs: int  # sounds that each stream takes
 
-# An input of a stream, INPUTS of them for each stream; from OUT_RESAMPLER on only the first of a stream counts.
-CHANNEL, SLOT_IN, IN_RESAMPLER, OUT_RESAMPLER, DRY, DRY_DELAY_LINE, DRY_FRAMES, DRY_PLACE = range(8)
-STREAM_FIELDS = 8
+    # The device: the side that brings input, also where it takes output; and one that only takes output.
+    input_side: Side
+    output_side: Side
 
-# An instance: one stream's state in one program.
-(
-    PACKED,
-    SLOT_OUT,
-    SOUND,  # byte of the sound in the outputs
-    SOUND_OUT,  # address of float32 [PULSE]: what of it is played
-    DELAY_LEFT,  # frames of the model's delay that are still to come
-    DELAY_LINE,  # address of float32 [DELAY_LINE_FRAMES]: what makes delays of programs equal
-    DELAY_LINE_FRAMES,
-    DELAY_LINE_PLACE,
-    MEMORY,
-    MEMORY_BYTES,
-    RAN,  # pulses that the state has had
-    LIMIT,  # how many it may have
-    DELAY,  # frames of the model's delay
-) = range(13)
-INSTANCE_FIELDS = 16
+    # Capture.
+    frames_in: int = starts_line()
+    frames_lost: int
+    in_written: int
+    marks_written: int
+
+    # Worker.
+    in_read: int = starts_line()
+    marks_read: int
+    out_written: int
+    filled: int
+    pulses: int
+    pulses_dropped: int
+    missed: int
+    nonfinite: int
+    status: int
+    records_written: int
+    records_lost: int
+    instances: int  # address of the first instance
+    next_instances: int  # 0: there are none
+    priming: int  # pulses that the next instances run along before they are heard
+    compute_ns: int
+    begun_ns: int  # when computing the pulse in the slots began
+    left_out: int  # 1: it is not computed
+    saved: int  # pulses that the states had had when they were saved
+    loads: int  # how often states were loaded
+    loaded: int  # pulses that those had had, less ``pulses`` at that time
+    initial_frames: int  # frames of silence that were written to the ring of output: they are the delay
+    last_compute_ns: int
+    expected_ns: int  # what a pulse is expected to take: the shorter of the last two; half of it after one was left out
+    faults: int  # values for which a node of the model that is heard had no result
+
+    # Player; nothing is counted, and all is silence, until more than ``anchor`` frames have come in, which go to the
+    # ring of input from ``anchor_place`` on. The worker writes here when it restarts: no device is open then.
+    out_read: int = starts_line()
+    frames_out: int
+    frames_silent: int
+    frames_skipped: int
+    late: int
+    anchor: int
+    anchor_place: int
+    forgiven: int  # the part of the underrun compensation that is not skipped
+    cut: int  # frames that were left out for output to be as late as agreed
+    longest_block: int  # frames
+    grown: int  # frames of silence that were agreed on while it runs, see ``spare``
+
+    # Python: a command and its arguments; whoever applies it sets it to TAKEN, and to NONE when it is done.
+    command: int = starts_line()
+    first: int
+    second: int
+    stop: int
+    records_read: int
+
+
+class StreamInput(Struct):
+    """One of the ``inputs`` of a stream; from ``out_resampler`` on only the first one counts."""
+
+    channel: int
+    slot_in: int
+    in_resampler: int
+    out_resampler: int
+    dry: int
+    dry_delay_line: int
+    dry_frames: int
+    dry_place: int
+
+
+class Instance(Struct):
+    """One stream's state in one program."""
+
+    packed: int = starts_line()  # address of the call
+    slot_out: int
+    sound: int  # byte of the sound in the outputs
+    sound_out: int  # address of float32 [pulse]: what of it is played
+    delay_left: int  # frames of the model's delay that are still to come
+    delay_line: int  # address of float32 [delay_line_frames]: what makes delays of programs equal
+    delay_line_frames: int
+    delay_line_place: int
+    memory: int
+    memory_bytes: int
+    ran: int  # pulses that the state has had
+    limit: int  # how many it may have
+    delay: int  # frames of the model's delay
+
+
+class Mark(Struct):
+    """So many frames had been accepted at a time."""
+
+    frames: int
+    at_ns: int
+
+
+class Gains(Struct):
+    """Factors of the model's sound and of the input: now, what Python wants, and of that what this pulse goes to."""
+
+    model: float
+    bypass: float
+    wanted_model: float
+    wanted_bypass: float
+    next_model: float
+    next_bypass: float
+
+
+class RecordHeader(Struct):
+    """What a record begins with, in front of the outputs."""
+
+    pulse: int
+    arrived_ns: int
+    ready_ns: int
+    loads: int
+    before: int  # pulses that the states were loaded with, and that came since then
+
+
+RECORD_HEADER_BYTES = aligned(bytes_of(RecordHeader))
+control_at, inputs_at, instances_at = struct_at(ControlBlock), struct_at(StreamInput), struct_at(Instance)
+marks_at, gains_at, header_at = struct_at(Mark), struct_at(Gains), struct_at(RecordHeader)
 
 IN_CALLBACK, ON_WORKER = range(2)
 WAITS, DROPS, CATCHES_UP, ABORTS = range(4)
 RUNNING, WAS_LATE, LIMIT_REACHED = range(3)
 NONE, SAVE, LOAD, SWAP, RESTART, TAKEN = range(6)
-RECORD_HEADER = 64
-"""Bytes in front of the outputs of a record: PULSES, arrival and readiness in ns, LOADS, LOADED + PULSES."""

@@ -4,12 +4,12 @@
 Each counter has one writer, and a position is stored after what it stands for.
 """
 
-from pulse.jit.address import bytes_at, words_at
+from pulse.jit.address import bytes_at
 from pulse.jit.atomics import load, store
 from pulse.jit.pointer import Pointer
 from pulse.jit.raw import as_u8, fill_bytes, move_bytes
 from pulse.jit.registry import device
-from streaming.native import control_block as cb
+from streaming.native.control_block import WAITS, ControlBlock, Side, marks_at
 from streaming.native.primitives import monotonic_ns
 
 FLOAT = 4
@@ -18,9 +18,9 @@ LONGEST_BLOCK_NS = 500_000_000
 
 
 @device
-def now_ns(control: Pointer) -> int:
+def now_ns(control: ControlBlock) -> int:
     """The time, of the virtual clock where there is one."""
-    return control[cb.VIRTUAL_NOW_NS] if control[cb.VIRTUAL_CLOCK] != 0 else monotonic_ns()
+    return control.virtual_now_ns if control.virtual_clock != 0 else monotonic_ns()
 
 
 @device
@@ -42,109 +42,106 @@ def from_ring(target: Pointer, ring: int, capacity: int, at: int, frames: int, c
 
 
 @device
-def store_position(side: Pointer, place: int, now: int) -> None:
+def store_position(side: Side, place: int, now: int) -> None:
     """A block has come that begins there; ``position`` never sees a half of this."""
-    store(side, cb.BLOCK_TIME_NS, 0)
-    store(side, cb.BLOCK_POSITION, place)
-    store(side, cb.BLOCK_TIME_NS, now)
+    store(side, "block_time_ns", 0)
+    store(side, "block_position", place)
+    store(side, "block_time_ns", now)
 
 
 @device
-def position(side: Pointer, now: int, rate: int) -> float:
+def position(side: Side, now: int, rate: int) -> float:
     """How far a device would be now if it gave or took single frames; negative where that is not known."""
-    at, place = load(side, cb.BLOCK_TIME_NS), load(side, cb.BLOCK_POSITION)
-    if at == 0 or load(side, cb.BLOCK_TIME_NS) != at or now - at > LONGEST_BLOCK_NS:
+    at, place = load(side, "block_time_ns"), load(side, "block_position")
+    if at == 0 or load(side, "block_time_ns") != at or now - at > LONGEST_BLOCK_NS:
         return -1.0
     return place + max(now - at, 0) * 1e-9 * rate
 
 
 @device
-def capture(control: Pointer, source: Pointer, frames: int, at_ns: int) -> None:
+def capture(control: ControlBlock, source: Pointer, frames: int, at_ns: int) -> None:
     """Take a block from the device; if it does not fit into the ring, it is lost and counted."""
-    written, capacity = control[cb.IN_WRITTEN], control[cb.IN_FRAMES]
-    if written + frames - load(control, cb.IN_READ) > capacity:
-        store(control, cb.FRAMES_LOST, control[cb.FRAMES_LOST] + frames)
-        store(control, cb.FRAMES_IN, control[cb.FRAMES_IN] + frames)
+    written, capacity = control.in_written, control.in_frames
+    if written + frames - load(control, "in_read") > capacity:
+        store(control, "frames_lost", control.frames_lost + frames)
+        store(control, "frames_in", control.frames_in + frames)
         return
-    into_ring(control[cb.IN_RING], capacity, written, source, frames, control[cb.IN_CHANNELS])
-    store_position(control + cb.SIDES, written, at_ns)
+    into_ring(control.in_ring, capacity, written, source, frames, control.in_channels)
+    store_position(control.input_side, written, at_ns)
     # not before the place: ``play`` of another device asks for both
-    store(control, cb.FRAMES_IN, control[cb.FRAMES_IN] + frames)
-    mark = control[cb.MARKS_WRITTEN]
-    if mark - load(control, cb.MARKS_READ) < control[cb.MARK_COUNT]:
-        place = words_at(control[cb.MARKS]) + 2 * (mark & (control[cb.MARK_COUNT] - 1))
-        place[0] = written + frames
-        place[1] = at_ns
-        store(control, cb.MARKS_WRITTEN, mark + 1)
-    store(control, cb.IN_WRITTEN, written + frames)
+    store(control, "frames_in", control.frames_in + frames)
+    mark = control.marks_written
+    if mark - load(control, "marks_read") < control.mark_count:
+        here = marks_at(control.marks)[mark & (control.mark_count - 1)]
+        here.frames, here.at_ns = written + frames, at_ns
+        store(control, "marks_written", mark + 1)
+    store(control, "in_written", written + frames)
 
 
 @device
-def underrun_compensation(control: Pointer) -> int:
+def underrun_compensation(control: ControlBlock) -> int:
     """Underrun compensation: late frames to skip, because silence was played in their place."""
-    if control[cb.POLICY] == cb.WAITS:
+    if control.policy == WAITS:
         return 0
-    lost = load(control, cb.FRAMES_LOST)
-    if control[cb.OUT_RATE] != control[cb.IN_RATE] and control[cb.IN_RATE] > 0:
-        lost = lost * control[cb.OUT_RATE] // control[cb.IN_RATE]
-    return max(
-        load(control, cb.FRAMES_SILENT) - load(control, cb.FRAMES_SKIPPED) - lost - control[cb.FORGIVEN], 0
-    )
+    lost = load(control, "frames_lost")
+    if control.out_rate != control.in_rate and control.in_rate > 0:
+        lost = lost * control.out_rate // control.in_rate
+    return max(load(control, "frames_silent") - load(control, "frames_skipped") - lost - control.forgiven, 0)
 
 
 @device
-def start_offset(control: Pointer, now: int) -> int:
+def start_offset(control: ControlBlock, now: int) -> int:
     """How many frames an output with a clock of its own begins later than the input did."""
-    came = position(control + cb.SIDES, now, control[cb.IN_RATE])
+    came = position(control.input_side, now, control.in_rate)
     if came < 0:
         return 0
-    return max(int((came - control[cb.ANCHOR_PLACE]) * control[cb.OUT_RATE] / control[cb.IN_RATE] + 0.5), 0)
+    return max(int((came - control.anchor_place) * control.out_rate / control.in_rate + 0.5), 0)
 
 
 @device
-def delay_growth(control: Pointer, silent: int) -> int:
+def delay_growth(control: ControlBlock, silent: int) -> int:
     """How much of a silence is none of lateness: blocks are longer than was known, and the delay grows to suit them."""
-    if control[cb.SPARE] < 0:
+    if control.spare < 0:
         return 0
-    needed = control[cb.LONGEST_BLOCK] * (1 if control[cb.DRIFT] == 0 else 2)
-    return min(silent, max(needed - control[cb.SPARE] - control[cb.GROWN], 0))
+    needed = control.longest_block * (1 if control.drift == 0 else 2)
+    return min(silent, max(needed - control.spare - control.grown, 0))
 
 
 @device
-def play(control: Pointer, side: Pointer, target: Pointer, frames: int, at_ns: int) -> None:
+def play(control: ControlBlock, side: Side, target: Pointer, frames: int, at_ns: int) -> None:
     """Give a block to the device: what is ready, then silence."""
-    read, channels, capacity = control[cb.OUT_READ], control[cb.OUT_CHANNELS], control[cb.OUT_FRAMES]
-    if load(control, cb.FRAMES_IN) <= control[cb.ANCHOR]:
+    read, channels, capacity = control.out_read, control.out_channels, control.out_frames
+    if load(control, "frames_in") <= control.anchor:
         fill_bytes(as_u8(target), 0, frames * channels * FLOAT)
         return
-    available = load(control, cb.OUT_WRITTEN) - read
-    control[cb.LONGEST_BLOCK] = max(control[cb.LONGEST_BLOCK], frames)
-    if control[cb.DRIFT] != 0 and side[cb.BLOCK_TIME_NS] == 0:
+    available = load(control, "out_written") - read
+    control.longest_block = max(control.longest_block, frames)
+    if control.drift != 0 and side.block_time_ns == 0:
         cut = min(start_offset(control, at_ns), available)
-        control[cb.CUT] = control[cb.CUT] + cut
+        control.cut += cut
         read, available = read + cut, available - cut
     skipped = min(underrun_compensation(control), available)
     if skipped > 0:
-        store(control, cb.FRAMES_SKIPPED, control[cb.FRAMES_SKIPPED] + skipped)
+        store(control, "frames_skipped", control.frames_skipped + skipped)
     read, available = read + skipped, available - skipped
     store_position(side, read, at_ns)
     count = min(frames, available)
-    from_ring(target, control[cb.OUT_RING], capacity, read, count, channels)
+    from_ring(target, control.out_ring, capacity, read, count, channels)
     if count < frames:
         fill_bytes(as_u8(target + count * channels), 0, (frames - count) * channels * FLOAT)
         grown = delay_growth(control, frames - count)
-        control[cb.GROWN] = control[cb.GROWN] + grown
-        store(control, cb.FRAMES_SILENT, control[cb.FRAMES_SILENT] + (frames - count - grown))
-        control[cb.LATE] = control[cb.LATE] + 1
+        control.grown += grown
+        store(control, "frames_silent", control.frames_silent + (frames - count - grown))
+        control.late += 1
     kept = min(frames, capacity)
     left_out = frames - kept
     into_ring(
-        control[cb.PLAYED],
+        control.played,
         capacity,
-        control[cb.FRAMES_OUT] + left_out,
+        control.frames_out + left_out,
         target + left_out * channels,
         kept,
         channels,
     )
-    store(control, cb.OUT_READ, read + count)
-    store(control, cb.FRAMES_OUT, control[cb.FRAMES_OUT] + frames)
+    store(control, "out_read", read + count)
+    store(control, "frames_out", control.frames_out + frames)

@@ -8,25 +8,34 @@ whose memory is kept for ever, not the memory of a pipeline that is gone or belo
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pulse.jit.address import address_of, bytes_at, words_at
+from pulse.jit.address import address_of, bytes_at
 from pulse.jit.atomics import advance, load, store
 from pulse.jit.entries import callback, entry
+from pulse.jit.fields import starts_line
 from pulse.jit.foreign import c_function_at, c_signature
 from pulse.jit.raw import fill_bytes
+from pulse.jit.structs import Struct, struct_at
 from pulse.not_copyable import NotCopyable
-from pulse.program.memory import aligned_bytes
 from streaming.native.callback_signature import ABORT, CONTINUE, SIGNATURE
 
-# Python writes FUNCTION to SHUT, the device's thread the others, on a cache line of their own.
-FUNCTION, USER, BYTES, SHUT = range(4)
-ENTERED, LEFT, ANSWER = range(8, 11)
-GATE_FIELDS = 16
 POLL_S = 0.0005
 GRACE_S = 0.05
 
 
+class GateFields(Struct):
+    """What Python writes, then what the device's thread does."""
+
+    function: int
+    user: int
+    frame_bytes: int
+    shut: int
+    entered: int = starts_line()
+    left: int
+    answer: int
+
+
+gate_at = struct_at(GateFields)
 _call = c_function_at(c_signature("i32", "address", "address", "u64", "address", "u64", "i64"))
 """The stream callback at an address; its user data is one too."""
 
@@ -34,24 +43,24 @@ _call = c_function_at(c_signature("i32", "address", "address", "u64", "address",
 @callback("device.gate", SIGNATURE)
 def stream_callback(source, target, frames, clock, flags, user):
     """What a device calls: goes through the gate, or gives silence and ends the stream."""
-    words = words_at(address_of(user))
-    advance(words, ENTERED)
-    if load(words, SHUT) == 0:
-        answer = _call(words[FUNCTION], source, target, frames, clock, flags, words[USER])
+    gate = gate_at(address_of(user))
+    advance(gate, "entered")
+    if load(gate, "shut") == 0:
+        answer = _call(gate.function, source, target, frames, clock, flags, gate.user)
         if answer != CONTINUE:
-            words[ANSWER] = answer
+            gate.answer = answer
     else:
         answer = np.int32(ABORT)
         if address_of(target) != 0:
-            fill_bytes(bytes_at(address_of(target)), 0, np.int64(frames) * words[BYTES])
-    store(words, LEFT, words[LEFT] + 1)
+            fill_bytes(bytes_at(address_of(target)), 0, np.int64(frames) * gate.frame_bytes)
+    store(gate, "left", gate.left + 1)
     return answer
 
 
 @entry("device.shut", 1)
 def shut(address):
     """Shut the gate at an address."""
-    advance(words_at(address), SHUT)
+    advance(gate_at(address), "shut")
 
 
 class Gate(NotCopyable):
@@ -64,23 +73,24 @@ class Gate(NotCopyable):
     instead = "its address is with a device; make another one"
 
     def __init__(self, function: int, user: int, channels_out: int) -> None:
-        self.words: NDArray[np.int64] = aligned_bytes(8 * GATE_FIELDS).view(np.int64)
-        self.words[[FUNCTION, USER, BYTES]] = function, user, 4 * channels_out
+        self._fields = GateFields.new()
+        self._fields.function, self._fields.user = function, user
+        self._fields.frame_bytes = 4 * channels_out
 
     @property
     def address(self) -> int:
-        """Of the words."""
-        return self.words.ctypes.data
+        """Of the memory."""
+        return self._fields.address
 
     @property
     def callbacks(self) -> int:
         """How often the device has called."""
-        return int(self.words[LEFT])
+        return self._fields.left
 
     @property
     def ended(self) -> bool:
         """Whether the function has ended the stream."""
-        return bool(self.words[ANSWER])
+        return bool(self._fields.answer)
 
     def shut(self, limit_s: float) -> bool:
         """Let nobody in from now on; whether all who were inside have left, so that memory may be given back.
@@ -89,7 +99,7 @@ class Gate(NotCopyable):
         """
         shut.call(self.address)
         until = time.monotonic() + max(limit_s, GRACE_S)
-        while self.words[ENTERED] != self.words[LEFT]:
+        while self._fields.entered != self._fields.left:
             if time.monotonic() >= until:
                 return False
             time.sleep(POLL_S)

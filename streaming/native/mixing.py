@@ -3,6 +3,7 @@
 
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device
+from streaming.native.control_block import Gains
 
 MIX = -1
 """The channel that is the mean of all."""
@@ -60,14 +61,15 @@ def finite(samples: Pointer, count: int) -> int:
 
 
 @device
-def faded(sound: Pointer, dry: Pointer, gains: Pointer, count: int) -> None:
-    """``sound = a*sound + b*dry`` in place, a and b going from gains 0 and 1 to gains 4 and 5."""
-    if gains[0] == 1.0 and gains[4] == 1.0 and gains[1] == 0.0 and gains[5] == 0.0:
+def faded(sound: Pointer, dry: Pointer, gains: Gains, count: int) -> None:
+    """``sound = a*sound + b*dry`` in place, a and b going from the gains now to the next ones."""
+    model, bypass, next_model, next_bypass = gains.model, gains.bypass, gains.next_model, gains.next_bypass
+    if model == 1.0 and next_model == 1.0 and bypass == 0.0 and next_bypass == 0.0:
         return
     for i in range(count):
         part = (i + 1) / count
-        a = gains[0] + part * (gains[4] - gains[0])
-        b = gains[1] + part * (gains[5] - gains[1])
+        a = model + part * (next_model - model)
+        b = bypass + part * (next_bypass - bypass)
         sound[i] = a * sound[i] + b * dry[i]
 
 

@@ -4,17 +4,16 @@
 What is here belongs to the worker, or to the callback where that computes.
 """
 
-from pulse.jit.address import words_at
 from pulse.jit.atomics import load, store
 from pulse.jit.cpu_registers import flush_denormals, restore_denormals
 from pulse.jit.entries import callback, entry
 from pulse.jit.foreign import c_signature, call_at
-from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device
 from streaming.native import control_block as cb
 from streaming.native.commands import apply
+from streaming.native.control_block import ControlBlock, control_at, instances_at
 from streaming.native.device_side import now_ns, underrun_compensation
-from streaming.native.histogram import record
+from streaming.native.histogram import histogram_at, record
 from streaming.native.instances import compute, silence_instances
 from streaming.native.primitives import wait_event
 from streaming.native.pulse_in import arrival_of, fill_slots
@@ -22,115 +21,113 @@ from streaming.native.pulse_out import keep_record, mix, send
 
 
 @device
-def is_too_late(control: Pointer, begun: int) -> bool:
+def is_too_late(control: ControlBlock, begun: int) -> bool:
     """Whether nothing of the pulse in the slots would be heard any more, if it takes what is expected."""
-    side = control + (cb.SIDES if control[cb.DRIFT] == 0 else cb.SIDES + cb.SIDE_FIELDS)
+    side = control.input_side if control.drift == 0 else control.output_side
     until_its_end = (
-        control[cb.OUT_WRITTEN]
-        + control[cb.LARGEST_OUTPUT]
-        - load(control, cb.OUT_READ)
+        control.out_written
+        + control.largest_output
+        - load(control, "out_read")
         - underrun_compensation(control)
     )
-    at, block = load(side, cb.BLOCK_TIME_NS), control[cb.BLOCK]
+    at, block = load(side, "block_time_ns"), control.block
     if until_its_end <= 0 or at == 0:
         return until_its_end <= 0
     blocks = (until_its_end + block - 1) // block
-    return begun + control[cb.EXPECTED_NS] > at + blocks * control[cb.BLOCK_NS]
+    return begun + control.expected_ns > at + blocks * control.block_ns
 
 
 @callback("pipeline.run_pulse", c_signature(None, "i64"))
 def run_pulse(address):
     """There is a pulse: run the model, or leave it out, pass its outputs on, and account for the time."""
-    control = words_at(address)
-    arrived = arrival_of(control, control[cb.BEGUN_NS])
-    if control[cb.LEFT_OUT] != 0:
+    control = control_at(address)
+    arrived = arrival_of(control, control.begun_ns)
+    if control.left_out != 0:
         silence_instances(control)
-        control[cb.EXPECTED_NS] = control[cb.EXPECTED_NS] // 2
-        store(control, cb.PULSES_DROPPED, control[cb.PULSES_DROPPED] + 1)
+        control.expected_ns = control.expected_ns // 2
+        store(control, "pulses_dropped", control.pulses_dropped + 1)
     else:
-        compute(control, control[cb.BEGUN_NS], arrived)
-    if control[cb.OUT_CHANNELS] > 0:
+        compute(control, control.begun_ns, arrived)
+    if control.out_channels > 0:
         mix(control)
         send(control)
     done = now_ns(control)
-    if control[cb.LEFT_OUT] == 0:
-        record(words_at(control[cb.TOTAL_TIMES]), done - arrived)
-        if done - arrived > control[cb.DEADLINE_NS]:
-            control[cb.MISSED] = control[cb.MISSED] + 1
-    control[cb.FILLED] = 0
-    if control[cb.RECORDS] != 0:
+    if control.left_out == 0:
+        record(histogram_at(control.total_times), done - arrived)
+        if done - arrived > control.deadline_ns:
+            control.missed += 1
+    control.filled = 0
+    if control.records != 0:
         keep_record(control, arrived, done)
-    store(control, cb.PULSES, control[cb.PULSES] + 1)
+    store(control, "pulses", control.pulses + 1)
 
 
 @device
-def may_run(control: Pointer) -> bool:
+def may_run(control: ControlBlock) -> bool:
     """Whether nothing has ended the run, and what the next pulse adds has room."""
-    if control[cb.POLICY] == cb.ABORTS and load(control, cb.FRAMES_SILENT) > 0:
-        store(control, cb.STATUS, cb.WAS_LATE)
-    backlog = control[cb.OUT_WRITTEN] - load(control, cb.OUT_READ)
-    has_space = (
-        control[cb.OUT_CHANNELS] == 0 or backlog + control[cb.LARGEST_OUTPUT] <= control[cb.OUT_FRAMES]
-    )
-    return control[cb.STATUS] == cb.RUNNING and has_space
+    if control.policy == cb.ABORTS and load(control, "frames_silent") > 0:
+        store(control, "status", cb.WAS_LATE)
+    backlog = control.out_written - load(control, "out_read")
+    has_space = control.out_channels == 0 or backlog + control.largest_output <= control.out_frames
+    return control.status == cb.RUNNING and has_space
 
 
 @device
-def is_at_limit(control: Pointer) -> bool:
+def is_at_limit(control: ControlBlock) -> bool:
     """Whether the model, or the one that is to take over, may have no further pulse."""
-    instance, successor = words_at(control[cb.INSTANCES]), words_at(control[cb.NEXT_INSTANCES])
-    reached = instance[cb.RAN] >= instance[cb.LIMIT]
-    if control[cb.NEXT_INSTANCES] != 0:
-        reached = reached or successor[cb.RAN] >= successor[cb.LIMIT]
+    instance, successor = instances_at(control.instances), instances_at(control.next_instances)
+    reached = instance.ran >= instance.limit
+    if control.next_instances != 0:
+        reached = reached or successor.ran >= successor.limit
     return reached
 
 
 @device
-def has_pulse(control: Pointer) -> bool:
+def has_pulse(control: ControlBlock) -> bool:
     """Apply a command, and take the next pulse into the slots; whether it is there, and may be run."""
     apply(control)
     if not may_run(control) or not fill_slots(control):
         return False
     if is_at_limit(control):
-        store(control, cb.STATUS, cb.LIMIT_REACHED)
+        store(control, "status", cb.LIMIT_REACHED)
         return False
-    control[cb.BEGUN_NS] = now_ns(control)
-    drops = control[cb.POLICY] == cb.DROPS and control[cb.OUT_CHANNELS] > 0
-    control[cb.LEFT_OUT] = 1 if drops and is_too_late(control, control[cb.BEGUN_NS]) else 0
+    control.begun_ns = now_ns(control)
+    drops = control.policy == cb.DROPS and control.out_channels > 0
+    control.left_out = 1 if drops and is_too_late(control, control.begun_ns) else 0
     return True
 
 
 @callback("pipeline.pump", c_signature(None, "i64"))
 def pump(address):
     """Run all pulses that are there and have room."""
-    control = words_at(address)
+    control = control_at(address)
     mode = flush_denormals()
     while True:  # ``while has_pulse`` would compile that twice
         if not has_pulse(control):
             break
-        call_at(control[cb.RUN_PULSE], address)
+        call_at(control.run_pulse, address)
     restore_denormals(mode)
 
 
 @entry("pipeline.next_pulse", 1, gives_int=True)
 def next_pulse(address):
     """Whether a pulse is there to be computed, by Python; those that are left out are passed over."""
-    control = words_at(address)
+    control = control_at(address)
     while True:
         if not has_pulse(control):
             return 0
-        if control[cb.LEFT_OUT] == 0:
+        if control.left_out == 0:
             return 1
-        call_at(control[cb.RUN_PULSE], address)
+        call_at(control.run_pulse, address)
 
 
 @entry("pipeline.work", 1)
 def work(address):
-    """A worker's life: until STOP is set, ``pump`` whenever the event is."""
-    control = words_at(address)
-    while load(control, cb.STOP) == 0:
-        call_at(control[cb.PUMP], address)
-        wait_event(control[cb.WAIT])
+    """A worker's life: until ``stop`` is set, ``pump`` whenever the event is."""
+    control = control_at(address)
+    while load(control, "stop") == 0:
+        call_at(control.pump, address)
+        wait_event(control.wait)
 
 
 @entry("pipeline.call", 2)

@@ -1,18 +1,27 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
-"""Ordered loads and stores of control block fields that Python and another thread share, on any processor."""
+"""Ordered loads and stores of fields that Python and another thread share, on any processor."""
 
 from pulse.jit import atomics
-from pulse.jit.address import words_at
 from pulse.jit.entries import entry
+from pulse.jit.structs import Struct
+from pulse.program.packed import count_at
 
 
-@entry("pipeline.load_word", 2, gives_int=True, brief=True)
-def load(address, place):
+@entry("pipeline.load_word", 1, gives_int=True, brief=True)
+def _load(address):
+    return atomics.load(count_at(address), "count")
+
+
+@entry("pipeline.store_word", 2, brief=True)
+def _store(address, value):
+    atomics.store(count_at(address), "count", value)
+
+
+def load(fields: Struct, name: str) -> int:
     """Load a field with acquire ordering: all that its writer wrote before is visible."""
-    return atomics.load(words_at(address), place)
+    return _load.call(fields.address_of(name))
 
 
-@entry("pipeline.store_word", 3, brief=True)
-def store(address, place, value):
+def store(fields: Struct, name: str, value: int) -> None:
     """Store a field with release ordering: all accesses before it are complete for whoever loads it."""
-    atomics.store(words_at(address), place, value)
+    _store.call(fields.address_of(name), value)

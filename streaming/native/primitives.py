@@ -6,13 +6,26 @@ import time
 import numpy as np
 
 from pulse.jit.address import address_of
+from pulse.jit.fields import words_of
 from pulse.jit.foreign import c_function, c_signature
 from pulse.jit.registry import device
 from pulse.jit.stack import stack_i64
+from pulse.jit.structs import Struct, struct_at
+from pulse.program.packed import count_at
 
 MONOTONIC = int(getattr(time, "CLOCK_MONOTONIC", 1))
 """The clock of ``time.monotonic_ns`` on Linux and macOS."""
 EVENT_BYTES = 8
+
+
+class Moment(Struct):
+    """A ``timespec`` of 64 bits."""
+
+    seconds: int
+    nanoseconds: int
+
+
+moment_at, MOMENT_WORDS = struct_at(Moment), words_of(Moment)
 
 _clock_gettime = c_function("clock_gettime", c_signature("i32", "i32", "i64"))
 _read = c_function("read", c_signature("i64", "i32", "i64", "i64"))
@@ -22,9 +35,9 @@ _write = c_function("write", c_signature("i64", "i32", "i64", "i64"))
 @device
 def monotonic_ns() -> int:
     """Nanoseconds of the clock of ``time.monotonic_ns``."""
-    now = stack_i64(2)  # seconds, nanoseconds
+    now = moment_at(address_of(stack_i64(MOMENT_WORDS)))
     _clock_gettime(np.int32(MONOTONIC), address_of(now))
-    return now[0] * 1_000_000_000 + now[1]
+    return now.seconds * 1_000_000_000 + now.nanoseconds
 
 
 @device
@@ -36,6 +49,6 @@ def wait_event(fd: int) -> None:
 @device
 def set_event(fd: int) -> None:
     """Set the event of a descriptor to write; never waits."""
-    one = stack_i64(1)
-    one[0] = 1
+    one = count_at(address_of(stack_i64(1)))
+    one.count = 1
     _write(np.int32(fd), address_of(one), EVENT_BYTES)

@@ -1,77 +1,73 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
 """Fills the slots of the streams with the next pulse, from the ring of input."""
 
-from pulse.jit.address import floats_at, words_at
+from pulse.jit.address import floats_at
 from pulse.jit.atomics import load, store
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device
-from streaming.native import control_block as cb
+from streaming.native.control_block import ControlBlock, StreamInput, inputs_at, marks_at
 from streaming.native.mixing import channel_of
-from streaming.native.resample import feed, missing, produce, ready
+from streaming.native.resample import feed, missing, produce, ready, resampler_at
 
 
 @device
-def stream_at(control: Pointer, number: int) -> Pointer:
-    """The control block of a stream, that of its first input."""
-    return words_at(control[cb.STREAM]) + number * control[cb.INPUTS] * cb.STREAM_FIELDS
+def stream_at(control: ControlBlock, number: int) -> StreamInput:
+    """The first input of a stream."""
+    return inputs_at(control.stream)[number * control.inputs]
 
 
 @device
-def gather(control: Pointer, stream: Pointer, target: Pointer, frames: int) -> None:
+def gather(control: ControlBlock, stream: StreamInput, target: Pointer, frames: int) -> None:
     """The samples of one input of a stream, of the next frames in the ring, which lie in one piece there."""
-    channels = control[cb.IN_CHANNELS]
-    place = control[cb.IN_READ] & (control[cb.IN_FRAMES] - 1)
-    channel_of(
-        target, floats_at(control[cb.IN_RING]) + place * channels, channels, stream[cb.CHANNEL], frames
-    )
+    channels = control.in_channels
+    place = control.in_read & (control.in_frames - 1)
+    channel_of(target, floats_at(control.in_ring) + place * channels, channels, stream.channel, frames)
 
 
 @device
-def fill_slots(control: Pointer) -> bool:
+def fill_slots(control: ControlBlock) -> bool:
     """Take from the ring what the next pulse needs, no frame more; whether it is there."""
-    pulse, filled, inputs = control[cb.PULSE], control[cb.FILLED], control[cb.STREAMS] * control[cb.INPUTS]
-    first = words_at(control[cb.STREAM])
-    scratch = floats_at(control[cb.SCRATCH])
+    pulse, filled, inputs = control.pulse, control.filled, control.streams * control.inputs
+    first = inputs_at(control.stream)
+    scratch = floats_at(control.scratch)
     while filled < pulse:
-        read = control[cb.IN_READ]
-        waiting = load(control, cb.IN_WRITTEN) - read
-        piece = min(
-            waiting, control[cb.LARGEST], control[cb.IN_FRAMES] - (read & (control[cb.IN_FRAMES] - 1))
-        )
-        if first[cb.IN_RESAMPLER] == 0:
+        read = control.in_read
+        waiting = load(control, "in_written") - read
+        piece = min(waiting, control.largest, control.in_frames - (read & (control.in_frames - 1)))
+        if first.in_resampler == 0:
             piece = made = min(piece, pulse - filled)
             for s in range(inputs):
-                stream = first + s * cb.STREAM_FIELDS
-                gather(control, stream, floats_at(stream[cb.SLOT_IN]) + filled, piece)
+                stream = first[s]
+                gather(control, stream, floats_at(stream.slot_in) + filled, piece)
         else:
-            piece = min(piece, missing(words_at(first[cb.IN_RESAMPLER]), pulse - filled))
+            piece = min(piece, missing(resampler_at(first.in_resampler), pulse - filled))
             made = 0
             for s in range(inputs):
-                stream = first + s * cb.STREAM_FIELDS
-                resampler = words_at(stream[cb.IN_RESAMPLER])
+                stream = first[s]
+                resampler = resampler_at(stream.in_resampler)
                 if piece > 0:
                     gather(control, stream, scratch, piece)
                     feed(resampler, scratch, 1, piece)
                 made = min(ready(resampler), pulse - filled)
-                produce(resampler, floats_at(stream[cb.SLOT_IN]) + filled, 1, made)
+                produce(resampler, floats_at(stream.slot_in) + filled, 1, made)
         filled += made
-        control[cb.FILLED] = filled
-        store(control, cb.IN_READ, read + piece)
+        control.filled = filled
+        store(control, "in_read", read + piece)
         if piece == 0 and made == 0:
             break
     return filled >= pulse
 
 
 @device
-def arrival_of(control: Pointer, fallback_ns: int) -> int:
+def arrival_of(control: ControlBlock, fallback_ns: int) -> int:
     """When the last frame that was taken from the ring arrived."""
-    mark, written, count = control[cb.MARKS_READ], load(control, cb.MARKS_WRITTEN), control[cb.MARK_COUNT]
+    mark, written, count = control.marks_read, load(control, "marks_written"), control.mark_count
     arrived = fallback_ns
     while mark < written:
-        place = words_at(control[cb.MARKS]) + 2 * (mark & (count - 1))
-        if place[0] >= control[cb.IN_READ]:
-            arrived = place[1]
+        here = marks_at(control.marks)[mark & (count - 1)]
+        if here.frames >= control.in_read:
+            arrived = here.at_ns
             break
         mark += 1
-    store(control, cb.MARKS_READ, mark)
+    store(control, "marks_read", mark)
     return arrived

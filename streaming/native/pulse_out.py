@@ -1,106 +1,105 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
 """Passes on the outputs of a pulse: sound to the ring of output, and a record for Python."""
 
-from pulse.jit.address import bytes_at, doubles_at, floats_at, words_at
+from pulse.jit.address import bytes_at, floats_at
 from pulse.jit.atomics import load, store
-from pulse.jit.pointer import Pointer
-from pulse.jit.raw import as_i64, as_u8, move_bytes
+from pulse.jit.raw import as_u8, move_bytes
 from pulse.jit.registry import device
-from streaming.native import control_block as cb
+from streaming.native.control_block import (
+    RECORD_HEADER_BYTES,
+    ControlBlock,
+    gains_at,
+    header_at,
+    instances_at,
+)
 from streaming.native.device_side import FLOAT, now_ns, position, underrun_compensation
-from streaming.native.drift import rate_correction
+from streaming.native.drift import drift_at, rate_correction
 from streaming.native.mixing import delayed, faded, finite, spread
 from streaming.native.pulse_in import stream_at
-from streaming.native.resample import feed, produce, ready, tune
+from streaming.native.resample import feed, produce, ready, resampler_at, tune
 
 
 @device
-def mix(control: Pointer) -> None:
+def mix(control: ControlBlock) -> None:
     """The model's sound and the input, which has waited as long as the model's, by their gains."""
-    pulse, gains = control[cb.PULSE], floats_at(control[cb.GAINS])
-    gains[4] = gains[2]
-    gains[5] = gains[3]
-    for s in range(control[cb.STREAMS]):
+    pulse, gains = control.pulse, gains_at(control.gains)
+    gains.next_model, gains.next_bypass = gains.wanted_model, gains.wanted_bypass
+    for s in range(control.streams):
         stream = stream_at(control, s)
-        instance = words_at(control[cb.INSTANCES]) + s * cb.INSTANCE_FIELDS
-        sound, dry = floats_at(instance[cb.SOUND_OUT]), floats_at(stream[cb.DRY])
-        move_bytes(as_u8(dry), bytes_at(stream[cb.SLOT_IN]), pulse * FLOAT)
-        stream[cb.DRY_PLACE] = delayed(
-            dry, pulse, floats_at(stream[cb.DRY_DELAY_LINE]), stream[cb.DRY_FRAMES], stream[cb.DRY_PLACE]
+        instance = instances_at(control.instances)[s]
+        sound, dry = floats_at(instance.sound_out), floats_at(stream.dry)
+        move_bytes(as_u8(dry), bytes_at(stream.slot_in), pulse * FLOAT)
+        stream.dry_place = delayed(
+            dry, pulse, floats_at(stream.dry_delay_line), stream.dry_frames, stream.dry_place
         )
-        control[cb.NONFINITE] = control[cb.NONFINITE] + finite(sound, pulse)
+        control.nonfinite += finite(sound, pulse)
         faded(sound, dry, gains, pulse)
-    gains[0] = gains[4]
-    gains[1] = gains[5]
+    gains.model, gains.bypass = gains.next_model, gains.next_bypass
 
 
 @device
-def send(control: Pointer) -> None:
+def send(control: ControlBlock) -> None:
     """The mixed pulse into the ring of output."""
-    written, capacity, channels = control[cb.OUT_WRITTEN], control[cb.OUT_FRAMES], control[cb.OUT_CHANNELS]
-    streams, made = control[cb.STREAMS], control[cb.PULSE]
-    ring = floats_at(control[cb.OUT_RING])
+    written, capacity, channels = control.out_written, control.out_frames, control.out_channels
+    streams, made = control.streams, control.pulse
+    ring = floats_at(control.out_ring)
     for s in range(streams):
         stream = stream_at(control, s)
-        instance = words_at(control[cb.INSTANCES]) + s * cb.INSTANCE_FIELDS
-        sound, copies = floats_at(instance[cb.SOUND_OUT]), channels if streams == 1 else 1
-        if stream[cb.OUT_RESAMPLER] == 0:
+        instance = instances_at(control.instances)[s]
+        sound, copies = floats_at(instance.sound_out), channels if streams == 1 else 1
+        if stream.out_resampler == 0:
             spread(ring, capacity, written, channels, s, copies, sound, made)
         else:
-            resampler = words_at(stream[cb.OUT_RESAMPLER])
-            feed(resampler, sound, 1, control[cb.PULSE])
+            resampler = resampler_at(stream.out_resampler)
+            feed(resampler, sound, 1, control.pulse)
             made = ready(resampler)
             done = 0
             while done < made:
-                piece = min(made - done, control[cb.LARGEST])
-                produce(resampler, floats_at(control[cb.SCRATCH]), 1, piece)
-                spread(
-                    ring, capacity, written + done, channels, s, copies, floats_at(control[cb.SCRATCH]), piece
-                )
+                piece = min(made - done, control.largest)
+                produce(resampler, floats_at(control.scratch), 1, piece)
+                spread(ring, capacity, written + done, channels, s, copies, floats_at(control.scratch), piece)
                 done += piece
-    store(control, cb.OUT_WRITTEN, written + made)
-    if control[cb.DRIFT] != 0 and underrun_compensation(control) == 0:
+    store(control, "out_written", written + made)
+    if control.drift != 0 and underrun_compensation(control) == 0:
         follow_clocks(control, made)
 
 
 @device
-def follow_clocks(control: Pointer, made: int) -> None:
+def follow_clocks(control: ControlBlock, made: int) -> None:
     """Tune the last resamplers so that frames stay in the pipeline as long as they should; so many were just written.
 
     Where both devices are, is reckoned by the time, so that it makes no difference where in a block they are now.
     """
-    now, sides = now_ns(control), control + cb.SIDES
-    came = position(sides, now, control[cb.IN_RATE])
-    went = position(sides + cb.SIDE_FIELDS, now, control[cb.OUT_RATE])
+    now = now_ns(control)
+    came = position(control.input_side, now, control.in_rate)
+    went = position(control.output_side, now, control.out_rate)
     if came < 0 or went < 0:
         return
-    before = (came - control[cb.IN_READ]) * control[cb.OUT_RATE] / control[cb.IN_RATE]
+    before = (came - control.in_read) * control.out_rate / control.in_rate
     adjust = rate_correction(
-        doubles_at(control[cb.DRIFT]),
-        before + control[cb.OUT_WRITTEN] - went - control[cb.GROWN],
+        drift_at(control.drift),
+        before + control.out_written - went - control.grown,
         made,
-        control[cb.OUT_RATE],
+        control.out_rate,
     )
-    for s in range(control[cb.STREAMS]):
+    for s in range(control.streams):
         stream = stream_at(control, s)
-        tune(words_at(stream[cb.OUT_RESAMPLER]), adjust)
+        tune(resampler_at(stream.out_resampler), adjust)
 
 
 @device
-def keep_record(control: Pointer, arrived: int, done: int) -> None:
+def keep_record(control: ControlBlock, arrived: int, done: int) -> None:
     """All outputs of the pulse for Python; where it does not take them they are lost, and counted."""
-    written, count = control[cb.RECORDS_WRITTEN], control[cb.RECORD_COUNT]
-    if written - load(control, cb.RECORDS_READ) >= count:
-        control[cb.RECORDS_LOST] = control[cb.RECORDS_LOST] + 1
+    written, count = control.records_written, control.record_count
+    if written - load(control, "records_read") >= count:
+        control.records_lost += 1
         return
-    place = bytes_at(control[cb.RECORDS] + (written & (count - 1)) * control[cb.RECORD_BYTES])
-    header, size = as_i64(place), control[cb.OUTPUT_BYTES]
-    header[0] = control[cb.PULSES]
-    header[1] = arrived
-    header[2] = done
-    header[3] = control[cb.LOADS]
-    header[4] = control[cb.LOADED] + control[cb.PULSES]
-    for s in range(control[cb.STREAMS]):
-        instance = words_at(control[cb.INSTANCES]) + s * cb.INSTANCE_FIELDS
-        move_bytes(place + (cb.RECORD_HEADER + s * size), bytes_at(instance[cb.SLOT_OUT]), size)
-    store(control, cb.RECORDS_WRITTEN, written + 1)
+    address = control.records + (written & (count - 1)) * control.record_bytes
+    header, size = header_at(address), control.output_bytes
+    header.pulse = control.pulses
+    header.arrived_ns, header.ready_ns = arrived, done
+    header.loads, header.before = control.loads, control.loaded + control.pulses
+    for s in range(control.streams):
+        instance = instances_at(control.instances)[s]
+        move_bytes(bytes_at(address + RECORD_HEADER_BYTES + s * size), bytes_at(instance.slot_out), size)
+    store(control, "records_written", written + 1)

@@ -10,76 +10,82 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.errors import InputError
-from pulse.jit.address import floats_at, words_at
+from pulse.jit.address import floats_at
 from pulse.jit.cpu_registers import flush_denormals, restore_denormals
 from pulse.jit.entries import entry
 from pulse.jit.pointer import Pointer
 from pulse.jit.raw import as_u8, move_bytes
 from pulse.jit.registry import device, exact
 from pulse.jit.simd import LANES, vfma, vload, vsum, vzero
+from pulse.jit.structs import Struct, struct_at
 from pulse.not_copyable import NotCopyable
 from pulse.program.memory import aligned_bytes
 from streaming.native.filters import design
 
-(
-    NOMINAL,  # from output to output at the nominal ratio, in units
-    STEP,  # the same as it is tuned now
-    UNIT,  # units in a frame of the input
-    FRACTION,  # of a frame: where the next output is behind frame AT
-    AT,  # the first frame in the history that the next output needs
-    END,  # behind the last frame in the history
-    TAPS,
-    PHASES,
-    WINDOW,  # the most frames that are kept; the history has room for twice as many
-    TABLE,  # address of f32 [PHASES + 1, TAPS]
-    HISTORY,  # address of f32 [2 * WINDOW]
-) = range(11)
-RESAMPLER_FIELDS = 16
 UNIT_BITS = 20
 MOST_TUNING = 200
 """A ratio is tuned by 1/200 at most."""
 FLOAT = 4
 
 
+class Resampler(Struct):
+    """The state of a resampler."""
+
+    nominal: int  # from output to output at the nominal ratio, in units
+    step: int  # the same as it is tuned now
+    unit: int  # units in a frame of the input
+    fraction: int  # of a frame: where the next output is behind frame ``first``
+    first: int  # the first frame in the history that the next output needs
+    end: int  # behind the last frame in the history
+    taps: int
+    phases: int
+    window: int  # the most frames that are kept; the history has room for twice as many
+    table: int  # address of f32 [phases + 1, taps]
+    history: int  # address of f32 [2 * window]
+
+
+resampler_at = struct_at(Resampler)
+
+
 @device
-def ready_after(words: Pointer, frames: int) -> int:
+def ready_after(state: Resampler, frames: int) -> int:
     """How many outputs can be made when that many frames more are fed."""
-    beyond = words[END] + frames - words[AT] - words[TAPS] + 1
+    beyond = state.end + frames - state.first - state.taps + 1
     if beyond <= 0:
         return 0
-    return (beyond * words[UNIT] - words[FRACTION] + words[STEP] - 1) // words[STEP]
+    return (beyond * state.unit - state.fraction + state.step - 1) // state.step
 
 
 @device
-def ready(words: Pointer) -> int:
+def ready(state: Resampler) -> int:
     """How many outputs can be made."""
-    return ready_after(words, 0)
+    return ready_after(state, 0)
 
 
 @device
-def missing(words: Pointer, outputs: int) -> int:
+def missing(state: Resampler, outputs: int) -> int:
     """How many frames are to be fed until this many outputs are ready, at least one."""
-    last = words[AT] + (words[FRACTION] + (outputs - 1) * words[STEP]) // words[UNIT]
-    return max(last + words[TAPS] - words[END], 0)
+    last = state.first + (state.fraction + (outputs - 1) * state.step) // state.unit
+    return max(last + state.taps - state.end, 0)
 
 
 @device
-def tune(words: Pointer, part: float) -> None:
+def tune(state: Resampler, part: float) -> None:
     """Let an output be this part of the nominal step further from the one before it; 0.0 is the nominal ratio.
 
     Counts of ``ready`` and ``missing`` hold until then. A part beyond 1/200 counts as that.
     """
-    nominal = words[NOMINAL]
+    nominal = state.nominal
     most = nominal // MOST_TUNING
-    words[STEP] = nominal + min(max(int(part * nominal), -most), most)
+    state.step = nominal + min(max(int(part * nominal), -most), most)
 
 
 @device
-def append(words: Pointer, history: Pointer, source: Pointer, step: int, count: int) -> int:
+def append(state: Resampler, history: Pointer, source: Pointer, step: int, count: int) -> int:
     """``feed``, for a history at hand."""
-    at, end = words[AT], words[END]
-    count = min(count, words[WINDOW] - (end - at))
-    if end + count > 2 * words[WINDOW]:
+    at, end = state.first, state.end
+    count = min(count, state.window - (end - at))
+    if end + count > 2 * state.window:
         move_bytes(as_u8(history), as_u8(history + at), (end - at) * FLOAT)
         at, end = 0, end - at
     target = history + end
@@ -88,8 +94,8 @@ def append(words: Pointer, history: Pointer, source: Pointer, step: int, count: 
     else:
         for i in range(count):
             target[i] = source[i * step]
-    words[AT] = at
-    words[END] = end + count
+    state.first = at
+    state.end = end + count
     return count
 
 
@@ -104,13 +110,15 @@ def weighed(frames: Pointer, row: Pointer, taps: int, part: float) -> np.float32
 
 
 @exact
-def outputs(words: Pointer, history: Pointer, table: Pointer, target: Pointer, step: int, count: int) -> int:
+def outputs(
+    state: Resampler, history: Pointer, table: Pointer, target: Pointer, step: int, count: int
+) -> int:
     """``produce``, for a history and a table at hand."""
-    made = min(count, ready(words))
-    taps, unit, fraction, at = words[TAPS], words[UNIT], words[FRACTION], words[AT]
-    frames = words[STEP] // unit
-    rest = words[STEP] - frames * unit
-    rows = words[PHASES] / unit
+    made = min(count, ready(state))
+    taps, unit, fraction, at = state.taps, state.unit, state.fraction, state.first
+    frames = state.step // unit
+    rest = state.step - frames * unit
+    rows = state.phases / unit
     for k in range(made):
         place = fraction * rows
         row = int(place)
@@ -120,36 +128,36 @@ def outputs(words: Pointer, history: Pointer, table: Pointer, target: Pointer, s
         if fraction >= unit:
             at += 1
             fraction -= unit
-    words[AT] = at
-    words[FRACTION] = fraction
+    state.first = at
+    state.fraction = fraction
     return made
 
 
 @device
-def feed(words: Pointer, source: Pointer, step: int, count: int) -> int:
+def feed(state: Resampler, source: Pointer, step: int, count: int) -> int:
     """Take samples that are ``step`` elements apart; how many were taken.
 
     There is room for the largest block once all is produced that is ready, whatever that leaves over.
     """
-    return append(words, floats_at(words[HISTORY]), source, step, count)
+    return append(state, floats_at(state.history), source, step, count)
 
 
 @device
-def produce(words: Pointer, target: Pointer, step: int, count: int) -> int:
+def produce(state: Resampler, target: Pointer, step: int, count: int) -> int:
     """Make outputs, ``step`` elements apart, as many as are ready and wanted; how many were made."""
-    return outputs(words, floats_at(words[HISTORY]), floats_at(words[TABLE]), target, step, count)
+    return outputs(state, floats_at(state.history), floats_at(state.table), target, step, count)
 
 
 @entry("resample.convert", 5)
-def convert(words_address, source_address, count, target_address, outputs_wanted):
+def convert(address, source_address, count, target_address, outputs_wanted):
     """Feed all samples and produce all outputs, whose number is known."""
-    words, source, target = words_at(words_address), floats_at(source_address), floats_at(target_address)
+    state, source, target = resampler_at(address), floats_at(source_address), floats_at(target_address)
     mode, made = flush_denormals(), 0
     while count > 0:
-        taken = feed(words, source, 1, count)
+        taken = feed(state, source, 1, count)
         source = source + taken
         count -= taken
-        made += produce(words, target + made, 1, outputs_wanted - made)
+        made += produce(state, target + made, 1, outputs_wanted - made)
     restore_denormals(mode)
 
 
@@ -163,7 +171,7 @@ class NativeResampler(NotCopyable):
 
     delay_frames  input frames that it waits: half of the filter. Output k is there when
                   ``floor(k * rate_in_hz / rate_out_hz) + delay_frames + 1`` frames are.
-    words         what compiled code takes, int64
+    state         what compiled code takes
     """
 
     instead = "it holds addresses of this process; make another one"
@@ -179,35 +187,35 @@ class NativeResampler(NotCopyable):
         if not 1 <= largest_block <= most:
             raise InputError(f"blocks of {largest_block} frames for {rate_out_hz} Hz: use 1 to {most}")
         self.history = aligned_bytes(2 * window * FLOAT).view(np.float32)
-        self.words: NDArray[np.int64] = np.zeros(RESAMPLER_FIELDS, np.int64)
-        self.words[[NOMINAL, STEP]] = rate_in_hz << UNIT_BITS
-        self.words[UNIT] = unit
-        self.words[[TAPS, PHASES, WINDOW]] = self.filter.taps, self.filter.phases, window
-        self.words[[TABLE, HISTORY]] = self.filter.table.ctypes.data, self.history.ctypes.data
+        self.state = Resampler.new()
+        self.state.nominal = self.state.step = rate_in_hz << UNIT_BITS
+        self.state.unit, self.state.window = unit, window
+        self.state.taps, self.state.phases = self.filter.taps, self.filter.phases
+        self.state.table, self.state.history = self.filter.table.ctypes.data, self.history.ctypes.data
         self.reset()
 
     @property
     def address(self) -> int:
-        """Where the words are."""
-        return self.words.ctypes.data
+        """Of the state."""
+        return self.state.address
 
     @property
     def tuning_ppm(self) -> float:
         """By how many millionths an output is further from the one before it than nominal; -5000 to 5000."""
-        return (int(self.words[STEP]) / int(self.words[NOMINAL]) - 1) * 1e6
+        return (self.state.step / self.state.nominal - 1) * 1e6
 
     @tuning_ppm.setter
     def tuning_ppm(self, ppm: float) -> None:
         if not abs(ppm) <= 1e6 / MOST_TUNING:
             raise InputError(f"a resampler is tuned by {1e6 / MOST_TUNING:g} ppm at most, got {ppm}")
-        self.words[STEP] = self.words[NOMINAL] + round(ppm / 1e6 * int(self.words[NOMINAL]))
+        self.state.step = self.state.nominal + round(ppm / 1e6 * self.state.nominal)
 
     def reset(self) -> None:
         """Begin a new sound; the tuning stays."""
         silent = self.filter.taps - self.filter.half_frames - 1
         self._changing = True
         self.history[:silent] = 0
-        self.words[[AT, END, FRACTION]] = 0, silent, 0
+        self.state.first, self.state.end, self.state.fraction = 0, silent, 0
         self._changing = False
 
     def process(self, block: NDArray[np.floating]) -> NDArray[np.float32]:
@@ -220,7 +228,7 @@ class NativeResampler(NotCopyable):
                 f"a resampler takes one row of floats, got an array {block.shape} of {block.dtype}"
             )
         samples = np.ascontiguousarray(block, np.float32)
-        target = np.empty(ready_after(self.words.tolist(), len(samples)), np.float32)
+        target = np.empty(ready_after(self.state, len(samples)), np.float32)
         if self._changing:
             raise InputError(
                 "an exception has ended process inside of a block: begin a new sound with reset()"

@@ -117,7 +117,7 @@ def test_an_index_tells_of_all_sources(folder: Path) -> None:
     assert {
         "pulse/program/kernels/copy.py",
         "pulse/program/machine.py",
-        "pulse/jit/simd_lowering.py",
+        "pulse/jit/simd_codegen.py",
         "pulse/jit/native_code.py",
         "pulse/errors.py",
     } <= sources

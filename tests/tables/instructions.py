@@ -2,7 +2,8 @@
 
 import inspect
 
-from pulse.jit.instruction import Field, Instruction, Part, fields_of
+from pulse.jit.fields import Field, fields_of
+from pulse.jit.instruction import Instruction, Part
 from pulse.jit.registry import KERNELS
 from pulse.program.kernels import families as families
 

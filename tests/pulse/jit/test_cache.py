@@ -389,10 +389,10 @@ def test_sources_hash_covers_what_kernels_are_made_of(monkeypatch, tmp_path):
         "pulse.program.kernels.recurrent_gates",
         "pulse.program.kernels.recurrent",
     }
-    assert (fingerprint.LANGUAGE / "simd_lowering.py").is_file()
+    assert (fingerprint.LANGUAGE / "simd_codegen.py").is_file()
     hashes = []
     for content in ("one", "one", "two"):
-        (tmp_path / "simd_lowering.py").write_text(content)
+        (tmp_path / "simd_codegen.py").write_text(content)
         monkeypatch.setattr(fingerprint, "LANGUAGE", tmp_path)
         fingerprint.language_hash.cache_clear()
         fingerprint.sources_hash.cache_clear()

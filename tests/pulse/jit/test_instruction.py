@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from pulse.jit.fields import fields_of
 from pulse.jit.instruction import (
     Instruction,
     Operand,
     OptionalOperand,
     Part,
     ScalesOperand,
-    fields_of,
     many,
     packed_weights,
     reads,
@@ -21,7 +21,7 @@ from pulse.jit.instruction import (
 )
 from pulse.jit.pointer import operand, real_bits
 from pulse.jit.registry import named_kernel
-from pulse.jit.row_lowering import RowType
+from pulse.jit.row_codegen import RowType
 from pulse.program.lowering import Emitted
 from pulse.program.memory import Buffer, Region, Value
 from tests.pulse.program.kernels.rows import At, run_both

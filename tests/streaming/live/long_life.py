@@ -14,10 +14,9 @@ from streaming.live import live as live_module
 from streaming.live.config import ENGINES
 from streaming.live.file_host import FileHost
 from streaming.live.virtual import VirtualDevice
-from streaming.native import control_block as cb
 from streaming.realtime.options import UNCHANGED
 from tests.streaming.live.by_hand import nothing_left
-from tests.streaming.live.runs import RATE, check_books, field, held, late, noise, plain, ready, streamed
+from tests.streaming.live.runs import RATE, check_books, fields, held, late, noise, plain, ready, streamed
 from tests.streaming.models import filtered
 
 POLICIES = ("wait", "drop_oldest", "silence_then_catch_up")
@@ -72,11 +71,11 @@ class Run:
         for _ in range(blocks):
             first = self.rng.randrange(len(SOUND) // 2)
             x = SOUND[first : first + (self.block or self.rng.choice(BLOCKS))]
-            before = field(self.run, cb.FRAMES_IN), field(self.run, cb.FRAMES_LOST)
+            before = fields(self.run).frames_in, fields(self.run).frames_lost
             self.played.append(self.host.tick(x, flags=self.rng.choice([0, 0, 0, 2, 4])))
             came, lost = (
-                field(self.run, cb.FRAMES_IN) - before[0],
-                field(self.run, cb.FRAMES_LOST) - before[1],
+                fields(self.run).frames_in - before[0],
+                fields(self.run).frames_lost - before[1],
             )
             assert came in (0, len(x)) and lost in (0, came)
             assert len(self.played[-1]) == came
@@ -153,7 +152,7 @@ class Run:
     def check(self):
         """When it is over."""
         counters, accepted = self.run.statistics().counters, np.concatenate([*self.accepted, SOUND[:0]])
-        assert field(self.run, cb.IN_WRITTEN) == len(accepted)
+        assert fields(self.run).in_written == len(accepted)
         self.parts.append(self.run.outputs.flush())
         lost = self.run.outputs.lost
         self.reached["records lost"] += lost > 0
@@ -235,7 +234,7 @@ class Life:
             ) as live:
                 live.wait(self.rng.random() * 0.1)
             counters = live.statistics().counters
-        assert counters.frames_in == field(live, cb.IN_WRITTEN) + counters.frames_lost
+        assert counters.frames_in == fields(live).in_written + counters.frames_lost
         self.reached["threads"] += 1
 
 

@@ -19,7 +19,7 @@ from streaming.channels import Channels
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live.config import ENGINES
 from streaming.live.virtual import VirtualDevice, VirtualHost
-from streaming.native import control_block as cb
+from streaming.native.control_block import ControlBlock
 from streaming.realtime.options import UNCHANGED
 from tests.pulse.chunks.models import build, node
 from tests.streaming.models import Sketch, pads, program
@@ -210,22 +210,22 @@ def changed(host: VirtualHost, x: np.ndarray, *changes: Callable[[], object]) ->
     return played
 
 
-def field(live: Live, number: int) -> int:
-    """A field of the pipeline."""
-    return int(live.pipeline.control_block[number])
+def fields(live: Live) -> ControlBlock:
+    """The fields of the pipeline."""
+    return live.pipeline.control_block
 
 
 def check_books(live: Live, given: int) -> None:
     """Every frame is somewhere, while nothing is resampled."""
     pipeline, counters = live.pipeline, live.statistics().counters
-    pulses, pulse_frames = field(live, cb.PULSES), pipeline.program.pulse
-    accepted = field(live, cb.IN_WRITTEN)
-    in_flight = accepted - field(live, cb.IN_READ) + field(live, cb.FILLED)
+    pulses, pulse_frames = fields(live).pulses, pipeline.program.pulse
+    accepted = fields(live).in_written
+    in_flight = accepted - fields(live).in_read + fields(live).filled
     assert counters.frames_in == given == accepted + counters.frames_lost
     assert counters.pulses + counters.pulses_dropped == pulses
     assert accepted == pulses * pulse_frames + in_flight
-    made, read = field(live, cb.OUT_WRITTEN), field(live, cb.OUT_READ)
-    assert made == field(live, cb.INITIAL_FRAMES) + pulses * pulse_frames
-    played = read - counters.frames_skipped - field(live, cb.CUT)
-    assert counters.frames_out == played + counters.frames_silent + field(live, cb.GROWN)
+    made, read = fields(live).out_written, fields(live).out_read
+    assert made == fields(live).initial_frames + pulses * pulse_frames
+    played = read - counters.frames_skipped - fields(live).cut
+    assert counters.frames_out == played + counters.frames_silent + fields(live).grown
     assert made - read >= 0

@@ -7,8 +7,7 @@ from streaming.errors import DeviceError
 from streaming.live.config import EngineConfig, StreamConfig
 from streaming.live.pipeline import Pipeline
 from streaming.live.virtual import VirtualDevice
-from streaming.native import control_block as cb
-from tests.streaming.live.runs import RATE, field, held, noise, ready, runs
+from tests.streaming.live.runs import RATE, fields, held, noise, ready, runs
 from tests.streaming.live.two_clocks import BEND, DELAY, LEVEL, SILENT, TONE_HZ, WINDOW, drive
 
 SLOW_HZ, BLOCK = 8000, 80
@@ -51,7 +50,7 @@ def driven(ppm, hours):
 def test_for_hours(ppm, hours):
     found, pipeline = driven(ppm, hours)
     assert not found[:, SILENT].any()
-    assert not pipeline.control_block[cb.FRAMES_SKIPPED] and not pipeline.control_block[cb.FRAMES_LOST]
+    assert not pipeline.control_block.frames_skipped and not pipeline.control_block.frames_lost
     smoothest = (2 * np.pi * TONE_HZ / SLOW_HZ) ** 2
     assert found[1:, BEND].max() < 1.01 * smoothest
     period = 1 / TONE_HZ
@@ -76,7 +75,7 @@ def test_callbacks_that_are_late(ppm, jitter_s):
         played = host.run(np.stack([tone, tone], 1))[:, 0]
         counters, delay_s = live.statistics().counters, live.pipeline.delay_s
         assert counters.frames_silent == counters.frames_skipped == counters.frames_lost == 0
-        assert abs(field(live, cb.OUT_WRITTEN) - field(live, cb.OUT_READ)) < RATE / 10
+        assert abs(fields(live).out_written - fields(live).out_read) < RATE / 10
     rate = RATE * (1 + ppm / 1e6)
     first = 160 * 500
     waves = np.exp(2j * np.pi * TONE_HZ * np.arange(len(played)) / rate)

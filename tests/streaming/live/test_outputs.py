@@ -14,14 +14,13 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.slice import Slice
 from streaming import Session
 from streaming.live.config import POLICIES
-from streaming.native import control_block as cb
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
     brief,
     chunk_program,
     engines,
-    field,
+    fields,
     filtered_chunks,
     late,
     meter,
@@ -151,7 +150,7 @@ def test_it_ends_while_nothing_is_computed(pulse_frames, policy):
         host.stall(6)
         x = noise(5 * RATE // block * block, 1)
         host.run(x)
-        accepted = field(live, cb.IN_WRITTEN)
+        accepted = fields(live).in_written
     assert accepted > 4 * RATE
     same(live.outputs.flush()[0], streamed(made, x[:accepted])[0])
     assert live.outputs.lost == 0
@@ -198,7 +197,7 @@ def test_whatever_is_done_to_the_states(engine, data):
             count = data.draw(st.integers(0, 7)) * block
             host.run(x[at : at + count])
             at += count
-            oracle.run(field(live, cb.PULSES))
+            oracle.run(fields(live).pulses)
             kind = data.draw(st.sampled_from(["reset", "snapshot", "restore", "take"]), "order")
             event(kind)
             if kind == "take":
@@ -225,7 +224,7 @@ def test_what_nobody_takes_is_lost_and_the_rest_is_right(make, first):
     """With a reset among what is lost: frames of a delay are left out all the same, and the end is where it is."""
     made, x = ready(make), noise(2000 * BLOCK, 1)
     with runs(made, records=True) as (host, live):
-        size = field(live, cb.RECORD_COUNT)
+        size = fields(live).record_count
         edges = np.cumsum([0, size + 3, first, 4, 10]) * BLOCK
         before, unheard, lost, after = (x[a:b] for a, b in itertools.pairwise(edges))
         host.run(np.concatenate([before, unheard]))

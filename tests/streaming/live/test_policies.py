@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from pulse.errors import PulseError
 from streaming.live.config import ENGINES, POLICIES
 from streaming.live.virtual import VirtualDevice
-from streaming.native import control_block as cb
-from tests.streaming.live.runs import BLOCK, RATE, check_books, field, late_by, ready, running, runs
+from tests.streaming.live.runs import BLOCK, RATE, check_books, fields, late_by, ready, running, runs
 
 GOING_ON = ("wait", "drop_oldest", "silence_then_catch_up")
 
@@ -85,7 +84,7 @@ def test_abort():
 def test_a_ring_that_overflows(policy, stall_s):
     """Blocks without room are lost and counted; those are silent too, and afterwards all is where it belongs."""
     x, played, found, delay, live = stalled(policy, stall_s, after=int((2 * stall_s + 2) * RATE / BLOCK))
-    ring = field(live, cb.IN_FRAMES)
+    ring = fields(live).in_frames
     assert found.frames_lost == pytest.approx(stall_s * RATE - ring, abs=2 * BLOCK)
     np.testing.assert_array_equal(played[-BLOCK:], late_by(x, delay, len(x))[-BLOCK:])
     if policy != "wait":

@@ -13,11 +13,10 @@ from streaming.live import EngineConfig, Live, Plan
 from streaming.live.config import ENGINES
 from streaming.live.file_host import FileHost
 from streaming.live.virtual import VirtualDevice
-from streaming.native import control_block as cb
 from streaming.realtime.options import UNCHANGED
 from tests.streaming.disks import limited
 from tests.streaming.live.by_hand import Halt, nothing_left, ramp, until
-from tests.streaming.live.runs import RATE, field, late_by, noise, ready, runs
+from tests.streaming.live.runs import RATE, fields, late_by, noise, ready, runs
 from tests.streaming.system import linux
 
 BLOCK = 160
@@ -85,7 +84,7 @@ def test_a_disk_that_is_too_slow(paths, margin):
         recorder = live.record(*paths)
         host.run(x[: 100 * BLOCK])
         recorder.write()
-        ring = field(live, cb.IN_FRAMES)
+        ring = fields(live).in_frames
         frames = (ring * 2 + margin) // BLOCK * BLOCK
         host.run(x[100 * BLOCK : 100 * BLOCK + frames])
         recorder.write()
@@ -220,7 +219,7 @@ def test_a_thread_writes(paths, tmp_path, monkeypatch, engine):
         file.write(x)
     host, halt = FileHost(tmp_path / "sound.wav", pace=10.0), Halt(monkeypatch, 200)
     with nothing_left(), Live(ready(), Plan(RATE), EngineConfig(engine), UNCHANGED, host=host) as live:
-        until(lambda: field(live, cb.FRAMES_IN))
+        until(lambda: fields(live).frames_in)
         live.record(*paths)
         halt.goes.set()
         assert "pulse-recorder" in {thread.name for thread in threading.enumerate()}

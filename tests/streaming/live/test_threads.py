@@ -16,7 +16,6 @@ from streaming.live import live as live_module
 from streaming.live.file_host import FileHost
 from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.live.worker import Worker
-from streaming.native import control_block as cb
 from streaming.realtime.options import UNCHANGED
 from tests.streaming.live.by_hand import LIMIT_S, HandHost, nothing_left, open_descriptors, ramp, until
 from tests.streaming.live.runs import (
@@ -24,7 +23,7 @@ from tests.streaming.live.runs import (
     RATE,
     check_books,
     engines,
-    field,
+    fields,
     held,
     late_by,
     noise,
@@ -45,7 +44,7 @@ def test_a_worker_that_stands_still(monkeypatch):
         blocks = iter(np.split(x, 1300))
 
         def caught_up():
-            return field(live, cb.PULSES) * BLOCK == field(live, cb.IN_WRITTEN)
+            return fields(live).pulses * BLOCK == fields(live).in_written
 
         def run(count, waits):
             for _ in range(count):
@@ -63,7 +62,7 @@ def test_a_worker_that_stands_still(monkeypatch):
         check_books(live, len(x))
         assert not live.wait(0)
     assert counters.stalls == 0
-    assert counters.frames_lost == 1000 * BLOCK - field(live, cb.IN_FRAMES) // BLOCK * BLOCK
+    assert counters.frames_lost == 1000 * BLOCK - fields(live).in_frames // BLOCK * BLOCK
     assert counters.frames_silent == counters.frames_skipped + counters.frames_lost
     np.testing.assert_array_equal(played, late_by(x, pipeline.delay_frames, len(x))[-BLOCK:])
 
@@ -166,7 +165,7 @@ def test_nothing_is_changed_beside_a_callback_that_computes_for_ever(reconnect, 
         live.wait(LIMIT_S)
     with pytest.raises(PulseError, match="no pulse has ended"):
         live.control.reset()
-    assert field(live, cb.LOADS) == 0
+    assert fields(live).loads == 0
     live_module.abandoned_pipelines.remove(live.pipeline)
     live.pipeline.close()
 

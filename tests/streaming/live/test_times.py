@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 from pulse.jit.address import words_at
-from pulse.jit.lowering import tell_numba
+from pulse.jit.codegen import tell_numba
 from streaming.latency import Latency
 from streaming.live.virtual import VirtualDevice
 from streaming.native.callback_signature import (
@@ -16,7 +16,7 @@ from streaming.native.callback_signature import (
     OUTPUT_OVERFLOW,
     OUTPUT_UNDERFLOW,
 )
-from streaming.native.histogram import latency_of, new_histogram, record
+from streaming.native.histogram import Histogram, histogram_at, latency_of, record
 from tests.streaming.live.runs import RATE, noise, ready, runs
 
 tell_numba()  # of what the functions below call
@@ -28,7 +28,7 @@ NS = 1e-9
 
 @njit(nogil=True)
 def record_all(histogram_address, times_address, count):
-    histogram, times = words_at(histogram_address), words_at(times_address)
+    histogram, times = histogram_at(histogram_address), words_at(times_address)
     for i in range(count):
         record(histogram, times[i])
 
@@ -54,8 +54,8 @@ def assert_same(found, expected):
 )
 def test_native_histograms_are_those_of_latency(times_ns):
     times_ns = [min(ns, 1 << 57) for ns in times_ns][:60]
-    histogram, times = new_histogram(), np.array(times_ns, np.int64)
-    record_all(histogram.ctypes.data, times.ctypes.data, len(times))
+    histogram, times = Histogram.new(), np.array(times_ns, np.int64)
+    record_all(histogram.address, times.ctypes.data, len(times))
     assert_same(latency_of(histogram), counted(times_ns))
 
 

@@ -7,8 +7,7 @@ from pulse.errors import InputError
 from streaming.errors import DeviceError
 from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.live.virtual import VirtualDevice, VirtualHost
-from streaming.native import control_block as cb
-from tests.streaming.live.runs import BLOCK, RATE, field, held, noise, ready, runs
+from tests.streaming.live.runs import BLOCK, RATE, fields, held, noise, ready, runs
 
 
 def test_time_passes_by_blocks_and_by_command():
@@ -17,7 +16,7 @@ def test_time_passes_by_blocks_and_by_command():
         begun_ns = host.now_ns()
         host.run(x)
         assert host.now_ns() - begun_ns == 100_000_000
-        assert field(live, cb.VIRTUAL_NOW_NS) == host.now_ns()
+        assert fields(live).virtual_now_ns == host.now_ns()
         host.advance(0.25)
         host.run(x, 80)
         assert host.now_ns() - begun_ns == 450_000_000
@@ -108,7 +107,7 @@ def test_a_callback_that_ends_the_stream():
         (stream,) = host.streams
         assert isinstance(stream.request, StreamRequest)
         object.__setattr__(stream.request, "finished", lambda error=None: ended.append(error))
-        live.pipeline.control_block[cb.STOP] = 1
+        live.pipeline.control_block.stop = 1
         assert len(host.run(noise(2 * BLOCK, 1))) == BLOCK
         assert ended == [None] and not stream.calls
 
@@ -134,7 +133,7 @@ def test_the_worker_takes_its_time():
         host.advance(0.001)
         host.stall(0.01)
         host.advance(0.0129)
-        assert field(live, cb.PULSES) == 0
+        assert fields(live).pulses == 0
         host.advance(0.0002)
-        assert field(live, cb.PULSES) == 1
+        assert fields(live).pulses == 1
         assert live.statistics().compute.max_s == pytest.approx(0.014)

@@ -19,7 +19,6 @@ from streaming.live.device_call import DeviceCall
 from streaming.live.outputs import Outputs
 from streaming.live.pipeline import Pipeline
 from streaming.live.worker import Worker
-from streaming.native import control_block as cb
 from streaming.realtime.options import UNCHANGED
 from tests.streaming.live.by_hand import LIMIT_S, nothing_left
 from tests.streaming.live.runs import BLOCK, RATE, late, noise, ready, running, streamed
@@ -65,8 +64,8 @@ def working(made, **behaviour):
 def settled(pipeline, pulses):
     """Wait until so many pulses have been run."""
     until = time.monotonic() + 10
-    while pipeline.control_block[cb.PULSES] < pulses:
-        assert time.monotonic() < until, f"{pipeline.control_block[cb.PULSES]} of {pulses} pulses in 10 s"
+    while pipeline.control_block.pulses < pulses:
+        assert time.monotonic() < until, f"{pipeline.control_block.pulses} of {pulses} pulses in 10 s"
         time.sleep(0.0005)
 
 
@@ -80,7 +79,7 @@ def test_every_frame_comes_out_in_order(backend):
             played.append(call(block)[0])
             time.sleep(0.001)
         settled(pipeline, 300)
-        silent = int(pipeline.control_block[cb.FRAMES_SILENT])
+        silent = int(pipeline.control_block.frames_silent)
         outputs = Outputs(pipeline)
     (found,), (wanted,) = outputs.flush(), streamed(made, x)
     for name in wanted:
@@ -112,9 +111,9 @@ def test_pulses_are_run_while_a_thread_holds_the_interpreter(backend, interprete
         for _ in range(10):
             call(x)
         until = time.monotonic() + (LIMIT_S if backend == "numba" else 0.1)
-        while block[cb.PULSES] < 10 and time.monotonic() < until:
+        while block.pulses < 10 and time.monotonic() < until:
             pass
-        assert block[cb.PULSES] == (10 if backend == "numba" else 0)
+        assert block.pulses == (10 if backend == "numba" else 0)
         settled(pipeline, 10)
 
 
@@ -136,7 +135,7 @@ def test_orders_while_it_works():
         control.restore(snapshots)
         call(x)
         settled(pipeline, 51)
-        assert pipeline.instances.control_blocks[0, cb.RAN] == 22
+        assert pipeline.instances.control_blocks[0].ran == 22
         control.reset()
         control.swap(ready(running), prime_s=0.02)
         for _ in range(4):
@@ -153,7 +152,7 @@ def test_orders_where_no_device_calls():
         for _ in range(50):
             control.restore(control.snapshot())
             control.reset()
-        assert pipeline.control_block[cb.LOADS] == 100
+        assert pipeline.control_block.loads == 100
 
 
 def test_a_program_in_python_that_fails_ends_the_worker():

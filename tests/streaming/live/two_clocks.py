@@ -6,10 +6,10 @@ from math import pi
 import numpy as np
 from numba import njit
 
-from pulse.jit.address import doubles_at, floats_at, words_at
+from pulse.jit.address import doubles_at, floats_at
+from pulse.jit.codegen import tell_numba
 from pulse.jit.foreign import c_function_at, c_signature, call_at
-from pulse.jit.lowering import tell_numba
-from streaming.native import control_block as cb
+from streaming.native.control_block import control_at
 
 tell_numba()  # of what the functions below call
 
@@ -27,7 +27,7 @@ _call = c_function_at(c_signature("i32", *["i64"] * 6))
 def drive(pipeline, callback, source, target, block, rate, rate_out, windows, window_s, found):
     """A tone through a pipeline; addresses, frames of a block, rates of both clocks, windows to be looked at."""
     control, heard, played, found = (
-        words_at(pipeline),
+        control_at(pipeline),
         floats_at(source),
         floats_at(target),
         doubles_at(found),
@@ -43,11 +43,11 @@ def drive(pipeline, callback, source, target, block, rate, rate_out, windows, wi
             for i in range(block):
                 heard[i] = np.float32(np.sin(2 * pi * TONE_HZ * ((came + i) / rate)))
             came += block
-            control[cb.VIRTUAL_NOW_NS] = np.int64(start + in_s * 1e9)
+            control.virtual_now_ns = np.int64(start + in_s * 1e9)
             _call(callback, source, 0, block, 0, 0, pipeline)
-            call_at(control[cb.PUMP], pipeline)
+            call_at(control.pump, pipeline)
             continue
-        control[cb.VIRTUAL_NOW_NS] = np.int64(start + out_s * 1e9)
+        control.virtual_now_ns = np.int64(start + out_s * 1e9)
         _call(callback, 0, target, block, 0, 0, pipeline)
         for i in range(block):
             value = np.float64(played[i])
@@ -58,10 +58,10 @@ def drive(pipeline, callback, source, target, block, rate, rate_out, windows, wi
             second, first = first, value
         went += block
         if out_s >= (window + 1) * window_s:
-            found[WINDOW * window + LEVEL] = control[cb.OUT_WRITTEN] - control[cb.OUT_READ]
+            found[WINDOW * window + LEVEL] = control.out_written - control.out_read
             found[WINDOW * window + BEND] = bend
-            found[WINDOW * window + SILENT] = control[cb.FRAMES_SILENT] - silent
+            found[WINDOW * window + SILENT] = control.frames_silent - silent
             found[WINDOW * window + DELAY] = -np.arctan2(imaginary, real) / (2 * pi * TONE_HZ)
             real = imaginary = bend = 0.0
-            silent = control[cb.FRAMES_SILENT]
+            silent = control.frames_silent
             window += 1

@@ -4,22 +4,20 @@ import threading
 import time
 from typing import Any
 
-import numpy as np
 import pytest
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from pulse.jit.address import words_at
 from pulse.jit.entries import ENTRIES, Callback
 from pulse.jit.foreign import c_signature
-from pulse.jit.foreign_lowering import external
-from pulse.jit.pointer_lowering import INT64
+from pulse.jit.foreign_codegen import external
+from pulse.jit.pointer_codegen import INT64
 from streaming.native import callback as callback
-from streaming.native import control_block as cb
 from streaming.native import gate as gate
 from streaming.native import resample as resample
 from streaming.native import slots as slots
+from streaming.native.control_block import ControlBlock, control_at
 from streaming.native.events import Event
 from streaming.native.pipeline import work
 from tests.pulse.jit.assembly import check_calls, llvm_code
@@ -62,29 +60,29 @@ def test_the_check_finds_stack_in_a_loop() -> None:
 
 def test_a_worker_needs_no_more_stack_the_longer_it_lives() -> None:
     count = Callback("test.count_calls", counts, c_signature(None, "i64"))
-    control, event = np.zeros(cb.PIPELINE_FIELDS, np.int64), Event()
-    control[cb.WAIT], control[cb.PUMP] = event.to_read, count.address
+    control, event = ControlBlock.new(), Event()
+    control.wait, control.pump = event.to_read, count.address
     work.prepare()
     before = threading.stack_size(STACK_BYTES)
     try:
-        thread = threading.Thread(target=work.call, args=(control.ctypes.data,), daemon=True)
+        thread = threading.Thread(target=work.call, args=(control.address,), daemon=True)
         thread.start()
     finally:
         threading.stack_size(before)
     try:
         for calls in range(1, WAKES + 1):
             event.set()
-            while control[cb.PULSES] <= calls and thread.is_alive():
+            while control.pulses <= calls and thread.is_alive():
                 time.sleep(0)
     finally:
-        control[cb.STOP] = 1
+        control.stop = 1
         event.set()
         thread.join(5)
-    assert not thread.is_alive() and control[cb.PULSES] > WAKES
+    assert not thread.is_alive() and control.pulses > WAKES
     event.close()
 
 
 def counts(address: Any) -> None:
     """In place of ``pump``."""
-    control: Any = words_at(address)
-    control[cb.PULSES] += 1
+    control: Any = control_at(address)
+    control.pulses += 1

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pulse.errors import InputError
-from pulse.jit.address import floats_at, words_at
-from pulse.jit.lowering import tell_numba
+from pulse.jit.address import floats_at
+from pulse.jit.codegen import tell_numba
 from pulse.jit.pointer import Pointer
 from streaming.native import resample
 from streaming.native.resample import NativeResampler, feed, missing, produce, ready, ready_after, tune
@@ -48,20 +48,24 @@ def cut(resampler, x, at):
 
 
 @numba.njit(nogil=True)
-def line(words_address, source_address, frames, channels, target_address, pulses, pulse, part_address):
+def line(address, source_address, frames, channels, target_address, pulses, pulse, part_address):
     """As a live line does it: whole pulses from one channel of many, no frame more than needed, a part for each."""
-    words, source, target = words_at(words_address), floats_at(source_address), floats_at(target_address)
+    state, source, target = (
+        resample.resampler_at(address),
+        floats_at(source_address),
+        floats_at(target_address),
+    )
     parts = floats_at(part_address)
     taken = done = 0
     for number in range(pulses):
-        tune(words, parts[number])
+        tune(state, parts[number])
         made = 0
         while made < pulse:
-            wanted = missing(words, pulse - made)
+            wanted = missing(state, pulse - made)
             if taken + wanted > frames:
                 return taken
-            taken += feed(words, source + taken * channels, channels, min(wanted, 100))
-            made += produce(words, target + 2 * (done + made), 2, min(ready(words), pulse - made))
+            taken += feed(state, source + taken * channels, channels, min(wanted, 100))
+            made += produce(state, target + 2 * (done + made), 2, min(ready(state), pulse - made))
         done += made
     return taken
 
@@ -169,15 +173,15 @@ def test_a_ratio_that_wanders_does_not_click(rate_in, rate_out, quality):
 def test_what_is_missing_is_what_makes_the_outputs_ready(rates, ppm, held, outputs, fraction):
     resampler = NativeResampler(*rates, "low")
     resampler.tuning_ppm = ppm
-    words = resampler.words.tolist()
-    words[resample.END] += held
-    words[resample.FRACTION] = fraction * words[resample.UNIT] // 1_000_000
-    more = missing(words, outputs)
-    assert ready_after(words, more) >= outputs
+    state = resampler.state
+    state.end += held
+    state.fraction = fraction * state.unit // 1_000_000
+    more = missing(state, outputs)
+    assert ready_after(state, more) >= outputs
     if more:
-        assert ready_after(words, more - 1) < outputs
+        assert ready_after(state, more - 1) < outputs
     else:
-        assert ready(words) >= outputs
+        assert ready(state) >= outputs
 
 
 @settings(max_examples=50, deadline=None)
@@ -186,8 +190,7 @@ def test_output_k_waits_for_the_delay_and_no_longer(rates, frames, ppm):
     """Counted with fractions."""
     resampler = NativeResampler(*rates, "low")
     resampler.tuning_ppm = ppm
-    words = resampler.words
-    step = Fraction(int(words[resample.STEP]), int(words[resample.UNIT]))
+    step = Fraction(resampler.state.step, resampler.state.unit)
     made = len(resampler.process(np.zeros(frames, np.float32)))
     if made:
         assert int((made - 1) * step) + resampler.delay_frames + 1 <= frames
@@ -195,13 +198,17 @@ def test_output_k_waits_for_the_delay_and_no_longer(rates, frames, ppm):
 
 
 @numba.njit(nogil=True)
-def endless(words_address, source_address, blocks, block, target_address):
+def endless(address, source_address, blocks, block, target_address):
     """The same block again and again; how many outputs."""
-    words, source, target = words_at(words_address), floats_at(source_address), floats_at(target_address)
+    state, source, target = (
+        resample.resampler_at(address),
+        floats_at(source_address),
+        floats_at(target_address),
+    )
     made = 0
     for _ in range(blocks):
-        feed(words, source, 1, block)
-        made += produce(words, target, 1, 2 * block)
+        feed(state, source, 1, block)
+        made += produce(state, target, 1, 2 * block)
     return made
 
 
@@ -214,11 +221,10 @@ def test_positions_do_not_drift(outputs, ppm):
     source, target = np.zeros(block, np.float32), np.empty(2 * block, np.float32)
     blocks = outputs // block
     made = endless(resampler.address, source.ctypes.data, blocks, block, target.ctypes.data)
-    words = dict(enumerate(resampler.words.tolist()))
-    held, unit = words[resample.END] - words[resample.AT], words[resample.UNIT]
-    frame = blocks * block - held + words[resample.TAPS] - 1 - resampler.delay_frames
+    state = resampler.state
+    frame = blocks * block - (state.end - state.first) + state.taps - 1 - resampler.delay_frames
     assert made > outputs
-    assert frame * unit + words[resample.FRACTION] == made * words[resample.STEP]
+    assert frame * state.unit + state.fraction == made * state.step
 
 
 def test_as_python_it_stays_in_its_memory():
@@ -229,14 +235,14 @@ def test_as_python_it_stays_in_its_memory():
         NativeResampler(44100, 48000, "low", largest_block=20),
         np.empty(len(expected), np.float32),
     )
-    words, history, table, source, target = (
-        Pointer(memory.reshape(-1), 0)
-        for memory in (resampler.words, resampler.history, resampler.filter.table, x, found)
+    state = resampler.state
+    history, table, source, target = (
+        Pointer(memory.reshape(-1), 0) for memory in (resampler.history, resampler.filter.table, x, found)
     )
     fed = made = 0
     while fed < len(x):
-        fed += resample.append(words, history, source + fed, 1, min(13, len(x) - fed))
-        made += resample.outputs(words, history, table, target + made, 1, 40)
+        fed += resample.append(state, history, source + fed, 1, min(13, len(x) - fed))
+        made += resample.outputs(state, history, table, target + made, 1, 40)
     assert made == len(expected)
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
@@ -245,22 +251,22 @@ def test_what_there_is_no_room_for_is_not_taken():
     """Until something is produced."""
     resampler = NativeResampler(16000, 16000, "low", largest_block=50)
     x, target = np.ones(1000, np.float32), Pointer(np.empty(1000, np.float32), 0)
-    words, history, table = (
-        Pointer(memory.reshape(-1), 0)
-        for memory in (resampler.words, resampler.history, resampler.filter.table)
+    state = resampler.state
+    history, table = (
+        Pointer(memory.reshape(-1), 0) for memory in (resampler.history, resampler.filter.table)
     )
-    first = resample.append(words, history, Pointer(x, 0), 1, 1000)
+    first = resample.append(state, history, Pointer(x, 0), 1, 1000)
     assert first == 50 + resampler.delay_frames + 1
-    assert resample.append(words, history, Pointer(x, 0), 1, 1) == 0
-    assert resample.outputs(words, history, table, target, 1, 1000) == 51
-    assert resample.append(words, history, Pointer(x, 0), 1, 1000) == 51
+    assert resample.append(state, history, Pointer(x, 0), 1, 1) == 0
+    assert resample.outputs(state, history, table, target, 1, 1000) == 51
+    assert resample.append(state, history, Pointer(x, 0), 1, 1000) == 51
 
 
 def test_tuning_has_a_limit_and_lasts():
     resampler = NativeResampler(48000, 16000)
     assert resampler.tuning_ppm == 0
     for part, ppm in ((0.001, 1000), (-0.5, -5000), (1.0, 5000)):
-        tune(resampler.words, part)
+        tune(resampler.state, part)
         resampler.reset()
         assert resampler.tuning_ppm == pytest.approx(ppm, abs=1e-4)
     assert len(resampler.process(np.zeros(48000, np.float32))) == pytest.approx(16000 / 1.005, abs=40)

@@ -9,13 +9,13 @@ from numba.core.typing.templates import signature
 from numba.extending import intrinsic, overload
 
 from pulse.jit import stack
-from pulse.jit.pointer_lowering import INT64, PointerType, typed
+from pulse.jit.pointer_codegen import INT64, PointerType, typed
 
 LINE = 64  # bytes
 POINTERS = PointerType(PointerType(types.float32))
 
 
-def _lower(function: Callable, element: types.Type) -> None:
+def _declare(function: Callable, element: types.Type) -> None:
     result = PointerType(element)
 
     @intrinsic(prefer_literal=True)
@@ -38,10 +38,10 @@ def _lower(function: Callable, element: types.Type) -> None:
         return lambda count: reserve(count)
 
 
-_lower(stack.stack_f32, types.float32)
-_lower(stack.stack_f64, types.float64)
-_lower(stack.stack_i64, types.int64)
-_lower(stack.stack_pointers, PointerType(types.float32))
+_declare(stack.stack_f32, types.float32)
+_declare(stack.stack_f64, types.float64)
+_declare(stack.stack_i64, types.int64)
+_declare(stack.stack_pointers, PointerType(types.float32))
 
 typed(
     operator.setitem,

@@ -6,14 +6,13 @@ from numba.core import types
 from numba.extending import lower_builtin
 
 from pulse.jit.declared import CFunction, CSignature
-from pulse.jit.pointer_lowering import WORDS, typed
+from pulse.jit.pointer_codegen import typed
 
 KINDS = {
     "i32": types.int32,
     "i64": types.int64,
     "u64": types.uint64,
     "address": types.voidptr,
-    "words": WORDS,
     None: types.void,
 }
 
@@ -23,7 +22,7 @@ def numba_signature(signature: CSignature):
     return KINDS[signature.gives](*(KINDS[kind] for kind in signature.takes))
 
 
-def lower_c_function(declared: CFunction) -> None:
+def declare_c_function(declared: CFunction) -> None:
     """Tell numba of a C function by name, or at the address that is its first argument."""
     signature, name = numba_signature(declared.signature), declared.name
     whole = signature if name else signature.return_type(types.int64, *signature.args)

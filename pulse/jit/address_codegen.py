@@ -6,10 +6,10 @@ from collections.abc import Callable
 from numba.core import types
 
 from pulse.jit import address
-from pulse.jit.pointer_lowering import INT64, WORDS, PointerType, means
+from pulse.jit.pointer_codegen import INT64, WORDS, PointerType, means
 
 
-def _lower_pointer_at(function: Callable, result: PointerType) -> None:
+def _declare_pointer_at(function: Callable, result: PointerType) -> None:
     @means(function)
     def _pointer_at(typingctx, address):
         def build(context, builder, sig, args):
@@ -24,7 +24,7 @@ for _function, _result in (
     (address.doubles_at, PointerType(types.float64)),
     (address.bytes_at, PointerType(types.uint8)),
 ):
-    _lower_pointer_at(_function, _result)
+    _declare_pointer_at(_function, _result)
 
 
 @means(address.address_of)

@@ -9,8 +9,9 @@ from numba.core.typing.templates import AttributeTemplate, infer_getattr, signat
 from numba.extending import lower_builtin, lower_getattr_generic, models, register_model
 
 from pulse.jit import instruction, pointer
-from pulse.jit.instruction import FORMS, Field, Form, Part, fields_of, words_of
-from pulse.jit.pointer_lowering import INT64, WORDS, PointerType, typed, word
+from pulse.jit.fields import Field, Fields, fields_of, words_of
+from pulse.jit.instruction import FORMS, Form, Part
+from pulse.jit.pointer_codegen import INT64, WORDS, PointerType, typed, word
 
 ELEMENTS = {
     "f32": types.float32,
@@ -24,20 +25,21 @@ ELEMENTS = {
 }
 
 
+def layout_text(declared: type[Fields]) -> str:
+    """All fields, with those of parts."""
+    return " ".join(
+        f"{each.name}:{each.kind}:{each.spec.element}@{each.at}{each.behind or ''}"
+        + (f"({layout_text(each.part)})" if each.part else "")
+        for each in fields_of(declared).values()
+    )
+
+
 class RowType(types.Type):
     """A row of an instruction, or a part of one; its name tells the whole layout."""
 
     def __init__(self, part: type[Part], form: Form = "f32") -> None:
         self.part, self.form = part, form
-        super().__init__(name=f"{part.__module__}.{part.__qualname__}/{form}({self.layout(part)})")
-
-    def layout(self, part: type[Part]) -> str:
-        """All fields, with those of parts."""
-        return " ".join(
-            f"{each.name}:{each.kind}:{each.spec.element}@{each.at}{each.behind or ''}"
-            + (f"({self.layout(each.part)})" if each.part else "")
-            for each in fields_of(part).values()
-        )
+        super().__init__(name=f"{part.__module__}.{part.__qualname__}/{form}({layout_text(part)})")
 
     def type_of(self, each: Field) -> types.Type:
         """What a kernel gets for a field."""

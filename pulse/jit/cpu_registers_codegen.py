@@ -6,8 +6,8 @@ from numba.core import types
 from numba.core.cgutils import alloca_once
 
 from pulse.jit import cpu_registers
-from pulse.jit.foreign_lowering import external
-from pulse.jit.pointer_lowering import INT64, means
+from pulse.jit.foreign_codegen import external
+from pulse.jit.pointer_codegen import INT64, means
 from pulse.jit.processor import processor
 
 INT32, BYTE_POINTER = ir.IntType(32), ir.PointerType(ir.IntType(8))

@@ -11,16 +11,16 @@ from numba.extending import lower_builtin
 
 from pulse.jit.declared import Argument, Dispatcher, Function, Outlined
 from pulse.jit.dispatch import names_of
-from pulse.jit.pointer_lowering import INT64, PointerType, typed
-from pulse.jit.row_lowering import RowType
+from pulse.jit.pointer_codegen import INT64, PointerType, typed
+from pulse.jit.row_codegen import RowType
 from pulse.jit.simd import LANES
-from pulse.jit.simd_lowering import FLOATS, vector_pointer
+from pulse.jit.simd_codegen import FLOATS, vector_pointer
 
 DOUBLE = ir.DoubleType()
 POINTERS = {"f32": PointerType(types.float32), "f64": PointerType(types.float64)}
 
 
-def lower_dispatcher(declared: Dispatcher) -> None:
+def declare_dispatcher(declared: Dispatcher) -> None:
     """Tell numba of a dispatcher."""
     pointer = POINTERS[declared.element]
     wanted = (types.int64, *[pointer] * 4, types.int64, types.float64, types.float64)
@@ -37,17 +37,17 @@ def lower_dispatcher(declared: Dispatcher) -> None:
             builder.branch(done)
         builder.position_at_end(done)
 
-    _lower_apart(declared.apply, wanted, fill)
+    _declare_apart(declared.apply, wanted, fill)
 
 
-def lower_outlined(declared: Outlined) -> None:
+def declare_outlined(declared: Outlined) -> None:
     """Tell numba of a helper that is not inlined."""
     wanted = [_type_of(argument) for argument in declared.takes]
 
     def fill(context, builder, args) -> None:
         _call_inlined(context, builder, declared.function, signature(types.none, *wanted), args)
 
-    _lower_apart(declared.function, wanted, fill)
+    _declare_apart(declared.function, wanted, fill)
 
 
 def _type_of(argument: Argument) -> types.Type:
@@ -56,13 +56,13 @@ def _type_of(argument: Argument) -> types.Type:
     return types.int64 if argument == "i64" else POINTERS["f32"]
 
 
-def _lower_apart(function: Function, wanted: Sequence[types.Type], fill: Function) -> None:
+def _declare_apart(function: Function, wanted: Sequence[types.Type], fill: Function) -> None:
     """Let ``function`` be an LLVM function of its own, so that the kernel around it keeps its registers."""
     name = function.__name__
     typed(function, lambda args: signature(types.none, *wanted) if len(args) == len(wanted) else None)
 
     @lower_builtin(function, *wanted)
-    def _lower(context, builder, sig, args):
+    def _build(context, builder, sig, args):
         apart = builder.module.globals.get(name)
         if apart is None:
             kind = ir.FunctionType(ir.VoidType(), [arg.type for arg in args])

@@ -13,7 +13,7 @@ from numba.core.typing.templates import signature
 from numba.extending import lower_builtin, lower_cast, models, register_model
 
 from pulse.jit import simd
-from pulse.jit.pointer_lowering import PointerType, typed
+from pulse.jit.pointer_codegen import PointerType, typed
 from pulse.jit.processor import has_f16
 from pulse.jit.simd import LANES
 
@@ -92,7 +92,7 @@ def lowers(function: Callable, result: types.Type, *arguments: types.Type, lanes
         typed(function, resolve)
 
         @lower_builtin(function, *arguments)
-        def _lower(context, builder, sig, args):
+        def _build(context, builder, sig, args):
             value = build(builder, *args)
             return context.get_dummy_value() if result == types.none else value
 

@@ -9,13 +9,13 @@ from numba.core.typing.templates import signature
 from numba.extending import lower_builtin
 
 from pulse.jit import raw
-from pulse.jit.pointer_lowering import PointerType, at_pointer, typed
+from pulse.jit.pointer_codegen import PointerType, at_pointer, typed
 from pulse.jit.raw import TILE
 
 BYTES, FLOATS = PointerType(types.uint8), PointerType(types.float32)
 
 
-def _lower_view(function: Callable, element: types.Type) -> None:
+def _declare_view(function: Callable, element: types.Type) -> None:
     result = PointerType(element)
     typed(function, lambda args: signature(result, args[0]) if len(args) == 1 and at_pointer(args) else None)
 
@@ -32,7 +32,7 @@ for _function, _element in (
     (raw.as_i64, types.int64),
     (raw.as_f64, types.float64),
 ):
-    _lower_view(_function, _element)
+    _declare_view(_function, _element)
 
 
 def _memory_call(builder, name, *args):

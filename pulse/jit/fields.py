@@ -1,0 +1,124 @@
+"""Fields of memory that compiled code and Python share, declared once as the annotations of a class.
+
+``instruction`` declares rows so, ``structs`` memory that is written to. All fields are words of 8 bytes, one behind the
+other in the order of the class.
+"""
+
+from dataclasses import dataclass, field, fields
+from functools import cache
+from typing import Any, ClassVar, Literal, TypeAlias, get_args, get_type_hints
+
+Element: TypeAlias = Literal["f32", "f64", "i64", "i32", "u8", "i8", "f16", "bf16"]
+Count: TypeAlias = "int | str"
+"""A number, or the name of a field that has it."""
+Kind: TypeAlias = Literal["operand", "weights", "scales", "number", "real", "numbers", "part", "parts"]
+WORD = 8
+"""Bytes."""
+LINE = 8
+"""Words of a cache line."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What a declaration says of a field besides its type.
+
+    element   of an operand; None: bytes of any type
+    touched   how often each run reads or writes all of it
+    written   whether a kernel may write to it
+    count     the elements that it has at least, as a product; none: not known
+    """
+
+    kind: Kind
+    element: Element | None = None
+    touched: int = 1
+    written: bool = False
+    count: tuple[Count, ...] = ()
+
+
+def starts_line() -> Any:
+    """A field that begins a cache line: those in front have another writer."""
+    return field(metadata={"line": True})
+
+
+class Fields:
+    """A class whose annotations are fields."""
+
+    START: ClassVar[int] = 0
+    """The first word."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field: ``at`` is its first word.
+
+    behind  the fields that say how many parts lie in front of it, and the words of each
+    part    the declaration of what it holds, for parts
+    """
+
+    name: str
+    spec: Spec
+    at: int
+    behind: tuple[tuple[str, int], ...] = ()
+    part: Any = None
+
+    @property
+    def kind(self) -> Kind:
+        """What it is."""
+        return self.spec.kind
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The fields of a class in order, and the words that they take: whole cache lines, if a field begins one.
+
+    Those of parts of which there may be many do not count, nor numbers up to the end of the memory.
+    """
+
+    fields: dict[str, Field]
+    words: int
+    has_lines: bool
+
+
+def _spec(kind: Any, given: "Spec | None") -> Spec:
+    if given is not None:
+        return given
+    if kind is float:
+        return Spec("real")
+    return Spec("part") if issubclass(kind, Fields) else Spec("number")
+
+
+def _up_to_line(words: int) -> int:
+    return -(-words // LINE) * LINE
+
+
+@cache
+def layout_of(declared: type[Fields]) -> Layout:
+    """Where the fields of a declaration are."""
+    found: dict[str, Field] = {}
+    kinds = get_type_hints(declared)
+    at, behind, has_lines = declared.START, (), False
+    for given in fields(declared):  # type: ignore[arg-type]
+        name, kind = given.name, kinds[given.name]
+        spec = _spec(kind, given.metadata.get("spec"))
+        inside: Any = get_args(kind)[0] if spec.kind == "parts" else kind if spec.kind == "part" else None
+        if given.metadata.get("line") or (spec.kind == "part" and layout_of(inside).has_lines):
+            at, has_lines = _up_to_line(at), True
+        found[name] = Field(name, spec, at, behind, inside)
+        if spec.kind == "parts":
+            behind = (*behind, (str(spec.count[0]), words_of(inside)))
+        elif spec.kind == "numbers":
+            at += sum(count for count in spec.count if isinstance(count, int))
+        else:
+            at += 1 if inside is None else words_of(inside)
+    words = at - declared.START
+    return Layout(found, _up_to_line(words) if has_lines else words, has_lines)
+
+
+def fields_of(declared: type[Fields]) -> dict[str, Field]:
+    """The fields of a declaration in order."""
+    return layout_of(declared).fields
+
+
+def words_of(declared: type[Fields]) -> int:
+    """How many words the fields take; see ``Layout``."""
+    return layout_of(declared).words

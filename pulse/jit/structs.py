@@ -1,0 +1,128 @@
+"""Structs: memory that threads, compiled code and Python share, its fields declared once.
+
+A declaration is a class; a field is a number, a real, several ``numbers``, or another struct::
+
+    class Gate(Struct):
+        function: int
+        shut: int
+        entered: int = starts_line()  # written by another thread: a cache line of its own
+
+    gate_at = struct_at(Gate)
+
+Compiled or not, ``gate_at(address)`` is the struct there; ``gate.shut`` loads a field, ``gate.shut = 1`` stores one.
+``structs[i]`` is the one that lies i structs further on. ``atomics`` takes a struct and the name of a field. Compiled,
+a field is at a place that the compiler knows; ``structs_codegen`` tells numba.
+"""
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.jit.declared import UNTOLD, StructAt
+from pulse.jit.fields import LINE, WORD, Field, Fields, Spec, fields_of, words_of
+
+
+def numbers(count: int | None = None) -> Any:
+    """So many int64; None, for the last field: up to the end of the memory."""
+    return field(metadata={"spec": Spec("numbers", count=() if count is None else (count,))})
+
+
+class Struct(Fields):
+    """Fields in memory, which whoever made it keeps.
+
+    words  int64 from its first word on, to the end of the memory
+    """
+
+    __slots__ = ("_numbers", "_reals", "words")
+    words: NDArray[np.int64]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        dataclass(init=False, eq=False, repr=False)(cls)
+        for each in fields_of(cls).values():
+            if hasattr(Struct, each.name):
+                raise TypeError(
+                    f"{cls.__name__}.{each.name}: structs have another meaning for it; rename the field"
+                )
+            setattr(cls, each.name, property(_getter(each)))
+
+    def __init__(self, words: NDArray[np.int64]) -> None:
+        size = words_of(type(self))
+        if words.dtype != np.int64 or not words.flags.c_contiguous or words.size < size:
+            raise ValueError(f"{type(self).__name__}: needs {size} int64, got {words.size} of {words.dtype}")
+        words = words.reshape(-1)
+        own = words.view(np.uint8).data
+        object.__setattr__(self, "words", words)
+        object.__setattr__(self, "_numbers", own.cast("q"))
+        object.__setattr__(self, "_reals", own.cast("d"))
+
+    @classmethod
+    def new(cls, count: int = 1, more: int = 0) -> Self:
+        """Zeros, on a cache line: so many structs, one at least, and the words of numbers up to the end."""
+        words = max(count, 1) * words_of(cls) + more
+        memory = np.zeros(words + LINE, np.int64)
+        first = -memory.ctypes.data // WORD % LINE
+        return cls(memory[first : first + words])
+
+    @classmethod
+    def at(cls, address: int) -> Self:
+        """The one at an address."""
+        memory = (ctypes.c_int64 * words_of(cls)).from_address(address)
+        return cls(np.ctypeslib.as_array(memory))
+
+    @property
+    def address(self) -> int:
+        """Of the first word."""
+        return self.words.ctypes.data
+
+    def address_of(self, name: str) -> int:
+        """Of a field. Raises KeyError: there is none of that name."""
+        return self.address + WORD * fields_of(type(self))[name].at
+
+    def __getitem__(self, i: int) -> Self:
+        return type(self)(self.words[i * words_of(type(self)) :])
+
+    def __setattr__(self, name: str, value: float) -> None:
+        each = fields_of(type(self)).get(name)
+        if each is None or each.kind not in ("number", "real"):
+            raise AttributeError(f"{type(self).__name__} has no number {name!r}")
+        if each.kind == "real":
+            self._reals[each.at] = value
+        else:
+            self._numbers[each.at] = value
+
+
+S = TypeVar("S", bound=Struct)
+
+
+def _getter(each: Field) -> Callable[[Any], Any]:
+    """What reads a field of a struct."""
+    at, part = each.at, each.part
+    if each.kind == "number":
+        return lambda struct: struct._numbers[at]
+    if each.kind == "real":
+        return lambda struct: struct._reals[at]
+    if part is not None:
+        return lambda struct: part(struct.words[at : at + words_of(part)])
+    end = None if not each.spec.count else at + int(each.spec.count[0])
+    return lambda struct: struct.words[at:end]
+
+
+def bytes_of(kind: type[Struct]) -> int:
+    """How many bytes the fields take."""
+    return WORD * words_of(kind)
+
+
+def struct_at(kind: type[S]) -> Callable[[int], S]:
+    """A function that gives the struct of this kind at an address."""
+
+    def at(address: int) -> S:
+        return kind.at(address)
+
+    at.__module__, at.__qualname__ = kind.__module__, f"{kind.__qualname__} at"
+    UNTOLD.append(StructAt(at, kind))
+    return at

@@ -1,0 +1,96 @@
+"""Memory that compiled code shares is read by the names of its fields: no index is a position that is agreed upon."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("pulse", "streaming")
+COMPILED = {"device", "exact", "routine", "entry", "callback"}
+KERNELS = "pulse/program/kernels"
+"""There a literal index is of one of several equal elements: a register, or the only element of an operand."""
+
+
+def modules() -> dict[str, ast.Module]:
+    """All modules, by path."""
+    paths = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+    return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text("utf-8")) for path in paths}
+
+
+def numbered(tree: ast.AST) -> set[str]:
+    """Names that are numbered from 0 on: ``A, B = range(2)``, ``A, B = 0, 1``."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
+            value = node.value
+            parts = value.elts if isinstance(value, ast.Tuple) else [value]
+            counted = [part.value for part in parts if isinstance(part, ast.Constant)]
+            if any("range(" in ast.unparse(part) for part in parts) or counted == [*range(len(parts))]:
+                names = [one.id for one in node.targets[0].elts if isinstance(one, ast.Name)]
+                found |= {name for name in names if name.isupper()}
+    return found
+
+
+def used(index: ast.expr) -> set[str]:
+    """The names in an index."""
+    inside = [node for node in ast.walk(index) if not isinstance(node, ast.Subscript)]
+    names = {node.id for node in inside if isinstance(node, ast.Name)}
+    return names | {node.attr for node in inside if isinstance(node, ast.Attribute)}
+
+
+def compiled(tree: ast.AST) -> Iterator[ast.FunctionDef]:
+    """Functions that are declared for compiled code."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            given = (one.func if isinstance(one, ast.Call) else one for one in node.decorator_list)
+            if any(isinstance(one, ast.Name) and one.id in COMPILED for one in given):
+                yield node
+
+
+def positions(tree: ast.AST, names: set[str], literals: bool) -> list[str]:
+    """Indices that are numbered names; ``literals``: and, in compiled functions, those that are numbers."""
+    every = [node for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
+    found = [ast.unparse(node) for node in every if used(node.slice) & names]
+    for function in compiled(tree) if literals else ():
+        for node in ast.walk(function):
+            if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+                found.append(ast.unparse(node))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("A, B = range(2)\nwords[B] = 1", ["words[B]"]),
+        ("(A, B) = (*range(1), 7)\nwords[start + B]", ["words[start + B]"]),
+        ("A, B = 0, 1\nwords[cb.A]", ["words[cb.A]"]),
+        ("A, B = range(2)\nif code == A: words.a = names[i]", []),
+        ("@device\ndef f(gains): return gains[4]", ["gains[4]"]),
+        ("@entry('f', 1)\ndef f(pairs, i): return pairs[i]", []),
+        ("def f(shape): return shape[0]", []),
+    ],
+)
+def test_positions_are_found(text: str, found: list[str]) -> None:
+    tree = ast.parse(text)
+    assert positions(tree, numbered(tree), True) == found
+
+
+def test_no_index_is_a_position() -> None:
+    trees = modules()
+    names = {path: numbered(tree) for path, tree in trees.items()}
+    everywhere = set[str]().union(*names.values())
+    imported = {
+        path: {
+            alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names
+        }
+        | {path.rpartition("/")[2]}
+        for path, tree in trees.items()
+    }
+    found = {
+        path: at
+        for path, tree in trees.items()
+        if (at := positions(tree, names[path] | everywhere & imported[path], not path.startswith(KERNELS)))
+    }
+    assert not found

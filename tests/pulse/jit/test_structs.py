@@ -1,0 +1,146 @@
+"""Declared structs: where fields are, what Python and compiled code read and write, what is refused."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from pulse.errors import CompileError
+from pulse.jit.address import address_of, words_at
+from pulse.jit.atomics import advance, fence, load, replace, store
+from pulse.jit.entries import Entry
+from pulse.jit.fields import LINE, WORD, fields_of, starts_line, words_of
+from pulse.jit.structs import Struct, bytes_of, numbers, struct_at
+
+
+class Side(Struct):
+    """What one thread counts."""
+
+    calls: int = starts_line()
+    seconds: float
+
+
+class Shared(Struct):
+    """Fields of two threads, those of two sides, and numbers up to the end."""
+
+    first: int
+    part: float
+    few: NDArray[np.int64] = numbers(3)
+    left: Side
+    right: Side
+    last: int = starts_line()
+    rest: NDArray[np.int64] = numbers()
+
+
+shared_at, side_at = struct_at(Shared), struct_at(Side)
+
+
+def places(kind: type[Struct]) -> dict[str, int]:
+    return {name: each.at for name, each in fields_of(kind).items()}
+
+
+def test_fields_lie_in_order_and_lines_begin_where_it_is_said() -> None:
+    assert places(Side) == {"calls": 0, "seconds": 1} and words_of(Side) == LINE
+    assert places(Shared) == {
+        "first": 0,
+        "part": 1,
+        "few": 2,
+        "left": LINE,
+        "right": 2 * LINE,
+        "last": 3 * LINE,
+        "rest": 3 * LINE + 1,
+    }
+    assert bytes_of(Shared) == WORD * 4 * LINE
+    assert Side.new(count=0).words.size == LINE
+    made = Shared.new(count=2, more=5)
+    assert made.address % (WORD * LINE) == 0 and made.words.size == 2 * 4 * LINE + 5 and not made.words.any()
+
+
+def test_python_reads_and_writes_fields() -> None:
+    made = Shared.new(count=2)
+    made.first, made.part, made.last = -3, 0.25, 1 << 62
+    made.right.calls, made.right.seconds = 7, -1.5
+    made.few[:] = 4, 5, 6
+    made[1].first = 9
+    assert (made.first, made.part, made.last, made[1].first) == (-3, 0.25, 1 << 62, 9)
+    assert (made.left.calls, made.right.calls, made.right.seconds) == (0, 7, -1.5)
+    assert made.words[2:5].tolist() == [4, 5, 6] and made.words[2 * LINE] == 7
+    again = shared_at(made.address)
+    again.first += 1
+    assert type(again) is Shared and made.first == -2 and again.right.seconds == -1.5
+    assert made.address_of("last") == made.address + WORD * 3 * LINE
+
+
+def test_what_is_no_field_is_refused() -> None:
+    made: Any = Shared.new()
+    for name in ("frist", "few", "left"):
+        with pytest.raises(AttributeError, match=f"Shared has no number '{name}'"):
+            setattr(made, name, 1)
+    with pytest.raises(AttributeError):
+        _ = made.frist
+    with pytest.raises(KeyError):
+        made.address_of("frist")
+    with pytest.raises(TypeError, match=r"Bad\.words: structs have another meaning for it"):
+        type("Bad", (Struct,), {"__annotations__": {"words": int}})
+    for words in (np.zeros(3, np.int64), np.zeros(99), np.zeros((99, 2), np.int64)[:, 0]):
+        with pytest.raises(ValueError, match=r"Shared: needs 32 int64"):
+            Shared(words)
+
+
+def compiled(function: Any, arguments: int, gives_int: bool = False) -> Any:
+    return Entry(f"test.{function.__name__}", function, arguments, gives_int).call
+
+
+def test_compiled_code_reads_and_writes_the_same() -> None:
+    def work(address: int, count: int) -> None:
+        for i in range(count):
+            shared = shared_at(address)[i]
+            shared.first += i + 1
+            shared.part, shared.last = shared.part / 2, shared.few[2]
+            side = shared.left if i == 0 else shared.right
+            side.calls -= 1
+            side.seconds = side.calls * 0.5
+            shared.few[1] = shared.first
+
+    made = Shared.new(count=2)
+    for i in range(2):
+        made[i].first, made[i].part, made[i].few[2] = 10, 3.0, 40 + i
+    compiled(work, 2)(made.address, 2)
+    for i in range(2):
+        assert (made[i].first, made[i].part, made[i].last, made[i].few[1]) == (11 + i, 1.5, 40 + i, 11 + i)
+    assert (made.left.calls, made.left.seconds, made.right.calls) == (-1, -0.5, 0)
+    assert (made[1].right.calls, made[1].right.seconds, made[1].left.calls) == (-1, -0.5, 0)
+
+
+def test_words_that_threads_share() -> None:
+    def share(address: int, more: int) -> int:
+        shared = shared_at(address)
+        store(shared, "first", load(shared, "last") + more)
+        advance(shared, "last")
+        advance(shared.few, 1)
+        store(shared.rest, more, load(shared.few, 1))
+        fence()
+        side = side_at(address_of(shared.left))
+        good = replace(side, "calls", 0, 5) and not replace(side, "calls", 0, 6)
+        return load(words_at(address_of(side)), 0) if good else -1
+
+    made = Shared.new(more=4)
+    made.last = 20
+    assert compiled(share, 2, True)(made.address, 3) == 5
+    assert (made.first, made.last, made.few.tolist(), made.rest[3]) == (23, 21, [0, 1, 0], 1)
+
+
+def test_the_compiler_refuses_a_field_that_is_not_there() -> None:
+    def reads(address: int) -> int:
+        return shared_at(address).frist
+
+    def writes(address: int) -> None:
+        shared_at(address).frist = 1
+
+    def orders(address: int) -> int:
+        return load(shared_at(address), "part")
+
+    for function, gives_int in ((reads, True), (writes, False), (orders, True)):
+        with pytest.raises(CompileError, match=r"cannot compile it"):
+            compiled(function, 1, gives_int)
