@@ -161,7 +161,7 @@ def _neighbours_at_once(cx: Lowering, of: _Transposed, axis: int) -> None:
     full = np.zeros([*kernel[:axis], taps * stride, *kernel[axis + 1 :]], stored.codes.dtype)
     full[(slice(None),) * axis + (slice(kernel[axis]),)] = stored.codes
     groups = full.reshape(*kernel[:axis], taps, stride, *kernel[axis + 1 :])
-    groups = np.flip(groups, [each for each in range(2, groups.ndim) if each != axis + 1])
+    groups = np.flip(groups, tuple(each for each in range(2, groups.ndim) if each != axis + 1))
     matrix = np.moveaxis(groups, (0, axis + 1, 1), (-3, -2, -1)).reshape(-1, stride * channels)
     firsts = [of.firsts(each, 0, range(kernel[each])[::-1]) for each in range(2, len(kernel))]
     firsts[i] = of.firsts(axis, 0, range(0, taps * stride, stride)[::-1])
