@@ -12,6 +12,7 @@ from pulse.program.kernels.copy import Fill
 from pulse.program.kernels.matmul_finish import Finish
 from pulse.program.lower.matmul_finishing import finishing
 from pulse.program.lower.matmul_product import bias_of, emit_product, grid_offsets, stored_of, weights_of
+from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 from pulse.program.weights import is_depthwise
@@ -22,6 +23,13 @@ def channels_last(cx: Lowering, value: Value, stream: int | None) -> Value:
     if value.strides[1] == 1 or value.shape[1] == 1:
         return value
     return cx.ordered(value, last_order(len(value.shape), stream))
+
+
+def convolved(cx: Lowering, outlet: OutletId, split: SplitChannels | None, stream: int | None) -> Value:
+    """What a convolution reads, [N, C, X...]; the first piece of the channels where these are split."""
+    if split is not None:
+        return cx.floats(split.x, "a convolution")
+    return channels_last(cx, cx.floats(cx.value(outlet), "a convolution"), stream)
 
 
 def last_order(rank: int, stream: int | None) -> list[int]:
@@ -57,8 +65,10 @@ def lower_conv(cx: Lowering, node: PulsedNode, op: Conv) -> list[Value]:
     axis = None if stream is None else stream.axis
     rank = len(op.strides)
     order = last_order(rank + 2, axis)
-    x = channels_last(cx, cx.floats(cx.value(node.inputs[0]), "a convolution"), axis)
-    x = padded(cx, x, [(0, 0), (0, 0), *((int(b), int(a)) for b, a in op.pads)], order)
+    pads = [(int(before), int(after)) for before, after in op.pads]
+    split = split_channels(cx, node.inputs[0]) if op.group == 1 and not np.any(pads) else None
+    x = convolved(cx, node.inputs[0], split, axis)
+    x = padded(cx, x, [(0, 0), (0, 0), *pads], order)
     after = finishing(cx, outlet, 1, gates=op.group == 1)
     y = after.place(cx, cx.fact(outlet).sizes, order)
     bias = bias if after.bias is None else bias + after.bias
@@ -82,10 +92,11 @@ def lower_conv(cx: Lowering, node: PulsedNode, op: Conv) -> list[Value]:
     for group in range(op.group):
         own = slice(group * per_out, (group + 1) * per_out)
         matrix = stored.codes[own].reshape(per_out, per_in, -1).transpose(2, 1, 0).reshape(-1, per_out)
-        inside = x.part(1, group * per_in, (group + 1) * per_in)
+        inside = x if op.group == 1 else x.part(1, group * per_in, (group + 1) * per_in)
         outside = y.part(1, own.start, own.stop)
         scales, finish = stored.scales_of(own.start, per_out), after.steps_on(cx, outside, rows, own)
-        emit_product(cx, inside, rows_x, taps, matrix, bias[own], outside, rows(y), scales, finish)
+        places, matrix = (taps, matrix) if split is None else split.spread(taps, matrix)
+        emit_product(cx, inside, rows_x, places, matrix, bias[own], outside, rows(y), scales, finish)
     after.settle(cx, y)
     return [y]
 

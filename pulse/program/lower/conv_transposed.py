@@ -9,9 +9,10 @@ import numpy as np
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.conv import ConvTranspose
-from pulse.program.lower.conv import channels_last, emit_depthwise, last_order, padded
+from pulse.program.lower.conv import convolved, emit_depthwise, last_order, padded
 from pulse.program.lower.matmul_finishing import Finishing, finishing
 from pulse.program.lower.matmul_product import bias_of, emit_product, grid_offsets, stored_of
+from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 from pulse.program.weights import Stored, is_depthwise
@@ -28,6 +29,7 @@ class _Transposed:
     stored: Stored
     bias: Array
     x: Value
+    split: SplitChannels | None
     y: Value
     border: Sequence[int]
     after: Finishing
@@ -49,6 +51,10 @@ class _Transposed:
         every = (sum(f * step for f, step in zip(first, steps)) for first in itertools.product(*firsts))
         return np.array(list(every), np.int64)
 
+    def spread(self, taps: Array, matrix: Array) -> tuple[Array, Array]:
+        """The taps and the weights where the channels are."""
+        return (taps, matrix) if self.split is None else self.split.spread(taps, matrix)
+
 
 @lowers(ConvTranspose)
 def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> list[Value]:
@@ -61,7 +67,8 @@ def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> l
     order = last_order(len(sizes), None if stream is None else stream.axis)
     from_sizes = cx.fact(node.inputs[0]).sizes
     reach = [_reach(op, i, kernel[i + 2], from_sizes[i + 2], sizes[i + 2]) for i in range(len(op.strides))]
-    x = channels_last(cx, cx.floats(cx.value(node.inputs[0]), "a convolution"), order[0])
+    split = split_channels(cx, node.inputs[0]) if op.group == 1 and not np.any(reach) else None
+    x = convolved(cx, node.inputs[0], split, order[0])
     x = padded(cx, x, [(0, 0), (0, 0), *reach], order)
     grouped = _grouped_axis(op, sizes, order)
     columns = sizes[1] if is_depthwise(op, kernel) else kernel[1]
@@ -70,7 +77,7 @@ def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> l
         after = finishing(cx, outlet, 1, gates=False)
     y = after.place(cx, sizes, order)
     bias = bias if after.bias is None else bias + after.bias
-    whole = _Transposed(op, stored, bias, x, y, [before for before, _ in reach], after)
+    whole = _Transposed(op, stored, bias, x, split, y, [before for before, _ in reach], after)
     if grouped is not None and all(_together(value, grouped) for value in _tensors(y, after)):
         _neighbours_at_once(cx, whole, grouped)
     else:
@@ -123,10 +130,11 @@ def _one_phase(cx: Lowering, of: _Transposed, phase: Sequence[int], begin: Seque
         own = slice(group * per_out, (group + 1) * per_out)
         part = kept[group * per_in : (group + 1) * per_in]
         matrix = part.reshape(per_in, per_out, -1).transpose(2, 0, 1).reshape(-1, per_out)
-        inside = x.part(1, group * per_in, (group + 1) * per_in)
+        inside = x if op.group == 1 else x.part(1, group * per_in, (group + 1) * per_in)
         outside = y.part(1, own.start, own.stop)
         scales, finish = stored.scales_of(own.start, per_out), of.after.steps_on(cx, outside, rows, own)
-        emit_product(cx, inside, rows_x, taps, matrix, of.bias[own], outside, rows(outside), scales, finish)
+        places, matrix = of.spread(taps, matrix)
+        emit_product(cx, inside, rows_x, places, matrix, of.bias[own], outside, rows(outside), scales, finish)
 
 
 def _grouped_axis(op: ConvTranspose, sizes: Sequence[int], order: Sequence[int]) -> int | None:
@@ -176,7 +184,8 @@ def _neighbours_at_once(cx: Lowering, of: _Transposed, axis: int) -> None:
         return value.offsets(of.axes)
 
     finish = after.steps_on(cx, y, rows)
-    emit_product(cx, x, rows_x, of.offsets(firsts), matrix, bias, y, rows(y), scales, finish)
+    places, matrix = of.spread(of.offsets(firsts), matrix)
+    emit_product(cx, x, rows_x, places, matrix, bias, y, rows(y), scales, finish)
     for phase in range(of.y.shape[axis] % stride):
         at, begin = [0] * len(op.strides), [0] * len(op.strides)
         at[i], begin[i] = phase, of.y.shape[axis] // stride
