@@ -80,6 +80,16 @@ def test_transposed_convolutions(stride: int) -> None:
     assert "chain" not in found and found.count("product") == 2
 
 
+@pytest.mark.parametrize("frames", [1, 2])
+def test_a_batch_of_transposed_convolutions(frames: int) -> None:
+    """All phases of all of them in one product."""
+    nodes = [node("ConvTranspose", "x t", "c", strides=[2], pads=[0, 2]), node("Relu", "c")]
+    proto = built(nodes, floats("x", 3, 5, FRAMES))
+    report = pulse.verify(proto, pulse=frames, lengths=(1, 6, 11))
+    assert report.equal, report
+    assert kernels(proto).count("product") == 1
+
+
 def test_a_transposed_convolution_of_each_channel() -> None:
     made = node("ConvTranspose", "x td", "c", pads=[0, 2], group=5)
     assert kernels(built([made, node("Relu", "c")])).count("depthwise") == 1
