@@ -130,6 +130,35 @@ def vstore_part(p: Pointer, i: int, n: int, v: Vector) -> None:
     p.elements[p.span(i, n)] = _lanes(v)[:n]
 
 
+def _chunks(p: Pointer, i: int, step: int, n: int, width: int) -> Vector:
+    places = [i + min(number, n - 1) * step for number in range(LANES // width)]
+    return Vector(np.concatenate([p.elements[p.span(place, width)] for place in places]))
+
+
+def vload_fours(p: Pointer, i: int, step: int, n: int) -> Vector:
+    """Four times 4 float32 elements, ``step`` apart, from ``p[i]``; the last of n again where there are no more."""
+    return _chunks(p, i, step, n, 4)
+
+
+def vload_eights(p: Pointer, i: int, step: int, n: int) -> Vector:
+    """Twice 8 float32 elements, ``step`` apart, from ``p[i]``; the last of n again where there are no more."""
+    return _chunks(p, i, step, n, 8)
+
+
+def _turned(v: Value, width: int) -> Vector:
+    return Vector(np.roll(_lanes(v).reshape(-1, width), -1, axis=1).ravel())
+
+
+def vturn_fours(v: Value) -> Vector:
+    """Each four lanes turned by one: lanes 1, 2, 3, 0, then 5, 6, 7, 4 …"""
+    return _turned(v, 4)
+
+
+def vturn_eights(v: Value) -> Vector:
+    """Each eight lanes turned by one: lanes 1, 2 … 7, 0, then 9, 10 … 15, 8."""
+    return _turned(v, 8)
+
+
 def vsplat(x: float) -> Vector:
     """``x`` in every lane."""
     return Vector(_lanes(x))

@@ -17,7 +17,7 @@ from pulse.jit.pointer_codegen import PointerType, typed
 from pulse.jit.processor import has_f16
 from pulse.jit.simd import LANES
 
-BIT, INT32, FLOAT32 = ir.IntType(1), ir.IntType(32), ir.FloatType()
+BIT, INT32, INT64, FLOAT32 = ir.IntType(1), ir.IntType(32), ir.IntType(64), ir.FloatType()
 FLOATS_LL, INTS_LL, MASK_LL = (ir.VectorType(element, LANES) for element in (FLOAT32, INT32, BIT))
 HALVES_LL = ir.VectorType(ir.IntType(16), LANES)
 
@@ -174,6 +174,27 @@ def _store_part(builder, p, i, n, v):
     call(builder, "llvm.masked.store.v16f32.p0", ir.VoidType(), v, where, INT32(4), mask)
 
 
+def chunks(builder, p, i, step, n, width: int):
+    """Vectors of ``width`` elements, joined; the address of one that is missing is that of the last."""
+    parts = []
+    for number in range(LANES // width):
+        place, last = ir.Constant(INT64, number), builder.sub(n, ir.Constant(INT64, 1))
+        there = builder.select(builder.icmp_signed("<", place, n), place, last)
+        at = builder.add(i, builder.mul(there, step))
+        parts.append(builder.load(vector_pointer(builder, p, at, ir.VectorType(FLOAT32, width)), align=4))
+    while len(parts) > 1:
+        width *= 2
+        lanes = ir.Constant(ir.VectorType(INT32, width), list(range(width)))
+        parts = [builder.shuffle_vector(*pair, lanes) for pair in zip(parts[::2], parts[1::2])]
+    return parts[0]
+
+
+for _function, _width in ((simd.vload_fours, 4), (simd.vload_eights, 8)):
+    lowers(_function, FLOATS, FLOAT_POINTER, types.int64, types.int64, types.int64)(
+        lambda builder, p, i, step, n, width=_width: chunks(builder, p, i, step, n, width)
+    )
+
+
 # making
 
 
@@ -285,6 +306,13 @@ def _nonzero(builder, v):
 
 
 # across the lanes
+
+for _function, _width in ((simd.vturn_fours, 4), (simd.vturn_eights, 8)):
+    lowers(_function, FLOATS, FLOATS)(
+        lambda builder, v, width=_width: builder.shuffle_vector(
+            v, v, constant(INTS_LL, [i - i % width + (i + 1) % width for i in range(LANES)])
+        )
+    )
 
 
 def across(builder, v, combine: Callable):

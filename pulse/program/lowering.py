@@ -46,6 +46,8 @@ class Emitted:
         return (value for _, _, value in self.instruction.operands() if isinstance(value, Value))
 
 
+Arrange: TypeAlias = Callable[[PulsedGraph, Sequence[int]], "tuple[list[int], dict[int, tuple[int, ...]]]"]
+"""Another order of nodes, and the nodes that are lowered with the first of them: first node -> all."""
 Lower: TypeAlias = "Callable[[Lowering, PulsedNode, Any], list[Value]]"
 L = TypeVar("L", bound=Callable[..., list[Value]])
 
@@ -72,7 +74,8 @@ class Lowering:
 
     Instructions are kept in two lists: those of the step, and those that end it (buffers move on by a pulse).
 
-    form  how weights are stored; see ``pulse.program.weights``
+    form     how weights are stored; see ``pulse.program.weights``
+    arrange  which nodes become one instruction, see ``pulse.program.lower.recurrent_small``
     """
 
     graph: PulsedGraph
@@ -100,6 +103,9 @@ class Lowering:
     """Nodes whose bodies nobody looks at."""
     body: "Callable[[Lowering, PulsedNode], None] | None" = None
     """Called for each node of a body before it is lowered; looks for faults."""
+    arrange: Arrange | None = None
+    together: dict[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
+    """Nodes that are lowered with the first of them: first node -> all."""
     _once: dict[str, Value] = field(default_factory=dict[str, Value])
     _ends: dict[tuple[TDim, int], Value] = field(default_factory=dict[tuple[TDim, int], Value])
     _wires: dict[Buffer, set[OutletId]] = field(default_factory=dict[Buffer, set[OutletId]])
@@ -115,7 +121,10 @@ class Lowering:
         for register in self.registers:
             self.settle(register.read, self.remembered(register.initial, range(register.initial.ndim)))
             self.kept.add(register.write)
-        order = self._checks_near(graph.order([*graph.outputs, *self.kept, *self.checks]))
+        order = graph.order([*graph.outputs, *self.kept, *self.checks])
+        if self.arrange is not None:
+            order, self.together = self.arrange(graph, order)
+        order = self._checks_near(order)
         self._lower([*(outlet.node for outlet in graph.inputs if outlet.node not in order), *order])
         self._keep()
         self._write_registers()
@@ -137,6 +146,7 @@ class Lowering:
         inner = copy(self)
         inner.graph, inner.kept, inner.values, inner.form = body, set(), dict(given), "f32"
         inner.pending, inner.chained, inner._wires, inner._memories, inner.done = {}, {}, {}, {}, set()
+        inner.together = {}
         inner._lower(body.order())
         return [inner.value(outlet) for outlet in body.outputs]
 

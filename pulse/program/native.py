@@ -27,6 +27,7 @@ from pulse.program.executable import Executable
 from pulse.program.feeds import Feed
 from pulse.program.kernels import families as families
 from pulse.program.kernels.time import Tick
+from pulse.program.lower.recurrent_siblings import side_by_side
 from pulse.program.lowering import Emitted, Lowering
 from pulse.program.memory import Region, Value, aligned_bytes
 from pulse.program.packed import Packed, pack
@@ -88,6 +89,7 @@ class NativeExecutable(Executable):
             form,
             checks=model.checks,
             unchecked=unchecked_bodies(model),
+            arrange=side_by_side,
         )
         lowering.run()
         self.arena_bytes = max(lowering.plan(), 64)

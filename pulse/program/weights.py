@@ -165,7 +165,7 @@ def layout_of(op: Op, inputs: Sequence[PulsedFact], slot: int) -> Layout | None:
     shape = inputs[slot].sizes
     if isinstance(op, Conv) and slot == 1 and not is_depthwise(op, shape):
         return Layout(shape, tuple(range(1, len(shape))))
-    if isinstance(op, ConvTranspose) and slot == 1:
+    if isinstance(op, ConvTranspose) and slot == 1 and not is_depthwise(op, shape):
         groups = op.group, shape[0] // op.group, *shape[1:]
         return Layout(groups, (1, *range(3, len(groups))))
     if isinstance(op, MatMul) and slot == packed_operand(inputs):
@@ -175,7 +175,7 @@ def layout_of(op: Op, inputs: Sequence[PulsedFact], slot: int) -> Layout | None:
     return None
 
 
-def is_depthwise(op: Conv, kernel: Sequence[int]) -> bool:
+def is_depthwise(op: Conv | ConvTranspose, kernel: Sequence[int]) -> bool:
     """Whether every channel has one kernel of its own and makes one output channel."""
     return op.group > 1 and kernel[0] == op.group and kernel[1] == 1
 

@@ -120,6 +120,8 @@ def vpowc(x: Vector, exponent: float) -> Vector:
         return x
     if exponent == 3:
         return x * x * x
+    if exponent == 0.5:
+        return vselect(veq(x, -math.inf), vsplat(math.inf), vabs(vsqrt(x)))  # of -0.0 it is 0.0
     return vpow(x, vsplat(exponent))
 
 

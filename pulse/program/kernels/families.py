@@ -13,6 +13,7 @@ from pulse.program.kernels import matmul_product_lanes as matmul_product_lanes
 from pulse.program.kernels import norm as norm
 from pulse.program.kernels import recurrent as recurrent
 from pulse.program.kernels import recurrent_gru as recurrent_gru
+from pulse.program.kernels import recurrent_gru_small as recurrent_gru_small
 from pulse.program.kernels import recurrent_lanes as recurrent_lanes
 from pulse.program.kernels import recurrent_lstm as recurrent_lstm
 from pulse.program.kernels import reduce as reduce

@@ -28,20 +28,16 @@ class ActivationWords(Part):
     beta: float
 
 
-class Recurrent(Instruction):
-    """How the rows of all recurrent layers begin.
+class Frames(Instruction):
+    """The frames of a layer, and its state.
 
-    x are the frames times the input weights, plus all biases that are simply added: [T, B, G*H], dense. W is from
-    ``pack_gates``. Frames of y lie ``frame`` apart, its rows ``step``, those of h0 ``step_h0``.
+    Frames of y lie ``frame`` apart, its rows ``step``, those of h0 ``step_h0``.
 
     Frame j is at index j + offset of the concatenated pulses and there are ``end`` of them: frames outside give zeros
     and leave the state alone. Where the clock is 0 and ``reload`` is set, the state is taken from h0 first; so a
     constant clock of 0 makes every run a sequence of its own. A clip of 0 is none.
     """
 
-    gates: ClassVar[int]
-    x: Operand = reads("f32")
-    W: Operand = packed_weights()
     y: Operand = writes("f32")
     h: Operand = updates("f32", "B", "H")
     h0: Operand = reads("f32", rarely=True)
@@ -54,9 +50,21 @@ class Recurrent(Instruction):
     step_h0: int
     frame: int
     step: int
-    reverse: bool
     reload: bool
     clip: float
+
+
+class Recurrent(Frames):
+    """How the rows of all recurrent layers begin.
+
+    x are the frames times the input weights, plus all biases that are simply added: [T, B, G*H], dense. W is from
+    ``pack_gates``.
+    """
+
+    gates: ClassVar[int]
+    x: Operand = reads("f32")
+    W: Operand = packed_weights()
+    reverse: bool
 
     def multiply_adds(self) -> int:
         return self.gates * self.T * self.B * self.H * self.H
@@ -100,7 +108,7 @@ def clear_frames(y: Pointer, first: int, last: int, rows: int, count: int, frame
 
 
 @device
-def valid_frames(row: Recurrent) -> tuple[int, int]:
+def valid_frames(row: Frames) -> tuple[int, int]:
     """Prepare h and the frames outside of the stream; the first frame inside of it and the one behind the last."""
     pulses, T, B, H, y, frame, step = row.clock[0], row.T, row.B, row.H, row.y, row.frame, row.step
     first = pulses * T - row.offset

@@ -3,6 +3,7 @@
 from pulse.program.lower import attention as attention
 from pulse.program.lower import concat as concat
 from pulse.program.lower import conv as conv
+from pulse.program.lower import conv_transposed as conv_transposed
 from pulse.program.lower import cumulative as cumulative
 from pulse.program.lower import elementwise as elementwise
 from pulse.program.lower import fault as fault

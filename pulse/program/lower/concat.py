@@ -1,7 +1,11 @@
 """Tensors side by side."""
 
+from collections.abc import Sequence
+
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
+from pulse.ops.shape import Reshape, Transpose
+from pulse.program.lower.shape import matching_axes
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 
@@ -15,11 +19,71 @@ def like(cx: Lowering, outlet: OutletId, value: Value) -> Value:
 
 @lowers(Concat)
 def lower_concat(cx: Lowering, node: PulsedNode, op: Concat) -> list[Value]:
-    """Each part copied to its place."""
+    """A view where the parts lie one behind the other, else each copied to its place."""
     parts = [cx.value(outlet) for outlet in node.inputs]
-    target = like(cx, OutletId(node.id), max(parts, key=lambda part: part.size))
+    joined = _in_a_row(parts, op.axis)
+    if joined is not None:
+        return [joined]
+    outlet, largest = OutletId(node.id), max(parts, key=lambda part: part.size)
+    order = _order_for_reshape(cx, outlet, largest.strides)
+    target = like(cx, outlet, largest) if order is None else cx.new(outlet, order)
     start = 0
     for part in parts:
         cx.copy(part, target.part(op.axis, start, start + part.shape[op.axis]))
         start += part.shape[op.axis]
     return [target]
+
+
+def _order_for_reshape(cx: Lowering, outlet: OutletId, strides: Sequence[int]) -> list[int] | None:
+    """Axes in an order in which the reshape that reads the wire, maybe transposed, is a view; None without one.
+
+    strides  of the largest part: neighbours in it must be neighbours in the order too
+    """
+    graph, fact = cx.graph, cx.fact(outlet)
+    axes, at = list(range(fact.rank)), outlet
+    while True:
+        readers = graph.outlet(at).successors
+        if len(readers) != 1 or at in cx.kept or graph.is_output(at):
+            return None
+        reader = graph.nodes[next(iter(readers)).node]
+        at = OutletId(reader.id)
+        if isinstance(reader.op, Reshape):
+            break
+        if not isinstance(reader.op, Transpose):
+            return None
+        axes = [axes[axis] for axis in reader.op.perm]
+    groups = [
+        [axes[place] for place in places]
+        for _, places in matching_axes(list(cx.fact(at).sizes), [fact.sizes[axis] for axis in axes])
+    ]
+    stream = -1 if fact.stream is None else fact.stream.axis
+
+    def nearness(group: list[int]) -> tuple[bool, int]:
+        steps = [abs(strides[axis]) for axis in group if fact.sizes[axis] > 1 and strides[axis]]
+        return stream not in group, -min(steps, default=0)
+
+    order = [axis for group in sorted(groups, key=nearness) for axis in group]
+    innermost = [axis for axis in order if fact.sizes[axis] > 1][-1:]
+    return order if all(strides[axis] == 1 for axis in innermost) else None
+
+
+def _in_a_row(parts: Sequence[Value], axis: int) -> Value | None:
+    """All parts as one tensor, if they are in one buffer and each is where the one before it would go on."""
+    first, *rest = parts
+    if not rest or any(part.buffer is not first.buffer or part.dtype != first.dtype for part in rest):
+        return None
+    longer = [part.strides[axis] for part in parts if part.shape[axis] > 1]
+    strides = list(first.strides)
+    strides[axis] = longer[0] if longer else rest[0].offset - first.offset
+    total, place = 0, first.offset
+    for part in parts:
+        own = [
+            step
+            for each, (step, size) in enumerate(zip(part.strides, part.shape))
+            if size > 1 and step != strides[each]
+        ]
+        if own or part.offset != place:
+            return None
+        total, place = total + part.shape[axis], place + part.shape[axis] * strides[axis]
+    shape = [total if each == axis else size for each, size in enumerate(first.shape)]
+    return first.view(shape, strides)

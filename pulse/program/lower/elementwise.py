@@ -161,7 +161,8 @@ def _stored(cx: Lowering, outlet: OutletId) -> Value:
 
 def _expand(cx: Lowering, chain: Chain, node: PulsedNode, free_inputs: int) -> int:
     registers: list[int] = []
-    for outlet in node.inputs:
+    exponent = _exponent(cx, node)
+    for outlet in node.inputs if exponent is None else node.inputs[:1]:
         child = cx.graph.node(outlet)
         if outlet in cx.pending and len(child.inputs) - 1 <= free_inputs and len(chain.free) > 2:
             free_inputs -= len(child.inputs) - 1
@@ -173,7 +174,20 @@ def _expand(cx: Lowering, chain: Chain, node: PulsedNode, free_inputs: int) -> i
     if isinstance(op, Cast):
         return registers[0]
     assert isinstance(op, Elementwise)
+    if exponent is not None:
+        return chain.fold("powc", registers, [exponent])
     return chain.fold(op.kind, registers, op.params)
+
+
+def _exponent(cx: Lowering, node: PulsedNode) -> float | None:
+    """The one constant to whose power a tensor of f32 is raised, if f32 holds it."""
+    if not isinstance(node.op, Elementwise) or node.op.kind != "pow":
+        return None
+    known = cx.known(node.inputs[1])
+    if known is None or known.size != 1 or cx.fact(node.inputs[0]).dtype != np.float32:
+        return None
+    exponent = float(known.ravel()[0])
+    return exponent if float(np.float32(exponent)) == exponent else None
 
 
 def _mergeable(cx: Lowering, outlet: OutletId) -> bool:

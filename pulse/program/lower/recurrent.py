@@ -1,7 +1,6 @@
 """Recurrent layers: one product with the input weights for all frames, then one instruction for all steps."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,51 +10,35 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.ops.recurrent_cells import GATES, Activation
-from pulse.ops.stateful import FAR
 from pulse.program.kernels import recurrent as layers
 from pulse.program.kernels.recurrent_gates import ACTIVATIONS, pack_gates
 from pulse.program.kernels.recurrent_gru import Gru, GruReset
 from pulse.program.kernels.recurrent_lstm import Lstm
 from pulse.program.lower.matmul_product import emit_product, stored_of, weights_of
+from pulse.program.lower.recurrent_small import lower_side_by_side
+from pulse.program.lower.recurrent_timing import StateTiming, restart_each_pulse, stream_start
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 from pulse.program.weights import Stored
 from pulse.wording import spell
 
 
-@dataclass(frozen=True)
-class StateTiming:
-    """When a layer runs: as a stream, or afresh with every pulse."""
-
-    clock: Value
-    end: Value
-    offset: int
-    reload: bool
-
-
 @lowers(Recurrent)
 def lower_recurrent(cx: Lowering, node: PulsedNode, op: Recurrent) -> list[Value]:
     """Whole sequences with every pulse: the state begins anew each time, as at a clock of 0."""
+    if node.id in cx.together:
+        return lower_side_by_side(cx, [cx.graph.nodes[member] for member in cx.together[node.id]])
     h = [cx.new(OutletId(node.id, slot), (0, 1)) for slot in range(1, 1 + op.cell.states)]
     return _lower(cx, node, op, h, restart_each_pulse(cx))
-
-
-def restart_each_pulse(cx: Lowering) -> StateTiming:
-    """Every pulse is the first one of a stream without an end."""
-    zero, far = (cx.table([moment]) for moment in (0, FAR))
-    return StateTiming(zero, far, 0, True)
 
 
 @lowers(RecurrentStream)
 def lower_recurrent_stream(cx: Lowering, node: PulsedNode, op: RecurrentStream) -> list[Value]:
     """The state is memory, and as such an output."""
-    slots = [op.op.optional_slot(name) for name in ("h", "c")[: op.op.cell.states]]
-    known = [None if slot is None else cx.known(node.inputs[slot]) for slot in slots]
-    reload = op.past is None and any(slot is not None and value is None for slot, value in zip(slots, known))
-    begin = op.begin()
-    if op.past is None:
-        begin = [zeros if value is None else zeros + value for zeros, value in zip(begin, known)]
-    state = [cx.remembered(np.ascontiguousarray(first), (0, 1)) for first in begin]
+    if node.id in cx.together:
+        return lower_side_by_side(cx, [cx.graph.nodes[member] for member in cx.together[node.id]])
+    begin, reload = stream_start(cx, node, op)
+    state = [cx.remembered(first, (0, 1)) for first in begin]
     times = StateTiming(cx.clock, cx.end(op.length), op.offset, reload)
     return _lower(cx, node, op.op, state, times)
 

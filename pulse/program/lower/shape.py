@@ -1,6 +1,9 @@
 """Changes of shape: views where strides can say it, copies where not."""
 
+from collections.abc import Iterator
+
 from pulse.graph import OutletId
+from pulse.ops.conv import Conv, ConvTranspose
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose
 from pulse.program.lower.elementwise import broadcast
 from pulse.program.lowering import Lowering, PulsedNode, lowers
@@ -15,13 +18,68 @@ def lower_transpose(cx: Lowering, node: PulsedNode, op: Transpose) -> list[Value
 
 @lowers(AddAxis, RemoveAxis, Reshape)
 def lower_reshape(cx: Lowering, node: PulsedNode, op: AddAxis | RemoveAxis | Reshape) -> list[Value]:
-    """A view where the axes lie well, else a copy in row-major order first."""
-    x, shape = cx.value(node.inputs[0]), cx.fact(OutletId(node.id)).sizes
+    """A view where the axes lie well, else a copy whose axes lie as those of the input do."""
+    outlet = OutletId(node.id)
+    x, shape = cx.value(node.inputs[0]), cx.fact(outlet).sizes
     view = x.reshape(shape)
-    if view is None:
-        view = cx.ordered(x, range(len(x.shape))).reshape(shape)
-    assert view is not None
-    return [view]
+    if view is not None:
+        return [view]
+    if _read_by_convolutions(cx, outlet):
+        cx.pending[outlet] = lambda: _copied(cx, outlet, x)
+        return []
+    return [_copied(cx, outlet, x)]
+
+
+def _copied(cx: Lowering, outlet: OutletId, x: Value) -> Value:
+    shape = cx.fact(outlet).sizes
+    target = cx.new(outlet, _order_of(cx, outlet, x))
+    inside = target.reshape(x.shape)
+    if inside is None:
+        target = cx.new(outlet, range(len(shape)))
+        inside = target.reshape(x.shape)
+        assert inside is not None
+    cx.copy(x, inside)
+    return target
+
+
+def _read_by_convolutions(cx: Lowering, outlet: OutletId) -> bool:
+    """Whether only convolutions read the wire, which may then do without the copy: see ``shape_split``."""
+    graph = cx.graph
+    readers = [(graph.nodes[inlet.node].op, inlet.slot) for inlet in graph.outlet(outlet).successors]
+    mine = all(isinstance(op, Conv | ConvTranspose) and slot == 0 for op, slot in readers)
+    return mine and bool(readers) and outlet not in cx.kept and not graph.is_output(outlet)
+
+
+def _order_of(cx: Lowering, outlet: OutletId, x: Value) -> list[int]:
+    """The axes of a reshaped wire: the stream, then each by the nearest neighbours in x that it is made of."""
+    fact = cx.fact(outlet)
+    nearest = [0] * fact.rank
+    for here, from_axes in matching_axes(list(fact.sizes), list(x.shape)):
+        steps = [abs(x.strides[axis]) for axis in from_axes if x.shape[axis] > 1]
+        for axis in here:
+            nearest[axis] = min(steps, default=0)
+    stream = -1 if fact.stream is None else fact.stream.axis
+    return sorted(range(fact.rank), key=lambda axis: (axis != stream, -nearest[axis], axis))
+
+
+def matching_axes(left: list[int], right: list[int]) -> Iterator[tuple[list[int], list[int]]]:
+    """The smallest groups of neighbouring axes that hold the same elements; axes of size 1 by themselves."""
+    i, j = 0, 0
+    while i < len(left) or j < len(right):
+        here, there = left[i : i + 1] == [1], right[j : j + 1] == [1]
+        first, second, sizes = i, j, [1, 1]
+        if here or there:
+            i, j = i + here, j + there
+        while not (here or there):
+            if sizes[0] <= sizes[1]:
+                sizes[0] *= left[i]
+                i += 1
+            else:
+                sizes[1] *= right[j]
+                j += 1
+            if sizes[0] == sizes[1]:
+                break
+        yield list(range(first, i)), list(range(second, j))
 
 
 @lowers(Expand)

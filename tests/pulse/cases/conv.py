@@ -81,4 +81,27 @@ def conv_transpose() -> Iterator[Case]:
         yield from cases(f"ConvTranspose_output_{length}", [made], {"x": x}, constants)
 
 
-ALL = (conv, conv_auto_pad, conv_transpose)
+def conv_transpose_in_groups() -> Iterator[Case]:
+    """One stride: outputs that are neighbours, with a rest and without; and every channel by itself."""
+    x = floats("x", 1, 4, 7, 6)
+    for strides, pads, group in (
+        ([1, 2], [0, 2, 0, 2], 1),
+        ([1, 3], [1, 0, 1, 1], 1),
+        ([2, 1], [0, 1, 0, 1], 1),
+        ([2, 3], [0, 0, 0, 0], 1),
+        ([1, 1], [0, 1, 0, 1], 4),
+        ([1, 2], [0, 1, 0, 0], 4),
+    ):
+        made = node("ConvTranspose", "x w b", "t", strides=strides, pads=pads, group=group)
+        constants = {"w": floats("w", 4, 4 // group, 2, 5), "b": floats("b", 4), "s": floats("s", 4, 1, 1)}
+        yield from cases(
+            f"ConvTranspose_{'x'.join(map(str, strides))}_{group}",
+            [made, node("PRelu", "t s", "p"), node("Tanh", "p")],
+            {"x": x},
+            constants,
+            (9, 17),
+            {"x": 2},
+        )
+
+
+ALL = (conv, conv_auto_pad, conv_transpose, conv_transpose_in_groups)

@@ -26,6 +26,8 @@ from pulse.jit.simd import (
     vindex,
     vle,
     vload,
+    vload_eights,
+    vload_fours,
     vload_part,
     vlt,
     vmantissa,
@@ -47,6 +49,8 @@ from pulse.jit.simd import (
     vsum,
     vtofloat,
     vtoint,
+    vturn_eights,
+    vturn_fours,
     vzero,
 )  # fmt: skip
 from pulse.program import machine
@@ -143,6 +147,15 @@ def infra_part(row: Part):
     v = vload_part(x, 0, n)
     vstore(z, 0, v)
     vstore_part(z, 16, n, v + 1.0)
+
+
+@kernel
+def infra_chunks(row: Part):
+    x, z, n = row.x, row.z, row.n
+    vstore(z, 0, vload_fours(x, 1, 5, n))
+    vstore(z, 16, vload_eights(x, 2, 9, n))
+    vstore(z, 32, vturn_fours(vload(x, 0)))
+    vstore(z, 48, vturn_eights(vload(x, 0)))
 
 
 def _halves(row: Halves):
@@ -244,6 +257,17 @@ def test_part_touches_only_its_lanes(n):
     for z in outputs(infra_part, x, 32, n):
         np.testing.assert_array_equal(z[:16], np.pad(x, (0, 16 - len(x))))
         np.testing.assert_array_equal(z[16:], np.pad(x + 1, (0, 16 - len(x)), constant_values=9))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_chunks_and_turns(n):
+    x = np.arange(max(20, 10 + 9 * min(n, 2)), dtype=F)
+    for z in outputs(infra_chunks, x, 64, n):
+        fours, eights = [min(m, n - 1) for m in range(4)], [min(m, n - 1) for m in range(2)]
+        np.testing.assert_array_equal(z[:16], np.concatenate([x[1 + 5 * m :][:4] for m in fours]))
+        np.testing.assert_array_equal(z[16:32], np.concatenate([x[2 + 9 * m :][:8] for m in eights]))
+        np.testing.assert_array_equal(z[32:48], [4 * (i // 4) + (i + 1) % 4 for i in range(16)])
+        np.testing.assert_array_equal(z[48:], [8 * (i // 8) + (i + 1) % 8 for i in range(16)])
 
 
 def test_part_load_reads_nothing_past_the_end_of_a_page():

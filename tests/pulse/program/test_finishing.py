@@ -18,6 +18,9 @@ WEIGHTS = {
     "kb": floats("kb", CHANNELS, 5, 3) * 0.3,
     "kd": floats("kd", 5, 1, 3),
     "kg": floats("kg", 20, 1, 3),
+    "t": floats("t", 5, CHANNELS, 4) * 0.3,
+    "tb": floats("tb", 5, CHANNELS, 4) * 0.3,
+    "td": floats("td", 5, 1, 3),
     "m": floats("m", 5, CHANNELS),
     "mb": floats("mb", 5, CHANNELS),
     "each": floats("each", CHANNELS, 1),
@@ -61,6 +64,42 @@ def test_activations(op: str, kernel: str) -> None:
     group = 5 if kernel != "k" else 1
     conv = node("Conv", f"x {kernel}", "c", pads=[2, 0], group=group)
     assert "chain" not in kernels(built([conv, node(op, "c", **UNARY[op])]))
+
+
+@pytest.mark.parametrize("stride", [1, 2, 4])
+def test_transposed_convolutions(stride: int) -> None:
+    nodes = [
+        node("ConvTranspose", "x t", "c", strides=[stride], pads=[0, 4 - stride]),
+        node("Add", "c each", "biased"),
+        node("PRelu", "biased slope", "bent"),
+        node("Add", "before bent", "sum"),
+        node("Tanh", "sum"),
+    ]
+    before = node("ConvTranspose", "x tb", "before", strides=[stride], pads=[0, 4 - stride])
+    found = kernels(built([before, *nodes]))
+    assert "chain" not in found and found.count("product") == 2
+
+
+@pytest.mark.parametrize("frames", [1, 2])
+def test_a_batch_of_transposed_convolutions(frames: int) -> None:
+    """All phases of all of them in one product."""
+    nodes = [node("ConvTranspose", "x t", "c", strides=[2], pads=[0, 2]), node("Relu", "c")]
+    proto = built(nodes, floats("x", 3, 5, FRAMES))
+    report = pulse.verify(proto, pulse=frames, lengths=(1, 6, 11))
+    assert report.equal, report
+    assert kernels(proto).count("product") == 1
+
+
+def test_a_transposed_convolution_of_each_channel() -> None:
+    made = node("ConvTranspose", "x td", "c", pads=[0, 2], group=5)
+    assert kernels(built([made, node("Relu", "c")])).count("depthwise") == 1
+
+
+@pytest.mark.parametrize("exponent", [2.0, 0.5, 1.7, 0.1])
+def test_powers_of_one_constant(exponent: float) -> None:
+    x = np.abs(floats("x", 1, 5, FRAMES)) + np.float32(0.1)
+    proto = model([node("Pow", "x p")], {"x": x}, {"p": np.float32([[[exponent]]])}, stream={"x": 2})
+    assert kernels(proto).count("chain") == 1
 
 
 def test_slopes_biases_and_several_steps() -> None:

@@ -84,8 +84,8 @@ def check(
         for function in cell.activations
         for word in (ACTIVATIONS[function.name], function.alpha, function.beta)
     ]
-    args: list[Any] = [*map(At, range(7)), offset, T, B, H, 0, frame, step, int(reverse), int(reload)]
-    args += [float(cell.clip or 0), *functions]
+    args: list[Any] = [*map(At, range(2, 7)), offset, T, B, H, 0, frame, step, int(reload)]
+    args += [float(cell.clip or 0), At(0), At(1), int(reverse), *functions]
     if kind == "gru":
         arrays += [pack_gates(codes[2 * H :], H) if split else own_bias] + [
             np.zeros((2, H), np.float32)

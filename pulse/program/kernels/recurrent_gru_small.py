@@ -1,0 +1,146 @@
+"""GRUs of few units that do not wait for each other, side by side in one vector."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.jit.instruction import Operand, reads
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device, kernel
+from pulse.jit.simd import (
+    LANES,
+    Vector,
+    vfma,
+    vload,
+    vload_eights,
+    vload_fours,
+    vstore,
+    vturn_eights,
+    vturn_fours,
+    vzero,
+)
+from pulse.program.kernels.recurrent import ActivationWords, Frames, function, valid_frames
+from pulse.program.kernels.recurrent_gates import Function, activated
+
+GATES = 3
+STRIDE = GATES * LANES
+"""Weights of a turn."""
+
+
+def pack_small(matrices: list[NDArray[Any]], width: int) -> NDArray[np.float32]:
+    """Recurrent weights [3*H, H] of each GRU, H up to ``width``, in the order that the kernels read them.
+
+    [turns, 3, 16]: behind t turns a unit of the state meets the weight of the unit that is t further on.
+    """
+    packed = np.zeros((width, GATES, LANES // width, width), np.float32)
+    units = np.arange(width)
+    for number, matrix in enumerate(matrices):
+        size = matrix.shape[1]
+        square = np.zeros((GATES, width, width), np.float32)
+        square[:, :size, :size] = matrix.reshape(GATES, size, size)
+        for turn in range(width):
+            packed[turn, :, number] = square[:, units, (units + turn) % width]
+    return packed.reshape(-1)
+
+
+class SmallGrus(Frames):
+    """Several GRUs as ``Gru``, each in lanes of its own: ``z r = f(...); c = g(x + r * (h @ W + bias))``.
+
+    x are the frames times the input weights of each GRU, with the biases that are simply added: [T, B, 3 * width],
+    dense, those of the next GRU ``step_x`` further on. Their state is one vector, H is 16, and W is from
+    ``pack_small``. Lanes behind the last GRU hold anything.
+    """
+
+    count: int
+    x: Operand = reads("f32")
+    step_x: int
+    W: Operand = reads("f32")
+    bias: Operand = reads("f32", LANES)
+    f: ActivationWords
+    g: ActivationWords
+
+
+class GruFours(SmallGrus):
+    """Up to four GRUs of up to four units."""
+
+    def multiply_adds(self) -> int:
+        return GATES * self.T * self.B * self.count * 4 * 4
+
+
+class GruEights(SmallGrus):
+    """Up to two GRUs of up to eight units."""
+
+    def multiply_adds(self) -> int:
+        return GATES * self.T * self.B * self.count * 8 * 8
+
+
+@device
+def two_turns_of_four(v: Vector, w: Pointer, z: Vector, r: Vector, c: Vector) -> tuple[Vector, ...]:
+    """The sums of three gates over the four units of each GRU, begun with z, r and c."""
+    z1, r1, c1 = vzero(), vzero(), vzero()
+    for turn in range(0, 4, 2):
+        p = w + turn * STRIDE
+        z, r, c = vfma(v, vload(p, 0), z), vfma(v, vload(p, 16), r), vfma(v, vload(p, 32), c)
+        v = vturn_fours(v)
+        z1, r1, c1 = vfma(v, vload(p, 48), z1), vfma(v, vload(p, 64), r1), vfma(v, vload(p, 80), c1)
+        v = vturn_fours(v)
+    return z + z1, r + r1, c + c1
+
+
+@device
+def two_turns_of_eight(v: Vector, w: Pointer, z: Vector, r: Vector, c: Vector) -> tuple[Vector, ...]:
+    """The same over eight units."""
+    z1, r1, c1 = vzero(), vzero(), vzero()
+    for turn in range(0, 8, 2):
+        p = w + turn * STRIDE
+        z, r, c = vfma(v, vload(p, 0), z), vfma(v, vload(p, 16), r), vfma(v, vload(p, 32), c)
+        v = vturn_eights(v)
+        z1, r1, c1 = vfma(v, vload(p, 48), z1), vfma(v, vload(p, 64), r1), vfma(v, vload(p, 80), c1)
+        v = vturn_eights(v)
+    return z + z1, r + r1, c + c1
+
+
+@device
+def advanced(
+    v: Vector, z: Vector, r: Vector, c: Vector, x: Vector, f: Function, g: Function, clip: float
+) -> Vector:
+    """The state of the next frame."""
+    fresh = activated(vfma(activated(r, f, clip), c, x), g, clip)
+    return vfma(activated(z, f, clip), v - fresh, fresh)
+
+
+@kernel
+def gru_fours(row: GruFours) -> None:
+    """All frames of one sequence after the other, its state in a register."""
+    x, w, y, h, f, g = row.x, row.W, row.y, row.h, function(row.f), function(row.g)
+    B, frame, clip, count, step = row.B, row.frame, row.clip, row.count, row.step_x
+    bias = vload(row.bias, 0)
+    start, stop = valid_frames(row)
+    for b in range(B):
+        v, p, q = vload(h, b * LANES), x + (start * B + b) * 12, y + (start * frame + b * LANES)
+        for _ in range(start, stop):
+            z, r = vload_fours(p, 0, step, count), vload_fours(p, 4, step, count)
+            z, r, c = two_turns_of_four(v, w, z, r, bias)
+            v = advanced(v, z, r, c, vload_fours(p, 8, step, count), f, g, clip)
+            vstore(q, 0, v)
+            p, q = p + B * 12, q + frame
+        vstore(h, b * LANES, v)
+
+
+@kernel
+def gru_eights(row: GruEights) -> None:
+    """All frames of one sequence after the other, its state in a register."""
+    x, w, y, h, f, g = row.x, row.W, row.y, row.h, function(row.f), function(row.g)
+    B, frame, clip, count, step = row.B, row.frame, row.clip, row.count, row.step_x
+    bias = vload(row.bias, 0)
+    start, stop = valid_frames(row)
+    for b in range(B):
+        v, p, q = vload(h, b * LANES), x + (start * B + b) * 24, y + (start * frame + b * LANES)
+        for _ in range(start, stop):
+            z, r = vload_eights(p, 0, step, count), vload_eights(p, 8, step, count)
+            z, r, c = two_turns_of_eight(v, w, z, r, bias)
+            v = advanced(v, z, r, c, vload_eights(p, 16, step, count), f, g, clip)
+            vstore(q, 0, v)
+            p, q = p + B * 24, q + frame
+        vstore(h, b * LANES, v)

@@ -1,0 +1,211 @@
+"""Transposed convolutions: the outputs of each phase of the strides are an ordinary window product."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.ops.conv import ConvTranspose
+from pulse.program.lower.conv import convolved, emit_depthwise, last_order, padded
+from pulse.program.lower.matmul_finishing import Finishing, finishing
+from pulse.program.lower.matmul_product import bias_of, emit_product, grid_offsets, stored_of
+from pulse.program.lower.shape_split import SplitChannels, split_channels
+from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.memory import Value
+from pulse.program.weights import Stored, is_depthwise
+
+WIDE = 16
+"""Columns from which on a product does what follows it on its own rows."""
+
+
+@dataclass(frozen=True)
+class _Transposed:
+    """A transposed convolution whose input is padded by ``border`` in front, and what follows it."""
+
+    op: ConvTranspose
+    stored: Stored
+    bias: Array
+    x: Value
+    split: SplitChannels | None
+    y: Value
+    border: Sequence[int]
+    after: Finishing
+
+    @property
+    def axes(self) -> list[int]:
+        """All but the channels."""
+        return [0, *range(2, len(self.y.shape))]
+
+    def firsts(self, axis: int, phase: int, taps: Sequence[int]) -> list[int]:
+        """Where some positions of the kernel read for the first output of a phase."""
+        op, i = self.op, axis - 2
+        before, stride, dilation = int(op.pads[i][0]), op.strides[i], op.dilations[i]
+        return [(phase + before - k * dilation) // stride + self.border[i] for k in taps]
+
+    def offsets(self, firsts: Sequence[Sequence[int]]) -> Array:
+        """Where the taps read, from the first firsts of all spatial axes."""
+        steps = self.x.strides[2:]
+        every = (sum(f * step for f, step in zip(first, steps)) for first in itertools.product(*firsts))
+        return np.array(list(every), np.int64)
+
+    def spread(self, taps: Array, matrix: Array) -> tuple[Array, Array]:
+        """The taps and the weights where the channels are."""
+        return (taps, matrix) if self.split is None else self.split.spread(taps, matrix)
+
+
+@lowers(ConvTranspose)
+def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> list[Value]:
+    """Outputs that are neighbours in memory by one product, else those of each phase by one."""
+    stored = stored_of(cx, node, 1, "its kernel")
+    kernel = stored.codes.shape
+    outlet = OutletId(node.id)
+    bias = bias_of(cx, node, kernel[1] * op.group)
+    stream, sizes = cx.fact(outlet).stream, cx.fact(outlet).sizes
+    order = last_order(len(sizes), None if stream is None else stream.axis)
+    from_sizes = cx.fact(node.inputs[0]).sizes
+    reach = [_reach(op, i, kernel[i + 2], from_sizes[i + 2], sizes[i + 2]) for i in range(len(op.strides))]
+    split = split_channels(cx, node.inputs[0]) if op.group == 1 and not np.any(reach) else None
+    x = convolved(cx, node.inputs[0], split, order[0])
+    x = padded(cx, x, [(0, 0), (0, 0), *reach], order)
+    grouped, order_y = _grouped_axis(op, sizes, order), order
+    if grouped is None:
+        order_y = last_order(len(sizes), None)  # a batch that lies between the outputs goes outside
+        grouped = _grouped_axis(op, sizes, order_y)
+        order_y = order if grouped is None else order_y
+    columns = sizes[1] if is_depthwise(op, kernel) else kernel[1]
+    after = Finishing(outlet, 1, sizes[1])
+    if grouped is not None or columns >= WIDE:
+        after = finishing(cx, outlet, 1, gates=False)
+    y = after.place(cx, sizes, order_y)
+    bias = bias if after.bias is None else bias + after.bias
+    whole = _Transposed(op, stored, bias, x, split, y, [before for before, _ in reach], after)
+    if grouped is not None and all(_together(value, grouped) for value in _tensors(y, after)):
+        _neighbours_at_once(cx, whole, grouped)
+    else:
+        for phase in itertools.product(*(range(stride) for stride in op.strides)):
+            _one_phase(cx, whole, phase, [0] * len(phase))
+    after.settle(cx, y)
+    return [y]
+
+
+def _reach(op: ConvTranspose, i: int, kernel: int, frames: int, outputs: int) -> tuple[int, int]:
+    """How far before and after the input the outputs of a spatial axis look."""
+    before = int(op.pads[i][0])
+    stride, dilation = op.strides[i], op.dilations[i]
+    first = -(-(before - (kernel - 1) * dilation) // stride)
+    last = (outputs - 1 + before) // stride
+    return max(0, -first), max(0, last - (frames - 1))
+
+
+def _one_phase(cx: Lowering, of: _Transposed, phase: Sequence[int], begin: Sequence[int]) -> None:
+    """The outputs ``u = phase + stride*q`` from q = begin: inputs ``(u + before - k*dilation) / stride``."""
+    op, x, y, stored = of.op, of.x, of.y, of.stored
+    kernel, own_x = stored.codes.shape, x
+    chosen: list[list[int]] = []
+    firsts: list[list[int]] = []
+    counts: list[int] = []
+    for i, (first, stride) in enumerate(zip(phase, op.strides)):
+        at = [first + int(op.pads[i][0]) - k * op.dilations[i] for k in range(kernel[i + 2])]
+        chosen.append([k for k, position in enumerate(at) if position % stride == 0][::-1])
+        firsts.append(of.firsts(i + 2, first, chosen[-1]))
+        counts.append(len(range(first + stride * begin[i], y.shape[i + 2], stride)))
+        own_x = own_x.part(i + 2, begin[i], x.shape[i + 2])
+    if not all(counts):
+        return
+    rows_x = grid_offsets([x.strides[0], *x.strides[2:]], [x.shape[0], *counts]) + (own_x.offset - x.offset)
+    taps = of.offsets(firsts)
+
+    def rows(value: Value) -> Array:
+        own = value
+        for i, (first, stride) in enumerate(zip(phase, op.strides)):
+            own = own.part(i + 2, first + stride * begin[i], own.shape[i + 2], stride)
+        return own.offsets(of.axes) + (own.offset - value.offset)
+
+    kept = stored.codes[(slice(None), slice(None), *np.ix_(*chosen))]
+    if is_depthwise(op, kernel):
+        table = kept.reshape(op.group, -1).T
+        emit_depthwise(cx, x, rows_x, taps, table, of.bias, y, rows(y), of.after.steps_on(cx, y, rows))
+        return
+    per_in, per_out = kernel[0] // op.group, kernel[1]
+    for group in range(op.group):
+        own = slice(group * per_out, (group + 1) * per_out)
+        part = kept[group * per_in : (group + 1) * per_in]
+        matrix = part.reshape(per_in, per_out, -1).transpose(2, 0, 1).reshape(-1, per_out)
+        inside = x if op.group == 1 else x.part(1, group * per_in, (group + 1) * per_in)
+        outside = y.part(1, own.start, own.stop)
+        scales, finish = stored.scales_of(own.start, per_out), of.after.steps_on(cx, outside, rows, own)
+        places, matrix = of.spread(taps, matrix)
+        emit_product(cx, inside, rows_x, places, matrix, of.bias[own], outside, rows(outside), scales, finish)
+
+
+def _grouped_axis(op: ConvTranspose, sizes: Sequence[int], order: Sequence[int]) -> int | None:
+    """The only axis with a stride, if the ``stride`` outputs of each of its inputs are neighbours in memory."""
+    strided = [i for i, stride in enumerate(op.strides) if stride > 1] or [len(op.strides) - 1]
+    if len(strided) > 1 or op.group > 1:
+        return None
+    i = strided[0]
+    inner = order[list(order).index(i + 2) + 1 : -1]
+    stride, before = op.strides[i], int(op.pads[i][0])
+    whole = op.dilations[i] == 1 and before % stride == 0 and sizes[i + 2] >= stride
+    return i + 2 if whole and all(sizes[axis] == 1 for axis in inner) else None
+
+
+def _tensors(y: Value, after: Finishing) -> list[Value]:
+    """The result, and what is added to it."""
+    return [y, *(step.operand for step in after.steps if isinstance(step.operand, Value))]
+
+
+def _together(value: Value, axis: int) -> bool:
+    """Whether the channels of an axis lie one behind the other."""
+    channels = value.shape[1]
+    return value.strides[axis] == channels and (value.strides[1] == 1 or channels == 1)
+
+
+def _neighbours_at_once(cx: Lowering, of: _Transposed, axis: int) -> None:
+    """One product makes the ``stride`` outputs of each input; the phases make those that are left at the end."""
+    op, stored, x, i = of.op, of.stored, of.x, axis - 2
+    stride, channels = op.strides[i], of.y.shape[1]
+    kernel = stored.codes.shape
+    taps = -(-kernel[axis] // stride)
+    full = np.zeros([*kernel[:axis], taps * stride, *kernel[axis + 1 :]], stored.codes.dtype)
+    full[(slice(None),) * axis + (slice(kernel[axis]),)] = stored.codes
+    groups = full.reshape(*kernel[:axis], taps, stride, *kernel[axis + 1 :])
+    groups = np.flip(groups, tuple(each for each in range(2, groups.ndim) if each != axis + 1))
+    matrix = np.moveaxis(groups, (0, axis + 1, 1), (-3, -2, -1)).reshape(-1, stride * channels)
+    firsts = [of.firsts(each, 0, range(kernel[each])[::-1]) for each in range(2, len(kernel))]
+    firsts[i] = of.firsts(axis, 0, range(0, taps * stride, stride)[::-1])
+    y = _in_groups(of.y, axis, stride)
+    rows_x = grid_offsets([x.strides[0], *x.strides[2:]], [x.shape[0], *y.shape[2:]])
+    bias, scales = np.tile(of.bias, stride), stored.scales_of()
+    scales = None if scales is None else np.tile(scales, stride)
+    steps = [replace(step, operand=_of_groups(step.operand, axis, stride)) for step in of.after.steps]
+    after = replace(of.after, channels=stride * channels, steps=steps)
+
+    def rows(value: Value) -> Array:
+        return value.offsets(of.axes)
+
+    finish = after.steps_on(cx, y, rows)
+    places, matrix = of.spread(of.offsets(firsts), matrix)
+    emit_product(cx, x, rows_x, places, matrix, bias, y, rows(y), scales, finish)
+    for phase in range(of.y.shape[axis] % stride):
+        at, begin = [0] * len(op.strides), [0] * len(op.strides)
+        at[i], begin[i] = phase, of.y.shape[axis] // stride
+        _one_phase(cx, of, at, begin)
+
+
+def _in_groups(value: Value, axis: int, stride: int) -> Value:
+    """All whole groups of ``stride`` neighbours along an axis, each as channels."""
+    shape, strides = list(value.shape), list(value.strides)
+    shape[1], shape[axis] = stride * shape[1], shape[axis] // stride
+    strides[1], strides[axis] = 1, stride * strides[axis]
+    return value.view(shape, strides)
+
+
+def _of_groups(operand: Value | Array | None, axis: int, stride: int) -> Value | Array | None:
+    """The operand of a step on groups."""
+    if isinstance(operand, Value):
+        return _in_groups(operand, axis, stride)
+    return None if operand is None else np.tile(operand, stride)

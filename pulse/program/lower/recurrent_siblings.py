@@ -1,0 +1,92 @@
+"""Which small recurrent layers do not wait for each other, and an order of the nodes in which they are neighbours."""
+
+from collections.abc import Hashable, Iterator, Sequence
+
+from pulse.graph import OutletId
+from pulse.ops.recurrent import Recurrent, RecurrentStream
+from pulse.program.kernels.recurrent_gates import ACTIVATIONS
+from pulse.program.lowering import PulsedNode
+from pulse.pulsify.network import PulsedGraph
+
+LARGEST = 8
+"""Units of a small layer."""
+
+
+def width_of(hidden: int) -> int:
+    """The lanes of a small layer."""
+    return 4 if hidden <= 4 else 8
+
+
+def side_by_side(graph: PulsedGraph, order: Sequence[int]) -> tuple[list[int], dict[int, tuple[int, ...]]]:
+    """An order in which layers that run side by side are neighbours, and these: the first -> all."""
+    arranged = list(order)
+    groups = [group for group in _groups(graph, order) if len(group) > 1]
+    for group in groups:
+        arranged = _gathered(graph, arranged, set(group))
+    places = {node_id: place for place, node_id in enumerate(arranged)}
+    found: dict[int, tuple[int, ...]] = {}
+    for group in groups:
+        own = sorted(group, key=lambda node_id: places[node_id])
+        if places[own[-1]] - places[own[0]] == len(own) - 1:
+            found[own[0]] = tuple(own)
+    return arranged, found
+
+
+def _groups(graph: PulsedGraph, order: Sequence[int]) -> Iterator[list[int]]:
+    """Layers of one kind of which none waits for another."""
+    waits: dict[int, set[int]] = {}
+    """Node -> the small layers that it waits for."""
+    open_groups: dict[Hashable, list[list[int]]] = {}
+    for node_id in order:
+        node = graph.nodes[node_id]
+        before = set[int]().union(*(waits[outlet.node] for outlet in node.inputs))
+        kind = _kind(graph, node)
+        waits[node_id] = before if kind is None else before | {node_id}
+        if kind is None:
+            continue
+        groups = open_groups.setdefault(kind, [])
+        most = 16 // width_of(graph.fact(OutletId(node_id)).sizes[2])
+        fitting = (group for group in groups if len(group) < most and before.isdisjoint(group))
+        group = next(fitting, None)
+        if group is None:
+            groups.append([node_id])
+        else:
+            group.append(node_id)
+    for groups in open_groups.values():
+        yield from groups
+
+
+def _kind(graph: PulsedGraph, node: PulsedNode) -> Hashable | None:
+    """What layers must have in common to run side by side; None for those that cannot."""
+    if not isinstance(node.op, Recurrent | RecurrentStream):
+        return None
+    op = node.op if isinstance(node.op, Recurrent) else node.op.op
+    timing = (
+        None if isinstance(node.op, Recurrent) else (node.op.offset, node.op.length, node.op.past is None)
+    )
+    cell, constant = op.cell, all(graph.fact(outlet).value is not None for outlet in node.inputs[1:4])
+    known = all(activation.name in ACTIVATIONS for activation in cell.activations)
+    if cell.kind != "gru" or not cell.linear_before_reset or op.hidden > LARGEST or op.lengths is not None:
+        return None
+    sizes = graph.fact(OutletId(node.id)).sizes
+    read = any(graph.is_output(OutletId(node.id, slot)) for slot in range(len(node.outputs)))
+    return None if read or not known or not constant else (cell, sizes, timing)
+
+
+def _gathered(graph: PulsedGraph, order: Sequence[int], group: set[int]) -> list[int]:
+    """The order with all of a group behind what they read; nodes between them that read from them come later."""
+    places = [place for place, node_id in enumerate(order) if node_id in group]
+    first, behind = places[0], places[-1] + 1
+    late = set(group)
+    early: list[int] = []
+    later: list[int] = []
+    for node_id in order[first:behind]:
+        if node_id in group:
+            continue
+        if any(outlet.node in late for outlet in graph.nodes[node_id].inputs):
+            late.add(node_id)
+            later.append(node_id)
+        else:
+            early.append(node_id)
+    members = [order[place] for place in places]
+    return [*order[:first], *early, *members, *later, *order[behind:]]

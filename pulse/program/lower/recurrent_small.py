@@ -1,0 +1,174 @@
+"""Small GRUs side by side: one instruction for all of them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.jit.simd import LANES
+from pulse.ops.recurrent import Recurrent, RecurrentStream
+from pulse.ops.shape import Expand
+from pulse.program.kernels.recurrent import ActivationWords
+from pulse.program.kernels.recurrent_gates import ACTIVATIONS
+from pulse.program.kernels.recurrent_gru_small import GATES, GruEights, GruFours, pack_small
+from pulse.program.lower.matmul_product import emit_product, stored_of, weights_of
+from pulse.program.lower.recurrent_siblings import width_of
+from pulse.program.lower.recurrent_timing import StateTiming, restart_each_pulse, stream_start
+from pulse.program.lowering import Lowering, PulsedNode
+from pulse.program.memory import Value
+
+
+def lower_side_by_side(cx: Lowering, nodes: Sequence[PulsedNode]) -> list[Value]:
+    """Emit one instruction for all nodes; the results of the first, while those of the others are settled."""
+    frames, batch, hidden = cx.fact(OutletId(nodes[0].id)).sizes
+    width, op = width_of(hidden), _layer(nodes[0])
+    x = cx.temporary((len(nodes), frames, batch, GATES * width), np.dtype(np.float32))
+    bias = np.zeros((LANES // width, width), np.float32)
+    for number, node in enumerate(nodes):
+        _project(cx, node, x.view(x.shape[1:], x.strides[1:], number * x.strides[0]))
+        bias[number, :hidden] = weights_of(cx, node, 3, "its bias")[5 * hidden :]
+    matrices = [stored_of(cx, node, 2, "its recurrent weights").values for node in nodes]
+    h, times = _state(cx, nodes, batch, width)
+    start, step_start = (
+        _starts(cx, nodes, width) if times.reload else (cx.constant(np.zeros(LANES, np.float32)), 0)
+    )
+    y = cx.temporary((frames, batch, LANES), np.dtype(np.float32))
+    f, g = (
+        ActivationWords(code=ACTIVATIONS[each.name], alpha=each.alpha, beta=each.beta)
+        for each in op.cell.activations
+    )
+    kind = GruFours if width == 4 else GruEights
+    cx.emit(
+        kind(
+            y=y,
+            h=h,
+            h0=start,
+            clock=times.clock,
+            end=times.end,
+            offset=times.offset,
+            T=frames,
+            B=batch,
+            H=LANES,
+            step_h0=step_start,
+            frame=y.strides[0],
+            step=y.strides[1],
+            reload=times.reload,
+            clip=op.cell.clip or 0.0,
+            count=len(nodes),
+            x=x,
+            step_x=x.strides[0],
+            W=cx.constant(pack_small(matrices, width)),
+            bias=cx.constant(bias.ravel()),
+            f=f,
+            g=g,
+        )
+    )
+    results = [_results(node, y, h, number * width, hidden) for number, node in enumerate(nodes)]
+    for node, values in zip(nodes[1:], results[1:]):
+        for slot, value in enumerate(values):
+            cx.settle(OutletId(node.id, slot), value)
+        cx.done.add(node.id)
+    return results[0]
+
+
+def _layer(node: PulsedNode) -> Recurrent:
+    """The layer of a node, as a stream or afresh with every pulse."""
+    assert isinstance(node.op, Recurrent | RecurrentStream)
+    return node.op if isinstance(node.op, Recurrent) else node.op.op
+
+
+def _results(node: PulsedNode, y: Value, h: Value, lane: int, hidden: int) -> list[Value]:
+    """What one layer gives, from its lanes; in reverse its first frame is the last one."""
+    own = y.part(2, lane, lane + hidden)
+    if _layer(node).reverse:
+        own = own.part(0, own.shape[0] - 1, -1, -1)
+    return [own, h.part(1, lane, lane + hidden)]
+
+
+def _project(cx: Lowering, node: PulsedNode, y: Value) -> None:
+    """All frames of one layer times its input weights, [T, B, 3 * width], in the order in which it takes them."""
+    frames, batch, columns = y.shape
+    op, w = _layer(node), stored_of(cx, node, 1, "its input weights")
+    b, width = weights_of(cx, node, 3, "its bias"), columns // GATES
+
+    def widened(rows: Array) -> Array:
+        """Zeros behind the units of each gate."""
+        wide = np.zeros((GATES, width, *rows.shape[1:]), rows.dtype)
+        wide[:, : op.hidden] = rows.reshape(GATES, op.hidden, *rows.shape[1:])
+        return wide.reshape(columns, *rows.shape[1:])
+
+    half = GATES * op.hidden
+    bias = b[:half] + np.concatenate([b[half : half + 2 * op.hidden], np.zeros(op.hidden, np.float32)])
+    scales = w.scales_of()
+    x = cx.innermost(cx.floats(cx.value(node.inputs[0]), "a recurrent layer"), 2)
+    rows = y.offsets([0, 1]).reshape(frames, batch)
+    rows = rows[::-1].ravel() if op.reverse else rows.ravel()
+    tap, matrix = np.zeros(1, np.int64), widened(w.codes).T
+    emit_product(
+        cx,
+        x,
+        x.offsets([0, 1]),
+        tap,
+        matrix,
+        widened(bias),
+        y,
+        rows,
+        None if scales is None else widened(scales),
+    )
+
+
+def _state(cx: Lowering, nodes: Sequence[PulsedNode], batch: int, width: int) -> tuple[Value, StateTiming]:
+    """The states of all layers [B, 16], and when they run."""
+    op = nodes[0].op
+    if not isinstance(op, RecurrentStream):
+        return cx.temporary((batch, LANES), np.dtype(np.float32)), restart_each_pulse(cx)
+    begin, reload = np.zeros((batch, LANES), np.float32), False
+    for number, node in enumerate(nodes):
+        assert isinstance(node.op, RecurrentStream)
+        (own,), reloads = stream_start(cx, node, node.op)
+        begin[:, number * width :][:, : own.shape[1]] = own
+        reload |= reloads
+    times = StateTiming(cx.clock, cx.end(op.length), op.offset, reload)
+    return cx.remembered(begin, (0, 1)), times
+
+
+def _starts(cx: Lowering, nodes: Sequence[PulsedNode], width: int) -> tuple[Value, int]:
+    """The initial states of all layers, and the elements from row to row."""
+    slots = [_layer(node).optional_slot("h") for node in nodes]
+    given = [None if slot is None else node.inputs[slot] for node, slot in zip(nodes, slots)]
+    known = [_known_start(cx, outlet) for outlet in given]
+    rows = max(
+        (cx.fact(outlet).sizes[0] for outlet, value in zip(given, known) if outlet and value is None),
+        default=0,
+    )
+    rows = max([rows, *(value.shape[0] for value in known if value is not None)])
+    first = np.zeros((rows, LANES), np.float32)
+    for number, value in enumerate(known):
+        if value is not None:
+            first[:, number * width :][:, : value.shape[1]] = value
+    start = cx.constant(first)
+    if any(value is None for value in known):
+        constants, start = start, cx.temporary(first.shape, first.dtype)
+        cx.copy(constants, start)
+        for number, (outlet, value) in enumerate(zip(given, known)):
+            if value is None and outlet is not None:
+                own = cx.floats(cx.value(outlet), "an initial state")
+                target = start.part(1, number * width, number * width + own.shape[1])
+                cx.copy(
+                    own.view(target.shape, [own.strides[0] if own.shape[0] > 1 else 0, own.strides[1]]),
+                    target,
+                )
+    return start, 0 if rows == 1 else LANES
+
+
+def _known_start(cx: Lowering, outlet: OutletId | None) -> Array | None:
+    """An initial state that is constant, [1 or B, H]; zeros where there is none."""
+    if outlet is None:
+        return np.zeros((1, 1), np.float32)
+    known, node = cx.known(outlet), cx.graph.node(outlet)
+    if known is None and isinstance(node.op, Expand):
+        spread = cx.known(node.inputs[0])
+        if spread is not None and spread.size == 1:
+            return np.full((1, cx.fact(outlet).sizes[1]), spread.ravel()[0], np.float32)
+    return known

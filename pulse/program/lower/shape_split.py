@@ -1,0 +1,56 @@
+"""Channels that a reshape has joined, read where they were before."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.program.lower.shape import matching_axes
+from pulse.program.lowering import Lowering
+from pulse.program.memory import Value, dense_strides
+
+
+@dataclass(frozen=True)
+class SplitChannels:
+    """Channels [N, C, X...] that lie in memory as K pieces of neighbours.
+
+    x         the first piece [N, C/K, X...]
+    offsets   [K] where the pieces are
+    channels  [K, C/K] which channels they hold
+    """
+
+    x: Value
+    offsets: Array
+    channels: Array
+
+    def spread(self, taps: Array, matrix: Array) -> tuple[Array, Array]:
+        """The taps and the weights [T * C, N] of a window product over all channels, over the pieces."""
+        own = matrix.reshape(len(taps), self.channels.size, -1)[:, self.channels]
+        return np.add.outer(self.offsets, taps).ravel(), own.swapaxes(0, 1).reshape(matrix.shape)
+
+
+def split_channels(cx: Lowering, outlet: OutletId) -> SplitChannels | None:
+    """The channels of a reshaped wire where the reshape has read them, so that nothing need be copied."""
+    if outlet not in cx.pending:
+        return None
+    x, shape = cx.value(cx.graph.node(outlet).inputs[0]), cx.fact(outlet).sizes
+    groups = list(matching_axes(list(shape), list(x.shape)))
+    strides, channels = list(dense_strides(shape, range(len(shape)))), list[int]()
+    for here, there in groups:
+        longer = [axis for axis in there if x.shape[axis] > 1]
+        if here == [1]:
+            channels = longer
+        elif len(longer) > 1 or len(here) > 1:
+            return None
+        elif longer:
+            strides[here[0]] = x.strides[longer[0]]
+    inner = [axis for axis in channels if x.strides[axis] == 1]
+    if len(inner) != 1:
+        return None
+    outer = [axis for axis in channels if axis != inner[0]]
+    sizes, strides[1] = list(shape), 1
+    sizes[1] = x.shape[inner[0]]
+    numbers: Array = np.arange(shape[1]).reshape([x.shape[axis] for axis in channels])
+    numbers = np.moveaxis(numbers, channels.index(inner[0]), -1).reshape(-1, sizes[1])
+    return SplitChannels(x.view(sizes, strides), x.offsets(outer), numbers)

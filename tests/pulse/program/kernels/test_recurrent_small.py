@@ -1,0 +1,120 @@
+"""Small GRUs side by side against the cell in float64, as plain Python and compiled."""
+
+import numpy as np
+import pytest
+
+from pulse.jit.registry import Kernel
+from pulse.ops.recurrent_cells import Activation, Cell
+from pulse.program.kernels.recurrent_gates import ACTIVATIONS
+from pulse.program.kernels.recurrent_gru_small import gru_eights, gru_fours, pack_small
+from tests.pulse.program.kernels.rows import At, run_both
+
+FAR = 1 << 62
+RNG = np.random.default_rng(3)
+WIDTHS: dict[Kernel, int] = {gru_fours: 4, gru_eights: 8}
+
+
+def floats(*shape: int) -> np.ndarray:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def check(
+    kernel: Kernel,
+    T: int,
+    B: int,
+    H: int,
+    count: int,
+    clock: int = 0,
+    end: int = FAR,
+    offset: int = 0,
+    reload: bool = True,
+    clip: float = 0.0,
+    names: tuple[str, str] = ("sigmoid", "tanh"),
+) -> None:
+    """One row of ``count`` GRUs; their lanes behind H hold anything."""
+    width = WIDTHS[kernel]
+    functions = tuple(Activation(name, 0.3, 0.2) for name in names)
+    cell = Cell("gru", functions, clip or None, linear_before_reset=True)
+    projected, own_bias = floats(count, T, B, 3, width), floats(16 // width, width)
+    matrices = [floats(3 * H, H) * np.float32(0.5 * H**-0.5) for _ in range(count)]
+    h, h0, y = floats(B, 16), floats(1, 16), floats(T, B, 16)
+    arrays = [y, h, h0, np.array([clock]), np.array([end]), projected, pack_small(matrices, width), own_bias]
+    args = [
+        *map(At, range(5)),
+        offset,
+        T,
+        B,
+        16,
+        0,
+        B * 16,
+        16,
+        int(reload),
+        clip,
+        count,
+        At(5),
+        T * B * 3 * width,
+    ]
+    args += [At(6), At(7), *(word for name in names for word in (ACTIVATIONS[name], 0.3, 0.2))]
+    for after in run_both(kernel, arrays, *args):
+        for number, r in enumerate(matrices):
+            own = slice(number * width, number * width + H)
+            bias = np.concatenate([np.zeros(2 * H), own_bias[number, :H]])
+            first = np.broadcast_to(h0, h.shape) if reload and clock == 0 else h
+            state = (first[:, own].astype(np.float64),)
+            for t in range(T):
+                inside = 0 <= clock * T - offset + t < end
+                if inside:
+                    x = projected[number, t, :, :, :H].reshape(B, 3 * H).astype(np.float64)
+                    state = cell.step(x, state, r.astype(np.float64), bias, None)
+                wanted = state[0] if inside else np.zeros((B, H))
+                np.testing.assert_allclose(after[0][t][:, own], wanted, rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(after[1][:, own], state[0], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", WIDTHS)
+@pytest.mark.parametrize(("T", "B"), [(1, 1), (5, 1), (3, 4), (1, 7), (0, 2)])
+def test_whole_sequences(kernel: Kernel, T: int, B: int) -> None:
+    width = WIDTHS[kernel]
+    for H in (1, width - 1, width):
+        for count in range(2, 16 // width + 1):
+            check(kernel, T, B, H, count)
+
+
+@pytest.mark.parametrize("kernel", WIDTHS)
+@pytest.mark.parametrize(
+    ("clock", "end", "offset"), [(0, FAR, 2), (0, FAR, 9), (1, 6, 0), (2, 6, 0), (0, 1, 1)]
+)
+@pytest.mark.parametrize("reload", [False, True])
+def test_frames_outside_of_the_stream_leave_the_state_alone(
+    kernel: Kernel, clock: int, end: int, offset: int, reload: bool
+) -> None:
+    check(kernel, 4, 2, WIDTHS[kernel] - 1, 2, clock, end, offset, reload)
+
+
+@pytest.mark.parametrize("kernel", WIDTHS)
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations_and_limits(kernel: Kernel, name: str) -> None:
+    check(kernel, 3, 2, WIDTHS[kernel], 2, names=(name, name))
+    check(kernel, 3, 2, WIDTHS[kernel], 2, clip=0.3)
+
+
+@pytest.mark.parametrize("kernel", WIDTHS)
+def test_what_one_computes_does_not_reach_the_others(kernel: Kernel) -> None:
+    """Not even NaN."""
+    width = WIDTHS[kernel]
+    projected = np.zeros((2, 2, 1, 3, width), np.float32)
+    projected[1] = np.nan
+    weights = pack_small([floats(3 * width, width) for _ in range(2)], width)
+    arrays = [
+        floats(2, 1, 16),
+        floats(1, 16),
+        floats(1, 16),
+        np.array([0]),
+        np.array([FAR]),
+        projected,
+        weights,
+    ]
+    args = [*map(At, range(5)), 0, 2, 1, 16, 0, 16, 16, 1, 0.0, 2, At(5), 2 * 3 * width, At(6), At(7)]
+    for after in run_both(kernel, [*arrays, floats(16)], *args, 0, 0.0, 0.0, 1, 0.0, 0.0):
+        lanes = after[0].reshape(2, 16)
+        assert np.isfinite(lanes[:, :width]).all() and np.isnan(lanes[:, width : 2 * width]).all()

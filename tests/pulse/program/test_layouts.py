@@ -1,0 +1,106 @@
+"""Where tensors lie: joined slices and reshaped channels that are read where they are, copies that keep the order."""
+
+import numpy as np
+import onnx
+import pytest
+
+import pulse
+from pulse.facts import Array
+from pulse.program.native_program import NativeProgram
+from tests.pulse.cases.build import floats, model, node
+
+FRAMES = 9
+SHIFT = [
+    node("Pad", "x around", "wide"),
+    *(node("Slice", f"wide at{k} to{k} three", f"s{k}") for k in range(3)),
+    *(node("Unsqueeze", f"s{k} two", f"u{k}") for k in range(3)),
+    node("Concat", "u0 u1 u2", "stack", axis=2),
+    node("Reshape", "stack joined", "channels"),
+]
+"""Each channel with its neighbours along the last axis as channels: [1, 4, T, 6] to [1, 12, T, 6]."""
+GIVEN: dict[str, Array] = {
+    "around": np.array([0, 0, 0, 1, 0, 0, 0, 1]),
+    "two": np.array([2]),
+    "three": np.array([3]),
+    "joined": np.array([0, 12, -1, 6]),
+    **{f"at{k}": np.array([k]) for k in range(3)},
+    **{f"to{k}": np.array([k + 6]) for k in range(3)},
+    "k": floats("k", 5, 12, 1, 1),
+    "k3": floats("k3", 5, 12, 1, 3),
+    "kt": floats("kt", 12, 5, 1, 1),
+    "kts": floats("kts", 12, 5, 1, 2),
+    "first": floats("first", 4, 4, 1, 1),
+    "each": floats("each", 12, 1, 1, 1),
+}
+
+
+def kernels(
+    nodes: list[onnx.NodeProto], x: Array, axis: int, given: dict[str, Array], frames: int
+) -> list[str]:
+    """The kernels of the program, after a proof that it streams as offline."""
+    used = {name for each in nodes for name in each.input}
+    constants = {name: value for name, value in given.items() if name in used}
+    proto = model(nodes, {"x": x}, constants, stream={"x": axis})
+    report = pulse.verify(proto, pulse=frames, lengths=(1, 7, 12))
+    assert report.equal, report
+    program = pulse.stream(proto, pulse=frames)
+    assert isinstance(program, NativeProgram)
+    return [row.kernel for row in program.instructions]
+
+
+@pytest.mark.parametrize("frames", [1, 3])
+@pytest.mark.parametrize(
+    ("reader", "copies"),
+    [
+        (node("Conv", "channels k"), 0),
+        (node("Conv", "channels k3"), 0),
+        (node("Conv", "channels k3", pads=[0, 1, 0, 1]), 2),
+        (node("ConvTranspose", "channels kt"), 0),
+        (node("ConvTranspose", "channels kts", strides=[1, 2]), 0),
+        (node("Conv", "channels each", group=12), 1),
+        (node("Tanh", "channels"), 1),
+    ],
+    ids=["1", "3", "padded", "transposed", "strided", "depthwise", "pointwise"],
+)
+def test_shifted_channels(frames: int, reader: onnx.NodeProto, copies: int) -> None:
+    """A convolution reads neighbours where they lie, behind another one that puts the channels innermost."""
+    front = [node("Conv", "sound first", "x")]
+    nodes = [onnx.NodeProto.FromString(each.SerializeToString()) for each in (*front, *SHIFT, reader)]
+    nodes[0].input[0], nodes[0].output[0] = "x", "inner"
+    nodes[1].input[0] = "inner"
+    found = kernels(nodes, floats("x", 1, 4, FRAMES, 6), 2, GIVEN, frames)
+    assert found.count("copy") == 2 + copies  # into the first convolution, and inside of the border
+
+
+@pytest.mark.parametrize("frames", [1, 3])
+def test_slices_that_are_joined_again(frames: int) -> None:
+    """In their order they are the tensor itself; in another one they are copied."""
+    given = {"zero": np.array([0]), "two": np.array([2]), "five": np.array([5])}
+    cut = [node("Slice", "x zero two two_", "a"), node("Slice", "x two five two_", "b")]
+    given["two_"] = np.array([2])
+    x = floats("x", 1, FRAMES, 5)
+    for order, copies in (("a b", 0), ("b a", 2), ("a a", 2)):
+        nodes = [*cut, node("Concat", order, "joined", axis=2), node("Tanh", "joined")]
+        assert kernels(nodes, x, 1, given, frames).count("copy") == copies
+
+
+@pytest.mark.parametrize("frames", [1, 4])
+def test_stacked_parts_that_a_reshape_joins(frames: int) -> None:
+    """Written so that the reshape is a view; the channels of two groups in turns need a copy."""
+    given = {
+        "w": floats("w", 4, 6),
+        "v": floats("v", 4, 6),
+        "one": np.array([1]),
+        "flat": np.array([1, -1, 12]),
+    }
+    parts = [node("MatMul", "x w", "a"), node("MatMul", "x v", "b")]
+    wide = [node("Unsqueeze", f"{name} one", f"{name}_wide") for name in "ab"]
+    x = floats("x", 1, FRAMES, 4)
+    for perm, copies in (((0, 2, 1, 3), 2), ((0, 2, 3, 1), 3)):
+        nodes = [*parts, *wide, node("Concat", "a_wide b_wide", "stack", axis=1)]
+        nodes += [
+            node("Transpose", "stack", "turned", perm=perm),
+            node("Reshape", "turned flat", "r"),
+            node("Tanh", "r"),
+        ]
+        assert kernels(nodes, x, 1, given, frames).count("copy") == copies
