@@ -1,16 +1,15 @@
 """Which channels of a sound a model takes."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from pulse.errors import InputError
+from pulse.record import record
 
 Samples = NDArray[np.float32]
 
 
-@dataclass(frozen=True)
+@record
 class Channels:
     """A choice of channels.
 

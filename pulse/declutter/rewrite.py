@@ -1,19 +1,19 @@
 """What a rewrite is, and the questions that rewrites ask of a graph."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from pulse.facts import TypedFact
 from pulse.graph import Node, OutletId
 from pulse.ops.op import Op
 from pulse.patch import Patch, bypassed
+from pulse.record import record
 from pulse.typed import TypedGraph
 
 TypedNode: TypeAlias = Node[TypedFact, Op]
 
 
-@dataclass(frozen=True)
+@record
 class Rewrite:
     """One rewrite.
 

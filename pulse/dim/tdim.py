@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, final
 
 from pulse.dim.names import quote
 from pulse.errors import DimError
+from pulse.record import record
 
 Interval: TypeAlias = tuple[int | None, int | None]
 Verdict: TypeAlias = Literal["yes", "no", "unknown"]
@@ -23,7 +24,7 @@ SMALL = 4096
 """Numbers nearer to 0 are dims that are made once."""
 
 
-@dataclass(frozen=True)
+@record
 class Algebra:
     """What the operators and proofs of dims compute: the functions of ``canonical``, ``slope`` and ``proof``."""
 
@@ -166,7 +167,7 @@ class Atom:
 
 
 @final
-@dataclass(frozen=True, repr=False)
+@record
 class Symbol(Arithmetic, Atom):
     """A named integer of one scope, made by `SymbolScope.symbol`."""
 
@@ -208,7 +209,7 @@ Monomial: TypeAlias = tuple[Atom, ...]
 
 
 @final
-@dataclass(frozen=True, eq=False, repr=False)
+@record(eq=False)
 class TDim(Arithmetic):
     """sum(coefficient * product of atoms) + const, terms sorted; made by operators, `of` and `parse`."""
 
@@ -293,7 +294,7 @@ class TDim(Arithmetic):
 DimLike: TypeAlias = TDim | Symbol | int
 
 
-@dataclass(frozen=True)
+@record
 class Proof:
     """The answer to `left relation right`, for all allowed values of the symbols at once."""
 

@@ -4,10 +4,10 @@ So a process that compiles nothing imports no numba. ``lowering`` takes from ``U
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, TypeAlias, TypeVar
 
 from pulse.jit.instruction import Part
+from pulse.record import record
 
 Function: TypeAlias = Callable[..., Any]
 F = TypeVar("F", bound=Function)
@@ -16,7 +16,7 @@ Argument: TypeAlias = "type[Part] | Literal['i64', 'f32*']"
 """Of a function: a part of a row, a number, a pointer to f32."""
 
 
-@dataclass(frozen=True)
+@record
 class Helper:
     """Plain Python that numba compiles too, with these options."""
 
@@ -24,7 +24,7 @@ class Helper:
     options: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@record
 class Dispatcher:
     """A switch over functions of elements; see ``dispatch``."""
 
@@ -33,7 +33,7 @@ class Dispatcher:
     element: Element
 
 
-@dataclass(frozen=True)
+@record
 class Outlined:
     """A helper without a result that stays a function of its own."""
 
@@ -44,7 +44,7 @@ class Outlined:
 CType: TypeAlias = Literal["i32", "i64", "u64", "address", "words"]
 
 
-@dataclass(frozen=True)
+@record
 class CSignature:
     """What a C function gives, if anything, and takes."""
 
@@ -52,7 +52,7 @@ class CSignature:
     takes: tuple[CType, ...]
 
 
-@dataclass(frozen=True)
+@record
 class CFunction:
     """A C function, by name, or at the address that is the first argument of ``call``."""
 

@@ -23,7 +23,7 @@ the row that has it.
 
 import operator
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import cache
 from math import prod
 from typing import (
@@ -43,6 +43,7 @@ from typing import (
 import numpy as np
 
 from pulse.jit.pointer import HEADER, Bases, Pointer, Row, operand_at, real_at, real_bits
+from pulse.record import record
 
 Element: TypeAlias = Literal["f32", "f64", "i64", "i32", "u8", "i8", "f16", "bf16"]
 DTYPES: dict[str, type[np.generic]] = {
@@ -104,7 +105,7 @@ Count: TypeAlias = "int | str"
 Kind: TypeAlias = Literal["operand", "weights", "scales", "number", "real", "part", "parts"]
 
 
-@dataclass(frozen=True)
+@record
 class Spec:
     """What a declaration says of a field besides its type.
 
@@ -151,7 +152,7 @@ def many(count: str) -> Any:
     return field(metadata={"spec": Spec("parts", count=(count,))})
 
 
-@dataclass(frozen=True)
+@record
 class Field:
     """A field of a row: ``at`` is its first word.
 
@@ -184,7 +185,7 @@ class Part:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        dataclass(frozen=True, kw_only=True, eq=False)(cls)
+        record(eq=False, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
         """Raises TypeError or ValueError: a field is not what is declared."""

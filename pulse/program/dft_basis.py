@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeGuard
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from pulse.facts import Array
 from pulse.jit.simd import LANES
 from pulse.ops.spectral import unit_circle
+from pulse.record import record
 
 SMALLEST = 2048
 """Elements of a matrix below which a product is not slower."""
@@ -21,7 +22,7 @@ GAIN = 1.5
 """How much less work a transform must be than the product."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Parts:
     """Where the complex points are among the rows (or columns) of a matrix, and what each is multiplied by.
 
@@ -39,7 +40,7 @@ class Parts:
         return len(self.re)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class DftBasis:
     """A matrix [rows, columns] that is a transform of ``length``: ``X[k] = sum_n x[n] exp(2i pi n k / length)``."""
 

@@ -22,12 +22,13 @@ from pulse.program.kernels.copy import Copy
 from pulse.program.memory import Buffer, Image, Region, Value, dense_strides, plan
 from pulse.pulsify.network import PulsedGraph
 from pulse.pulsify.registers import Register
+from pulse.record import record
 from pulse.wording import spell
 
 PulsedNode: TypeAlias = Node[PulsedFact, Op]
 
 
-@dataclass(frozen=True)
+@record
 class Emitted:
     """An instruction of a program, and the node that it belongs to."""
 

@@ -7,6 +7,7 @@ from enum import IntEnum
 import numpy as np
 
 from pulse.facts import Array, DType
+from pulse.record import record
 
 ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector register."""
@@ -36,7 +37,7 @@ class Buffer:
         self.last = max(self.last, instruction)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Value:
     """A tensor in a buffer: element offset and strides, as in numpy but in elements."""
 

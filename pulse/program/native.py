@@ -1,7 +1,6 @@
 """The numba backend: an instruction table over weights, state and arena, run by one small machine."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,13 +34,14 @@ from pulse.program.state import State
 from pulse.program.table import TableBuilder, link
 from pulse.pulsify.faults import unchecked_bodies
 from pulse.pulsify.network import PulsedNetwork
+from pulse.record import record
 
 _MODULES = "kernels"
 SHOWN = 12
 """Fields of an instruction in a listing."""
 
 
-@dataclass(frozen=True)
+@record
 class Place:
     """A tensor of the finished program: where it is, in bytes, and how its axes lie."""
 

@@ -6,7 +6,6 @@ and at a multiple of 64 bytes.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -20,6 +19,7 @@ from pulse.jit.registry import device
 from pulse.not_copyable import NotCopyable
 from pulse.program.machine import run_rows
 from pulse.program.memory import aligned
+from pulse.record import record
 
 TABLE, ROWS, BASES, CONSTANTS, INPUTS, OUTPUTS, FIXED, FAULTS, BOXES = range(9)
 """Words in front of the boxes of constants, inputs and outputs; FIXED is the address of the constants' bytes, FAULTS
@@ -29,7 +29,7 @@ ADDRESS, OFFSET, RUN, COUNT, STEP, OUTER, AXES = range(7)
 of runs, how many axes those have; then size and step of each axis, the innermost first."""
 
 
-@dataclass(frozen=True)
+@record
 class Slot:
     """Where a tensor is in a packed pulse: its first byte, shape and dtype."""
 
@@ -44,7 +44,7 @@ class Slot:
         return memory[self.offset : self.offset + size].view(self.dtype).reshape(self.shape)
 
 
-@dataclass(frozen=True)
+@record
 class Packed(NotCopyable):
     """What ``packed_step`` needs of a state, and the layout of its pulses.
 

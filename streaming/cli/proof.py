@@ -1,17 +1,17 @@
 """What check and convert have in common: the options of a proof, and how a command ends that proved nothing."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pulse.record import record
 from streaming.cli.console import CHECK_FAILED, NOT_PROVED, print_error
 
 if TYPE_CHECKING:
     from streaming.reports.timed_proof import ProofChoice, TimedProof
 
 
-@dataclass(frozen=True)
+@record
 class ProofOptions:
     """Which streams a proof runs."""
 

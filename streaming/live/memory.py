@@ -1,6 +1,6 @@
 """Memory: what compiled code finds at the addresses in the control block of a pipeline."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from pulse.facts import Array
 from pulse.not_copyable import NotCopyable
 from pulse.program.memory import aligned, aligned_bytes
+from pulse.record import record
 from streaming.live.config import ENGINES, POLICIES, EngineConfig, StreamConfig
 from streaming.live.instances import Instances
 from streaming.live.resamplers import Resamplers
@@ -25,7 +26,7 @@ SHORTEST = 16
 RECORDS = 256
 
 
-@dataclass(frozen=True)
+@record
 class Histograms:
     """Histograms; those of callbacks are of the side that brings input, and of the one that only takes output."""
 

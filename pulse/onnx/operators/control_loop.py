@@ -1,7 +1,7 @@
 """Loops: turns that are known before running are wired one after the other."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -23,6 +23,7 @@ from pulse.onnx.write.walk import write_nodes
 from pulse.ops.concat import Concat
 from pulse.ops.control import Loop
 from pulse.ops.shape import AddAxis
+from pulse.record import record
 from pulse.typed import TypedNetwork, known
 from pulse.wiring import wire
 
@@ -46,7 +47,7 @@ class UnsureError(Exception):
     """Whether there is another turn is known only while running, or there are too many."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class _Repeated:
     """A loop while it is translated."""
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 import numpy as np
@@ -20,12 +20,13 @@ from pulse.onnx.read.stated import is_stated, stated_facts
 from pulse.onnx.registry import DEFAULT_DOMAINS, TRANSLATORS, operator_name, translator_of
 from pulse.onnx.rules import DEFAULT, RULES, Rule
 from pulse.ops.generic import Generic
+from pulse.record import record
 from pulse.typed import TypedNetwork
 
 _TRACE_LINE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class OnnxOp(ModelOp):
     """An ONNX node.
 

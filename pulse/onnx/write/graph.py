@@ -1,7 +1,7 @@
 """An ONNX graph under construction: nodes, shared constants, and the pairs that carry state."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from pulse.errors import WriteError
 from pulse.facts import Array, DType, is_symbolic
+from pulse.record import record
 
 
 def value_info(name: str, dtype: DType, sizes: Sequence[int]) -> ValueInfoProto:
@@ -23,7 +24,7 @@ def form(value: ValueInfoProto) -> tuple[DType, list[int]]:
     return dtype, [dim.dim_value for dim in declared.shape.dim]
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class StatePair:
     """An input that the caller feeds with what the output of the pulse before gave.
 
@@ -35,7 +36,7 @@ class StatePair:
     initial: Array = field(repr=False)
 
 
-@dataclass(frozen=True)
+@record
 class Names:
     """The names of one file, all different, those of bodies included."""
 
@@ -51,7 +52,7 @@ class Names:
         return chosen
 
 
-@dataclass(frozen=True)
+@record
 class GraphWriter:
     """The nodes of a graph in the order of their execution.
 

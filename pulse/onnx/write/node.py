@@ -1,7 +1,6 @@
 """What a writer sees of its node: names and facts of what it reads, and a way to add ONNX nodes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,10 @@ from pulse.errors import WriteError
 from pulse.facts import Array, DType, TypedFact, is_symbolic
 from pulse.onnx.write.clock import ClockWriter
 from pulse.onnx.write.graph import GraphWriter
+from pulse.record import record
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class NodeWriter:
     """One node while it is written.
 

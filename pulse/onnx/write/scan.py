@@ -1,7 +1,7 @@
 """Bodies that run for every frame of a pulse: ONNX Scan."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 from onnx import ValueInfoProto, helper
@@ -11,11 +11,12 @@ from pulse.facts import DType
 from pulse.onnx.write.graph import value_info
 from pulse.onnx.write.node import NodeWriter
 from pulse.ops.scan import Course
+from pulse.record import record
 
 BOOL = np.dtype(np.bool_)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class ScanWriter:
     """A Scan under construction.
 

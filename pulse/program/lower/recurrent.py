@@ -1,7 +1,6 @@
 """Recurrent layers: one product with the input weights for all frames, then one instruction for all steps."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,10 +19,11 @@ from pulse.program.lower.matmul_product import emit_product, stored_of, weights_
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 from pulse.program.weights import Stored
+from pulse.record import record
 from pulse.wording import spell
 
 
-@dataclass(frozen=True)
+@record
 class StateTiming:
     """When a layer runs: as a stream, or afresh with every pulse."""
 
