@@ -1,6 +1,6 @@
 """A typed model in other terms: its symbols replaced by expressions of another scope."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
@@ -92,10 +92,13 @@ class Terms:
             if all(outlet in places for outlet in made):
                 continue
             op, name = self.op(node.op), prefix + node.name
+            inputs = [places[outlet] for outlet in node.inputs]
             if isinstance(op, Source):
                 added = graph.add(name, op, (), [op.fact])
+            elif op is node.op and _is_same(model.graph, node_id, graph, inputs):
+                added = graph.add(name, op, inputs, [outlet.fact for outlet in node.outputs])
             else:
-                added = wire(graph, name, op, [places[outlet] for outlet in node.inputs])
+                added = wire(graph, name, op, inputs)
             places.update(zip(made, added))
         return places
 
@@ -120,6 +123,17 @@ class Terms:
                 return replace(value, **changes) if changes else value
             case _:
                 return value
+
+
+def _is_same(source: TypedGraph, node_id: int, target: TypedGraph, inputs: Sequence[OutletId]) -> bool:
+    """Whether a node has no symbols and reads in both graphs what is known alike, so that it makes the same."""
+    node = source.nodes[node_id]
+    alike = all(target.fact(new) is source.fact(old) for old, new in zip(node.inputs, inputs))
+    return alike and not any(_has_symbols(outlet.fact) for outlet in node.outputs)
+
+
+def _has_symbols(fact: TypedFact) -> bool:
+    return any(dim.terms for dim in fact.shape) or (fact.value is not None and is_symbolic(fact.value))
 
 
 def with_sizes(model: N, sizes: Mapping[Symbol, int]) -> N:

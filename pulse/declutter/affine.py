@@ -165,11 +165,18 @@ AFFINE = (
         "affine_after_conv",
         "a convolution is linear in its weights: s(w*x + b) + t = (sw)*x + (sb + t)",
         _after_conv,
+        (Elementwise,),
     ),
-    Rewrite("scale_after_matmul", "columns of a product scale with columns of its right side", _after_matmul),
+    Rewrite(
+        "scale_after_matmul",
+        "columns of a product scale with columns of its right side",
+        _after_matmul,
+        (Elementwise,),
+    ),
     Rewrite(
         "affine_before_conv",
         "w*(sx + t) = (ws)*x + sum(w)t where no pad stands between; t = 0 if one does",
         _before_conv,
+        (Conv,),
     ),
 )

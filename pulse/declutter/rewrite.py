@@ -20,11 +20,13 @@ class Rewrite:
     reason   why the meaning is kept
     patch    the patch for a node, None where the rule does not fit. Every patch must leave less to do:
              fewer nodes, or a shorter way to a wire
+    ops      of the nodes that it may fit
     """
 
     name: str
     reason: str
     patch: Callable[[TypedGraph, TypedNode], Patch | None]
+    ops: tuple[type[Op], ...] = (Op,)
 
 
 def result(node: TypedNode) -> OutletId:

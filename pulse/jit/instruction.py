@@ -24,7 +24,7 @@ the row that has it.
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, fields
-from functools import cache
+from functools import cache, cached_property
 from math import prod
 from typing import (
     TYPE_CHECKING,
@@ -166,7 +166,7 @@ class Field:
     behind: tuple[tuple[str, int], ...] = ()
     part: "type[Part] | None" = None
 
-    @property
+    @cached_property
     def kind(self) -> Kind:
         """What it is."""
         return self.spec.kind
@@ -241,11 +241,12 @@ class Part:
 
     def operands(self) -> "Iterator[tuple[str, Spec, Tensor]]":
         """All operands, those of parts too."""
-        for each in fields_of(type(self)).values():
+        for each in _fields_with_operands(type(self)):
             value = getattr(self, each.name)
-            for one in {"part": (value,), "parts": value}.get(each.kind, ()):
-                yield from one.operands()
-            if each.kind in ("operand", "weights", "scales") and value is not None:
+            if each.part is not None:
+                for one in value if each.kind == "parts" else (value,):
+                    yield from one.operands()
+            elif value is not None:
                 yield each.name, each.spec, value
 
     @classmethod
@@ -295,6 +296,7 @@ class Instruction(Part):
     """The name of the kernel that runs it, with weights of f32."""
 
     @classmethod
+    @cache
     def forms(cls) -> tuple[Form, ...]:
         """The forms of weights that it is declared for."""
         has_weights = any(each.kind == "weights" for each in fields_of(cls).values())
@@ -303,6 +305,8 @@ class Instruction(Part):
     @property
     def form(self) -> Form:
         """That of its weights."""
+        if len(self.forms()) == 1:
+            return "f32"
         for _, spec, value in self.operands():
             if spec.kind == "weights":
                 return next(form for form, element in FORMS.items() if value.dtype == DTYPES[element])
@@ -346,6 +350,12 @@ def fields_of(part: type[Part]) -> dict[str, Field]:
         else:
             at += 1 if inside is None else words_of(inside)
     return found
+
+
+@cache
+def _fields_with_operands(part: type[Part]) -> tuple[Field, ...]:
+    """The fields that are operands, or parts, which may have some."""
+    return tuple(each for each in fields_of(part).values() if each.kind not in ("number", "real"))
 
 
 @cache

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -229,7 +230,7 @@ class Lowering:
     def temporary(self, shape: Sequence[int], dtype: DType, order: Sequence[int] | None = None) -> Value:
         """A tensor in the arena, its axes in an order."""
         axes = range(len(shape)) if order is None else order
-        buffer = Buffer(Region.ARENA, int(np.prod(shape, dtype=np.int64)) * dtype.itemsize)
+        buffer = Buffer(Region.ARENA, prod(shape) * dtype.itemsize)
         self.arena.append(buffer)
         return Value(buffer, 0, tuple(shape), dense_strides(shape, axes), dtype)
 

@@ -188,8 +188,8 @@ def _word(memory: Array, offset: int) -> "memoryview[int]":
 
 def _word_of(argument: Tensor | int) -> int:
     if isinstance(argument, Value):
-        place = Place.of(argument)
-        return operand(place.region, place.offset)
+        buffer = argument.buffer
+        return operand(buffer.region, buffer.offset + argument.offset * argument.dtype.itemsize)
     assert isinstance(argument, int)
     return argument
 
