@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from onnx import helper
 
 from pulse.budget import spending
 from pulse.dim import TDim
@@ -222,5 +221,7 @@ def write_loop(w: NodeWriter, op: Loop) -> list[str]:
         for slot, outlet in enumerate(graph.outputs)
     ]
     inputs = [value_info(name, dtype, sizes) for name, (dtype, sizes) in zip(own, facts)]
+    from onnx import helper
+
     body = helper.make_graph(inner.graph.nodes, f"{w.name}.body", inputs, results)
     return w.emit_all("Loop", w.inputs[:count], [""] * len(w.outputs), body=body)

@@ -12,9 +12,9 @@ from google.protobuf.internal.wire_format import (
     UnpackTag,
 )
 from google.protobuf.message import DecodeError, Message
-from onnx import ModelProto
 
 from pulse.errors import LoadError
+from pulse.onnx.proto import ModelProto
 from pulse.onnx.read.functions import inlined
 from pulse.onnx.read.likeness import HEAD, likeness
 

@@ -6,7 +6,6 @@ from dataclasses import field
 from typing import Any, cast
 
 import numpy as np
-from onnx import ValueInfoProto
 
 from pulse.errors import LoadError
 from pulse.facts import Array
@@ -16,6 +15,7 @@ from pulse.infer.relations import Relation
 from pulse.infer.wire_facts import WireFacts
 from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
+from pulse.onnx.proto import ValueInfoProto
 from pulse.onnx.read.stated import is_stated, stated_facts
 from pulse.onnx.registry import DEFAULT_DOMAINS, TRANSLATORS, operator_name, translator_of
 from pulse.onnx.rules import DEFAULT, RULES, Rule
