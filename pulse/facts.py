@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -162,7 +163,7 @@ class PulsedFact(TypedFact):
 
     stream: StreamFact | None = None
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """The shape, in numbers."""
         return tuple(int(dim) for dim in self.shape)

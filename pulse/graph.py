@@ -72,12 +72,12 @@ class Graph(Generic[F, O]):
     def add(self, name: str, op: O, inputs: Sequence[OutletId], facts: Sequence[F]) -> list[OutletId]:
         """Append a node; the outlets it makes, one for each fact."""
         sources = [self.outlet(outlet) for outlet in inputs]
-        node = Node(len(self.nodes), self.unique(name), op, list(inputs), [Outlet(fact) for fact in facts])
+        place, chosen = len(self.nodes), self.unique(name)
         for slot, source in enumerate(sources):
-            source.successors[InletId(node.id, slot)] = None
-        self.nodes.append(node)
-        self._names.add(node.name)
-        return [OutletId(node.id, slot) for slot in range(len(facts))]
+            source.successors[InletId(place, slot)] = None
+        self.nodes.append(Node(place, chosen, op, list(inputs), [Outlet(fact, {}) for fact in facts]))
+        self._names.add(chosen)
+        return [OutletId(place, slot) for slot in range(len(facts))]
 
     def unique(self, name: str) -> str:
         """``name``, with a number where it is taken."""
@@ -149,10 +149,12 @@ class Graph(Generic[F, O]):
         nodes, begun, done = self.nodes, set[int](), set[int]()
         order: list[int] = []
         for outlet in self.outputs if targets is None else targets:
-            stack = [(node.id, iter(node.inputs)) for node in (nodes[outlet.node],) if node.id not in done]
+            if outlet.node in done:
+                continue
+            stack = [(outlet.node, iter(nodes[outlet.node].inputs))]
+            begun.add(outlet.node)
             while stack:
                 node_id, ahead = stack[-1]
-                begun.add(node_id)
                 for source, _ in ahead:
                     if source in done:
                         continue
@@ -160,6 +162,7 @@ class Graph(Generic[F, O]):
                         raise PulseError(f"the graph has a cycle through {nodes[source].name}")
                     if inputs := nodes[source].inputs:
                         stack.append((source, iter(inputs)))
+                        begun.add(source)
                         break
                     done.add(source)
                     order.append(source)
@@ -228,7 +231,7 @@ class Graph(Generic[F, O]):
             inputs = [OutletId(places[source], slot) for source, slot in node.inputs]
             for slot, source in enumerate(inputs):
                 result.nodes[source.node].outputs[source.slot].successors[InletId(place, slot)] = None
-            made = [Outlet(outlet.fact) for outlet in node.outputs]
+            made = [Outlet(outlet.fact, {}) for outlet in node.outputs]
             result.nodes.append(Node(place, node.name, node.op, inputs, made))
             result._names.add(node.name)
         result.inputs = [OutletId(places[node_id], slot) for node_id, slot in self.inputs]

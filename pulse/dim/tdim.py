@@ -220,6 +220,8 @@ class TDim(Arithmetic):
     @staticmethod
     def of(value: object) -> TDim:
         """The dim of an int, a symbol or a dim. Raises DimError for anything else."""
+        if type(value) is TDim:
+            return value
         dim = _coerce(value)
         if dim is None:
             raise DimError(f"{value!r} is no dimension; give an int, Symbol or TDim")
@@ -262,6 +264,8 @@ class TDim(Arithmetic):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
+        if type(other) is int:
+            return not self.terms and self.const == other
         if not isinstance(other, TDim):
             right = _coerce(other)
             if right is None:

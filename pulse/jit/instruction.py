@@ -190,22 +190,30 @@ class Part:
     def __post_init__(self) -> None:
         """Raises TypeError or ValueError: a field is not what is declared."""
         for each in fields_of(type(self)).values():
-            self._check(each, getattr(self, each.name))
+            value = getattr(self, each.name)
+            if each.kind == "number":
+                operator.index(value)
+            elif each.kind == "parts":
+                self._check_parts(each, value)
+            elif each.kind == "operand" and value is not None:
+                self._check_operand(each, value)
 
-    def _check(self, each: Field, value: Any) -> None:
-        spec, name = each.spec, f"{type(self).__name__}.{each.name}"
-        if each.kind == "number":
-            operator.index(value)
-        elif each.kind == "parts":
-            if len(value) != self.counted(spec):
-                raise ValueError(
-                    f"{name}: {len(value)} parts where {spec.count[0]} says {self.counted(spec)}"
-                )
-        elif each.kind == "operand" and value is not None:
-            if spec.element is not None and value.dtype != DTYPES[spec.element]:
-                raise TypeError(f"{name}: a tensor of {value.dtype}, not {spec.element}")
-            if spec.count and value.size < self.counted(spec):
-                raise ValueError(f"{name}: {value.size} elements, of {self.counted(spec)}")
+    def _check_parts(self, each: Field, value: Any) -> None:
+        count = self.counted(each.spec)
+        if len(value) != count:
+            raise ValueError(
+                f"{self._name_of(each)}: {len(value)} parts where {each.spec.count[0]} says {count}"
+            )
+
+    def _check_operand(self, each: Field, value: Any) -> None:
+        spec = each.spec
+        if spec.element is not None and value.dtype != DTYPES[spec.element]:
+            raise TypeError(f"{self._name_of(each)}: a tensor of {value.dtype}, not {spec.element}")
+        if spec.count and value.size < self.counted(spec):
+            raise ValueError(f"{self._name_of(each)}: {value.size} elements, of {self.counted(spec)}")
+
+    def _name_of(self, each: Field) -> str:
+        return f"{type(self).__name__}.{each.name}"
 
     def counted(self, spec: Spec) -> int:
         """The product of ``spec.count``."""

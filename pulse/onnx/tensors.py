@@ -40,11 +40,11 @@ def element_type(dtype: DType) -> int:
 
 def onnx_dtype(code: int, what: str) -> DType:
     """The numpy type of an ONNX element type. Raises LoadError where it is not covered."""
+    if code in _COVERED:
+        return _COVERED[code]
     if code not in TensorProto.DataType.values():
         raise LoadError(f"{what}: unknown element type {code}")
-    if code not in _COVERED:
-        raise LoadError(f"{what}: element type {TensorProto.DataType.Name(code)} is not covered")
-    return _COVERED[code]
+    raise LoadError(f"{what}: element type {TensorProto.DataType.Name(code)} is not covered")
 
 
 def tensor_value(tensor: TensorProto, folder: Path | None, what: str) -> Array:
