@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from hashlib import blake2b
 from typing import TypeGuard
 
 import numpy as np
@@ -20,6 +21,8 @@ PROBED = 4
 """Bins that are compared before all of them."""
 GAIN = 1.5
 """How much less work a transform must be than the product."""
+ANSWERS = 64
+"""How many matrices are remembered."""
 
 
 @record(eq=False)
@@ -87,14 +90,29 @@ class DftBasis:
         return matrix
 
 
+_ANSWERS: "dict[tuple[tuple[int, ...], bytes], DftBasis | None]" = {}
+
+
 def find_dft_basis(matrix: Array) -> DftBasis | None:
     """The transform that a matrix is, if it is one and worth it; whatever the order of its parts, windowed or not.
 
-    Its rows may begin later than with the first point of the transform.
+    Its rows may begin later than with the first point of the transform. A matrix is looked at several times, and
+    models have some in common, so the last answers are kept.
     """
     rows, columns = matrix.shape
     if matrix.size < SMALLEST or matrix.dtype != np.float32 or rows < 8 or columns < 8:
         return None
+    key = matrix.shape, blake2b(matrix.tobytes()).digest()
+    if key in (answers := dict(_ANSWERS)):
+        return answers[key]
+    if len(_ANSWERS) >= ANSWERS:
+        _ANSWERS.clear()
+    found = _ANSWERS[key] = _found(matrix)
+    return found
+
+
+def _found(matrix: Array) -> DftBasis | None:
+    rows, columns = matrix.shape
     wide = matrix.astype(np.float64)
     bound = CLOSE * float(np.abs(wide).max())
     if not np.isfinite(bound):

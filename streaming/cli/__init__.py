@@ -1,7 +1,7 @@
 """The command line, ``pulse``: one file for each command. Nothing heavy is imported before a command runs."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -31,21 +31,33 @@ class Command(TyperCommand):
     def __init__(self, *others: Any, **named: Any) -> None:
         super().__init__(*others, **named)
         for param in self.params:
-            param.process_value = _unless_default(param)
+            _leave_default(param)
+
+    def get_help_option(self, ctx: Any) -> Any:
+        return _leave_default(super().get_help_option(ctx))
 
 
-def _unless_default(param: Any) -> Callable[[Any, Any], Any]:
-    """How a parameter makes its value; a default is one already, and none of several are no values."""
-    process = param.process_value
-    if param.required or param.callback is not None or param.nargs != 1:
-        return process
-    if getattr(param, "multiple", False):
-        return lambda ctx, value: process(ctx, value) if value else ()
-    return lambda ctx, value: value if value is param.default else process(ctx, value)
+def _leave_default(param: Any) -> Any:
+    """Let a parameter take its default as it is; none of several are no values."""
+    if param is None or param.required or param.nargs != 1:
+        return param
+    process, several = param.process_value, getattr(param, "multiple", False)
+
+    def made(ctx: Any, value: Any) -> Any:
+        if value if several else value is not param.default:
+            return process(ctx, value)
+        found = () if several else value
+        return found if param.callback is None else param.callback(ctx, param, found)
+
+    param.process_value = made
+    return param
 
 
 class Commands(TyperGroup):
     """Turns what a user can cause into one line on stderr, JSON on stdout where that is asked for, and an exit code."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        return _leave_default(super().get_help_option(ctx))
 
     def main(self, args: Sequence[str] | None = None, *others: Any, **named: Any) -> Any:
         if "--json" not in (sys.argv[1:] if args is None else args):
