@@ -10,14 +10,8 @@ y       = state.step(x)
 """
 
 from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pulse import formats as formats  # registers them
-from pulse.api import load, stream, verify
-from pulse.chain import Stage, chain
-from pulse.chunks.chunking import Chunking
-from pulse.costs.counting import cost_report
 from pulse.errors import (
     CompileError,
     CopyError,
@@ -33,13 +27,17 @@ from pulse.errors import (
     PulsifyError,
     WriteError,
 )
-from pulse.models import TypedModel
-from pulse.onnx.registry import operator
-from pulse.torch import from_torch
 from pulse.version import __version__
 
 if TYPE_CHECKING:
     from pulse import front, tensorflow
+    from pulse.api import load, stream, verify
+    from pulse.chaining import Stage, chain
+    from pulse.chunks.chunking import Chunking
+    from pulse.costs.counting import cost_report
+    from pulse.models import TypedModel
+    from pulse.onnx.registry import operator
+    from pulse.torch import from_torch
 
 __all__ = [
     "Chunking",
@@ -71,8 +69,32 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> ModuleType:
-    """``pulse.front`` and ``pulse.tensorflow``, imported when they are asked for."""
-    if name in ("front", "tensorflow"):
+_HOMES = {
+    "Chunking": "pulse.chunks.chunking",
+    "Stage": "pulse.chaining",
+    "TypedModel": "pulse.models",
+    "chain": "pulse.chaining",
+    "cost_report": "pulse.costs.counting",
+    "from_torch": "pulse.torch",
+    "load": "pulse.api",
+    "operator": "pulse.onnx.registry",
+    "stream": "pulse.api",
+    "verify": "pulse.api",
+}
+"""Where what is not an error stands: it is imported when it is first asked for, so that ``import pulse`` is quick."""
+
+
+def __getattr__(name: str) -> Any:
+    """A function or class of ``_HOMES``; ``pulse.front`` and ``pulse.tensorflow``."""
+    if name not in __all__:
+        raise AttributeError(f"module 'pulse' has no attribute {name!r}")
+    import_module("pulse.formats")
+    if name not in _HOMES:
         return import_module(f"pulse.{name}")
-    raise AttributeError(f"module 'pulse' has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    """All public names, imported yet or not."""
+    return sorted({*globals(), *__all__})

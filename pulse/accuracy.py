@@ -1,7 +1,6 @@
 """Loss by rounded weights: the outputs of a stream against those with weights of f32."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,9 +10,10 @@ from pulse.program.whole import stream_whole
 from pulse.proof.signals import feeds_of
 from pulse.proof.trials import short_lengths
 from pulse.pulsify.network import PulsedNetwork
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class RoundingError:
     """How far an output is from that of f32 weights.
 

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pulse import formats as formats  # registers them
 from pulse.loading.load import load
-from pulse.loading.proving import prove_loaded
 from pulse.program.compiler import Prepare
 from pulse.program.program import Program
-from pulse.proof import ProofReport
 
 if TYPE_CHECKING:
     from pulse.loading.load import Loadable
+    from pulse.proof import ProofReport
 
 __all__ = ["load", "stream", "verify"]
 
@@ -50,7 +50,7 @@ def verify(
     prepare: Prepare | None = None,
     seed: int = 0,
     long: bool = False,
-) -> ProofReport:
+) -> "ProofReport":
     """Prove on random input that the stream equals the offline model, or name the first wire that diverges.
 
     source   as of ``stream``. A model of chunks is compared with its author's loop, one in pulses with what it keeps
@@ -61,6 +61,8 @@ def verify(
     long     try longer streams, and every signal on them, whatever it takes
     Raises   PulseError where the model cannot be streamed at all
     """
+    from pulse.loading.proving import prove_loaded
+
     loaded = load(source).with_pulse(pulse)
     return prove_loaded(
         loaded, loaded.pulsed(pulse, False, max_context), lengths, backend, seed, prepare, long

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from pulse.collector import fewer_collections
 from pulse.errors import LoadError
+from pulse.record import record
 from pulse.wording import spell
 
 STORED_TIMES = 4
@@ -19,7 +20,7 @@ STORED_TIMES = 4
 transposed, cast and dequantised."""
 
 
-@dataclass(frozen=True)
+@record
 class Budget:
     """The limits of one file.
 

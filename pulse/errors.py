@@ -15,10 +15,10 @@ PulseError
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pulse.printable import printable
+from pulse.record import record
 
 
 class PulseError(Exception):
@@ -59,7 +59,7 @@ class CopyError(PulseError, TypeError):
     """Something that belongs to one process, copied or pickled. A TypeError too, as Python's own refusals are."""
 
 
-@dataclass(frozen=True)
+@record
 class Fault:
     """Values for which a node has no result.
 
@@ -112,7 +112,7 @@ class PulseWarning(UserWarning):
         super().__init__(*(printable(each) if isinstance(each, str) else each for each in told))
 
 
-@dataclass(frozen=True)
+@record
 class Refusal:
     """Why one node cannot be streamed, and what would help."""
 

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, FactError
+from pulse.record import record
 
 Array: TypeAlias = NDArray[Any]
 DType: TypeAlias = np.dtype[Any]
@@ -71,7 +72,7 @@ def is_symbolic(value: Array) -> bool:
     return value.dtype == object
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class TypedFact:
     """The type and shape of a wire, and its value where that is known before running.
 
@@ -127,7 +128,7 @@ def symbolic_text(value: Array) -> str:
     return "[" + ", ".join(str(dim) for dim in value.ravel()) + "]"
 
 
-@dataclass(frozen=True)
+@record
 class StreamFact:
     """How a pulsed wire lies in time.
 
@@ -156,13 +157,13 @@ class StreamFact:
         return text + (f"prefix {self.prefix_frames}" if self.offset < 0 else f"delay {self.offset}")
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class PulsedFact(TypedFact):
     """A wire of a pulsed model: a typed fact of constant shape, and its place in time if it is a stream."""
 
     stream: StreamFact | None = None
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """The shape, in numbers."""
         return tuple(int(dim) for dim in self.shape)

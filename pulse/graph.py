@@ -72,12 +72,12 @@ class Graph(Generic[F, O]):
     def add(self, name: str, op: O, inputs: Sequence[OutletId], facts: Sequence[F]) -> list[OutletId]:
         """Append a node; the outlets it makes, one for each fact."""
         sources = [self.outlet(outlet) for outlet in inputs]
-        node = Node(len(self.nodes), self.unique(name), op, list(inputs), [Outlet(fact) for fact in facts])
+        place, chosen = len(self.nodes), self.unique(name)
         for slot, source in enumerate(sources):
-            source.successors[InletId(node.id, slot)] = None
-        self.nodes.append(node)
-        self._names.add(node.name)
-        return [OutletId(node.id, slot) for slot in range(len(facts))]
+            source.successors[InletId(place, slot)] = None
+        self.nodes.append(Node(place, chosen, op, list(inputs), [Outlet(fact, {}) for fact in facts]))
+        self._names.add(chosen)
+        return [OutletId(place, slot) for slot in range(len(facts))]
 
     def unique(self, name: str) -> str:
         """``name``, with a number where it is taken."""
@@ -149,16 +149,23 @@ class Graph(Generic[F, O]):
         nodes, entered, done = self.nodes, set[int](), set[int]()
         order: list[int] = []
         for outlet in self.outputs if targets is None else targets:
-            stack = [(node.id, iter(node.inputs)) for node in (nodes[outlet.node],) if node.id not in done]
+            if outlet.node in done:
+                continue
+            stack = [(outlet.node, iter(nodes[outlet.node].inputs))]
+            entered.add(outlet.node)
             while stack:
                 node_id, ahead = stack[-1]
-                entered.add(node_id)
-                for wire in ahead:
-                    if wire.node not in done:
-                        if wire.node in entered:
-                            raise PulseError(f"the graph has a cycle through {nodes[wire.node].name}")
-                        stack.append((wire.node, iter(nodes[wire.node].inputs)))
+                for source, _ in ahead:
+                    if source in done:
+                        continue
+                    if source in entered:
+                        raise PulseError(f"the graph has a cycle through {nodes[source].name}")
+                    if inputs := nodes[source].inputs:
+                        stack.append((source, iter(inputs)))
+                        entered.add(source)
                         break
+                    done.add(source)
+                    order.append(source)
                 else:
                     stack.pop()
                     done.add(node_id)
@@ -216,16 +223,20 @@ class Graph(Generic[F, O]):
 
     def rebuilt(self) -> "Graph[F, O]":
         """The same graph in order, holding its inputs and what its outputs need."""
-        result, places = Graph[F, O](), dict[OutletId, OutletId]()
-        for node_id in [*(outlet.node for outlet in self.inputs), *self.order()]:
-            if OutletId(node_id) in places:
-                continue
+        result = Graph[F, O]()
+        kept = dict.fromkeys((*(outlet.node for outlet in self.inputs), *self.order()))
+        places = {node_id: place for place, node_id in enumerate(kept)}
+        for node_id, place in places.items():
             node = self.nodes[node_id]
-            facts = [outlet.fact for outlet in node.outputs]
-            added = result.add(node.name, node.op, [places[outlet] for outlet in node.inputs], facts)
-            places.update((OutletId(node_id, slot), outlet) for slot, outlet in enumerate(added))
-        result.inputs = [places[outlet] for outlet in self.inputs]
-        result.set_outputs([places[outlet] for outlet in self.outputs], self.output_names)
+            inputs = [OutletId(places[source], slot) for source, slot in node.inputs]
+            for slot, source in enumerate(inputs):
+                result.nodes[source.node].outputs[source.slot].successors[InletId(place, slot)] = None
+            made = [Outlet(outlet.fact, {}) for outlet in node.outputs]
+            result.nodes.append(Node(place, node.name, node.op, inputs, made))
+            result._names.add(node.name)
+        result.inputs = [OutletId(places[node_id], slot) for node_id, slot in self.inputs]
+        outputs = [OutletId(places[node_id], slot) for node_id, slot in self.outputs]
+        result.set_outputs(outputs, self.output_names)
         return result
 
     def check(self) -> None:

@@ -2,15 +2,16 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from datetime import datetime
 from math import isfinite
 from typing import Any, TypeAlias, cast
 
 from pulse.printable import printable, printable_lines
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Pairs:
     """Names and values, one pair a line."""
 
@@ -25,7 +26,7 @@ class Pairs:
         return _markdown_table(("", ""), self.rows, ())
 
 
-@dataclass(frozen=True)
+@record
 class Table:
     """A table with a title and names of its columns; ``right`` names the columns of numbers."""
 
@@ -44,7 +45,7 @@ class Table:
         return f"## {_escaped(self.title)}\n\n{_markdown_table(self.columns, self.rows, self.right)}"
 
 
-@dataclass(frozen=True)
+@record
 class Text:
     """A paragraph; ``style`` is how a terminal shows it: ``dim``, ``bold green``."""
 

@@ -1,7 +1,8 @@
 """A typed model in other terms: its symbols replaced by expressions of another scope."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -16,6 +17,7 @@ from pulse.typed import TypedGraph, TypedNetwork
 from pulse.wiring import wire
 
 N = TypeVar("N", bound=TypedNetwork)
+_WITHOUT_DIMS = (int, bool, float, str, type(None))
 
 
 class Terms:
@@ -92,14 +94,19 @@ class Terms:
             if all(outlet in places for outlet in made):
                 continue
             op, name = self.op(node.op), prefix + node.name
+            inputs = [places[outlet] for outlet in node.inputs]
             if isinstance(op, Source):
                 added = graph.add(name, op, (), [op.fact])
+            elif op is node.op and _is_same(model.graph, node_id, graph, inputs):
+                added = graph.add(name, op, inputs, [outlet.fact for outlet in node.outputs])
             else:
-                added = wire(graph, name, op, [places[outlet] for outlet in node.inputs])
+                added = wire(graph, name, op, inputs)
             places.update(zip(made, added))
         return places
 
     def _anything(self, value: Any) -> Any:
+        if type(value) in _WITHOUT_DIMS:
+            return value
         match value:
             case TDim():
                 return self.dim(value)
@@ -114,12 +121,35 @@ class Terms:
                 changed = tuple(self._anything(item) for item in items)
                 return changed if any(a is not b for a, b in zip(changed, items)) else items
             case Op() if is_dataclass(value):
-                old = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+                old = {name: getattr(value, name) for name in _fields_of(type(value))}
                 new = {name: self._anything(each) for name, each in old.items()}
                 changes = {name: each for name, each in new.items() if each is not old[name]}
                 return replace(value, **changes) if changes else value
             case _:
                 return value
+
+
+@cache
+def _fields_of(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind) if field.init)
+
+
+def _is_same(source: TypedGraph, node_id: int, target: TypedGraph, inputs: Sequence[OutletId]) -> bool:
+    """Whether a node has no symbols and reads in both graphs what is known alike, so that it makes the same."""
+    node = source.nodes[node_id]
+    alike = all(_agree(target.fact(new), source.fact(old)) for old, new in zip(node.inputs, inputs))
+    return alike and not any(_has_symbols(outlet.fact) for outlet in node.outputs)
+
+
+def _agree(new: TypedFact, old: TypedFact) -> bool:
+    if new is old:
+        return True
+    alike = new.dtype == old.dtype and new.shape == old.shape and new.value is old.value
+    return alike and not _has_symbols(new)
+
+
+def _has_symbols(fact: TypedFact) -> bool:
+    return any(dim.terms for dim in fact.shape) or (fact.value is not None and is_symbolic(fact.value))
 
 
 def with_sizes(model: N, sizes: Mapping[Symbol, int]) -> N:

@@ -22,7 +22,6 @@ Source: D. Stott Parker, Monte Carlo Arithmetic (1997); N. Higham, Accuracy and 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
@@ -31,6 +30,7 @@ import numpy as np
 from pulse.facts import Array, DType
 from pulse.graph import OutletId
 from pulse.ops.arithmetic import NATIVE, Arithmetic, Perturbed, Recording, is_floating, unit_roundoff
+from pulse.record import record
 from pulse.typed import TypedNetwork
 
 CLOSE = 8
@@ -45,7 +45,7 @@ Oracle: TypeAlias = Callable[[Feeds, Arithmetic], dict[str, Array]]
 """Whole inputs to whole outputs; raises InputError for lengths that the model does not take."""
 
 
-@dataclass(frozen=True)
+@record
 class Judgement:
     """How a result compares with what it should be.
 

@@ -17,13 +17,14 @@ from pulse.ops.arithmetic import NATIVE, Arithmetic, is_floating
 from pulse.ops.check import checked, tally_in_use
 from pulse.ops.op import Env, Op
 from pulse.ops.source import Const, Source
+from pulse.record import record
 from pulse.wording import spell
 
 TypedGraph = Graph[TypedFact, Op]
 TypedNode: TypeAlias = Node[TypedFact, Op]
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Variable:
     """What a file keeps from call to call by itself: the input that takes it, the output that gives its next value.
 

@@ -49,7 +49,7 @@ def _require_possible(facts: Sequence[TypedFact]) -> None:
     for fact in facts:
         if fact.rank > MOST_AXES:
             raise FactError(f"a tensor of {fact.rank} axes; at most {MOST_AXES} are covered")
-        if any(dim.is_const and int(dim) < 0 for dim in fact.shape):
+        if any(dim.const < 0 and not dim.terms for dim in fact.shape):
             raise FactError(f"its output would be {fact}: its inputs are too short")
 
 

@@ -1,16 +1,16 @@
 """Sounds for the inputs of a model: each at the model's rate, all in step, silence behind what ends first."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from pulse.record import record
 from streaming.channels import Channels, Samples
 from streaming.resampling import Resampler, resampled_length
 from streaming.sound import BLOCK_S, SoundReader
 
 
-@dataclass(frozen=True)
+@record
 class RoutedSound:
     """A sound, and the channels that inputs take of it: input -> the mean of its channels, one of them, or each."""
 

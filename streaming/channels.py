@@ -1,16 +1,15 @@
 """The choice of channels of a sound for a model."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from pulse.errors import InputError
+from pulse.record import record
 
 Samples = NDArray[np.float32]
 
 
-@dataclass(frozen=True)
+@record
 class Channels:
     """A choice of channels.
 

@@ -1,15 +1,14 @@
 """Samples as bytes, and back."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from pulse.errors import InputError
+from pulse.record import record
 from streaming.channels import Samples
 
 
-@dataclass(frozen=True)
+@record
 class Encoding:
     """How a sample is written, little-endian.
 

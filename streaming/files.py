@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import ceil
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from pulse.facts import Array
 from pulse.ops.stateful import frames_at
 from pulse.program.program import Program
 from pulse.pulsify.network import Port
+from pulse.record import record
 from streaming.aligned_sounds import AlignedSounds, RoutedSound
 from streaming.channels import Samples
 from streaming.events.output import EventsOutput
@@ -26,7 +27,7 @@ Advance = Callable[[int, int | None], None]
 """Called with how many samples or frames are done and how many there are; None: nobody knows."""
 
 
-@dataclass(frozen=True)
+@record
 class FileRun:
     """What a run over a file did.
 

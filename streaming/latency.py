@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from math import ceil
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pulse.record import record
 from pulse.report import duration
 
 FINE_BITS = 6
@@ -18,7 +19,7 @@ BUCKETS = 41 << FINE_BITS
 """Up to 2**46 ns, 19 hours; longer ones count as that."""
 
 
-@dataclass(frozen=True)
+@record
 class Bin:
     """A class of a histogram: how many took from ``from_s`` to ``to_s`` seconds."""
 
@@ -27,7 +28,7 @@ class Bin:
     count: int
 
 
-@dataclass(frozen=True)
+@record
 class LatencySummary:
     """Percentiles of a latency in microseconds, exact to 1.6 %; ``max_us`` is exact.
 

@@ -2,19 +2,19 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 import numpy as np
 
 from pulse.facts import Array
 from pulse.pulsify.network import Port
+from pulse.record import record
 from streaming.events.output import EventsOutput
 from streaming.resampling import Resampler
 from streaming.sound import Clipping, SoundReader
 from streaming.target import Target
 
 
-@dataclass(frozen=True)
+@record
 class OutputRoute:
     """Outputs, and where they go: those of sound are the channels of one file, in order; frames are alone."""
 
@@ -22,7 +22,7 @@ class OutputRoute:
     target: Target
 
 
-@dataclass(frozen=True)
+@record
 class WrittenSound:
     """A sound that was written.
 

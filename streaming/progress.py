@@ -1,10 +1,19 @@
 """A bar for what takes long."""
 
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from time import monotonic
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
 
 Progress = Callable[[int, int], None]
 """Called with how much is done and how much there is."""
+
+
+LATE_S = 0.3
+"""What takes no longer shows no bar, and does not wait for what draws it."""
 
 
 @contextmanager
@@ -13,21 +22,38 @@ def progress(title: str, shown: bool = True) -> Generator[Callable[[int, int | N
 
     shown  False: no bar, since something else is written to the terminal meanwhile
     """
+    with ExitStack() as stack:
+        bar: Bar | None = None
+        undecided, began = shown, monotonic()
+
+        def advance(done: int, total: int | None) -> None:
+            nonlocal bar, undecided
+            if undecided and monotonic() - began > LATE_S:
+                undecided, bar = False, _bar(title)
+                if bar is not None:
+                    stack.enter_context(bar)
+            if bar is not None:
+                bar.update(bar.task_ids[0], completed=done, total=total)
+
+        yield advance
+
+
+def _bar(title: str) -> "Bar | None":
+    """None where stderr is no terminal."""
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
     from streaming.terminal import terminal
 
+    console = terminal(stderr=True)
+    if not console.is_terminal:
+        return None
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         TimeRemainingColumn(),
     )
-    console = terminal(stderr=True)
-    if not (shown and console.is_terminal):
-        yield lambda done, total: None
-        return
-    with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(title, total=None, visible=False)
-        yield lambda done, total: bar.update(task, completed=done, total=total, visible=True)
+    bar = Bar(*columns, console=console, transient=True)
+    bar.add_task(title, total=None)
+    return bar

@@ -2,18 +2,18 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pulse.errors import InputError
 from pulse.program.program import Program
 from pulse.pulsify.network import Port
+from pulse.record import record
 from pulse.wording import spell
 from streaming.channels import Channels
 
 _CHANNEL = re.compile(r"(.*):([0-9]+)", re.DOTALL)
 
 
-@dataclass(frozen=True)
+@record
 class Route:
     """The source of one input, as requested.
 

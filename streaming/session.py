@@ -1,7 +1,6 @@
 """Session: one stream that takes any number of frames and gives all frames that are ready."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pulse.errors import FaultError, InputError
@@ -9,6 +8,7 @@ from pulse.facts import Array
 from pulse.program.program import Program, require_program
 from pulse.program.state import Mark as StateMark
 from pulse.program.state import State
+from pulse.record import record
 from streaming.input_blocks import InputBlocks
 from streaming.output_trim import Mark as OutputTrimMark
 from streaming.output_trim import OutputTrim
@@ -17,7 +17,7 @@ from streaming.snapshot import pack, unpack
 _OWN = frozenset({"program", "_state", "_input_blocks", "_output_trim", "_changing"})
 
 
-@dataclass(frozen=True)
+@record
 class SessionStatistics:
     """What a session has done since it began or was reset.
 

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import cast
@@ -10,6 +9,7 @@ from typing import cast
 import soundfile
 
 from pulse.errors import InputError
+from pulse.record import record
 from pulse.wording import spell
 from streaming.encodings import ENCODINGS
 
@@ -47,7 +47,7 @@ UNLIMITED = {*FLOATING, "VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG
 """The encodings that keep samples beyond -1..1."""
 
 
-@dataclass(frozen=True)
+@record
 class SoundFormat:
     """A format of sound files.
 

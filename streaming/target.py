@@ -1,12 +1,12 @@
 """The target of a run's output: a file of sound or frames, standard output, or a pipe."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from pulse.errors import InputError
 from pulse.pulsify.network import Port
+from pulse.record import record
 from pulse.wording import spell
 from streaming.audio import AudioWriter
 from streaming.encodings import ENCODINGS, Encoding
@@ -27,7 +27,7 @@ STREAMED = ("wav", "raw", "csv")
 """The formats that a pipe takes."""
 
 
-@dataclass(frozen=True)
+@record
 class Target:
     """One output's file or stream.
 

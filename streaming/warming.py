@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, closing, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
@@ -25,6 +25,7 @@ from pulse.program import machine
 from pulse.program.compiler import Prepare
 from pulse.program.kernels import families as families
 from pulse.program.lowering import GROUP
+from pulse.record import record
 from pulse.report import Pairs, Report, Section, duration
 from streaming.native import callback as callback
 from streaming.native import gate as gate
@@ -53,7 +54,7 @@ EXECUTOR = tuple(name for name in ENTRIES if name.startswith("slots."))
 """What each of them needs of compiled code, besides the model's."""
 
 
-@dataclass(frozen=True)
+@record
 class WarmReport(Report):
     """What ``warm`` found and did.
 
@@ -161,7 +162,7 @@ def _each(missing: Sequence[str]) -> Generator[str]:
         yield name
 
 
-@dataclass(frozen=True)
+@record
 class _Compiled:
     """What a process says of a name: the seconds that it took, and why it is not on the disk, if it is not."""
 

@@ -4,10 +4,10 @@ Sources: Microsoft's RIFF documentation; EBU Tech 3306 for RF64.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from struct import pack, unpack
 
 from pulse.errors import InputError
+from pulse.record import record
 from pulse.wording import spell
 from streaming.encodings import ENCODINGS, Encoding
 
@@ -21,7 +21,7 @@ FORM_BYTES = 40
 PIECE = 1 << 16
 
 
-@dataclass(frozen=True)
+@record
 class StreamFormat:
     """How samples are written in a stream of bytes.
 

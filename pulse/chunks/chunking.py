@@ -1,13 +1,14 @@
 """The user's description of how a chunk model is called, and its resolved form."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any
 
 from pulse.chunks.states import Pair
+from pulse.record import record
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Chunking:
     """What the user says of a model of chunks; the rest is found.
 
@@ -44,7 +45,7 @@ DETECT_ALL = Chunking()
 """All is found."""
 
 
-@dataclass(frozen=True)
+@record
 class PortAxis:
     """The axis of frames of an input or output, None where it has none, and why; ``frames`` new ones each chunk."""
 
@@ -54,7 +55,7 @@ class PortAxis:
     how: str
 
 
-@dataclass(frozen=True)
+@record
 class Chunks:
     """How a chunk model is called.
 

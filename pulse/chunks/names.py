@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class NameRule:
     """The next value's name made from the state's: a pattern and what stands in its place.
 

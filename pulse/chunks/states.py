@@ -1,15 +1,15 @@
 """Recognition of states: inputs of a chunk model, each with the output that is its next value."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NoReturn
 
 from pulse.chunks.names import NameRule, next_names, says_state
 from pulse.errors import PulsifyError
+from pulse.record import record
 from pulse.wording import spell
 
 
-@dataclass(frozen=True)
+@record
 class Pair:
     """A state: the input that takes it, the output that gives its next value, and how they were found."""
 
@@ -21,7 +21,7 @@ class Pair:
         return f"{self.input}={self.output}"
 
 
-@dataclass(frozen=True)
+@record
 class Candidates:
     """What may be paired.
 

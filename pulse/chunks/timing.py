@@ -1,15 +1,15 @@
 """Positions of the frames of a model's calls in the whole stream."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 from pulse.chunks.chunking import Chunking, Chunks
 from pulse.dim import Symbol, SymbolScope, TDim, ge
 from pulse.errors import PulsifyError
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Timing:
     """The lengths of inputs and outputs, and how often the model is called.
 

@@ -1,6 +1,5 @@
 """The cost report of a model: shapes, parameters, multiply-adds and memory, for each node and in all."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,12 +7,13 @@ import numpy as np
 from pulse.costs.work import Work
 from pulse.dim import Symbol, TDim
 from pulse.errors import DimError
+from pulse.record import record
 from pulse.report import Pairs, Report, Section, Table, Text
 
 COLUMNS = ("node", "op", "output", "parameters", "multiply-adds", "elementwise")
 
 
-@dataclass(frozen=True)
+@record
 class NodeCost:
     """One node: what it makes, and what that takes.
 
@@ -41,7 +41,7 @@ class NodeCost:
         }
 
 
-@dataclass(frozen=True)
+@record
 class PulseCost:
     """What a pulsed model takes.
 
@@ -66,7 +66,7 @@ class PulseCost:
         }
 
 
-@dataclass(frozen=True)
+@record
 class ProgramCost:
     """What a program takes, in bytes: weights once, state and arena for each stream."""
 
@@ -85,7 +85,7 @@ class ProgramCost:
         }
 
 
-@dataclass(frozen=True)
+@record
 class CostReport(Report):
     """What a model is made of and what it takes to run it.
 

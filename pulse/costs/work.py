@@ -6,7 +6,6 @@ addition or an exponential; constants below that are counted by hand say which. 
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 from pulse.dim import TDim
@@ -47,6 +46,7 @@ from pulse.ops.time import Delay, LastFrames
 from pulse.ops.time_ends import FillEnds
 from pulse.ops.time_length import StreamEnd
 from pulse.ops.time_position import Positions, Range, TableRows
+from pulse.record import record
 
 ZERO = TDim.of(0)
 F = TypeVar("F", bound=TypedFact)
@@ -63,7 +63,7 @@ CELL_STEPS: dict[CellKind, int] = {"rnn": 3, "gru": 14, "lstm": 17}
 gate, then 1 - z, two products and a sum; of an lstm two products, a sum, tanh and a product. Peepholes come on top."""
 
 
-@dataclass(frozen=True)
+@record
 class Work:
     """Multiply-adds and elementwise operations; functions of the symbols."""
 

@@ -3,8 +3,6 @@
 Folded in double precision. A fold is left out where the new weights would overflow or lose small values.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +13,7 @@ from pulse.ops.conv import Conv, ConvTranspose
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.patch import Patch
+from pulse.record import record
 from pulse.typed import TypedGraph, known
 
 Wide = NDArray[np.float64]
@@ -22,7 +21,7 @@ MOST_CHANNELS = 1 << 22
 """A vector of one number for each channel is not made for more."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Affine:
     """``scale * x + shift`` of a wire x, one number of each for every channel."""
 
@@ -166,11 +165,18 @@ AFFINE = (
         "affine_after_conv",
         "a convolution is linear in its weights: s(w*x + b) + t = (sw)*x + (sb + t)",
         _after_conv,
+        (Elementwise,),
     ),
-    Rewrite("scale_after_matmul", "columns of a product scale with columns of its right side", _after_matmul),
+    Rewrite(
+        "scale_after_matmul",
+        "columns of a product scale with columns of its right side",
+        _after_matmul,
+        (Elementwise,),
+    ),
     Rewrite(
         "affine_before_conv",
         "w*(sx + t) = (ws)*x + sum(w)t where no pad stands between; t = 0 if one does",
         _before_conv,
+        (Conv,),
     ),
 )

@@ -26,5 +26,6 @@ BROADCASTS = (
         "expand_into",
         "an elementwise op broadcasts its inputs itself, if another one has the size",
         _expand_into,
+        (Elementwise,),
     ),
 )

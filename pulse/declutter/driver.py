@@ -18,6 +18,7 @@ from pulse.declutter.pads import PADS
 from pulse.declutter.rewrite import Rewrite, TypedNode
 from pulse.errors import PulseError
 from pulse.ops.control import Loop
+from pulse.ops.op import Op
 from pulse.ops.scan import Scan
 from pulse.ops.source import Const, Source
 from pulse.patch import Patch
@@ -65,12 +66,15 @@ def _lean_bodies(
 
 def _swept(graph: TypedGraph, rules: Sequence[Rewrite], fired: Counter[str], stop_after: int | None) -> bool:
     """Rewrite each node once at most; whether there was anything to rewrite."""
-    before = fired.total()
+    before, fitting = fired.total(), dict[type[Op], list[Rewrite]]()
     for node_id in graph.order():
         if stop_after is not None and fired.total() >= stop_after:
             break
         node = graph.nodes[node_id]
-        found = _match(graph, node, rules) if node.outputs else None
+        kind = type(node.op)
+        if kind not in fitting:
+            fitting[kind] = [rule for rule in rules if issubclass(kind, rule.ops)]
+        found = _match(graph, node, fitting[kind]) if node.outputs else None
         if found is not None:
             rule, patch = found
             _recheck(graph, patch.apply(), rule)

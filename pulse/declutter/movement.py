@@ -74,16 +74,25 @@ def _two_slices(graph: TypedGraph, node: TypedNode) -> Patch | None:
 
 
 MOVEMENT = (
-    Rewrite("two_transposes", "axis i comes from perm1[perm2[i]] of the first input", _two_transposes),
+    Rewrite(
+        "two_transposes",
+        "axis i comes from perm1[perm2[i]] of the first input",
+        _two_transposes,
+        (Transpose,),
+    ),
     Rewrite(
         "there_and_back",
         "regrouping keeps the order, so back in the old shape it is the old tensor",
         _there_and_back,
+        REGROUPINGS,
     ),
-    Rewrite("two_reshapes", "regrouping keeps the order, so only the last shape counts", _two_reshapes),
+    Rewrite(
+        "two_reshapes", "regrouping keeps the order, so only the last shape counts", _two_reshapes, (Reshape,)
+    ),
     Rewrite(
         "two_slices",
         "frame j of x[a::m][b::k] is frame a + b*m + j*k*m of x; both must be as long",
         _two_slices,
+        (Slice,),
     ),
 )

@@ -116,24 +116,45 @@ def _decided_where(graph: TypedGraph, node: TypedNode) -> Patch | None:
 
 
 NOOPS = (
-    Rewrite("same_shape", "row-major order is kept, so the same shape is the same tensor", _same_shape),
-    Rewrite("still_transpose", "only axes of size one move, which hold no order", _still_transpose),
-    Rewrite("same_cast", "a tensor already is of its own type", _same_cast),
-    Rewrite("full_slice", "a slice from 0 with the input's length takes every frame", _full_slice),
-    Rewrite("empty_pad", "nothing is added", _empty_pad),
     Rewrite(
-        "concat_of_one", "a part without frames adds none, and one part alone is the whole", _concat_of_one
+        "same_shape",
+        "row-major order is kept, so the same shape is the same tensor",
+        _same_shape,
+        (Reshape, Expand),
     ),
-    Rewrite("tile_once", "a tensor once is itself", _tile_once),
-    Rewrite("neutral_operand", "x + 0, x - 0, x * 1, x / 1 and x ** 1 are x", _neutral_operand),
-    Rewrite("twice", "f(f(x)) = f(x) for relu, abs and roundings", _twice),
-    Rewrite("one_operand", "the smallest, largest, sum or mean of one tensor is that tensor", _one_operand),
+    Rewrite(
+        "still_transpose", "only axes of size one move, which hold no order", _still_transpose, (Transpose,)
+    ),
+    Rewrite("same_cast", "a tensor already is of its own type", _same_cast, (Cast,)),
+    Rewrite("full_slice", "a slice from 0 with the input's length takes every frame", _full_slice, (Slice,)),
+    Rewrite("empty_pad", "nothing is added", _empty_pad, (Pad,)),
+    Rewrite(
+        "concat_of_one",
+        "a part without frames adds none, and one part alone is the whole",
+        _concat_of_one,
+        (Concat,),
+    ),
+    Rewrite("tile_once", "a tensor once is itself", _tile_once, (Tile,)),
+    Rewrite(
+        "neutral_operand", "x + 0, x - 0, x * 1, x / 1 and x ** 1 are x", _neutral_operand, (Elementwise,)
+    ),
+    Rewrite("twice", "f(f(x)) = f(x) for relu, abs and roundings", _twice, (Elementwise,)),
+    Rewrite(
+        "one_operand",
+        "the smallest, largest, sum or mean of one tensor is that tensor",
+        _one_operand,
+        (Elementwise,),
+    ),
     Rewrite(
         "reduce_of_ones",
         "the sum, mean, largest, smallest or product of one value is that value",
         _reduce_of_ones,
+        (Reduce,),
     ),
     Rewrite(
-        "decided_where", "a condition that is everywhere the same picks one branch whole", _decided_where
+        "decided_where",
+        "a condition that is everywhere the same picks one branch whole",
+        _decided_where,
+        (Elementwise,),
     ),
 )

@@ -49,10 +49,13 @@ def _pad_into_max_pool(graph: TypedGraph, node: TypedNode) -> Patch | None:
 
 
 PADS = (
-    Rewrite("pad_into_conv", "a convolution pads with zeros too, before and after those", _pad_into_conv),
+    Rewrite(
+        "pad_into_conv", "a convolution pads with zeros too, before and after those", _pad_into_conv, (Conv,)
+    ),
     Rewrite(
         "pad_into_max_pool",
         "the padding of a maximum is -inf, which never is the largest",
         _pad_into_max_pool,
+        (Pool,),
     ),
 )

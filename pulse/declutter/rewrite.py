@@ -1,30 +1,32 @@
 """The base of rewrites, and the questions that they ask of a graph."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from pulse.facts import TypedFact
 from pulse.graph import Node, OutletId
 from pulse.ops.op import Op
 from pulse.patch import Patch, bypassed
+from pulse.record import record
 from pulse.typed import TypedGraph
 
 TypedNode: TypeAlias = Node[TypedFact, Op]
 
 
-@dataclass(frozen=True)
+@record
 class Rewrite:
     """One rewrite.
 
     reason   why the meaning is kept
     patch    the patch for a node, None where the rule does not fit. Every patch must leave less to do:
              fewer nodes, or a shorter way to a wire
+    ops      of the nodes that it may fit
     """
 
     name: str
     reason: str
     patch: Callable[[TypedGraph, TypedNode], Patch | None]
+    ops: tuple[type[Op], ...] = (Op,)
 
 
 def result(node: TypedNode) -> OutletId:

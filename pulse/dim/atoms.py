@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias, final
 
 from pulse.dim.tdim import Atom, Symbol, TDim
 from pulse.errors import DimError
+from pulse.record import record
 
 
 @final
-@dataclass(frozen=True)
+@record
 class Div(Atom):
     """floor(num / k), k >= 2, the coefficients of num in [0, k)."""
 
@@ -34,7 +34,7 @@ class Div(Atom):
         return self.num.eval(values) // self.k
 
 
-@dataclass(frozen=True)
+@record
 class Choice(Atom):
     """A value that is always that of one of the options."""
 
@@ -80,7 +80,7 @@ class Broadcast(Choice):
         return sizes.pop() if sizes else 1
 
 
-@dataclass(frozen=True)
+@record
 class Indicator(Atom):
     """1 where a relation of `diff` to 0 holds, else 0."""
 

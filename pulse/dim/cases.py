@@ -10,7 +10,6 @@ Past the case limit quotients stay variables with k*d <= N <= k*d + k-1, which i
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
 from itertools import product
 from math import gcd, lcm, prod
 from typing import TypeAlias
@@ -21,13 +20,14 @@ from pulse.dim.interval import interval
 from pulse.dim.linear import Row, value_range
 from pulse.dim.tdim import Atom, Symbol, TDim
 from pulse.errors import DimError
+from pulse.record import record
 
 BRANCH_LIMIT = 64
 CASE_LIMIT = 2048
 FEW_CASES = 32
 
 
-@dataclass(frozen=True)
+@record
 class Extent:
     """Bounds of a dim, and whether it may be 0."""
 

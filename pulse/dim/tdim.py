@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, final
 
 from pulse.dim.names import quote
 from pulse.errors import DimError
+from pulse.record import record
 
 Interval: TypeAlias = tuple[int | None, int | None]
 Verdict: TypeAlias = Literal["yes", "no", "unknown"]
@@ -23,7 +24,7 @@ SMALL = 4096
 """Numbers nearer to 0 are dims that are made once."""
 
 
-@dataclass(frozen=True)
+@record
 class Algebra:
     """What the operators and proofs of dims compute: the functions of ``canonical``, ``slope`` and ``proof``."""
 
@@ -166,7 +167,7 @@ class Atom:
 
 
 @final
-@dataclass(frozen=True, repr=False)
+@record
 class Symbol(Arithmetic, Atom):
     """A named integer of one scope, made by `SymbolScope.symbol`."""
 
@@ -208,7 +209,7 @@ Monomial: TypeAlias = tuple[Atom, ...]
 
 
 @final
-@dataclass(frozen=True, eq=False, repr=False)
+@record(eq=False)
 class TDim(Arithmetic):
     """sum(coefficient * product of atoms) + const, terms sorted; made by operators, `of` and `parse`."""
 
@@ -219,6 +220,8 @@ class TDim(Arithmetic):
     @staticmethod
     def of(value: object) -> TDim:
         """The dim of an int, a symbol or a dim. Raises DimError for anything else."""
+        if type(value) is TDim:
+            return value
         dim = _coerce(value)
         if dim is None:
             raise DimError(f"{value!r} is not a dimension; give an int, Symbol or TDim")
@@ -261,6 +264,8 @@ class TDim(Arithmetic):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
+        if type(other) is int:
+            return not self.terms and self.const == other
         if not isinstance(other, TDim):
             right = _coerce(other)
             if right is None:
@@ -293,7 +298,7 @@ class TDim(Arithmetic):
 DimLike: TypeAlias = TDim | Symbol | int
 
 
-@dataclass(frozen=True)
+@record
 class Proof:
     """The answer to `left relation right`, for all allowed values of the symbols at once."""
 

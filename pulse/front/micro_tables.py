@@ -1,10 +1,9 @@
 """The numbers of TensorFlow Lite Micro's audio front end, as its initialisation computes them: in f32, then rounded."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from pulse.facts import Array
+from pulse.record import record
 
 WINDOW_BITS = 12
 FILTER_BITS = 12
@@ -27,7 +26,7 @@ def window_table(size: int) -> Array:
     )
 
 
-@dataclass(frozen=True)
+@record
 class Bank:
     """Triangles: each bin counts to one band with its weight, to the next one with 2**12 less it.
 

@@ -57,7 +57,8 @@ def _refuted(claim: InferenceFact, fact: TypedFact) -> bool:
         return True
     if claim.rank is not None and claim.rank != fact.rank:
         return True
-    return any(size is not None and not size.prove_eq(dim).yes for size, dim in zip(claim.dims, fact.shape))
+    sizes = zip(claim.dims, fact.shape)
+    return any(size is not None and size != dim and not size.prove_eq(dim).yes for size, dim in sizes)
 
 
 def _same_type(claimed: DType, dtype: DType) -> bool:

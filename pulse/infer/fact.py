@@ -1,7 +1,6 @@
 """InferenceFact: what is known of a wire before the model is analysed; facts refine each other or contradict."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -9,13 +8,14 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact, dtype_name, is_symbolic
+from pulse.record import record
 
 Dim: TypeAlias = TDim | None
 """A size; None where it is not known."""
 Dims: TypeAlias = tuple[Dim, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class InferenceFact:
     """What is known of a wire before it is analysed; None stands for what is not.
 

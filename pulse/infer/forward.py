@@ -7,7 +7,6 @@ are assumptions; both are equations, and those with one unknown are solved.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from pulse.dim import Symbol, SymbolScope, TDim
@@ -20,10 +19,11 @@ from pulse.infer.holes import Holes, Places
 from pulse.infer.op import ModelOp
 from pulse.infer.wire_facts import WireFacts
 from pulse.ops.source import Source
+from pulse.record import record
 from pulse.typed import TypedGraph, TypedNetwork, constant
 
 
-@dataclass(frozen=True)
+@record
 class Outcome:
     """What a translation said.
 

@@ -16,12 +16,13 @@ from pulse.infer.fact import InferenceFact
 from pulse.infer.op import ModelOp
 from pulse.ops.source import Source
 from pulse.printable import printable
+from pulse.record import record
 from pulse.substitution import Terms
 from pulse.typed import TypedGraph, TypedNetwork, Variable, constant
 from pulse.wording import spell
 
 
-@dataclass(frozen=True)
+@record
 class Input(ModelOp):
     """An input of the model, fed by the caller."""
 
@@ -54,7 +55,7 @@ def _unknown_dims(name: str, fact: InferenceFact) -> str:
     )
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Constant(ModelOp):
     """A tensor stored in the file."""
 

@@ -1,7 +1,6 @@
 """Relations between the wires of one node: what a rule may say. Each works in every direction that it determines."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from pulse.dim import TDim
@@ -11,6 +10,7 @@ from pulse.graph import OutletId
 from pulse.infer.equation import quotient
 from pulse.infer.fact import Dims, InferenceFact
 from pulse.infer.wire_facts import Axis, WireFacts
+from pulse.record import record
 
 
 class Relation(Protocol):
@@ -21,7 +21,7 @@ class Relation(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@record
 class SameType:
     """The wires have one type."""
 
@@ -33,7 +33,7 @@ class SameType:
                 HasType(self.wires, dtype).apply(facts)
 
 
-@dataclass(frozen=True)
+@record
 class HasType:
     """The wires have this type."""
 
@@ -45,7 +45,7 @@ class HasType:
             facts.refine(wire, InferenceFact(self.dtype))
 
 
-@dataclass(frozen=True)
+@record
 class SameShape:
     """The wires have one shape."""
 
@@ -57,7 +57,7 @@ class SameShape:
                 facts.refine(wire, InferenceFact(shape=fact.shape, open=fact.open))
 
 
-@dataclass(frozen=True)
+@record
 class HasRank:
     """The wires have this many axes."""
 
@@ -71,7 +71,7 @@ class HasRank:
             facts.refine(wire, InferenceFact(shape=(None,) * self.rank))
 
 
-@dataclass(frozen=True)
+@record
 class SameRank:
     """The wires have as many axes as each other."""
 
@@ -83,7 +83,7 @@ class SameRank:
                 HasRank(self.wires, rank).apply(facts)
 
 
-@dataclass(frozen=True)
+@record
 class RankSum:
     """``total`` has as many axes as the parts together, and ``extra`` more."""
 
@@ -100,7 +100,7 @@ class RankSum:
             HasRank([self.parts[ranks.index(None)]], total - known).apply(facts)
 
 
-@dataclass(frozen=True)
+@record
 class SameSize:
     """The axes have one size."""
 
@@ -113,7 +113,7 @@ class SameSize:
                     facts.give(axis, size)
 
 
-@dataclass(frozen=True)
+@record
 class HasSize:
     """The axes have this size."""
 
@@ -125,7 +125,7 @@ class HasSize:
             facts.give(axis, self.size)
 
 
-@dataclass(frozen=True)
+@record
 class HasSizes:
     """The shape of a wire; sizes that are not known are None."""
 
@@ -136,7 +136,7 @@ class HasSizes:
         facts.refine(self.wire, InferenceFact(shape=self.sizes))
 
 
-@dataclass(frozen=True)
+@record
 class Scaled:
     """``total`` is ``factor`` times ``part``."""
 
@@ -154,7 +154,7 @@ class Scaled:
                 facts.give(self.part, found)
 
 
-@dataclass(frozen=True)
+@record
 class SizeSum:
     """The size of ``total`` is that of the parts together."""
 
@@ -173,7 +173,7 @@ class SizeSum:
                 facts.give(holes[0], found)
 
 
-@dataclass(frozen=True)
+@record
 class Mapped:
     """Axis ``places[i]`` of ``target`` is axis i of ``source``."""
 

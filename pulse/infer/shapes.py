@@ -1,16 +1,16 @@
 """Relations between whole shapes: one count of entries, and broadcasting."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.infer.relations import HasRank
 from pulse.infer.wire_facts import Axis, WireFacts
 from pulse.ops.shape import single_quotient, volume
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class SameCount:
     """The product of some sizes is the product of others."""
 
@@ -39,7 +39,7 @@ def _left_over(whole: Sequence[TDim], known: Sequence[TDim]) -> TDim | None:
     return None if part == 0 or 0 in known else single_quotient(volume(over), part)
 
 
-@dataclass(frozen=True)
+@record
 class Broadcast:
     """``out`` is the shape that broadcasting gives to the inputs, which are lined up at their last axes.
 

@@ -1,16 +1,16 @@
 """The facts of the wires around one node, while its relations refine them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.infer.fact import Dim, InferenceFact, has_gaps, meet
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Axis:
     """One axis of a wire; counted from the end where it is negative."""
 

@@ -2,16 +2,16 @@
 """What ``atomics`` means to numba: LLVM's ordered loads and stores."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from numba.core import types
 
 from pulse.jit import atomics
 from pulse.jit.pointer_codegen import INT64, WORDS, means
 from pulse.jit.structs_codegen import StructType, place_of
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Word:
     """A word: the types of the two arguments that say which, and what builds its place of them."""
 

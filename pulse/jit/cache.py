@@ -13,19 +13,19 @@ import stat
 import sys
 import tempfile
 import warnings
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 from pulse.errors import PulseWarning
+from pulse.record import record
 from pulse.version import __version__
 
 PROBE_BYTES = 1 << 17
 """As much as the largest kernels."""
 
 
-@dataclass(frozen=True)
+@record
 class CacheLocation:
     """The folder in use and why: PULSE_CACHE says so, the user's cache folder, or neither can be used.
 

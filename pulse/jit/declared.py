@@ -4,11 +4,11 @@ So a process that compiles nothing imports no numba. ``codegen`` takes from ``UN
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, TypeAlias, TypeVar
 
 from pulse.jit.fields import Fields
 from pulse.jit.instruction import Part
+from pulse.record import record
 
 Function: TypeAlias = Callable[..., Any]
 F = TypeVar("F", bound=Function)
@@ -17,7 +17,7 @@ Argument: TypeAlias = "type[Part] | Literal['i64', 'f32*']"
 """Of a function: a part of a row, a number, a pointer to f32."""
 
 
-@dataclass(frozen=True)
+@record
 class Helper:
     """Plain Python that numba compiles too, with these options."""
 
@@ -25,7 +25,7 @@ class Helper:
     options: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@record
 class Dispatcher:
     """A switch over functions of elements; see ``dispatch``."""
 
@@ -34,7 +34,7 @@ class Dispatcher:
     element: Element
 
 
-@dataclass(frozen=True)
+@record
 class Outlined:
     """A helper without a result that stays a function of its own."""
 
@@ -45,7 +45,7 @@ class Outlined:
 CType: TypeAlias = Literal["i32", "i64", "u64", "address"]
 
 
-@dataclass(frozen=True)
+@record
 class CSignature:
     """What a C function gives, if anything, and takes."""
 
@@ -53,7 +53,7 @@ class CSignature:
     takes: tuple[CType, ...]
 
 
-@dataclass(frozen=True)
+@record
 class CFunction:
     """A C function, by name, or at the address that is the first argument of ``call``."""
 
@@ -62,7 +62,7 @@ class CFunction:
     name: str | None
 
 
-@dataclass(frozen=True)
+@record
 class StructAt:
     """A function of an address that gives the struct of this kind there."""
 

@@ -4,9 +4,11 @@
 other in the order of the class.
 """
 
-from dataclasses import dataclass, field, fields
-from functools import cache
+from dataclasses import field, fields
+from functools import cache, cached_property
 from typing import Any, ClassVar, Literal, TypeAlias, get_args, get_type_hints
+
+from pulse.record import record
 
 Element: TypeAlias = Literal["f32", "f64", "i64", "i32", "u8", "i8", "f16", "bf16"]
 Count: TypeAlias = "int | str"
@@ -18,7 +20,7 @@ LINE = 8
 """Words of a cache line."""
 
 
-@dataclass(frozen=True)
+@record
 class Spec:
     """What a declaration says of a field besides its type.
 
@@ -47,7 +49,7 @@ class Fields:
     """The first word."""
 
 
-@dataclass(frozen=True)
+@record
 class Field:
     """A field: ``at`` is its first word.
 
@@ -61,13 +63,13 @@ class Field:
     behind: tuple[tuple[str, int], ...] = ()
     part: Any = None
 
-    @property
+    @cached_property
     def kind(self) -> Kind:
         """What it is."""
         return self.spec.kind
 
 
-@dataclass(frozen=True)
+@record
 class Layout:
     """The fields of a class in order, and the words that they take: whole cache lines, if a field begins one.
 
@@ -114,6 +116,7 @@ def layout_of(declared: type[Fields]) -> Layout:
     return Layout(found, _up_to_line(words) if has_lines else words, has_lines)
 
 
+@cache
 def fields_of(declared: type[Fields]) -> dict[str, Field]:
     """The fields of a declaration in order."""
     return layout_of(declared).fields

@@ -23,7 +23,8 @@ the row that has it.
 
 import operator
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+from functools import cache
 from math import prod
 from typing import (
     TYPE_CHECKING,
@@ -41,6 +42,7 @@ import numpy as np
 
 from pulse.jit.fields import Count, Element, Field, Fields, Spec, fields_of, words_of
 from pulse.jit.pointer import HEADER, Bases, Pointer, Row, operand_at, real_at, real_bits
+from pulse.record import record
 
 DTYPES: dict[str, type[np.generic]] = {
     "f32": np.float32,
@@ -136,27 +138,35 @@ class Part(Fields):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        dataclass(frozen=True, kw_only=True, eq=False)(cls)
+        record(eq=False, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
         """Raises TypeError or ValueError: a field is not what is declared."""
         for each in fields_of(type(self)).values():
-            self._check(each, getattr(self, each.name))
+            value = getattr(self, each.name)
+            if each.kind == "number":
+                operator.index(value)
+            elif each.kind == "parts":
+                self._check_parts(each, value)
+            elif each.kind == "operand" and value is not None:
+                self._check_operand(each, value)
 
-    def _check(self, each: Field, value: Any) -> None:
-        spec, name = each.spec, f"{type(self).__name__}.{each.name}"
-        if each.kind == "number":
-            operator.index(value)
-        elif each.kind == "parts":
-            if len(value) != self.counted(spec):
-                raise ValueError(
-                    f"{name}: {len(value)} parts where {spec.count[0]} says {self.counted(spec)}"
-                )
-        elif each.kind == "operand" and value is not None:
-            if spec.element is not None and value.dtype != DTYPES[spec.element]:
-                raise TypeError(f"{name}: a tensor of {value.dtype}, not {spec.element}")
-            if spec.count and value.size < self.counted(spec):
-                raise ValueError(f"{name}: {value.size} elements, of {self.counted(spec)}")
+    def _check_parts(self, each: Field, value: Any) -> None:
+        count = self.counted(each.spec)
+        if len(value) != count:
+            raise ValueError(
+                f"{self._name_of(each)}: {len(value)} parts where {each.spec.count[0]} says {count}"
+            )
+
+    def _check_operand(self, each: Field, value: Any) -> None:
+        spec = each.spec
+        if spec.element is not None and value.dtype != DTYPES[spec.element]:
+            raise TypeError(f"{self._name_of(each)}: a tensor of {value.dtype}, not {spec.element}")
+        if spec.count and value.size < self.counted(spec):
+            raise ValueError(f"{self._name_of(each)}: {value.size} elements, of {self.counted(spec)}")
+
+    def _name_of(self, each: Field) -> str:
+        return f"{type(self).__name__}.{each.name}"
 
     def counted(self, spec: Spec) -> int:
         """The product of ``spec.count``."""
@@ -192,11 +202,12 @@ class Part(Fields):
 
     def operands(self) -> "Iterator[tuple[str, Spec, Tensor]]":
         """All operands, those of parts too."""
-        for each in fields_of(type(self)).values():
+        for each in _fields_with_operands(type(self)):
             value = getattr(self, each.name)
-            for one in {"part": (value,), "parts": value}.get(each.kind, ()):
-                yield from one.operands()
-            if each.kind in ("operand", "weights", "scales") and value is not None:
+            if each.part is not None:
+                for one in value if each.kind == "parts" else (value,):
+                    yield from one.operands()
+            elif value is not None:
                 yield each.name, each.spec, value
 
     @classmethod
@@ -246,6 +257,7 @@ class Instruction(Part):
     """The name of the kernel that runs it, with weights of f32."""
 
     @classmethod
+    @cache
     def forms(cls) -> tuple[Form, ...]:
         """The forms of weights that it is declared for."""
         has_weights = any(each.kind == "weights" for each in fields_of(cls).values())
@@ -254,6 +266,8 @@ class Instruction(Part):
     @property
     def form(self) -> Form:
         """That of its weights."""
+        if len(self.forms()) == 1:
+            return "f32"
         for _, spec, value in self.operands():
             if spec.kind == "weights":
                 return next(form for form, element in FORMS.items() if value.dtype == DTYPES[element])
@@ -271,6 +285,12 @@ class Instruction(Part):
     def touched_bytes(self) -> Mapping[str, int]:
         """Of operands of which a run does not touch all: how many bytes it does."""
         return {}
+
+
+@cache
+def _fields_with_operands(part: type[Part]) -> tuple[Field, ...]:
+    """The fields that are operands, or parts, which may have some."""
+    return tuple(each for each in fields_of(part).values() if each.kind not in ("number", "real"))
 
 
 def numbered(name: str, values: Sequence[int]) -> dict[str, Any]:

@@ -9,12 +9,12 @@ import os
 import shutil
 import stat
 import uuid
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from pulse.jit.cache import distrust, make_folder, shared
+from pulse.record import record
 
 KIND = b"pulse kernel "
 MAGIC = KIND + b"1\n"
@@ -25,7 +25,7 @@ READING = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_BINARY", "O_NOFOL
 WRITING = sum(getattr(os, name, 0) for name in ("O_WRONLY", "O_BINARY", "O_CREAT", "O_EXCL"))
 
 
-@dataclass(frozen=True)
+@record
 class NativeCode:
     """A compiled function.
 

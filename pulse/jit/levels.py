@@ -3,11 +3,11 @@
 import os
 import platform
 import sys
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from pulse.errors import CompileError
+from pulse.record import record
 
 NATIVE = "native"
 """This very processor, with all that it has."""
@@ -36,7 +36,7 @@ _V4 = {**_V3, **{name: name for name in ("avx512f", "avx512bw", "avx512cd", "avx
 _X86, _ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
 
 
-@dataclass(frozen=True)
+@record
 class Level:
     """What many processors have in common.
 

@@ -7,13 +7,14 @@ import ctypes
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
 from pulse.jit.cache import tell_once
 from pulse.jit.levels import Level, runnable_level
+from pulse.record import record
 
 FORMAT = 1
 FOLDER = Path(__file__).parent / "libraries"
@@ -22,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 INDEX = "index.json"
 
 
-@dataclass(frozen=True)
+@record
 class Index:
     """What the libraries are made of and hold.
 

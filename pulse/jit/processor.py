@@ -1,16 +1,16 @@
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
 """The processor that code is compiled for, and what makes LLVM code into its machine code."""
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
 
 from pulse.jit.levels import named_level
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Processor:
     """A processor in LLVM's words: its triple, its name and its features; ``carried``: code for it is in libraries."""
 

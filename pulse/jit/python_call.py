@@ -6,7 +6,8 @@ ctypes and cffi do the same through libffi and take three times as long.
 
 import ctypes
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from pulse.record import record
 
 METH_FASTCALL = 0x80
 
@@ -27,7 +28,7 @@ def addresses() -> dict[str, int]:
     return {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in NEEDS}
 
 
-@dataclass(frozen=True)
+@record
 class Form:
     """What Python calls.
 

@@ -1,7 +1,6 @@
 """The formats of models, each one row: how it is recognised, and how it is read."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from pulse.errors import LoadError
 from pulse.models import Model, TypedModel
 from pulse.onnx.metadata import TITLE, is_exported
 from pulse.printable import is_title
+from pulse.record import record
 from pulse.wording import spell
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ HEAD = 4096
 """How many first bytes identify a format."""
 
 
-@dataclass(frozen=True)
+@record
 class Reading:
     """The options of reading a file; see ``pulse.load``."""
 
@@ -34,7 +34,7 @@ class Reading:
     signature: str | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Content:
     """What a model is read from: a path, bytes, or an ``onnx.ModelProto``.
 
@@ -66,7 +66,7 @@ class Content:
         return self.source if isinstance(self.source, Path) else None
 
 
-@dataclass(frozen=True)
+@record
 class Format:
     """A format of models.
 

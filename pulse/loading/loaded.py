@@ -1,7 +1,7 @@
 """A model of any source, as ``pulse.load`` gives it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 from pulse.chunks.chunking import DETECT_ALL, Chunking, Chunks
@@ -11,9 +11,10 @@ from pulse.loading.resolution import ResolvedModel, resolve
 from pulse.loading.sizes import leaves_pulse_open
 from pulse.models import Model, PulsedModel, TypedModel
 from pulse.onnx.metadata import is_exported
+from pulse.record import record
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Loaded:
     """A model, and the options of the user. How it streams is resolved on first use.
 

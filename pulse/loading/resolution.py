@@ -1,7 +1,7 @@
 """Resolution of a loaded model: offline or of chunks; symbols that are not time become numbers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from pulse.budget import counting
@@ -13,10 +13,11 @@ from pulse.errors import FactError, LoadError, PulsifyError
 from pulse.loading.sizes import Call, call_of, stream_counts, symbols_of
 from pulse.models import Model, TypedModel
 from pulse.onnx.metadata import is_exported
+from pulse.record import record
 from pulse.wording import spell
 
 
-@dataclass(frozen=True)
+@record
 class ResolvedModel:
     """A model whose way of streaming is known.
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from pulse.chunks.axes import time_axis
 from pulse.chunks.chunking import Chunking
@@ -10,13 +9,14 @@ from pulse.chunks.states import Candidates
 from pulse.dim import Symbol, TDim
 from pulse.errors import PulsifyError
 from pulse.models import Model, TypedModel
+from pulse.record import record
 from pulse.wording import spell
 
 _COUNTS_STREAMS = re.compile(r"(n|b|bs|.*batch.*)", re.IGNORECASE)
 """Names of dims that count streams, not frames."""
 
 
-@dataclass(frozen=True)
+@record
 class Call:
     """One call of a model of chunks that has symbols.
 

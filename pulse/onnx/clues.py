@@ -1,7 +1,6 @@
 """A node as inference rules see it: its attributes, its wires and what is known of them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,9 +11,10 @@ from pulse.infer.fact import Dims, InferenceFact
 from pulse.infer.relations import Relation, SameRank, SameShape, SameType
 from pulse.infer.wire_facts import WireFacts
 from pulse.onnx.filenode import FileNode
+from pulse.record import record
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Clues(FileNode):
     """One node while its rule looks at it; what it reads off ``wire_facts`` grows from one look to the next."""
 

@@ -1,7 +1,7 @@
 """A node as its translator sees it: inputs, attributes, and a way to wire ops."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,12 @@ from pulse.graph import OutletId
 from pulse.onnx.filenode import FileNode
 from pulse.ops.elementwise import Cast
 from pulse.ops.op import Op
+from pulse.record import record
 from pulse.typed import TypedGraph, constant
 from pulse.wiring import wire
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class NodeContext(FileNode):
     """One node while it is translated.
 

@@ -1,7 +1,6 @@
 """A node of a file: its operator, its inputs and its attributes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
@@ -11,11 +10,12 @@ from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.op import normal_axis
+from pulse.record import record
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class FileNode:
     """One node of a file, its attributes read with their types.
 

@@ -26,13 +26,14 @@ import binascii
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, cast
 
 import numpy as np
 
 from pulse.errors import LoadError
 from pulse.facts import Array
+from pulse.record import record
 
 FORMAT = "1"
 RECIPE = "pulse_recipe"
@@ -40,7 +41,7 @@ RECIPE = "pulse_recipe"
 TITLE = "title"
 
 
-@dataclass(frozen=True)
+@record
 class PortNote:
     """What is said of an input or output."""
 
@@ -52,7 +53,7 @@ class PortNote:
     port: str = ""
 
 
-@dataclass(frozen=True)
+@record
 class AwaitedNote:
     """What an output waits for."""
 
@@ -61,7 +62,7 @@ class AwaitedNote:
     length: str
 
 
-@dataclass(frozen=True)
+@record
 class StateNote:
     """A pair that carries state; ``initial`` is an .npy file in base64, empty where it is zeros."""
 
@@ -92,7 +93,7 @@ class StateNote:
             ) from error
 
 
-@dataclass(frozen=True)
+@record
 class Notes:
     """All of it."""
 

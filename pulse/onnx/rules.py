@@ -1,10 +1,10 @@
 """The registry of inference rules by operator."""
 
 from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from pulse.infer.relations import Relation
+from pulse.record import record
 
 if TYPE_CHECKING:
     from pulse.onnx.clues import Clues
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 Says: TypeAlias = "Callable[[Clues], Iterable[Relation]]"
 
 
-@dataclass(frozen=True)
+@record
 class Rule:
     """What is said of the wires of an operator, beside what its translator makes of inputs that are known.
 

@@ -1,21 +1,20 @@
 """Graphs inside of a node's attributes."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-
-from onnx import AttributeProto, GraphProto
 
 from pulse.budget import spending
 from pulse.dim import SymbolScope
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.infer.network import FileNetwork, InferenceFact, ModelGraph
+from pulse.onnx.proto import AttributeProto, GraphProto
 from pulse.ops.source import Const, Source
+from pulse.record import record
 from pulse.typed import TypedGraph, TypedNetwork, constant
 from pulse.wiring import wire
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Subgraph:
     """A body that a node runs.
 

@@ -6,22 +6,45 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
 
 from pulse.errors import LoadError
-from pulse.facts import DTYPES, Array, DType
+from pulse.facts import DTYPES, Array, DType, dtype_name
+from pulse.onnx.proto import TensorProto
 
-_COVERED = {int(helper.np_dtype_to_tensor_dtype(dtype)): dtype for dtype in DTYPES.values()}
-"""ONNX element type -> numpy type. By code: what numpy makes of the others depends on onnx's version."""
+_FIELDS = {
+    "f16": (TensorProto.FLOAT16, "int32_data"),
+    "f32": (TensorProto.FLOAT, "float_data"),
+    "f64": (TensorProto.DOUBLE, "double_data"),
+    "i8": (TensorProto.INT8, "int32_data"),
+    "i16": (TensorProto.INT16, "int32_data"),
+    "i32": (TensorProto.INT32, "int32_data"),
+    "i64": (TensorProto.INT64, "int64_data"),
+    "u8": (TensorProto.UINT8, "int32_data"),
+    "u16": (TensorProto.UINT16, "int32_data"),
+    "u32": (TensorProto.UINT32, "uint64_data"),
+    "u64": (TensorProto.UINT64, "uint64_data"),
+    "bool": (TensorProto.BOOL, "int32_data"),
+}
+"""Type -> its ONNX element type, and the field that holds numbers of it where they are not raw bytes."""
+_COVERED = {int(code): DTYPES[name] for name, (code, _) in _FIELDS.items()}
+_CODES = {dtype: code for code, dtype in _COVERED.items()}
+
+_WIDE = {"i": np.int64, "u": np.uint64, "b": np.int32}
+"""What numbers of a kind are read as, which may be out of the range of their type."""
+
+
+def element_type(dtype: DType) -> int:
+    """The ONNX element type of a numpy type."""
+    return _CODES[dtype]
 
 
 def onnx_dtype(code: int, what: str) -> DType:
     """The numpy type of an ONNX element type. Raises LoadError where it is not covered."""
+    if code in _COVERED:
+        return _COVERED[code]
     if code not in TensorProto.DataType.values():
         raise LoadError(f"{what}: unknown element type {code}")
-    if code not in _COVERED:
-        raise LoadError(f"{what}: element type {TensorProto.DataType.Name(code)} is not covered")
-    return _COVERED[code]
+    raise LoadError(f"{what}: element type {TensorProto.DataType.Name(code)} is not covered")
 
 
 def tensor_value(tensor: TensorProto, folder: Path | None, what: str) -> Array:
@@ -32,10 +55,23 @@ def tensor_value(tensor: TensorProto, folder: Path | None, what: str) -> Array:
     if tensor.data_location == TensorProto.EXTERNAL:
         return _external(tensor, dtype, folder, what)
     try:
-        value: Any = numpy_helper.to_array(tensor)
-        return np.asarray(value, dtype=dtype)
+        return _inside(tensor, dtype)
     except (ValueError, TypeError, OverflowError) as error:
         raise LoadError(f"{what}: its data cannot be read ({error}); export the model again") from error
+
+
+def _inside(tensor: TensorProto, dtype: DType) -> Array:
+    """The array of a tensor whose data is in the file. Raises ValueError, TypeError, OverflowError."""
+    if tensor.HasField("segment"):
+        raise ValueError("it is a segment of a tensor")
+    shape = tuple(tensor.dims)
+    if tensor.HasField("raw_data"):
+        raw = np.frombuffer(tensor.raw_data, dtype.newbyteorder("<"))
+        return raw.reshape(shape).astype(dtype, copy=False)
+    stored: Any = getattr(tensor, _FIELDS[dtype_name(dtype)][1])
+    if dtype == np.float16:
+        return np.array(stored, np.int32).astype(np.uint16).view(dtype).reshape(shape)
+    return np.array(stored, _WIDE.get(dtype.kind, dtype)).astype(dtype).reshape(shape)
 
 
 def _external(tensor: TensorProto, dtype: DType, folder: Path | None, what: str) -> Array:

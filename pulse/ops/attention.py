@@ -2,7 +2,6 @@
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,9 +11,10 @@ from pulse.facts import Array, TypedFact, dtype_name
 from pulse.ops.conv import matrix_type
 from pulse.ops.op import Banded, Env, Op, Pointwise, Relation, Whole, broadcast_shapes, unify
 from pulse.ops.stateful import Clock, OnPulses, frames_at
+from pulse.record import record
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class BandedAttention(Op):
     """Each frame is a mean of the frames of v near it, weighted by how well its query meets their keys.
 
@@ -122,7 +122,7 @@ def weighted(scores: Array, v: Array, empty: float) -> Array:
     return np.where(none, empty, y)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class BandedAttentionStream(OnPulses):
     """Banded attention on pulses.
 

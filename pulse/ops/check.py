@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from pulse.errors import Fault
 from pulse.facts import Array, DType, dtype_name
+from pulse.record import record
 
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True)
+@record
 class Check:
     """The values of one operand that an op has a result for.
 

@@ -1,7 +1,6 @@
 """Joining tensors along an axis."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,9 +8,10 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact, is_symbolic
 from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window, unify
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Concat(Op):
     """Join tensors along an axis.
 

@@ -1,7 +1,6 @@
 """A body that is repeated until it says stop."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,13 +10,14 @@ from pulse.facts import Array, TypedFact
 from pulse.ops.arithmetic import arithmetic_in_use
 from pulse.ops.control_turns import turn_counter
 from pulse.ops.op import Env, Op, Relation, Whole
+from pulse.record import record
 from pulse.typed import TypedNetwork
 
 MOST_TURNS = 1 << 20
 """A loop without a trip count that does not stop by then is stuck."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Loop(Op):
     """Run a body again and again; states go from each turn to the next.
 

@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact
 from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window, unify
+from pulse.record import record
 
 Pads = tuple[tuple[TDim, TDim], ...]
 
@@ -71,7 +72,7 @@ def spatial_stream(axes: Sequence[int | None]) -> int | Pointwise | Whole:
     return axis
 
 
-@dataclass(frozen=True)
+@record
 class Conv(Op):
     """Slide kernels over the spatial axes.
 
@@ -155,7 +156,7 @@ def without_pad(pads: Pads, spatial: int) -> Pads:
     return tuple(none if axis == spatial else pad for axis, pad in enumerate(pads))
 
 
-@dataclass(frozen=True)
+@record
 class ConvTranspose(Op):
     """Spread each input frame over a kernel and add what overlaps.
 

@@ -1,7 +1,6 @@
 """Running sums."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,9 +10,10 @@ from pulse.facts import Array, DType, TypedFact
 from pulse.ops.conv import matrix_type
 from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole
 from pulse.ops.stateful import Carried, Clock, frames_at
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class CumSum(Op):
     """Sums along one axis.
 
@@ -75,7 +75,7 @@ class CumSum(Op):
         return " ".join([f"axis {self.axis}", *words])
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class CumSumStream(Carried):
     """Sums that go on where the pulse before ended.
 

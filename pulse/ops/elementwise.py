@@ -7,7 +7,6 @@ whether the numpy form also works on tensors of TDim. Kernels mirror the table b
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -17,11 +16,12 @@ from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact, dtype_name, is_symbolic
 from pulse.ops.check import Check, conversion_check
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, broadcast_shapes
+from pulse.record import record
 
 Result = Literal["same", "bool"]
 
 
-@dataclass(frozen=True)
+@record
 class Row:
     """One elementwise function; ``run(*inputs, *params)``."""
 
@@ -207,7 +207,7 @@ def _same_dtype(inputs: Sequence[TypedFact], what: str) -> DType:
     return inputs[0].dtype
 
 
-@dataclass(frozen=True)
+@record
 class Elementwise(Op):
     """A function of the table, applied with numpy broadcasting.
 
@@ -287,7 +287,7 @@ def broadcast_relation(inputs: Sequence[TypedFact], axes: Sequence[int | None]) 
     return Pointwise((axis,))
 
 
-@dataclass(frozen=True)
+@record
 class Cast(Op):
     """Convert to another type, as numpy ``astype``.
 

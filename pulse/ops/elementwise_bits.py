@@ -1,7 +1,6 @@
 """Bits read as another type."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,9 +8,10 @@ from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact, dtype_name
 from pulse.ops.elementwise import broadcast_relation
 from pulse.ops.op import Env, Op, Relation
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class BitCast(Op):
     """The same bits as another type of the same width.
 

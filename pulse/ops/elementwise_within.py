@@ -1,15 +1,15 @@
 """Integers that must lie in a range."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pulse.facts import Array, DType, TypedFact
 from pulse.ops.check import Check
 from pulse.ops.elementwise import broadcast_relation
 from pulse.ops.op import Env, Op, Relation
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Within(Op):
     """The input as it is; a value outside of ``low … high`` has no result.
 

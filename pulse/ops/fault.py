@@ -1,7 +1,6 @@
 """Faults of a stream, counted."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -10,13 +9,14 @@ from pulse.dim import TDim
 from pulse.facts import Array, TypedFact
 from pulse.ops.check import Check
 from pulse.ops.stateful import Clock, Stateful, frames_at
+from pulse.record import record
 
 COUNT = np.dtype(np.int64)
 NOTHING = TDim.of(0)
 When: TypeAlias = Literal["frames", "always", "end"]
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class CountFaults(Stateful):
     """How many values of an operand its node has no result for, in all pulses so far.
 

@@ -1,7 +1,6 @@
 """Looking up entries by index."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,9 +9,10 @@ from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact, dtype_name, is_symbolic
 from pulse.ops.check import Check, index_check
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Gather(Op):
     """Entries of one axis, by index; a negative index counts from the end.
 

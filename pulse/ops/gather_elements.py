@@ -1,7 +1,6 @@
 """Elements and slices read at indices that are computed while running."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact
@@ -17,9 +16,10 @@ from pulse.ops.scatter import (
     index_depth,
     wrapped,
 )
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class GatherElements(Op):
     """Elements of one axis, an index for each.
 
@@ -57,7 +57,7 @@ class GatherElements(Op):
         return f"axis {self.axis}"
 
 
-@dataclass(frozen=True)
+@record
 class GatherBatches(Op):
     """Slices by index, other ones for each batch.
 

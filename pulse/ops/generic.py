@@ -1,15 +1,15 @@
 """Unknown operators, kept so that the graph can be shown."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pulse.errors import InputError
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env, Op, Relation, Whole
+from pulse.record import record
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Generic(Op):
     """An operator that is kept as the file states it, with the facts that the file states of its outputs.
 

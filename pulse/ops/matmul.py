@@ -1,7 +1,6 @@
 """Matrix products."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,13 +8,14 @@ from pulse.errors import FactError
 from pulse.facts import Array, TypedFact, dtype_name
 from pulse.ops.conv import matrix_type
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, broadcast_shapes, unify
+from pulse.record import record
 
 ATTENTION_HELP = (
     "limit the reach of each frame (a window of past frames), or compute it outside of the stream"
 )
 
 
-@dataclass(frozen=True)
+@record
 class MatMul(Op):
     """Matrix product, as numpy ``matmul``: batch axes broadcast, an operand of rank 1 is a row or a column.
 

@@ -1,7 +1,6 @@
 """Normalisations whose statistics come from the tensor itself."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,9 +8,10 @@ from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.conv import matrix_type
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, broadcast_shapes
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Softmax(Op):
     """Exponentials of one axis divided by their sum, or the logarithm of that.
 
@@ -60,7 +60,7 @@ class Softmax(Op):
         return f"axis {self.axis}"
 
 
-@dataclass(frozen=True)
+@record
 class LayerNorm(Op):
     """Take away the mean and divide by the standard deviation of all axes from ``axis`` on.
 

@@ -15,7 +15,6 @@ Whole        every output frame may need every input frame: cannot be streamed
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -24,6 +23,7 @@ from pulse.dim import Symbol, TDim
 from pulse.errors import FactError
 from pulse.facts import Array, DType, Shape, TypedFact, is_symbolic
 from pulse.ops.check import Check
+from pulse.record import record
 
 Env: TypeAlias = Mapping[Symbol, int]
 PadMode: TypeAlias = Literal["constant", "edge", "reflect", "symmetric"]
@@ -71,7 +71,7 @@ class Op:
         return ""
 
 
-@dataclass(frozen=True)
+@record
 class Pointwise:
     """Output frame j needs frame j of every streaming input.
 
@@ -83,7 +83,7 @@ class Pointwise:
     at: Callable[[int], Op] | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Ends:
     """The input with ``before`` frames added in front of the stream and ``after`` frames behind it.
 
@@ -105,7 +105,7 @@ class Ends:
         return self.before == 0 and self.after == 0
 
 
-@dataclass(frozen=True)
+@record
 class Window:
     """Group g (``up`` output frames) needs the input frames ``g*stride .. g*stride + span - 1``.
 
@@ -129,7 +129,7 @@ class Window:
         return (groups - 1) * self.stride + self.span
 
 
-@dataclass(frozen=True)
+@record
 class Positional:
     """Output frame j is a function of j alone; ``at(offset, frames)`` makes it for pulses of that many frames.
 
@@ -141,7 +141,7 @@ class Positional:
     at: Callable[[int, int], Op]
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Cumulative:
     """Output frame j needs the input frames 0 .. j of every streaming input.
 
@@ -154,7 +154,7 @@ class Cumulative:
     at: Callable[[int, TDim, Sequence[Array] | None], Op]
 
 
-@dataclass(frozen=True)
+@record
 class Banded:
     """Output frame j needs frame j of the first input, and the frames ``j - back .. j + ahead`` of the others.
 
@@ -169,12 +169,12 @@ class Banded:
     at: Callable[[int, TDim], Op]
 
 
-@dataclass(frozen=True)
+@record
 class Final:
     """A function of values without a stream axis that are known when the stream has ended."""
 
 
-@dataclass(frozen=True)
+@record
 class Tail:
     """The last ``frames`` frames of the input (all of them where there are fewer), known at the end."""
 
@@ -182,7 +182,7 @@ class Tail:
     frames: int
 
 
-@dataclass(frozen=True)
+@record
 class Whole:
     """Every output frame may need every input frame; ``help`` says what would stream instead."""
 

@@ -1,7 +1,6 @@
 """Padding of any axes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,9 +9,10 @@ from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.conv import Pads, pads_text, without_pad
 from pulse.ops.op import Ends, Env, Op, PadMode, Pointwise, Relation, Window, dims_value, require_at_least
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Pad(Op):
     """Add frames before and after each axis.
 

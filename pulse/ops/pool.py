@@ -1,7 +1,7 @@
 """Pools over windows of the spatial axes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -11,11 +11,12 @@ from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.conv import Pads, matrix_type, pad_spatial, pads_text, windows, without_pad
 from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window
+from pulse.record import record
 
 PoolKind = Literal["max", "average", "sum", "lp"]
 
 
-@dataclass(frozen=True)
+@record
 class Pool(Op):
     """Reduce every window of the spatial axes to one value.
 
@@ -128,7 +129,7 @@ class Pool(Op):
         )
 
 
-@dataclass(frozen=True)
+@record
 class MaxPlace(Op):
     """Where the largest entry of every window is: its index among all elements of x; of equal entries the first.
 

@@ -1,16 +1,16 @@
 """A function of whole numbers, by a table of its values."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class CodeTable(Op):
     """The entry of a table that a whole number stands for; beyond its ends the nearest entry.
 

@@ -1,7 +1,6 @@
 """Recurrent layers: RNN, GRU and LSTM in one direction, offline and as a stream."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,9 +10,10 @@ from pulse.facts import Array, DType, TypedFact
 from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole, unify
 from pulse.ops.recurrent_cells import GATES, Cell, Wide
 from pulse.ops.stateful import Carried, Clock
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Recurrent(Op):
     """A recurrent layer in one direction; what bidirectional ones are made of.
 
@@ -158,7 +158,7 @@ class Recurrent(Op):
         return " ".join([*words, *(f"+{name}" for name in self.optional)])
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class RecurrentStream(Carried):
     """A recurrent layer that goes on where the pulse before it ended.
 

@@ -1,13 +1,13 @@
 """The cells of recurrent layers: activations, and one frame of each kind, in float64."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pulse.ops.arithmetic import rounded
+from pulse.record import record
 
 Wide: TypeAlias = NDArray[np.float64]
 CellKind: TypeAlias = Literal["rnn", "gru", "lstm"]
@@ -45,7 +45,7 @@ PARAMETERS: Mapping[str, tuple[float, ...]] = {
 """The activations, and the defaults of the parameters that each takes: alpha, then beta."""
 
 
-@dataclass(frozen=True)
+@record
 class Activation:
     """A function of each element; alpha and beta as ONNX names them."""
 
@@ -61,7 +61,7 @@ class Activation:
         return self.name + (f"({', '.join(f'{value:g}' for value in values)})" if values else "")
 
 
-@dataclass(frozen=True)
+@record
 class Cell:
     """How one frame of a recurrent layer changes its state.
 

@@ -1,7 +1,6 @@
 """Reductions of axes to one value, and the place of an extreme."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -11,6 +10,7 @@ from pulse.errors import FactError
 from pulse.facts import Array, DType, Shape, TypedFact, is_symbolic
 from pulse.ops.conv import matrix_type
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
+from pulse.record import record
 
 ReduceKind: TypeAlias = Literal[
     "sum", "mean", "max", "min", "prod", "l1", "l2", "sum_square", "log_sum", "log_sum_exp"
@@ -98,7 +98,7 @@ def reduced_relation(what: str, axis: int | None, axes: Sequence[int], keepdims:
     return Pointwise((axis if keepdims else axis - sum(other < axis for other in axes),))
 
 
-@dataclass(frozen=True)
+@record
 class Reduce(Op):
     """Reduce some axes to one value each; floats are summed in double precision.
 
@@ -141,7 +141,7 @@ class Reduce(Op):
         return f"axes {list(self.axes)}" + ("" if self.keepdims else " removed")
 
 
-@dataclass(frozen=True)
+@record
 class ArgReduce(Op):
     """The index of the largest or smallest entry of an axis; of equal ones the first, or the last.
 

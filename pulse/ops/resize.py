@@ -1,7 +1,6 @@
 """Resizing along one axis: by nearest frames, or by straight lines or cubic curves between frames."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -11,6 +10,7 @@ from pulse.dim import TDim
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window, require_at_least
 from pulse.ops.resize_sampling import Sampling
+from pulse.record import record
 
 Taps: TypeAlias = tuple[tuple[int, float], ...]
 
@@ -18,7 +18,7 @@ MOST_PHASES = 1024
 """Larger numbers in a ratio are no rhythm that a stream could follow."""
 
 
-@dataclass(frozen=True)
+@record
 class Interpolate(Op):
     """Another number of frames on an axis whose length is a symbol.
 
@@ -127,7 +127,7 @@ def _taps(frames: Array, weights: Array | None) -> Taps:
     return ((kept[0][0], 1.0),) if len(kept) == 1 else tuple(kept)
 
 
-@dataclass(frozen=True)
+@record
 class Polyphase(Op):
     """A resizing by p/q on a run of frames: group g of p output frames comes from the frames ``g*q … g*q + span - 1``.
 

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from pulse.facts import Array
+from pulse.record import record
 
 Coordinates: TypeAlias = Literal[
     "asymmetric",
@@ -46,7 +46,7 @@ def cubic(distance: Array, a: float) -> Array:
     return np.where(x <= 1, near, np.where(x < 2, far, 0))
 
 
-@dataclass(frozen=True)
+@record
 class Sampling:
     """Where output frames lie among input frames; a ``rounding`` takes the nearest one, None a mix of several.
 

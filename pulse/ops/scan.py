@@ -1,7 +1,6 @@
 """A body that is run for every frame, with states that it carries on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,10 +10,11 @@ from pulse.facts import Array, TypedFact
 from pulse.ops.arithmetic import arithmetic_in_use
 from pulse.ops.op import Cumulative, Env, Op, Relation, Whole, unify
 from pulse.ops.stateful import Carried, Clock, frames_at
+from pulse.record import record
 from pulse.typed import TypedNetwork
 
 
-@dataclass(frozen=True)
+@record
 class Course:
     """How a tensor is run through: the axis of its frames, and whether from the last to the first."""
 
@@ -22,7 +22,7 @@ class Course:
     backward: bool = False
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Scan(Op):
     """Run a body once for each frame.
 
@@ -129,7 +129,7 @@ class Scan(Op):
         return f"{len(self.body.graph.nodes)} nodes, states {', '.join(self.states) or 'none'}"
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class ScanStream(Carried):
     """A scan that goes on where the pulse before it ended.
 

@@ -1,7 +1,6 @@
 """Entries written and read at indices that are computed while running."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,6 +8,7 @@ from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact, dtype_name
 from pulse.ops.check import Check, index_check
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, unify
+from pulse.record import record
 
 COMBINE: dict[str, Callable[[Array, Array], Array]] = {
     "add": np.add,
@@ -63,7 +63,7 @@ def column_checks(shapes: Sequence[Sequence[int]], batch: int) -> list[Check]:
     return [index_check(1, x[batch + column], column) for column in range(indices[-1])]
 
 
-@dataclass(frozen=True)
+@record
 class ScatterND(Op):
     """A copy of x in which the slices x[indices[i...]] are updated.
 
@@ -121,7 +121,7 @@ def index_depth(x: TypedFact, indices: TypedFact) -> int:
     return int(indices.shape[-1])
 
 
-@dataclass(frozen=True)
+@record
 class ScatterElements(Op):
     """A copy of x in which single elements are updated.
 

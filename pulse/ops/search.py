@@ -1,7 +1,6 @@
 """The largest or smallest entries of an axis."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,9 +8,10 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class TopK(Op):
     """The ``count`` largest or smallest entries of an axis, in order, and where they are.
 

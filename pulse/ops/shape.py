@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from pulse.ops.op import (
     dims_value,
     unify,
 )
+from pulse.record import record
 
 INFERRED = -1
 """The entry of a target shape that takes what the others leave."""
@@ -103,7 +104,7 @@ def _group(shape: Shape, target: Shape, axis: int) -> tuple[list[int], list[int]
     return _without_ones(shape, front, back), _without_ones(target, target_front, target_back)
 
 
-@dataclass(frozen=True)
+@record
 class Reshape(Op):
     """The same elements in another shape, in row-major order.
 
@@ -160,7 +161,7 @@ def with_dim(shape: Shape, axis: int, dim: TDim | int) -> Shape:
     return (*shape[:axis], TDim.of(dim), *shape[axis + 1 :])
 
 
-@dataclass(frozen=True)
+@record
 class Transpose(Op):
     """Axes in another order: axis i of the output is axis ``perm[i]`` of the input.
 
@@ -191,7 +192,7 @@ class Transpose(Op):
         return f"perm {list(self.perm)}"
 
 
-@dataclass(frozen=True)
+@record
 class AddAxis(Op):
     """A new axis of size 1; ``axis`` counts in the output.
 
@@ -222,7 +223,7 @@ class AddAxis(Op):
         return f"axis {self.axis}"
 
 
-@dataclass(frozen=True)
+@record
 class RemoveAxis(Op):
     """Take away an axis of size 1.
 
@@ -256,7 +257,7 @@ class RemoveAxis(Op):
         return f"axis {self.axis}"
 
 
-@dataclass(frozen=True)
+@record
 class Expand(Op):
     """Broadcast to a shape, both ways as numpy does.
 
@@ -304,7 +305,7 @@ def first_symbolic(shape: Shape) -> int:
     raise FactError(f"{shape_text(shape)} has no symbolic axis")
 
 
-@dataclass(frozen=True)
+@record
 class Tile(Op):
     """Repeat the whole tensor along each axis.
 

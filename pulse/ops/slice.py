@@ -1,7 +1,6 @@
 """Slices of one axis."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,9 +8,10 @@ from pulse.dim import TDim, ceil_div, dim_max, dim_min
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env, Op, Pointwise, Positional, Relation, Tail, Whole, Window
 from pulse.ops.time_position import TableRows
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Slice(Op):
     """Frames ``start, start + step, …`` of one axis, before ``end``.
 
@@ -86,7 +86,7 @@ class Slice(Op):
         return f"axis {self.axis} {self.start}:{self.end}{step}"
 
 
-@dataclass(frozen=True)
+@record
 class Decimate(Op):
     """Frames ``first, first + step, …`` of one axis, as far as they go: what a strided slice does to a window.
 

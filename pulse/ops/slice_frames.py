@@ -1,7 +1,6 @@
 """Overlapping frames of one axis."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,9 +9,10 @@ from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.conv import windows
 from pulse.ops.op import Env, Op, Pointwise, Relation, Window
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Frames(Op):
     """Cut one axis into frames that may overlap: the windows of a convolution, as they are.
 

@@ -1,16 +1,16 @@
 """The ops that begin wires: inputs and constants."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from pulse.errors import PulseError
 from pulse.facts import Array, TypedFact, is_symbolic
 from pulse.ops.op import Env, Op
+from pulse.record import record
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Source(Op):
     """An input of the model; its value is fed."""
 
@@ -27,7 +27,7 @@ class Source(Op):
         return str(self.fact)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Const(Op):
     """A tensor known before running; of TDim where it depends on a length."""
 

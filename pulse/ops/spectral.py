@@ -1,7 +1,6 @@
 """The discrete Fourier transform of an axis whose length is not known, and its matrix where it is."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,6 +8,7 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
+from pulse.record import record
 
 
 def unit_circle(angle: Array) -> Array:
@@ -42,7 +42,7 @@ def half_to_real(length: int, frames: int) -> Array:
     return matrix
 
 
-@dataclass(frozen=True)
+@record
 class Dft(Op):
     """Discrete Fourier transform of one axis.
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pulse.dim import Symbol, TDim, cached_in_scope
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env, Op
+from pulse.record import record
 
 FAR = 1 << 62
 """A frame index that no stream reaches: the end of a stream that has not ended."""
@@ -63,7 +64,7 @@ class Stateful(Op):
         raise TypeError(f"{self.name} runs only inside of a stream")
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class OnPulses(Stateful):
     """An op of the offline model on pulses: frame j of its input is at index j + offset, and there are ``length``."""
 

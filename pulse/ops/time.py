@@ -1,16 +1,16 @@
 """Memory of past frames."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from pulse.dim import TDim
 from pulse.facts import Array, TypedFact
 from pulse.ops.stateful import Clock, Stateful, frames_at
+from pulse.record import record
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Delay(Stateful):
     """The stream ``delay`` frames later, each pulse preceded by the ``overlap`` frames before it.
 
@@ -45,7 +45,7 @@ class Delay(Stateful):
         return f"axis {self.axis} delay {self.delay} overlap {self.overlap}"
 
 
-@dataclass(frozen=True)
+@record
 class LastFrames(Stateful):
     """The last valid frames seen so far.
 

@@ -1,7 +1,6 @@
 """Frames before the first frame of a stream and after its last one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,9 +8,10 @@ from pulse.dim import TDim
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import PadMode
 from pulse.ops.stateful import Clock, Stateful, frames_at
+from pulse.record import record
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class FillEnds(Stateful):
     """Replace every frame outside of the stream.
 

@@ -1,7 +1,6 @@
 """The length of a stream as a tensor."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,13 +8,14 @@ from pulse.dim import TDim
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env
 from pulse.ops.stateful import Clock, Stateful
+from pulse.record import record
 
 FAR_END = 1 << 45
 """What stands for the length of a stream that has not ended: beyond any stream, and far from an overflow when a
 model multiplies it."""
 
 
-@dataclass(frozen=True)
+@record
 class StreamEnd(Stateful):
     """How many frames the stream has.
 

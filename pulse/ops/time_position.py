@@ -1,7 +1,6 @@
 """Tensors that are a function of the position alone."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,9 +8,10 @@ from pulse.dim import TDim
 from pulse.facts import Array, DType, TypedFact, dtype_name
 from pulse.ops.op import Env, Op, Positional, Relation
 from pulse.ops.stateful import Clock, Stateful
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Range(Op):
     """Evenly spaced numbers.
 
@@ -43,7 +43,7 @@ class Range(Op):
         return f"{self.start} + j*{self.step}, {self.length} frames, {dtype_name(self.dtype)}"
 
 
-@dataclass(frozen=True)
+@record
 class Positions(Stateful):
     """A range as a stream.
 
@@ -67,7 +67,7 @@ class Positions(Stateful):
         return f"{self.start} + j*{self.step_size}, offset {self.offset}"
 
 
-@dataclass(frozen=True)
+@record
 class TableRows(Stateful):
     """A table read row by row as a stream.
 

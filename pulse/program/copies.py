@@ -1,10 +1,10 @@
 """Instructions that only move data, with the reason for each."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pulse.program.cost import cost_of
 from pulse.program.lowering import Emitted
+from pulse.record import record
 
 REASONS = {
     "Concat": "parts are put side by side",
@@ -19,7 +19,7 @@ REASONS = {
 INNERMOST = "the axis that is summed over is not innermost, or needs a border"
 
 
-@dataclass(frozen=True)
+@record
 class Copies:
     """The copies that one kind of op needs: how many, the bytes that they read and write, and why."""
 

@@ -6,14 +6,14 @@ the least that the memory must deliver. A multiply-add is one term of a sum of p
 count none.
 """
 
-from dataclasses import dataclass
 from math import prod
 
 from pulse.program.lowering import Emitted
 from pulse.program.memory import Region, Value
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Cost:
     """What one run touches and computes.
 

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from hashlib import blake2b
 from typing import TypeGuard
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from pulse.facts import Array
 from pulse.jit.simd import LANES
 from pulse.ops.spectral import unit_circle
+from pulse.record import record
 
 SMALLEST = 2048
 """Elements of a matrix below which a product is not slower."""
@@ -19,9 +21,11 @@ PROBED = 4
 """Bins that are compared before all of them."""
 GAIN = 1.5
 """How much less work a transform must be than the product."""
+ANSWERS = 64
+"""How many matrices are remembered."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Parts:
     """Where the complex points are among the rows (or columns) of a matrix, and what each is multiplied by.
 
@@ -39,7 +43,7 @@ class Parts:
         return len(self.re)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class DftBasis:
     """A matrix [rows, columns] that is a transform of ``length``: ``X[k] = sum_n x[n] exp(2i pi n k / length)``."""
 
@@ -86,14 +90,29 @@ class DftBasis:
         return matrix
 
 
+_ANSWERS: "dict[tuple[tuple[int, ...], bytes], DftBasis | None]" = {}
+
+
 def find_dft_basis(matrix: Array) -> DftBasis | None:
     """The transform that a matrix is, if it is one and worth it; whatever the order of its parts, windowed or not.
 
-    Its rows may begin later than with the first point of the transform.
+    Its rows may begin later than with the first point of the transform. A matrix is looked at several times, and
+    models have some in common, so the last answers are kept.
     """
     rows, columns = matrix.shape
     if matrix.size < SMALLEST or matrix.dtype != np.float32 or rows < 8 or columns < 8:
         return None
+    key = matrix.shape, blake2b(matrix.tobytes()).digest()
+    if key in (answers := dict(_ANSWERS)):
+        return answers[key]
+    if len(_ANSWERS) >= ANSWERS:
+        _ANSWERS.clear()
+    found = _ANSWERS[key] = _found(matrix)
+    return found
+
+
+def _found(matrix: Array) -> DftBasis | None:
+    rows, columns = matrix.shape
     wide = matrix.astype(np.float64)
     bound = CLOSE * float(np.abs(wide).max())
     if not np.isfinite(bound):

@@ -1,7 +1,6 @@
 """Lanes: several streams of one program, stepped in one call."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,9 +13,10 @@ from pulse.program.executable import Executable
 from pulse.program.feeds import Feed
 from pulse.program.state import State
 from pulse.pulsify.network import Port
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Choice:
     """The lanes of one call, in the order of its arrays: their numbers, as a list and as int64, and their clocks."""
 

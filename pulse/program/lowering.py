@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -22,12 +23,13 @@ from pulse.program.kernels.copy import Copy
 from pulse.program.memory import Buffer, Image, Region, Value, dense_strides, plan
 from pulse.pulsify.network import PulsedGraph
 from pulse.pulsify.registers import Register
+from pulse.record import record
 from pulse.wording import spell
 
 PulsedNode: TypeAlias = Node[PulsedFact, Op]
 
 
-@dataclass(frozen=True)
+@record
 class Emitted:
     """An instruction of a program, and the node that it belongs to."""
 
@@ -238,7 +240,7 @@ class Lowering:
     def temporary(self, shape: Sequence[int], dtype: DType, order: Sequence[int] | None = None) -> Value:
         """A tensor in the arena, its axes in an order."""
         axes = range(len(shape)) if order is None else order
-        buffer = Buffer(Region.ARENA, int(np.prod(shape, dtype=np.int64)) * dtype.itemsize)
+        buffer = Buffer(Region.ARENA, prod(shape) * dtype.itemsize)
         self.arena.append(buffer)
         return Value(buffer, 0, tuple(shape), dense_strides(shape, axes), dtype)
 

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from math import prod
 
 import numpy as np
 
 from pulse.facts import Array, DType
+from pulse.record import record
 
 ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector register."""
@@ -36,7 +38,7 @@ class Buffer:
         self.last = max(self.last, instruction)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Value:
     """A tensor in a buffer: element offset and strides, as in numpy but in elements."""
 
@@ -49,7 +51,7 @@ class Value:
     @property
     def size(self) -> int:
         """The number of elements."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return prod(self.shape)
 
     @property
     def order(self) -> tuple[int, ...]:

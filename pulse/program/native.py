@@ -1,7 +1,6 @@
 """The numba backend: an instruction table over weights, state and arena, run by one small machine."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,13 +35,14 @@ from pulse.program.state import State
 from pulse.program.table import TableBuilder, link
 from pulse.pulsify.faults import unchecked_bodies
 from pulse.pulsify.network import PulsedNetwork
+from pulse.record import record
 
 _MODULES = "kernels"
 SHOWN = 12
 """Fields of an instruction in a listing."""
 
 
-@dataclass(frozen=True)
+@record
 class Place:
     """A tensor of the finished program: where it is, in bytes, and how its axes lie."""
 
@@ -190,8 +190,8 @@ def _word(memory: Array, offset: int) -> "memoryview[int]":
 
 def _word_of(argument: Tensor | int) -> int:
     if isinstance(argument, Value):
-        place = Place.of(argument)
-        return operand(place.region, place.offset)
+        buffer = argument.buffer
+        return operand(buffer.region, buffer.offset + argument.offset * argument.dtype.itemsize)
     assert isinstance(argument, int)
     return argument
 

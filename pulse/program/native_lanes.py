@@ -1,7 +1,6 @@
 """Lanes of the numba backend: kernels with weights read them once for a group of lanes."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from pulse.program.lowering import Emitted
 from pulse.program.memory import ALIGNMENT, Region, aligned, aligned_bytes
 from pulse.program.native import NativeExecutable, NativeState, Place
 from pulse.program.table import link_lanes
+from pulse.record import record
 
 CACHE = 1 << 20
 """Bytes of states and arenas that a core keeps in its cache, besides some weights, while a group runs."""
@@ -25,7 +25,7 @@ FEWEST = 8
 FLOAT_BYTES = 4
 
 
-@dataclass(frozen=True)
+@record
 class Tensors:
     """An input or output, [lanes, …]: of all lanes where it is in their states, else of the places in a group."""
 

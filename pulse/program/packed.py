@@ -6,7 +6,6 @@ and at a multiple of 64 bytes.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -20,6 +19,7 @@ from pulse.jit.structs import Struct, struct_at
 from pulse.not_copyable import NotCopyable
 from pulse.program.machine import run_rows
 from pulse.program.memory import aligned
+from pulse.record import record
 
 
 class Call(Struct):
@@ -76,7 +76,7 @@ call_at, boxes_at, axes_at, count_at = struct_at(Call), struct_at(Box), struct_a
 FLOAT = 4
 
 
-@dataclass(frozen=True)
+@record
 class Slot:
     """Where a tensor is in a packed pulse: its first byte, shape and dtype."""
 
@@ -91,7 +91,7 @@ class Slot:
         return memory[self.offset : self.offset + size].view(self.dtype).reshape(self.shape)
 
 
-@dataclass(frozen=True)
+@record
 class Packed(NotCopyable):
     """What ``packed_step`` needs of a state, and the layout of its pulses.
 

@@ -1,7 +1,6 @@
 """A profile of a step: the time of each instruction, measured inside of the machine, beside its cost."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -9,13 +8,14 @@ import numpy as np
 from pulse.program import machine
 from pulse.program.cost import Cost, cost_of
 from pulse.program.lowering import Emitted
+from pulse.record import record
 
 MOST_ROUNDS = 100
 
 Group = Literal["kernel", "op", "node"]
 
 
-@dataclass(frozen=True)
+@record
 class ProfileRow:
     """What one instruction takes in a step, or several together.
 
@@ -62,7 +62,7 @@ class ProfileRow:
         )
 
 
-@dataclass(frozen=True)
+@record
 class Profile:
     """The instructions of a program, in their order.
 

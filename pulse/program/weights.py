@@ -11,7 +11,6 @@ of a file as f16 or bf16. Nothing is rounded then.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from pulse.ops.matmul import MatMul
 from pulse.ops.op import Op
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.program.dft_basis import find_dft_basis
+from pulse.record import record
 from pulse.wording import spell
 
 FORMS = ("f32", "bf16", "int8")
@@ -49,7 +49,7 @@ def from_bf16(bits: Array) -> Array:
     return (bits.astype(np.uint32) << 16).view(np.float32)
 
 
-@dataclass(frozen=True)
+@record
 class Layout:
     """A weight seen in another shape, and the axes of that shape that one output unit sums over."""
 
@@ -57,7 +57,7 @@ class Layout:
     summed: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Stored:
     """A weight at rest.
 

@@ -1,7 +1,6 @@
 """The result of a proof: one object for the terminal, for JSON and for Python."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -12,13 +11,14 @@ from pulse.ops.arithmetic import is_floating
 from pulse.proof.signals import SIGNALS, Signal
 from pulse.proof.trials import Trials
 from pulse.pulsify.network import PulsedNetwork
+from pulse.record import record
 from pulse.report import Pairs, Report, Section, Text
 from pulse.wording import spell
 
 Outcome = Literal["equal", "diverged", "not proved"]
 
 
-@dataclass(frozen=True)
+@record
 class Divergence:
     """The first wire, in the order of the graph, whose stream differs from offline.
 
@@ -47,7 +47,7 @@ class Divergence:
         )
 
 
-@dataclass(frozen=True)
+@record
 class TrialRecord:
     """One stream that was compared, and by which backends."""
 
@@ -56,7 +56,7 @@ class TrialRecord:
     backends: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Coverage:
     """What was seen of an output.
 
@@ -130,7 +130,7 @@ class Coverage:
         }
 
 
-@dataclass(frozen=True)
+@record
 class LargestError:
     """The largest differences from the f64 run, of all outputs.
 
@@ -151,7 +151,7 @@ class LargestError:
         )
 
 
-@dataclass(frozen=True)
+@record
 class ProofReport(Report):
     """What was compared, and how it ended.
 

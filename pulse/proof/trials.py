@@ -1,13 +1,13 @@
 """The streams that a proof runs: their lengths and their signals."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pulse.proof.effort import Effort
 from pulse.proof.signals import PURE, Signal
 from pulse.pulsify.lengths import least_reaching
 from pulse.pulsify.limit import fits, longest
 from pulse.pulsify.network import PulsedNetwork
+from pulse.record import record
 
 CONSECUTIVE = 8
 """So many lengths in a row: what is wrong only at multiples of a small number shows."""
@@ -26,7 +26,7 @@ NEAR = 4096
 """How far away a length may be that suits the model."""
 
 
-@dataclass(frozen=True)
+@record
 class Trial:
     """One stream: frames of the symbol, and its signal.
 
@@ -40,7 +40,7 @@ class Trial:
     long: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Trials:
     """The streams of a proof.
 

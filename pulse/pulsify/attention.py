@@ -18,13 +18,14 @@ from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.ops.source import Source
 from pulse.patch import Patch
 from pulse.pulsify.mask import Band, Mask, NoBandError, Step
+from pulse.record import record
 from pulse.typed import TypedGraph, TypedNetwork
 
 AFFINE = ("add", "sub", "mul", "div", "where")
 REGROUPED = (Reshape, AddAxis, RemoveAxis)
 
 
-@dataclass(frozen=True)
+@record
 class Reader:
     """A product of weights with values.
 
@@ -38,7 +39,7 @@ class Reader:
     cleaned: bool
 
 
-@dataclass(frozen=True)
+@record
 class Attention:
     """``softmax(scale * q @ k + bias) @ v``: the product of q and k, what stands before the softmax, the readers."""
 

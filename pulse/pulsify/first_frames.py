@@ -5,7 +5,7 @@ position, and in a body that takes the first frame itself.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from pulse.ops.slice import Slice
 from pulse.ops.source import Const, Source
 from pulse.ops.time_position import Range
 from pulse.patch import Patch
+from pulse.record import record
 from pulse.typed import TypedGraph, constant
 from pulse.wiring import wire
 
@@ -29,7 +30,7 @@ MOST_NODES = 64
 """Between a first frame and the scan that begins with it."""
 
 
-@dataclass(frozen=True)
+@record
 class _First:
     """One frame at a constant place of a stream; without its axis where ``bare``."""
 

@@ -12,6 +12,7 @@ from pulse.graph import OutletId
 from pulse.ops.attention import BandedAttention
 from pulse.ops.elementwise import Elementwise
 from pulse.pulsify.limit import fits, longest
+from pulse.record import record
 from pulse.typed import TypedGraph
 from pulse.wording import spell
 
@@ -37,7 +38,7 @@ class NoBandError(Exception):
         self.help = help
 
 
-@dataclass(frozen=True)
+@record
 class Step:
     """A node between the product of queries and keys and the softmax, and where it reads the scores."""
 
@@ -45,7 +46,7 @@ class Step:
     slot: int
 
 
-@dataclass(frozen=True)
+@record
 class Band:
     """The bias of each pair of frames, as ``BandedAttention`` has it.
 
@@ -61,7 +62,7 @@ class Band:
     limited: bool = False
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Sample:
     """The bias at one length, [A..., N, N], and whether a masked score is a finite number."""
 

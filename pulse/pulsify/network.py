@@ -18,12 +18,13 @@ from pulse.ops.stateful import Stateful
 from pulse.ops.time import Delay
 from pulse.pulsify.receptive import Receptive
 from pulse.pulsify.registers import AwaitedWire, Register, check_registers
+from pulse.record import record
 from pulse.typed import TypedNetwork
 
 PulsedGraph = Graph[PulsedFact, Op]
 
 
-@dataclass(frozen=True)
+@record
 class Port:
     """An input or output of a pulsed model.
 
@@ -87,7 +88,7 @@ class Port:
         }
 
 
-@dataclass(frozen=True)
+@record
 class ScheduledWire:
     """Where a wire of the typed model is in the pulsed one."""
 

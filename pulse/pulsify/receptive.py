@@ -1,16 +1,16 @@
 """Receptive fields: the frames of the source on which each output frame depends."""
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 from pulse.graph import OutletId
 from pulse.ops.op import Banded, Cumulative, Ends, Relation, Window
 from pulse.pulsify.relate import Related
+from pulse.record import record
 from pulse.typed import TypedNetwork
 
 
-@dataclass(frozen=True)
+@record
 class Receptive:
     """Output frame j sees the frames ``j/rate + first … j/rate + last`` of the symbol.
 

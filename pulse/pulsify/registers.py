@@ -1,7 +1,7 @@
 """Registers, and outputs that wait for a last frame: what a pulse passes on to later ones."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pulse.dim import TDim
 from pulse.errors import PulsifyError
@@ -9,9 +9,10 @@ from pulse.facts import Array, PulsedFact, TypedFact
 from pulse.graph import Graph, OutletId
 from pulse.ops.op import Op
 from pulse.ops.source import Source
+from pulse.record import record
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Register:
     """A tensor that one pulse leaves for the next.
 
@@ -27,7 +28,7 @@ class Register:
     initial: Array = field(repr=False)
 
 
-@dataclass(frozen=True)
+@record
 class AwaitedWire:
     """A wire whose last frame some output waits for.
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from pulse.dim import Symbol, TDim
@@ -25,6 +25,7 @@ from pulse.ops.op import (
 )
 from pulse.ops.source import Const, Source
 from pulse.pulsify.lengths import grows
+from pulse.record import record
 from pulse.typed import TypedGraph, TypedNetwork
 from pulse.wording import spell
 
@@ -34,7 +35,7 @@ MOST_FRAMES = 1 << 24
 """A pulse, a window or padding of more frames than this is refused: a mistake, and memory would run out."""
 
 
-@dataclass(frozen=True)
+@record
 class Flow:
     """How a wire streams: its axis and its frames for each frame of the symbol.
 
@@ -56,7 +57,7 @@ class Flow:
         return self.rate == 0
 
 
-@dataclass(frozen=True)
+@record
 class Related:
     """What the first pass found."""
 

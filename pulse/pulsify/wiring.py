@@ -19,9 +19,10 @@ from pulse.ops.slice import Slice
 from pulse.ops.stateful import frames_at
 from pulse.ops.time import Delay
 from pulse.pulsify.network import PulsedGraph
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Stream:
     """A wire of the pulsed graph and its place in time.
 
@@ -32,7 +33,7 @@ class Stream:
     fact: StreamFact
 
 
-@dataclass(frozen=True)
+@record
 class Free:
     """A wire whose frames are a function of their position: it can be had at any offset.
 
@@ -47,7 +48,7 @@ class Free:
     first: Callable[[int], Array | None]
 
 
-@dataclass(frozen=True)
+@record
 class Mirrored:
     """A stream with edge or mirrored frames at its ends that are not written yet.
 

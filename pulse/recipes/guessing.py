@@ -1,9 +1,9 @@
 """Guesses of the stages in front of a model and behind it, from the sizes of its inputs and outputs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from pulse.facts import Shape, TypedFact
+from pulse.record import record
 
 SPECTRA = {
     129: 16_000,
@@ -26,7 +26,7 @@ BLOCKS = (256, 320, 480, 512, 960, 1024, 2048)
 RATE_HZ = 16_000
 
 
-@dataclass(frozen=True)
+@record
 class Guess:
     """The stages around a model.
 
@@ -51,7 +51,7 @@ class Guess:
     behind: str = ""
 
 
-@dataclass(frozen=True)
+@record
 class _Axes:
     """Of a tensor of one stream: the sizes that do not move, and where time is among the axes behind the first."""
 

@@ -1,18 +1,18 @@
 """Guesses of the stages in front of one model or two, between them and behind them, from their sizes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from pulse.errors import LoadError
 from pulse.facts import TypedFact, shape_text
 from pulse.recipes.guessing import Guess, is_sound
 from pulse.recipes.rates import growth
+from pulse.record import record
 
 SPECTRAL = ("spectra", "magnitudes")
 
 
-@dataclass(frozen=True)
+@record
 class Part:
     """A model of a recipe.
 

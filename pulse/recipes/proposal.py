@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from warnings import catch_warnings, filterwarnings
@@ -22,13 +21,14 @@ from pulse.recipes.reading import parse_recipe
 from pulse.recipes.recipe import RecipeContext
 from pulse.recipes.spelling import recipe_spelling, toml_text
 from pulse.recipes.whole import join_stages
+from pulse.record import record
 from pulse.wording import current_spelling, use_spelling
 
 CHUNKS = (1, 512, 256, 160, 480, 1024)
 """New frames in a call that are tried, where a model takes any number of them."""
 
 
-@dataclass(frozen=True)
+@record
 class Proposal:
     """A recipe to begin with.
 

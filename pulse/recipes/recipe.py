@@ -1,11 +1,12 @@
 """A recipe as values: every key known, every value of its type."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pulse.errors import LoadError
+from pulse.record import record
 
 if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource
@@ -14,7 +15,7 @@ ITSELF = "."
 """The model of a stage that is the file in whose metadata the recipe is."""
 
 
-@dataclass(frozen=True)
+@record
 class RecipeContext:
     """Where a recipe is.
 
@@ -53,7 +54,7 @@ class RecipeContext:
         return self.folder / name
 
 
-@dataclass(frozen=True)
+@record
 class RecipeStage:
     """One stage.
 
@@ -86,7 +87,7 @@ class RecipeStage:
         return list(self.gives.values() if isinstance(self.gives, Mapping) else self.gives or ())
 
 
-@dataclass(frozen=True)
+@record
 class Recipe:
     """A whole recipe.
 

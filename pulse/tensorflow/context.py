@@ -1,7 +1,6 @@
 """A TensorFlow node as its translator sees it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -14,6 +13,7 @@ from pulse.onnx.registry import TRANSLATORS as ONNX
 from pulse.ops.elementwise import Cast
 from pulse.ops.shape import RemoveAxis, Transpose
 from pulse.ops.slice import Slice
+from pulse.record import record
 from pulse.tensorflow.nodes import Function
 from pulse.tensorflow.tensors import Dims, FunctionName, TensorType, dims_in
 from pulse.typed import TypedNetwork
@@ -37,7 +37,7 @@ class Functions(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class TensorflowNode(NodeContext):
     """One node while it is translated.
 

@@ -1,7 +1,7 @@
 """Nodes and functions of a GraphDef, before they are a model."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, cast
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from pulse.errors import LoadError
 from pulse.facts import Array
+from pulse.record import record
 from pulse.tensorflow.messages import Proto
 from pulse.tensorflow.tensors import Dims, FunctionName, TensorType, dims_in, dims_of, tensor_value
 
@@ -67,7 +68,7 @@ class Endpoint(NamedTuple):
         return cls(name, int(slot))
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class GraphNode:
     """One node.
 
@@ -171,7 +172,7 @@ def _single(kind: str, item: Any, where: str) -> Any:
             return item
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Function:
     """A function of the library: nodes that read its arguments by their names.
 

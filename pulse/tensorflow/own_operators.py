@@ -16,6 +16,7 @@ from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import operator
 from pulse.ops.op import Env, Op, Relation, Whole, dims_value
+from pulse.record import record
 from pulse.tensorflow.registry import own_name
 from pulse.wiring import wire
 
@@ -27,7 +28,7 @@ ANY = "any"
 BACKENDS = ("numpy", "numba")
 
 
-@dataclass(frozen=True)
+@record
 class Port:
     """One input or output: its name, and its type by the short name, or ``any``."""
 
@@ -81,7 +82,7 @@ OWN: dict[str, OwnOperator] = {}
 """Name -> operator, of all that were declared."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class OwnCall(Op):
     """What a declared operator computes.
 

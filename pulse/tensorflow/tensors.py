@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from pulse.budget import spending
 from pulse.errors import LoadError
 from pulse.facts import Array, DType
+from pulse.record import record
 from pulse.tensorflow.messages import Proto
 
 _TYPES: dict[int, DType] = {
@@ -55,7 +55,7 @@ Dims: TypeAlias = "tuple[int | None, ...] | None"
 """Sizes, None where one is not known; None for a shape of unknown rank."""
 
 
-@dataclass(frozen=True)
+@record
 class TensorType:
     """A type by TensorFlow's number."""
 

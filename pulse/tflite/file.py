@@ -3,7 +3,6 @@
 import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any, TypeAlias, cast
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from pulse.errors import LoadError
 from pulse.facts import DTYPES, Array, DType
+from pulse.record import record
 from pulse.tflite.verify import verify
 
 Floats: TypeAlias = NDArray[np.float32]
@@ -41,7 +41,7 @@ LARGEST_SCALE = float(1 << 40)
 """Scales from here on, and below their reciprocals, are none of a model: products of three must be f32."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Quantization:
     """What the codes of a tensor stand for: ``scale * (code - zero)``, one pair for all or one for each channel."""
 
@@ -50,7 +50,7 @@ class Quantization:
     axis: int
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Tensor:
     """A tensor of a subgraph.
 
@@ -80,7 +80,7 @@ class Tensor:
         return self.quantization is not None and self.dtype in CODED
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Operator:
     """A node: its kind in the words of the schema, the numbers of its tensors (-1 where one is left out); ``inner`` are
     those that only say what its sums inside are scaled to.
@@ -93,7 +93,7 @@ class Operator:
     inner: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Subgraph:
     """Operators in the order of their execution."""
 
@@ -104,7 +104,7 @@ class Subgraph:
     outputs: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Signature:
     """Names for the inputs and outputs of a subgraph."""
 
@@ -114,7 +114,7 @@ class Signature:
     outputs: Mapping[int, str]
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class TfliteFile:
     """A whole file."""
 

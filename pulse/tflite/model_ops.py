@@ -1,7 +1,6 @@
 """Nodes of a .tflite file, as the analyser sees them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from pulse.facts import dtype_name
 from pulse.graph import OutletId
 from pulse.infer.op import ModelOp
 from pulse.ops.elementwise import Cast, Elementwise
+from pulse.record import record
 from pulse.tflite import operators as operators
 from pulse.tflite.file import Tensor
 from pulse.tflite.node import F32, I64, Body, TfliteNode
@@ -21,7 +21,7 @@ from pulse.wiring import wire as wired
 _SHORT = 60
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class TfliteOp(ModelOp):
     """An operator of a subgraph.
 
@@ -94,7 +94,7 @@ def _form(tensor: Tensor) -> str:
     return f"codes of {tensor.kind}" if tensor.coded else tensor.kind
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Enter(ModelOp):
     """An input as wires have it: codes as ``code - zero`` in f32, i32 as i64."""
 
@@ -109,7 +109,7 @@ class Enter(ModelOp):
         return wired(graph, wire, Elementwise("add"), [x, zero])
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Leave(ModelOp):
     """A wire as the file has its outputs."""
 

@@ -6,7 +6,7 @@ wires of i64, as shapes are. Constants of codes are as they are stored.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -16,6 +16,7 @@ from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.op import Op
+from pulse.record import record
 from pulse.tflite.file import Quantization, Tensor
 from pulse.typed import TypedNetwork
 from pulse.wiring import wire
@@ -30,7 +31,7 @@ def _no_body(number: int, facts: Mapping[int, TypedFact], title: str) -> TypedNe
     raise NotImplementedError
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class TfliteNode(NodeContext):
     """One node while it is translated.
 

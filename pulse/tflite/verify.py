@@ -11,20 +11,21 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from pulse.errors import LoadError
+from pulse.record import record
 
 IDENTIFIER = b"TFL3"
 WIDEST = 8
 """Bytes of the widest scalar."""
 
 
-@dataclass(frozen=True)
+@record
 class Vector:
     """A vector of scalars of a size in bytes, or of tables."""
 
     of: "int | str"
 
 
-@dataclass(frozen=True)
+@record
 class Union:
     """A table of any kind: what its fields are is not checked here."""
 

@@ -2,17 +2,17 @@
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from pulse.errors import InputError
+from pulse.record import record
 from pulse.torch.lengths import Lengths
 
 Axes: TypeAlias = Mapping[int, str]
 Dynamic: TypeAlias = Mapping[str | int, Mapping[int, str]]
 
 
-@dataclass(frozen=True)
+@record
 class Call:
     """The example of each parameter of the module's forward, by name, and its dynamic axes."""
 

@@ -9,9 +9,8 @@ from collections.abc import Generator
 from importlib.util import find_spec
 from typing import Any, cast
 
-from onnx import ModelProto
-
 from pulse.errors import LoadError
+from pulse.onnx.proto import ModelProto
 from pulse.torch.advice import BAKED_HELP, plain_message
 from pulse.torch.arguments import Call
 

@@ -4,13 +4,13 @@ A glottal pulse train and frication noise pass time-varying resonators, one phon
 then stationary coloured noise is added. Everything is seeded, so each run writes the same samples.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import soundfile
 from numpy.typing import NDArray
 
+from pulse.record import record
 from streaming.builtin import SAMPLE_RATE_HZ, clean_path, noisy_path
 
 SNR_DB = 3.0
@@ -23,7 +23,7 @@ FRICATION_BANDWIDTH_HZ = 1500.0
 Samples = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@record
 class Phone:
     """One speech sound: its length, the levels of its two sources, and where they resonate."""
 

@@ -1,9 +1,10 @@
 """The options of events: what is read off the frames of an output."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from pulse.record import record
 
 if TYPE_CHECKING:
     from streaming.events.choice import Choice
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 PANEL = "Events"
 
 
-@dataclass(frozen=True)
+@record
 class EventOptions:
     """Which events, as it is written."""
 

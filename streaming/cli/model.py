@@ -6,13 +6,15 @@ from warnings import warn
 
 import numpy as np
 
+from pulse.api import load
 from pulse.dim import TDim
 from pulse.errors import InputError, PulseWarning
 from pulse.facts import TypedFact
-from pulse.loading.load import load
+from pulse.jit.registry import KERNELS
 from pulse.loading.loaded import Loaded
 from pulse.models import PulsedModel
 from pulse.program.compiler import Prepare
+from pulse.program.machine import RUN
 from pulse.program.program import Program
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.cli.chunk_options import budget, chunking, constants, pairs
@@ -106,6 +108,12 @@ def compile_model(model: PulsedModel, backend: str, weights: str = "f32", live: 
 
 def compiling(live: bool = False) -> Prepare:
     """How commands compile."""
-    from streaming.warming import LIVE, compile_in_parallel
 
-    return compile_in_parallel(*LIVE if live else ())
+    def prepare(kernels: Sequence[str]) -> None:
+        if not live and RUN.kept and all(KERNELS[name].kept for name in kernels):
+            return
+        from streaming.warming import LIVE, compile_in_parallel
+
+        compile_in_parallel(*LIVE if live else ())(kernels)
+
+    return prepare

@@ -1,7 +1,7 @@
 """Options that several commands have."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pulse.record import record
 from streaming.cli.spelling import as_options
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ Weights = Annotated[
 ]
 
 
-@dataclass(frozen=True)
+@record
 class ReportOptions:
     """How a report is printed."""
 
@@ -48,7 +49,7 @@ class ReportOptions:
         print_report(report, self.json, self.markdown)
 
 
-@dataclass(frozen=True)
+@record
 class ModelOptions:
     """What is said of a model as it is opened, as it is written; from ``constant`` on, of one of chunks and states."""
 

@@ -1,17 +1,17 @@
 """The options of a proof that check and convert share, and the exit code of a command that proved nothing."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pulse.record import record
 from streaming.cli.console import CHECK_FAILED, NOT_PROVED, print_error
 
 if TYPE_CHECKING:
     from streaming.reports.timed_proof import ProofChoice, TimedProof
 
 
-@dataclass(frozen=True)
+@record
 class ProofOptions:
     """Which streams a proof runs."""
 

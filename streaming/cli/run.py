@@ -84,8 +84,6 @@ def run(
 
       [cyan]pulse run model.onnx in.wav out.wav --live[/cyan]      the file replaces the microphone, in real time
     """
-    from streaming.cli.file_run import run_file
-    from streaming.cli.live.command import run_live
     from streaming.cli.model import compile_model, open_model
     from streaming.cli.run_request import RunRequest, sort_paths
 
@@ -95,8 +93,12 @@ def run(
     opened = open_model(model, given)
     program = compile_model(opened.pulsed(given.pulse), backend, weights, live.live)
     if live.live:
+        from streaming.cli.live.command import run_live
+
         run_live(opened, program, request, live, shown)
         return
+    from streaming.cli.file_run import run_file
+
     report = run_file(opened, program, request)
     shown.print(report)
     if shown == ReportOptions():

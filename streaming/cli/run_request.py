@@ -1,11 +1,11 @@
 """The inputs and outputs of ``pulse run``, and which options go together."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from pulse.errors import InputError
 from pulse.program.program import Program
 from pulse.pulsify.network import Port
+from pulse.record import record
 from streaming.atomic_files import refuse_same
 from streaming.builtin import noisy_path
 from streaming.cli.live.options import LiveOptions
@@ -15,7 +15,7 @@ from streaming.frames import READABLE
 from streaming.source import is_sound_source, is_stream
 
 
-@dataclass(frozen=True)
+@record
 class RunRequest:
     """A run as the command line requests it.
 

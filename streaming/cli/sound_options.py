@@ -1,12 +1,13 @@
 """The options of ``pulse run`` that say how sound is read and written."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
+from pulse.record import record
 
-@dataclass(frozen=True)
+
+@record
 class SoundOptions:
     """How sound is read and written, as it is written."""
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program
+from pulse.record import record
 from streaming.aligned_sounds import RoutedSound
 from streaming.channels import Channels
 from streaming.frames import READABLE, read_arrays
@@ -16,7 +17,7 @@ from streaming.source import open_source
 from streaming.wav_stream import StreamFormat
 
 
-@dataclass(frozen=True)
+@record
 class Sounds:
     """What was opened, in the order of the model's inputs.
 

@@ -1,7 +1,7 @@
 """Choice: which detector is to read an output, as it is written on a command line."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from inspect import Parameter, signature
 from pathlib import Path
 from types import MappingProxyType
@@ -9,6 +9,7 @@ from typing import Any
 
 from pulse.errors import InputError
 from pulse.pulsify.network import Port
+from pulse.record import record
 from pulse.wording import spell
 from streaming.events.argmax import Argmax
 from streaming.events.clock import Clock
@@ -30,7 +31,7 @@ KINDS: Mapping[str, Callable[..., Detector[Any]]] = MappingProxyType(
 TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-@dataclass(frozen=True)
+@record
 class Choice:
     """A detector and its parameters, as text.
 

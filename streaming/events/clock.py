@@ -1,17 +1,17 @@
 """Clock: at what time of the sound a frame of an output is, and when it is known."""
 
-from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
 from pulse.errors import InputError
 from pulse.pulsify.network import Port
+from pulse.record import record
 
 NEAR = 1e-6
 """Of a frame: what seconds may be beside a whole number of frames and still mean it."""
 
 
-@dataclass(frozen=True)
+@record
 class Clock:
     """The times of the frames of one output.
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.record import record
 from streaming.events.clock import Clock
 from streaming.events.detector import Detector
 from streaming.events.event import Event
@@ -19,7 +20,7 @@ VALUES = ("logits", "probabilities")
 PAUSE_S = 0.6
 
 
-@dataclass(frozen=True)
+@record
 class _Token:
     """A token that was the best in frames ``first`` to ``behind - 1``, and the sum of its probabilities there."""
 

@@ -1,9 +1,11 @@
 """Event: a segment, keyword, text or class in the outputs of a model, with its times in the sound."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Event:
     """Something that was found between two times of the sound.
 

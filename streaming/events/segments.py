@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from pulse.errors import InputError
+from pulse.record import record
 from streaming.events.clock import Clock
 from streaming.events.detector import Detector, only_column, pick
 from streaming.events.event import Event
@@ -14,7 +15,7 @@ from streaming.events.parameters import require_number, require_one_of, require_
 ONSETS = ("length", "run")
 
 
-@dataclass(frozen=True)
+@record
 class _Gap:
     """A silence inside of a segment: frames ``first`` to ``behind - 1``; sums of probabilities up to both."""
 

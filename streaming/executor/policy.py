@@ -1,11 +1,10 @@
 """Policies: what an executor does when its engine is slower than a source."""
 
-from dataclasses import dataclass
-
 from pulse.errors import InputError
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Policy:
     """What happens at the two ends of a full engine.
 

@@ -1,14 +1,15 @@
 """The statistics of an executor: where every frame that it took went, and how long pulses took."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
+from pulse.record import record
 from pulse.report import field_values, json_value
 from streaming.latency import Latency
 
 
-@dataclass(frozen=True)
+@record
 class ExecutorStatistics:
     """All since the start. A frame is one of the model's symbol, whole at every input.
 

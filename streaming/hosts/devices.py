@@ -1,10 +1,10 @@
 """Audio devices: what there is, and which one is meant."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from pulse.errors import InputError
+from pulse.record import record
 from pulse.report import Report, Section, Table, Text, field_values
 
 Kind = Literal["input", "output"]
@@ -18,7 +18,7 @@ NO_DEVICES = (
 COLUMNS = ("", "device", "audio system", "in", "out", "rate", "latency in", "latency out", "default")
 
 
-@dataclass(frozen=True)
+@record
 class Device:
     """A device as PortAudio describes it.
 
@@ -76,7 +76,7 @@ class Device:
         return pair[wanted == "high"]
 
 
-@dataclass(frozen=True)
+@record
 class DeviceList(Report):
     """The devices of a machine."""
 

@@ -1,12 +1,13 @@
 """Host: what a live run needs of PortAudio, a file, or a test in their place."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
+from pulse.record import record
 from streaming.hosts.devices import Kind
 
 
-@dataclass(frozen=True)
+@record
 class Endpoint:
     """One direction of one device.
 
@@ -28,7 +29,7 @@ class Finished(Protocol):
     def __call__(self, error: Exception | None = None, /) -> None: ...
 
 
-@dataclass(frozen=True)
+@record
 class StreamRequest:
     """A stream to be opened: the C callback and its user data, as addresses, and what it is to be called with.
 

@@ -1,8 +1,7 @@
 """Configuration of a live run: what it connects, and how it computes."""
 
-from dataclasses import dataclass
-
 from pulse.errors import InputError
+from pulse.record import record
 from pulse.wording import spell
 from streaming.channels import Channels
 from streaming.native import control_block as cb
@@ -25,7 +24,7 @@ abort                  the run ends with an error
 """
 
 
-@dataclass(frozen=True)
+@record
 class StreamConfig:
     """What a pipeline connects.
 
@@ -80,7 +79,7 @@ class StreamConfig:
             )
 
 
-@dataclass(frozen=True)
+@record
 class EngineConfig:
     """How a pipeline runs.
 

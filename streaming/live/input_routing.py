@@ -1,17 +1,17 @@
 """Input routing: which channel of which device feeds each input of a model."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from pulse.errors import InputError
 from pulse.program.program import Program
+from pulse.record import record
 from streaming.channels import Channels
 from streaming.hosts.host import Endpoint, Host
 from streaming.live.instances import live_inputs
 from streaming.routing import Route, channels_in_order
 
 
-@dataclass(frozen=True)
+@record
 class InputRouting:
     """The input device and the channels that feed the inputs.
 

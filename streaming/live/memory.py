@@ -1,6 +1,6 @@
 """Memory: what compiled code finds at the addresses in the control block of a pipeline."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from pulse.facts import Array
 from pulse.jit.structs import S
 from pulse.not_copyable import NotCopyable
 from pulse.program.memory import aligned
+from pulse.record import record
 from streaming.live.config import ENGINES, POLICIES, EngineConfig, StreamConfig
 from streaming.live.instances import Instances
 from streaming.live.resamplers import Resamplers
@@ -27,7 +28,7 @@ SHORTEST = 16
 RECORDS = 256
 
 
-@dataclass(frozen=True)
+@record
 class Histograms:
     """Histograms; those of callbacks are of the side that brings input, and of the one that only takes output."""
 

@@ -2,12 +2,12 @@
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
+from pulse.record import record
 from streaming.live.config import EngineConfig, StreamConfig
 from streaming.live.instances import Instances, live_inputs, sound_output
 from streaming.live.memory import PipelineMemory
@@ -19,7 +19,7 @@ from streaming.native.events import Event
 from streaming.native.pipeline import call_pipeline, next_pulse, pump, run_pulse
 
 
-@dataclass(frozen=True)
+@record
 class Record:
     """The outputs of one pulse: its number, when its last sample came, and when they were ready (monotonic ns).
 

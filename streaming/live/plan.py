@@ -1,9 +1,8 @@
 """Plan: which devices, at what rate, in what blocks; and the streams that come of it."""
 
-from dataclasses import dataclass
-
 from pulse.errors import InputError
 from pulse.program.program import Program
+from pulse.record import record
 from streaming.channels import Channels
 from streaming.errors import DeviceError
 from streaming.hosts.host import Endpoint, Finished, Host, OpenStream, StreamRequest
@@ -15,7 +14,7 @@ from streaming.routing import Route
 STEREO = 2
 
 
-@dataclass(frozen=True)
+@record
 class Plan:
     """The requested devices, rates and blocks.
 

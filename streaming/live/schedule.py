@@ -1,11 +1,12 @@
 """The delay of a frame in the pipeline, by stage: it is fixed before the first block."""
 
-from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, gcd, lcm
 
 import numpy as np
 from numpy.typing import NDArray
+
+from pulse.record import record
 
 HEADROOM_S = 0.005
 """What a worker has by default to answer, rounded up to whole blocks."""
@@ -13,7 +14,7 @@ LONGEST_PERIOD = 1 << 22
 """Where blocks and pulses of different rates meet again only after more steps, the longest wait is a bound."""
 
 
-@dataclass(frozen=True)
+@record
 class Schedule:
     """Frames that output waits for, at the device's rate of output.
 
@@ -41,7 +42,7 @@ class Schedule:
         return self.reblocking + self.resampling + self.headroom
 
 
-@dataclass(frozen=True)
+@record
 class Timing:
     """Sizes and rates that determine the delay: pulses of the model, blocks and rates of the device.
 

@@ -1,6 +1,5 @@
 """Filters of resamplers: a windowed sinc, tabulated between two frames of the input."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -9,11 +8,12 @@ from numpy.typing import NDArray
 from pulse.errors import InputError
 from pulse.jit.simd import LANES
 from pulse.program.memory import aligned_bytes
+from pulse.record import record
 
 LARGEST_RATIO = 256
 
 
-@dataclass(frozen=True)
+@record
 class Quality:
     """How good a filter is, in frames of the lower of the two rates.
 
@@ -47,7 +47,7 @@ high      6 ms    -120 dB    91 %       93 %         95 %
 """
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Filter:
     """What an output sample is made with.
 

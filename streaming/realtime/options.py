@@ -1,16 +1,16 @@
 """The real-time settings that a stream requests of the system, and those that the system grants."""
 
 import os
-from dataclasses import dataclass
 
 from pulse.errors import InputError
+from pulse.record import record
 
 LOWEST, HIGHEST = 1, 99
 """Priorities of SCHED_FIFO on Linux."""
 SHORTEST_SWITCH_S = 1e-6
 
 
-@dataclass(frozen=True)
+@record
 class Realtime:
     """Requests to the system; None or False leaves a setting as it is.
 
@@ -46,7 +46,7 @@ UNCHANGED = Realtime(priority=None, lock_memory=False, freeze_gc=False)
 """Requests nothing."""
 
 
-@dataclass(frozen=True)
+@record
 class RealtimeSetting:
     """One setting that was requested of the system.
 

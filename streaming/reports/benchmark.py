@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from pulse.facts import Array
 from pulse.program.profile import Profile
 from pulse.program.program import Program
 from pulse.pulsify.network import Port
+from pulse.record import record
 from pulse.report import Pairs, Report, Section, Table, Text, duration
 from streaming.latency import Latency
 from streaming.reports.opened_model import OpenedModel, backend_text
@@ -22,7 +22,7 @@ BAR = 40
 COLUMNS = ("", "p50", "p90", "p99", "p99.9", "max", "mean", "p99.9/p50")
 
 
-@dataclass(frozen=True)
+@record
 class Benchmark(Report):
     """The latency of every step on noise.
 

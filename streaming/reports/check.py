@@ -1,7 +1,6 @@
 """The proof that a stream equals the offline model, and what rounded weights change."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pulse.accuracy import RoundingError, rounding_errors
@@ -9,12 +8,13 @@ from pulse.loading.proving import prove_loaded
 from pulse.models import PulsedModel
 from pulse.program.compiler import Prepare
 from pulse.program.weights import checked_form
+from pulse.record import record
 from pulse.report import Pairs, Report, Section, byte_size
 from streaming.reports.opened_model import OpenedModel
 from streaming.reports.timed_proof import ProofChoice, TimedProof, time_proof
 
 
-@dataclass(frozen=True)
+@record
 class Check(Report):
     """What ``check_model`` found.
 

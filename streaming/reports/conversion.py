@@ -1,10 +1,10 @@
 """A description of a model in pulses: ports, delays, buffers and nodes."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from pulse.models import PulsedModel
 from pulse.pulsify.network import Port
+from pulse.record import record
 from pulse.report import Pairs, Report, Section, Table, byte_size
 from streaming.reports.exporting import Exported
 from streaming.reports.opened_model import OpenedModel
@@ -13,7 +13,7 @@ PORT_COLUMNS = ("name", "pulse", "axis", "delay", "rate", "length")
 NODE_COLUMNS = ("node", "op", "detail", "fact")
 
 
-@dataclass(frozen=True)
+@record
 class Conversion(Report):
     """A model in pulses, and the file that was written of it; None: there is none."""
 

@@ -1,6 +1,5 @@
 """Writing a pulsed model to a file of its own, and the proof that it works there."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +7,14 @@ from pulse.errors import InputError
 from pulse.loading.proving import prove_file
 from pulse.models import PulsedModel
 from pulse.onnx.write.model import to_onnx
+from pulse.record import record
 from pulse.report import byte_size
 from streaming.atomic_files import publish, temporary_file
 from streaming.reports.opened_model import OpenedModel
 from streaming.reports.timed_proof import ProofChoice, TimedProof, time_proof
 
 
-@dataclass(frozen=True)
+@record
 class Exported:
     """A file that was written.
 

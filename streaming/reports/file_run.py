@@ -1,7 +1,6 @@
 """The report of a file that was run through a model."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 import soundfile
 
 from pulse.program.program import Program
+from pulse.record import record
 from pulse.report import Pairs, Report, Section, duration
 from streaming.aligned_sounds import RoutedSound
 from streaming.builtin import clean_path, noisy_path
@@ -17,7 +17,7 @@ from streaming.reports.opened_model import OpenedModel, backend_text
 from streaming.sound_formats import float_way
 
 
-@dataclass(frozen=True)
+@record
 class FileReport(Report):
     """A run over files.
 

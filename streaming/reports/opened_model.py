@@ -1,7 +1,6 @@
 """A model and the rate of its stream: what every report says first."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from pulse.loading.loaded import Loaded
@@ -9,6 +8,7 @@ from pulse.models import PulsedModel, TypedModel
 from pulse.program.program import Program
 from pulse.pulsify.network import Port, PulsedNetwork
 from pulse.pulsify.receptive import Receptive
+from pulse.record import record
 
 PULSE_S = 0.01
 RATE_ORIGINS = {
@@ -19,7 +19,7 @@ RATE_ORIGINS = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class OpenedModel:
     """A model, and how long its frames last.
 

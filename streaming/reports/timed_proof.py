@@ -2,14 +2,14 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pulse.proof import ProofReport
+from pulse.record import record
 from pulse.report import Section, Text, duration
 
 
-@dataclass(frozen=True)
+@record
 class ProofChoice:
     """Which streams a proof runs; see ``pulse.proof.prove``."""
 
@@ -18,7 +18,7 @@ class ProofChoice:
     long: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class TimedProof:
     """A proof, and the seconds that it took."""
 

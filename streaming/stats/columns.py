@@ -1,12 +1,12 @@
 """Intervals side by side as a picture shows them: so few that each can be seen."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pulse.record import record
 from streaming.stats.lines import Interval
 from streaming.stats.problems import GROUPS, count_of, group_count
 from streaming.stats.reader import Stats
@@ -15,7 +15,7 @@ MOST = 1000
 Numbers = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@record
 class Columns:
     """Arrays with one value for each column.
 

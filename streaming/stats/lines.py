@@ -4,9 +4,9 @@ Times are in the unit that their names end with, frames are the device's. ``line
 """
 
 import platform
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
+from pulse.record import record
 from pulse.version import __version__
 from streaming.latency import Latency, LatencySummary
 from streaming.stats.setup import Setup
@@ -19,7 +19,7 @@ TIMES = ("total", "waiting", "compute", "callback", "interval")
 """The histograms of statistics."""
 
 
-@dataclass(frozen=True)
+@record
 class Header:
     """The first line.
 
@@ -36,7 +36,7 @@ class Header:
     versions: dict[str, str]
 
 
-@dataclass(frozen=True)
+@record
 class Interval:
     """What happened since the line before.
 
@@ -64,7 +64,7 @@ class Interval:
     events: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Histogram:
     """A histogram: the longest time (ns) and the count of each class that is not empty, and what stands beside them."""
 
@@ -83,7 +83,7 @@ class Histogram:
         return Latency.of_classes(self.classes, self.total_ns, self.max_ns, self.missed, deadline_s)
 
 
-@dataclass(frozen=True)
+@record
 class IntervalLine:
     """One interval, the statistics since the start without notes, and the histogram of ``total`` in the interval."""
 
@@ -92,7 +92,7 @@ class IntervalLine:
     times: Histogram
 
 
-@dataclass(frozen=True)
+@record
 class SummaryLine:
     """The last line: the statistics of the whole run, and its histograms by name."""
 

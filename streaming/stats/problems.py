@@ -1,8 +1,8 @@
 """The problems of a live run, their causes as far as they are known, and what to do."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from pulse.record import record
 from pulse.wording import spell
 from streaming.stats.setup import Setup
 from streaming.stats.statistics import Counters, StatisticsSummary
@@ -34,7 +34,7 @@ IRREGULAR = 1.5
 """A gap between callbacks that is so many blocks long is one that the audio system made."""
 
 
-@dataclass(frozen=True)
+@record
 class Problem:
     """One thing that went wrong.
 

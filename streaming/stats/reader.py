@@ -5,12 +5,13 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from pulse.errors import InputError, PulseWarning
+from pulse.record import record
 from streaming.latency import Latency
 from streaming.stats.decoding import MisfitError, decoder
 from streaming.stats.lines import (
@@ -40,7 +41,7 @@ Decoded = TypeVar("Decoded")
 MADE_BY = "such files are written by pulse run --live --stats FILE"
 
 
-@dataclass(frozen=True)
+@record
 class Stats:
     """A run as recorded in its file.
 

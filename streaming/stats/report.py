@@ -1,10 +1,10 @@
 """Report of a file of statistics: the run in words, its times, and the worst moments."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from pulse.record import record
 from pulse.report import Pairs, Report, Section, Table, duration
 from streaming.latency import LatencySummary
 from streaming.stats.lines import Interval
@@ -25,7 +25,7 @@ TIMES = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class Moment:
     """An interval that was worse than others.
 
@@ -72,7 +72,7 @@ def _moment(stats: Stats, interval: Interval) -> Moment:
     )
 
 
-@dataclass(frozen=True)
+@record
 class StatsReport(Report):
     """All but the single intervals of a file of statistics."""
 

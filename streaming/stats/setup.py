@@ -1,12 +1,11 @@
 """The settings with which a live run was started."""
 
-from dataclasses import dataclass
-
+from pulse.record import record
 from streaming.realtime.options import RealtimeSetting
 from streaming.stats.statistics import Delay
 
 
-@dataclass(frozen=True)
+@record
 class Setup:
     """All that is settled before the first sample.
 

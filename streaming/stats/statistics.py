@@ -1,13 +1,14 @@
 """The statistics of a live run: what came and went, how late it was, and the end-to-end latency."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from math import isfinite
 from typing import Any
 
+from pulse.record import record
 from streaming.latency import Latency, LatencySummary
 
 
-@dataclass(frozen=True)
+@record
 class Counters:
     """What happened, all since the start. A frame is one sample of every channel of the device.
 
@@ -60,7 +61,7 @@ class Counters:
         return Counters(*(getattr(self, of.name) + getattr(other, of.name) for of in fields(self)))
 
 
-@dataclass(frozen=True)
+@record
 class Delay:
     """The end-to-end latency, in seconds, constant while nothing is late.
 
@@ -104,7 +105,7 @@ class Delay:
         )
 
 
-@dataclass(frozen=True)
+@record
 class StatisticsSummary:
     """An statistics with percentiles in place of histograms; what is printed, and written as JSON.
 
@@ -126,7 +127,7 @@ class StatisticsSummary:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@record
 class LiveStatistics:
     """How a live run does.
 

@@ -1,7 +1,6 @@
 """A live run in words: what it was, how late it was, and where something went wrong, why and what to do."""
 
-from dataclasses import dataclass
-
+from pulse.record import record
 from pulse.report import Pairs, Report, Section, duration
 from streaming.stats.problems import find_problems
 from streaming.stats.setup import Setup
@@ -14,7 +13,7 @@ ENGINES = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class LiveReport(Report):
     """What a live run was started with, and how it went."""
 

@@ -1,15 +1,15 @@
 """The intervals at which a live run reports."""
 
-from dataclasses import dataclass
 from math import floor, isfinite
 
 from pulse.errors import InputError
+from pulse.record import record
 
 EARLY = 0.05
 """A look that comes by this part of an interval too early still ends it."""
 
 
-@dataclass(frozen=True)
+@record
 class Ticks:
     """Intervals of ``interval_s`` seconds since the start; whoever looks at them looks at any time.
 

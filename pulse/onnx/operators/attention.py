@@ -1,7 +1,6 @@
 """Attention as one node, and banded attention, written as products over the window with a mask by position."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,12 +21,13 @@ from pulse.ops.norm import Softmax
 from pulse.ops.op import unify
 from pulse.ops.pad import Pad
 from pulse.ops.shape import AddAxis, Expand, Reshape, Transpose, exact_quotient
+from pulse.record import record
 
 MASK, PAST_KEY, PAST_VALUE, VALID = 3, 4, 5, 6
 """Places of the optional inputs: mask, keys and values of the past, how many keys are not padding."""
 
 
-@dataclass(frozen=True)
+@record
 class Scores:
     """What the node may give as its fourth output, in the order of ``qk_matmul_output_mode``."""
 

@@ -1,7 +1,6 @@
 """Attention by a state that each frame updates: a scan."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from pulse.ops.op import Op
 from pulse.ops.scan import Course, Scan
 from pulse.ops.shape import Expand, Reshape, Transpose, exact_quotient
 from pulse.ops.source import Source
+from pulse.record import record
 from pulse.typed import TypedGraph, TypedNetwork
 from pulse.wiring import wire
 
@@ -89,7 +89,7 @@ def _frames(node: NodeContext, rule: str, wide: DType) -> dict[str, OutletId]:
     return frames
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class _Graph:
     """A body under construction."""
 

@@ -1,11 +1,10 @@
 """Loops: turns that are known before running are wired one after the other."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from onnx import helper
 
 from pulse.budget import spending
 from pulse.dim import TDim
@@ -23,6 +22,7 @@ from pulse.onnx.write.walk import write_nodes
 from pulse.ops.concat import Concat
 from pulse.ops.control import Loop
 from pulse.ops.shape import AddAxis
+from pulse.record import record
 from pulse.typed import TypedNetwork, known
 from pulse.wiring import wire
 
@@ -46,7 +46,7 @@ class UnsureError(Exception):
     """Whether there is another turn is known only while running, or there are too many."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class _Repeated:
     """A loop while it is translated."""
 
@@ -221,5 +221,7 @@ def write_loop(w: NodeWriter, op: Loop) -> list[str]:
         for slot, outlet in enumerate(graph.outputs)
     ]
     inputs = [value_info(name, dtype, sizes) for name, (dtype, sizes) in zip(own, facts)]
+    from onnx import helper
+
     body = helper.make_graph(inner.graph.nodes, f"{w.name}.body", inputs, results)
     return w.emit_all("Loop", w.inputs[:count], [""] * len(w.outputs), body=body)

@@ -1,7 +1,7 @@
 """Indices that are evenly spaced: looking up entries by them is slicing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.shape import AddAxis, Reshape
 from pulse.ops.slice import Slice
 from pulse.ops.time_position import Range
+from pulse.record import record
 from pulse.typed import TypedGraph, known
 
 MOST_SLICES = 64
@@ -22,7 +23,7 @@ SHORTEST = 8
 """Constant rows of fewer entries are looked up one by one."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Progression:
     """A tensor ``starts[i...] + j*step`` with j < length along one axis, on which starts has size 1."""
 

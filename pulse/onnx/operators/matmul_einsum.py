@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from pulse.dim import TDim
 from pulse.facts import Shape
@@ -14,12 +13,13 @@ from pulse.ops.matmul import MatMul
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose, volume
 from pulse.ops.slice import Slice
+from pulse.record import record
 
 DOTS = "..."
 _TERM = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")
 
 
-@dataclass(frozen=True)
+@record
 class Term:
     """A wire with a label for each axis."""
 
@@ -190,7 +190,7 @@ def _contracted(node: NodeContext, a: Term, b: Term, keep: set[str], name: str) 
     return Term(_shaped(node, y, tuple(sizes[label] for label in labels), f"{name}_apart"), labels)
 
 
-@dataclass(frozen=True)
+@record
 class _Side:
     """The labels that only one operand has: one axis of a matrix, and axes around it that broadcast.
 

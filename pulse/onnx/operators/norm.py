@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from pulse.ops.pad import Pad
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import Reshape, exact_quotient, volume
 from pulse.ops.slice import Slice
+from pulse.record import record
 
 
 @onnx_op("Softmax", "LogSoftmax")
@@ -60,7 +60,7 @@ def _statistics(node: NodeContext, axis: int, epsilon: float) -> list[OutletId]:
     return [found.mean, node.wire(Elementwise("reciprocal"), [deviation], "inverse")]
 
 
-@dataclass(frozen=True)
+@record
 class Moments:
     """Statistics of a tensor: its mean, the tensor without it, and the variance."""
 

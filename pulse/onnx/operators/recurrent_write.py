@@ -1,7 +1,6 @@
 """Writes recurrent layers: the ONNX operators, with the state as initial value and the next state as an output."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from pulse.onnx.write.scan import ScanWriter
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.ops.recurrent_cells import PARAMETERS, Activation
 from pulse.ops.scan import Course
+from pulse.record import record
 
 SPELLED: Mapping[str, str] = {
     "sigmoid": "Sigmoid",
@@ -29,7 +29,7 @@ SPELLED: Mapping[str, str] = {
 USUAL = {"rnn": ("tanh",), "gru": ("sigmoid", "tanh"), "lstm": ("sigmoid", "tanh", "tanh")}
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Layer:
     """An operator with its weights; states are [1, B, H]."""
 

@@ -4,7 +4,6 @@ Constant indices become slices, joins and one lookup, which stream on every axis
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,12 +24,13 @@ from pulse.ops.gather import Gather
 from pulse.ops.scatter import COMBINE, ScatterElements, ScatterND, index_depth
 from pulse.ops.shape import Reshape, Transpose
 from pulse.ops.slice import Slice
+from pulse.record import record
 
 MOST_ROUNDS = 64
 """Updates of one place that are combined one after the other by ops of their own."""
 
 
-@dataclass(frozen=True)
+@record
 class Box:
     """Neighbouring places of the first axes: where they begin, and how many there are on each."""
 

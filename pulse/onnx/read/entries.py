@@ -13,8 +13,8 @@ from google.protobuf.internal.wire_format import (
     UnpackTag,
 )
 from google.protobuf.message import DecodeError
-from onnx import ModelProto, StringStringEntryProto
 
+from pulse.onnx.proto import ModelProto, StringStringEntryProto
 from pulse.onnx.read.file import begins_model
 
 if TYPE_CHECKING:

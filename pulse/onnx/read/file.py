@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.internal.wire_format import (
@@ -12,9 +12,9 @@ from google.protobuf.internal.wire_format import (
     UnpackTag,
 )
 from google.protobuf.message import DecodeError, Message
-from onnx import ModelProto
 
 from pulse.errors import LoadError
+from pulse.onnx.proto import ModelProto
 from pulse.onnx.read.functions import inlined
 from pulse.onnx.read.likeness import HEAD, likeness
 
@@ -108,19 +108,20 @@ def _decoded(data: bytes, what: str) -> ModelProto:
 def _checked(proto: ModelProto, what: str) -> ModelProto:
     if not proto.HasField("graph") or not proto.opset_import or not proto.graph.output:
         raise LoadError(f"{what}: not an ONNX model (no graph with outputs); give a file exported to ONNX")
-    for text in _texts(proto):
-        if not isinstance(text, str):
-            raise LoadError(
-                f"{what}: a name in it is not text ({text[:40]!r}); the file is damaged, get it again"
-            )
+    for text in _broken_texts(proto):
+        raise LoadError(
+            f"{what}: a name in it is not text ({text[:40]!r}); the file is damaged, get it again"
+        )
     return inlined(proto, what)
 
 
-def _texts(message: Message) -> Iterator[Any]:
-    """Every text of a message and of those in it; bytes where it is not valid UTF-8."""
-    for field, value in message.ListFields():
-        if field.type == FieldDescriptor.TYPE_STRING:
-            yield from value if field.is_repeated else (value,)
-        elif field.type == FieldDescriptor.TYPE_MESSAGE:
-            for inner in value if field.is_repeated else (value,):
-                yield from _texts(inner)
+def _broken_texts(message: Message) -> Iterator[bytes]:
+    """Every text of a message and of those in it that is not valid UTF-8."""
+    ahead = [message]
+    while ahead:
+        for field, value in ahead.pop().ListFields():
+            if field.type == FieldDescriptor.TYPE_MESSAGE:
+                ahead += value if field.is_repeated else (value,)
+            elif field.type == FieldDescriptor.TYPE_STRING:
+                texts = value if field.is_repeated else (value,)
+                yield from (text for text in texts if not isinstance(text, str))

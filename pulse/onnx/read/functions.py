@@ -3,11 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-import onnx.inliner
-from onnx import FunctionProto, ModelProto, NodeProto, checker
-
 from pulse.budget import spending
 from pulse.errors import LoadError
+from pulse.onnx.proto import FunctionProto, ModelProto, NodeProto
 
 Key: TypeAlias = tuple[str, str, str]
 
@@ -22,6 +20,9 @@ def inlined(model: ModelProto, what: str) -> ModelProto:
     counts: dict[Key, int | None] = {}
     for node in model.graph.node:
         spending().unfold(_count([node], functions, counts, what) - 1, f"{what}: {_named(node)}")
+    import onnx.inliner
+    from onnx import checker
+
     try:
         return onnx.inliner.inline_local_functions(model)
     except (RuntimeError, ValueError, IndexError, checker.ValidationError) as error:

@@ -5,12 +5,12 @@ from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
-from onnx import GraphProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto
 
 from pulse.dim import SymbolScope, TDim, ge
 from pulse.errors import DimError, LoadError, PulseError
 from pulse.facts import DTYPES, Array, DType, dtype_name, numbers_of
 from pulse.infer.fact import InferenceFact
+from pulse.onnx.proto import GraphProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto
 from pulse.onnx.tensors import onnx_dtype
 
 Fixed = dict[str, TDim]

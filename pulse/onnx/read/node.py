@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 import numpy as np
-from onnx import ValueInfoProto
 
 from pulse.errors import LoadError
 from pulse.facts import Array
@@ -16,16 +15,18 @@ from pulse.infer.relations import Relation
 from pulse.infer.wire_facts import WireFacts
 from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
+from pulse.onnx.proto import ValueInfoProto
 from pulse.onnx.read.stated import is_stated, stated_facts
 from pulse.onnx.registry import DEFAULT_DOMAINS, TRANSLATORS, operator_name, translator_of
 from pulse.onnx.rules import DEFAULT, RULES, Rule
 from pulse.ops.generic import Generic
+from pulse.record import record
 from pulse.typed import TypedNetwork
 
 _TRACE_LINE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class OnnxOp(ModelOp):
     """An ONNX node.
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, defs
-
 from pulse.errors import LoadError
+from pulse.onnx.proto import AttributeProto, GraphProto, ModelProto, NodeProto
 from pulse.onnx.registry import DEFAULT_DOMAINS
 
 OPSETS = range(7, 29)
@@ -35,6 +34,8 @@ def _changed(node: NodeProto, version: int) -> bool:
     """Whether an old version of an operator differs from the first one that the translators know."""
     if node.domain not in DEFAULT_DOMAINS or not 1 <= version < OPSETS[0]:
         return False
+    from onnx import defs
+
     try:
         old, known = (defs.get_schema(node.op_type, at, "").since_version for at in (version, OPSETS[0]))
     except defs.SchemaError:

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from onnx import AttributeProto, GraphProto, NodeProto, ValueInfoProto, helper
-
 from pulse.budget import Budget, Spending, counting, spending
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError
@@ -15,6 +13,7 @@ from pulse.infer.claims import Claim
 from pulse.infer.fact import InferenceFact
 from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph
 from pulse.onnx import operators as operators
+from pulse.onnx.proto import AttributeProto, GraphProto, NodeProto, ValueInfoProto
 from pulse.onnx.read.file import ModelSource, read_source
 from pulse.onnx.read.inputs import check_given, claimed_fact, frees_lengths, input_facts, named_fact
 from pulse.onnx.read.node import OnnxOp
@@ -159,15 +158,38 @@ class _Builder:
             return tensor_value(attribute.t, self._folder, where)
         if attribute.type == AttributeProto.GRAPH:
             return Subgraph(attribute.g, free_names(attribute.g), self._body)
-        try:
-            value: Any = helper.get_attribute_value(attribute)
-        except (ValueError, TypeError) as error:
-            raise LoadError(f"{where}: cannot be read ({error}); export the model again") from error
-        if isinstance(value, bytes):
+        if attribute.ref_attr_name:
+            raise LoadError(
+                f"{where}: cannot be read (it is a parameter of a function); export the model again"
+            )
+        if attribute.type == AttributeProto.UNDEFINED:
+            return None
+        name = _FIELDS.get(attribute.type)
+        if name is None:
+            raise LoadError(f"{where}: cannot be read (its type is {attribute.type}); export the model again")
+        value: Any = getattr(attribute, name)
+        if attribute.type == AttributeProto.STRING:
             return value.decode(errors="replace")
         if attribute.type == AttributeProto.STRINGS:
             return [text.decode(errors="replace") for text in value]
-        return list(value) if attribute.type in (AttributeProto.INTS, AttributeProto.FLOATS) else value
+        return list(value) if name.endswith("s") else value
+
+
+_FIELDS = {
+    AttributeProto.FLOAT: "f",
+    AttributeProto.INT: "i",
+    AttributeProto.STRING: "s",
+    AttributeProto.SPARSE_TENSOR: "sparse_tensor",
+    AttributeProto.TYPE_PROTO: "tp",
+    AttributeProto.FLOATS: "floats",
+    AttributeProto.INTS: "ints",
+    AttributeProto.STRINGS: "strings",
+    AttributeProto.TENSORS: "tensors",
+    AttributeProto.SPARSE_TENSORS: "sparse_tensors",
+    AttributeProto.GRAPHS: "graphs",
+    AttributeProto.TYPE_PROTOS: "type_protos",
+}
+"""Type of an attribute -> the field that holds it; a tensor and a graph are read otherwise."""
 
 
 def _trace(node: NodeProto) -> str:

@@ -2,10 +2,9 @@
 
 from collections.abc import Collection, Sequence
 
-from onnx import TensorShapeProto, ValueInfoProto
-
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.facts import TypedFact
+from pulse.onnx.proto import TensorShapeProto, ValueInfoProto
 from pulse.onnx.read.inputs import named_dim
 from pulse.onnx.tensors import onnx_dtype
 

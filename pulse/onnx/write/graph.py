@@ -1,29 +1,32 @@
 """An ONNX graph under construction: nodes, shared constants, and the pairs that carry state."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
-from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from pulse.errors import WriteError
 from pulse.facts import Array, DType, is_symbolic
+from pulse.onnx.proto import NodeProto, TensorProto, ValueInfoProto
+from pulse.onnx.tensors import element_type, onnx_dtype
+from pulse.record import record
 
 
 def value_info(name: str, dtype: DType, sizes: Sequence[int]) -> ValueInfoProto:
     """The declaration of a wire."""
-    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(dtype), list(sizes))
+    from onnx import helper
+
+    return helper.make_tensor_value_info(name, element_type(dtype), list(sizes))
 
 
 def form(value: ValueInfoProto) -> tuple[DType, list[int]]:
     """The type and the sizes of a declared wire of constant shape."""
     declared = value.type.tensor_type
-    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(declared.elem_type))
-    return dtype, [dim.dim_value for dim in declared.shape.dim]
+    return onnx_dtype(declared.elem_type, value.name), [dim.dim_value for dim in declared.shape.dim]
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class StatePair:
     """An input that the caller feeds with what the output of the pulse before gave.
 
@@ -35,7 +38,7 @@ class StatePair:
     initial: Array = field(repr=False)
 
 
-@dataclass(frozen=True)
+@record
 class Names:
     """The names of one file, all different, those of bodies included."""
 
@@ -51,7 +54,7 @@ class Names:
         return chosen
 
 
-@dataclass(frozen=True)
+@record
 class GraphWriter:
     """The nodes of a graph in the order of their execution.
 
@@ -73,11 +76,15 @@ class GraphWriter:
 
     def add(self, op_type: str, inputs: Iterable[str], outputs: Sequence[str], **attributes: Any) -> None:
         """Append a node whose outputs have names already."""
+        from onnx import helper
+
         name = next(name for name in outputs if name)
         self.nodes.append(helper.make_node(op_type, list(inputs), list(outputs), name, **attributes))
 
     def constant(self, value: Array, name: str) -> str:
         """A stored tensor; the same one where an equal tensor is stored already. Raises WriteError."""
+        from onnx import numpy_helper
+
         if is_symbolic(value):
             raise WriteError(f"{name}: its value depends on the length of the stream")
         dense = np.ascontiguousarray(value).reshape(value.shape)

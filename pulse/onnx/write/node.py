@@ -1,19 +1,19 @@
 """A node as its writer sees it: names and facts of its inputs, and a way to add ONNX nodes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from onnx import helper
 
 from pulse.errors import WriteError
 from pulse.facts import Array, DType, TypedFact, is_symbolic
+from pulse.onnx.tensors import element_type
 from pulse.onnx.write.clock import ClockWriter
 from pulse.onnx.write.graph import GraphWriter
+from pulse.record import record
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class NodeWriter:
     """One node while it is written.
 
@@ -120,7 +120,7 @@ class NodeWriter:
 
     def cast(self, x: str, dtype: DType, suffix: str = "") -> str:
         """Another type."""
-        return self.emit("Cast", [x], suffix, to=helper.np_dtype_to_tensor_dtype(dtype))
+        return self.emit("Cast", [x], suffix, to=element_type(dtype))
 
     def transpose(self, x: str, perm: Sequence[int], suffix: str = "") -> str:
         """Axes in another order; the wire itself where they stay."""

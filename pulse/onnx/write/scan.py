@@ -1,21 +1,22 @@
 """Bodies that run for every frame of a pulse: ONNX Scan."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
-from onnx import ValueInfoProto, helper
 
 from pulse.dim import TDim
 from pulse.facts import DType
+from pulse.onnx.proto import ValueInfoProto
 from pulse.onnx.write.graph import value_info
 from pulse.onnx.write.node import NodeWriter
 from pulse.ops.scan import Course
+from pulse.record import record
 
 BOOL = np.dtype(np.bool_)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class ScanWriter:
     """A Scan under construction.
 
@@ -69,6 +70,8 @@ class ScanWriter:
 
     def finish(self, suffixes: Sequence[str | None]) -> list[str]:
         """Add the node; the states after it, then the gathered frames."""
+        from onnx import helper
+
         body = helper.make_graph(self.inner.graph.nodes, f"{self.w.name}.body", self._inputs, self._outputs)
         attributes = {
             "scan_input_axes": [course.axis for course in self._courses],

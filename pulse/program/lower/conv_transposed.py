@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,12 +16,13 @@ from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 from pulse.program.weights import Stored, is_depthwise
+from pulse.record import record
 
 WIDE = 16
 """Columns from which on a product does what follows it on its own rows."""
 
 
-@dataclass(frozen=True)
+@record
 class _Transposed:
     """A transposed convolution whose input is padded by ``border`` in front, and what follows it."""
 

@@ -1,7 +1,6 @@
 """Counters of faults: one row for each operand that is looked at."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,11 +15,12 @@ from pulse.program.kernels.fault import BETWEEN, NONZERO, WITHIN
 from pulse.program.lower.elementwise import code_of
 from pulse.program.lowering import Lowering, PulsedNode, collapsed, lowers
 from pulse.program.memory import Value
+from pulse.record import record
 
 LOOPS = 3
 
 
-@dataclass(frozen=True)
+@record
 class Valid:
     """Which frames of a tensor count: frame f if ``begin <= clock*pulse + shift + f < end``, from the gate on.
 

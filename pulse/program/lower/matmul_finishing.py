@@ -12,13 +12,14 @@ from pulse.ops.slice import Slice
 from pulse.program.kernels import matmul_finish as finish
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.memory import Value
+from pulse.record import record
 
 ONE_PARAMETER = ("leaky_relu", "elu", "swish")
 MOST = 6
 """Steps of one product."""
 
 
-@dataclass(frozen=True)
+@record
 class Step:
     """One function; ``operand`` a value of the result's shape, or one number for each channel."""
 

@@ -1,7 +1,5 @@
 """When a layer runs, and what its state begins with."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from pulse.facts import Array
@@ -9,9 +7,10 @@ from pulse.ops.recurrent import RecurrentStream
 from pulse.ops.stateful import FAR
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.memory import Value
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class StateTiming:
     """When a layer runs: as a stream, or afresh with every pulse."""
 

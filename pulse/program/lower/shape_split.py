@@ -1,7 +1,5 @@
 """Channels that a reshape has joined, read where they were before."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from pulse.facts import Array
@@ -9,9 +7,10 @@ from pulse.graph import OutletId
 from pulse.program.lower.shape import matching_axes
 from pulse.program.lowering import Lowering
 from pulse.program.memory import Value, dense_strides
+from pulse.record import record
 
 
-@dataclass(frozen=True)
+@record
 class SplitChannels:
     """Channels [N, C, X...] that lie in memory as K pieces of neighbours.
 

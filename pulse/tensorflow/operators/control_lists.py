@@ -4,7 +4,6 @@ What a loop reads and writes by its counter, the loop makes of it: see ``loop``.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,12 +17,13 @@ from pulse.ops.gather import Gather
 from pulse.ops.op import Env, Op, dims_value
 from pulse.ops.shape import RemoveAxis
 from pulse.ops.slice import Slice
+from pulse.record import record
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.tensorflow.tensors import Dims
 
 
-@dataclass(frozen=True)
+@record
 class Reserved(Op):
     """A list that nothing was written to yet.
 
@@ -44,7 +44,7 @@ class Reserved(Op):
         return [np.zeros(dims_value((self.count, *self.element), env), self.dtype)]
 
 
-@dataclass(frozen=True)
+@record
 class ListItem(Op):
     """One element of a list.
 
@@ -67,7 +67,7 @@ class ListItem(Op):
         return [np.asarray(x[int(place.reshape(()))])]
 
 
-@dataclass(frozen=True)
+@record
 class ListWrite(Op):
     """A list with another element.
 

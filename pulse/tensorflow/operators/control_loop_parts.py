@@ -1,12 +1,12 @@
 """The parts of a loop's body, and how they are wired into another graph."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast
 from pulse.ops.source import Const, Source
+from pulse.record import record
 from pulse.typed import TypedGraph, TypedNetwork, constant
 from pulse.wiring import wire
 
@@ -15,7 +15,7 @@ class UnsureError(Exception):
     """A loop is no run over frames."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Parts:
     """What the variables of a loop are.
 

@@ -1,18 +1,18 @@
 """How often a loop turns, where a variable of it counts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from pulse.dim import TDim, ceil_div
 from pulse.facts import Array, is_symbolic
 from pulse.graph import OutletId
 from pulse.onnx.operators.slice import at_least, at_most
 from pulse.ops.elementwise import Elementwise
+from pulse.record import record
 from pulse.tensorflow.operators.control_loop_parts import UnsureError, uncast
 from pulse.typed import TypedNetwork, known
 
 
-@dataclass(frozen=True)
+@record
 class Counter:
     """A variable that goes up by the same step in each turn."""
 

@@ -1,7 +1,7 @@
 """Nodes of a flat graph as a model: variables become inputs and outputs, effects are in order."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.fact import InferenceFact
 from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph
+from pulse.record import record
 from pulse.tensorflow.library import Library
 from pulse.tensorflow.nodes import Endpoint, Function, GraphNode, declared, tensor_of
 from pulse.tensorflow.read.branches import chosen
@@ -37,7 +38,7 @@ NEXT = ".next"
 """Behind the name of a variable: the output that is its next value."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Request:
     """What one run of a graph is to do.
 
@@ -228,7 +229,7 @@ class _Building:
         self._kept[Endpoint(node.name)] = value
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Bodies:
     """The functions of a file, as models."""
 

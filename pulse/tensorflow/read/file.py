@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from os import PathLike
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError
 
 from pulse.errors import LoadError
 from pulse.facts import Array
+from pulse.record import record
 from pulse.tensorflow.library import Library
 from pulse.tensorflow.likeness import SAVED
 from pulse.tensorflow.messages import GraphDef, Proto, SavedModel
@@ -22,7 +23,7 @@ LARGEST_FILE = 2**31 - 1
 """Bytes: no reader of protobuf takes more."""
 
 
-@dataclass(frozen=True)
+@record
 class Signature:
     """A function of a SavedModel: argument -> tensor, result -> tensor."""
 
@@ -30,7 +31,7 @@ class Signature:
     outputs: Mapping[str, Endpoint]
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Contents:
     """What a file holds.
 

@@ -1,7 +1,7 @@
 """A node of a TensorFlow graph as the analyser sees it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 from pulse.errors import LoadError
@@ -10,6 +10,7 @@ from pulse.infer.op import ModelOp
 from pulse.infer.relations import Relation
 from pulse.infer.wire_facts import WireFacts
 from pulse.onnx.registry import translator_of
+from pulse.record import record
 from pulse.tensorflow import operators as operators
 from pulse.tensorflow import rules
 from pulse.tensorflow.context import Functions, TensorflowNode
@@ -25,7 +26,7 @@ COMPLEX = frozenset(
 """Operators that take or give complex numbers: as a last axis of two."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class TensorflowOp(ModelOp):
     """A node.
 

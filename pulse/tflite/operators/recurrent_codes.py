@@ -7,7 +7,6 @@ Source: the behaviour of LiteRT's integer kernel, whose multipliers have 31 bits
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from pulse.graph import OutletId
 from pulse.ops.matmul import MatMul
 from pulse.ops.quantize import CodeTable
 from pulse.ops.slice import Slice
+from pulse.record import record
 from pulse.tflite import fixed_point
 from pulse.tflite.codes import code_range, exact_sum, largest_code
 from pulse.tflite.multipliers import shifted, times
@@ -28,7 +28,7 @@ GATE_BITS, FUNCTION_BITS = 12, 15
 LEAST, MOST = -(1 << 15), (1 << 15) - 1
 
 
-@dataclass(frozen=True)
+@record
 class Parts:
     """What a layer is made of, as it is stored; gates in the order input, output, forget, cell.
 

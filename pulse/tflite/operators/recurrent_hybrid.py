@@ -4,7 +4,6 @@ LiteRT makes codes of each frame, and of the state before it, where the weights 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,13 +12,14 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.matmul import MatMul
 from pulse.ops.slice import Slice
+from pulse.record import record
 from pulse.tflite.hybrid import frame_codes
 from pulse.tflite.node import TfliteNode, centred
 from pulse.tflite.operators.conv import numbers
 from pulse.tflite.operators.recurrent_frames import carried_on
 
 
-@dataclass(frozen=True)
+@record
 class Rows:
     """Weights [rows, size] of f32 that meet floats, or whole numbers with a scale for each row that meet codes."""
 

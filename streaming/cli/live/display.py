@@ -1,10 +1,10 @@
 """The display of a live run in a terminal: meters, latencies, problems, the end-to-end latency, keys."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
+from pulse.record import record
 from streaming.cli.live.scene import Peak, Scene
 from streaming.stats.problems import describe_counters
 from streaming.stats.setup import Setup
@@ -24,7 +24,7 @@ NOTES = 3
 """The last ones, that is; all are in the report."""
 
 
-@dataclass(frozen=True)
+@record
 class Control:
     """Something that can be done while it runs: the key and what it does."""
 
@@ -32,7 +32,7 @@ class Control:
     name: str
 
 
-@dataclass(frozen=True)
+@record
 class Signs:
     """What the display is drawn with: parts of a cell, the rest of a meter, a held peak, latencies, too late, on."""
 
@@ -59,7 +59,7 @@ def render(
     return _Display(setup, scene, tuple(controls), active, signs)
 
 
-@dataclass(frozen=True)
+@record
 class _Display:
     setup: Setup
     scene: Scene

@@ -1,15 +1,16 @@
 """The options of ``pulse run --live``."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from pulse.record import record
+
 PANEL = "Live"
 
 
-@dataclass(frozen=True)
+@record
 class LiveOptions:
     """How a live run is to be, as it is written."""
 

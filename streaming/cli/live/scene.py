@@ -1,8 +1,9 @@
 """The memory of a live display from one update to the next: peaks that are held, latencies so far."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import inf, isnan, log10, nan
 
+from pulse.record import record
 from streaming.stats.statistics import LiveStatistics
 from streaming.stats.ticks import Ticks
 
@@ -12,7 +13,7 @@ REMEMBERED = 240
 """Intervals."""
 
 
-@dataclass(frozen=True)
+@record
 class Peak:
     """The level of a channel now, and the highest one of late, held since ``since_s``; in dBFS."""
 
@@ -27,7 +28,7 @@ class Peak:
         return Peak(now_db, *((self.held_db, self.since_s) if falls else (now_db, at_s)))
 
 
-@dataclass(frozen=True)
+@record
 class Scene:
     """All that is shown.
 

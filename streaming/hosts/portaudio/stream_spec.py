@@ -1,13 +1,13 @@
 """The stream that PortAudio is to open."""
 
 from ctypes import byref
-from dataclasses import dataclass
 
+from pulse.record import record
 from streaming.hosts.devices import Device, Kind
 from streaming.hosts.portaudio import library as c
 
 
-@dataclass(frozen=True)
+@record
 class StreamSide:
     """One direction of a stream: channels of a device, and the latency to ask for."""
 
@@ -21,7 +21,7 @@ class StreamSide:
         return c.StreamParameters(self.device.index, self.channels, c.FLOAT32, self.latency_s, None)
 
 
-@dataclass(frozen=True)
+@record
 class StreamSpec:
     """A stream: one side or both, frames a second, frames of a block or 0, addresses of the C callback and its data."""
 

@@ -1,6 +1,6 @@
 """Models joined end to end, as one typed model."""
 
-from pulse.chain.chain import chain
-from pulse.chain.stage import Stage
+from pulse.chaining.chain import chain
+from pulse.chaining.stage import Stage
 
 __all__ = ["Stage", "chain"]

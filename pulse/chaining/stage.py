@@ -1,7 +1,6 @@
 """One model of a chain: what it is, which wires it reads and what it gives."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from pulse.chunks.exported import scan_over_pulses
@@ -9,6 +8,7 @@ from pulse.facts import TypedFact
 from pulse.loading.load import is_module, load
 from pulse.models import TypedModel
 from pulse.onnx.metadata import is_exported
+from pulse.record import record
 
 if TYPE_CHECKING:
     from pulse.loading.load import Loadable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     StageSource: TypeAlias = Loadable | Callable[[Sequence[TypedFact]], TypedModel]
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Stage:
     """A model of a chain, where it is to be said which wires it reads and gives.
 

@@ -1,0 +1,165 @@
+"""Records are frozen dataclasses, whatever is asked of them first."""
+
+import copy
+import inspect
+import pickle
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import FrozenInstanceError, asdict, dataclass, field, fields, is_dataclass, replace
+from functools import cached_property
+from threading import Barrier
+from typing import ClassVar
+
+import pytest
+
+from pulse.record import record
+
+
+@record
+class Tone:
+    """Fields of all kinds."""
+
+    KINDS: ClassVar[int] = 2
+
+    hertz: float
+    name: str = "a"
+    parts: list[int] = field(default_factory=list[int])
+    note: str = field(default="", repr=False)
+
+    @cached_property
+    def doubled(self) -> float:
+        """Kept in the record."""
+        return self.hertz * 2
+
+
+@dataclass(frozen=True)
+class Plain:
+    """What ``Tone`` is compared with."""
+
+    hertz: float
+    name: str = "a"
+    parts: list[int] = field(default_factory=list[int])
+    note: str = field(default="", repr=False)
+
+
+@record
+class Chord(Tone):
+    """Fields of a base, and one that is checked."""
+
+    third: float = 0
+
+    def __post_init__(self) -> None:
+        """Raises ValueError."""
+        if self.third < 0:
+            raise ValueError("third")
+
+
+class Loud(Tone):
+    """A class with attributes of its own."""
+
+    def __init__(self, hertz: float) -> None:
+        super().__init__(hertz)
+        self.gain = 2
+
+
+@record(eq=False, kw_only=True)
+class Named:
+    """By name, and compared by identity."""
+
+    first: int
+    second: int = 1
+
+
+@record
+class Point:
+    """What is hashed."""
+
+    x: int
+    y: int
+
+
+def test_like_a_dataclass():
+    for given in ((1.0,), (1.0, "b", [3], "n")):
+        tone, plain = Tone(*given), Plain(*given)
+        assert asdict(tone) == asdict(plain)
+        assert repr(tone) == repr(plain).replace("Plain", "Tone")
+    assert is_dataclass(Tone) and [each.name for each in fields(Tone)] == [
+        each.name for each in fields(Plain)
+    ]
+    assert inspect.signature(Tone).parameters.keys() == inspect.signature(Plain).parameters.keys()
+    assert inspect.signature(Tone).parameters["name"].annotation is str
+    assert Tone(1).parts is not Tone(1).parts and Tone(2).doubled == 4
+    assert replace(Tone(1), name="c") == Tone(1, "c") != Tone(1)
+    with pytest.raises(TypeError, match=r"Tone.__init__\(\) missing 1 required positional argument: 'hertz'"):
+        Tone()  # pyright: ignore[reportCallIssue]
+
+
+@pytest.mark.parametrize(
+    "change", [lambda tone: setattr(tone, "name", "d"), lambda tone: delattr(tone, "name")]
+)
+def test_frozen(change: Callable[[Tone], None]):
+    for tone in (Tone(1), Loud(1)):
+        with pytest.raises(FrozenInstanceError, match="field 'name'"):
+            change(tone)
+        assert tone.name == "a"
+    with pytest.raises(FrozenInstanceError):
+        Tone(1).other = 1
+    assert Loud(1).gain == 2
+
+
+def test_inherited():
+    assert Chord(1, third=3) == Chord(1, third=3) != Chord(1)
+    assert Chord(1) != Tone(1)
+    assert repr(Chord(1, third=3)) == "Chord(hertz=1, name='a', parts=[], third=3)"
+    with pytest.raises(ValueError, match="third"):
+        Chord(1, third=-1)
+
+
+def test_by_identity_and_by_name():
+    one = Named(first=1)
+    assert one != Named(first=1) and hash(one) != hash(Named(first=1)) and one.second == 1
+    with pytest.raises(TypeError):
+        Named(1)  # pyright: ignore[reportCallIssue]
+
+
+def test_hash():
+    assert len({Point(1, 2), Point(1, 2), Point(2, 1)}) == 2
+    assert hash(Point(1, 2)) == hash((1, 2))
+
+
+def test_not_made_by_init():
+    """A copy of a record whose class has not been called, as a worker process gets it from a pickle."""
+
+    @record
+    class Fresh:
+        """Nothing of it is written yet."""
+
+        x: int
+
+    one, other = object.__new__(Fresh), object.__new__(Fresh)
+    for each in (one, other):
+        vars(each)["x"] = 3
+    assert one == other and hash(one) == hash(other) and repr(one).endswith("Fresh(x=3)")
+    assert copy.copy(one) == one
+    assert pickle.loads(pickle.dumps(Point(1, 2))) == Point(1, 2)
+
+
+def test_threads():
+    """Several threads call a class for the first time."""
+    for _ in range(50):
+
+        @record
+        class Shared:
+            """Called by all at once."""
+
+            x: int = 5
+
+        start = Barrier(4)
+
+        def made(kind: type[Shared] = Shared, start: Barrier = start) -> Shared:
+            start.wait()
+            return kind()
+
+        with ThreadPoolExecutor(4) as threads:
+            found = [each.result() for each in [threads.submit(made) for _ in range(4)]]
+        assert all(each == found[0] and hash(each) == hash(found[0]) for each in found)
