@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections.abc import Generator
 
 import pytest
@@ -10,6 +11,10 @@ from hypothesis import HealthCheck, settings
 # Before anything imports onnxruntime: from a thread of its own it opens sockets now and then, to tell its makers of us,
 # and tests count descriptors.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+
+# Tests start hundreds of processes, each of which would compile all modules again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 def pytest_configure(config: pytest.Config) -> None:
