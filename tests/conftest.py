@@ -27,6 +27,16 @@ def pytest_configure(config: pytest.Config) -> None:
         "shared machine", deadline=None, derandomize=seeded, suppress_health_check=[HealthCheck.too_slow]
     )
     settings.load_profile("shared machine")
+    if seeded and distributes_all(config):
+        from streaming.warming import warm
+
+        warm()  # else each process compiles what it meets, most kernels twice
+
+
+def distributes_all(config: pytest.Config) -> bool:
+    """Whether this process runs the whole suite, in others."""
+    whole = config.args_source is config.ArgsSource.TESTPATHS and not config.option.collectonly
+    return whole and bool(config.getoption("numprocesses", None)) and not hasattr(config, "workerinput")
 
 
 @pytest.fixture
