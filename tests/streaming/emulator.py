@@ -3,7 +3,7 @@
 import ctypes
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,7 +74,7 @@ class Emulator:
         self._process.communicate(timeout=60)
 
     @contextmanager
-    def running(self, program: NativeExecutable) -> Iterator[None]:
+    def running(self, program: NativeExecutable) -> Generator[None]:
         """Streams of the program that begin in here run on it."""
 
         def run(table: int, rows: int, bases: int) -> None:
@@ -129,7 +129,7 @@ class Emulator:
 
 def _bytes(address: int, size: int) -> NDArray[np.uint8]:
     """What is there, to read and to write."""
-    return np.frombuffer((ctypes.c_uint8 * size).from_address(address), np.uint8)
+    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))
 
 
 def _words(address: int, count: int) -> NDArray[np.int64]:
