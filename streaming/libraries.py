@@ -1,9 +1,8 @@
 """Builds the machine code that the package carries: ``python -m streaming.libraries [LEVEL …]``.
 
 For each level of processors one shared library with all kernels and entries, in ``pulse/jit/libraries``, from where a
-wheel takes them: build them, then the wheel. Without names: the levels of the architecture that it runs on. Each level
-is compiled by a process of its own; a linker of its architecture must be there, as ``ld``, ``x86_64-linux-gnu-ld`` or
-``aarch64-linux-gnu-ld``.
+wheel takes them: build them, then the wheel. Each level is compiled by a process of its own, and needs a linker of its
+architecture: ``ld``, ``x86_64-linux-gnu-ld`` or ``aarch64-linux-gnu-ld``. Without names: all levels that have one.
 """
 
 import ast
@@ -19,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 from pulse.errors import CompileError
 from pulse.jit.compiled import CompiledFunction
-from pulse.jit.levels import LEVELS, Level, levels_of_this_architecture
+from pulse.jit.levels import LEVELS, Level
 from pulse.jit.library import FOLDER, ROOT, Index, checksum, checksum_of_sources, file_of, symbol_of
 from streaming.warming import function_of, kernel_names
 
@@ -40,7 +39,7 @@ def build(chosen: Sequence[str], folder: Path = FOLDER, only: Sequence[str] | No
     """
     if unknown := [name for name in chosen if name not in LEVELS]:
         raise CompileError(f"no such level: {', '.join(unknown)}; there are {', '.join(LEVELS)}")
-    linkers = {name: _linker(LEVELS[name]) for name in chosen}
+    linkers = {name: _required_linker(LEVELS[name]) for name in chosen}
     functions = {one.name: one.function.__module__ for one in _functions(only)}
     sources = tuple(sorted(_sources(functions.values())))
     made_of = checksum_of_sources(sources)
@@ -97,10 +96,14 @@ def _imported(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def _linker(level: Level) -> str:
-    for name in (f"{level.machine}-linux-gnu-ld", *(["ld"] if os.uname().machine == level.machine else [])):
-        if found := shutil.which(name):
-            return found
+def _linker(level: Level) -> str | None:
+    names = (f"{level.machine}-linux-gnu-ld", *(["ld"] if os.uname().machine == level.machine else []))
+    return next((found for name in names if (found := shutil.which(name))), None)
+
+
+def _required_linker(level: Level) -> str:
+    if found := _linker(level):
+        return found
     raise CompileError(
         f"{level.name}: no linker for {level.machine}; install binutils (binutils-{level.machine}-linux-gnu elsewhere)"
     )
@@ -131,7 +134,7 @@ def _built(level: Level, linker: str, folder: Path, functions: list[str]) -> str
 def main() -> None:
     """Build, and say what was built."""
     started = time.perf_counter()
-    index = build(sys.argv[1:] or levels_of_this_architecture())
+    index = build(sys.argv[1:] or [level.name for level in LEVELS.values() if _linker(level)])
     for level in index.checksums:
         library = FOLDER / file_of(level)
         print(f"{library.relative_to(ROOT)}  {library.stat().st_size:,} bytes")

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections.abc import Generator
 
 import pytest
@@ -10,6 +11,10 @@ from hypothesis import HealthCheck, settings
 # Before anything imports onnxruntime: from a thread of its own it opens sockets now and then, to tell its makers of us,
 # and tests count descriptors.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+
+# Tests start hundreds of processes, each of which would compile all modules again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -22,6 +27,16 @@ def pytest_configure(config: pytest.Config) -> None:
         "shared machine", deadline=None, derandomize=seeded, suppress_health_check=[HealthCheck.too_slow]
     )
     settings.load_profile("shared machine")
+    if seeded and distributes_all(config):
+        from streaming.warming import warm
+
+        warm()  # else each process compiles what it meets, most kernels twice
+
+
+def distributes_all(config: pytest.Config) -> bool:
+    """Whether this process runs the whole suite, in others."""
+    whole = config.args_source is config.ArgsSource.TESTPATHS and not config.option.collectonly
+    return whole and bool(config.getoption("numprocesses", None)) and not hasattr(config, "workerinput")
 
 
 @pytest.fixture

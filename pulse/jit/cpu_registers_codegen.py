@@ -27,7 +27,7 @@ def _float_mode(builder):
         _call(builder, "llvm.x86.sse.stmxcsr", slot)
         return builder.zext(builder.load(slot), INT64)
     if _architecture(builder) == "aarch64":
-        return builder.asm(ir.FunctionType(INT64, []), "mrs $0, fpcr", "=r", [], True)
+        return builder.call(external(builder, "llvm.aarch64.get.fpcr", ir.FunctionType(INT64, [])), [])
     return INT64(0)
 
 
@@ -37,7 +37,9 @@ def _set_float_mode(builder, mode):
         builder.store(builder.trunc(mode, INT32), slot)
         _call(builder, "llvm.x86.sse.ldmxcsr", slot)
     elif _architecture(builder) == "aarch64":
-        builder.asm(ir.FunctionType(ir.VoidType(), [INT64]), "msr fpcr, $0", "r", [mode], True)
+        builder.call(
+            external(builder, "llvm.aarch64.set.fpcr", ir.FunctionType(ir.VoidType(), [INT64])), [mode]
+        )
 
 
 def _call(builder, name, slot) -> None:
@@ -68,8 +70,7 @@ def _restore_denormals(typingctx, mode):
 @means(cpu_registers.tick_count)
 def _tick_count(typingctx):
     def build(context, builder, sig, args):
-        if _architecture(builder) == "aarch64":
-            return builder.asm(ir.FunctionType(INT64, []), "mrs $0, cntvct_el0", "=r", [], True)
-        return builder.call(external(builder, "llvm.readcyclecounter", ir.FunctionType(INT64, [])), [])
+        counter = "readsteadycounter" if _architecture(builder) == "aarch64" else "readcyclecounter"
+        return builder.call(external(builder, f"llvm.{counter}", ir.FunctionType(INT64, [])), [])
 
     return types.int64(), build

@@ -119,11 +119,6 @@ def runnable_level() -> Level | None:
     return next((level for level in LEVELS.values() if not level.missing), None)
 
 
-def levels_of_this_architecture() -> list[str]:
-    """The levels of x86-64, or of ARM, whichever this is."""
-    return [level.name for level in LEVELS.values() if level.machine == _machine()]
-
-
 def _machine() -> str:
     """The architecture of this process; empty where it is no Linux of 64 bits."""
     return platform.machine() if sys.platform == "linux" and sys.maxsize > 1 << 32 else ""

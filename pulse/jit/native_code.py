@@ -10,9 +10,11 @@ from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba.core import compiler
+from numba.core import compiler, target_extension
 from numba.core.codegen import AOTCodeLibrary, JITCPUCodegen
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.descriptors import TargetDescriptor
+from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
 
@@ -47,9 +49,52 @@ class _Codegen(JITCPUCodegen):
         pass
 
 
+class _Target(target_extension.CPU):
+    """Where kernels run, to numba.
+
+    It compiles every helper that a kernel calls by itself. With its own target it would make machine code of each, for
+    the processor of this process, and link that into it, only to inline the LLVM code.
+    """
+
+
+class _Description(TargetDescriptor):
+    options = cpu_target.options
+
+    @property
+    def typing_context(self):
+        return cpu_target.typing_context
+
+    @property
+    def target_context(self):
+        return _target_context()
+
+
+class _HelperDispatcher(Dispatcher):
+    targetdescr = _Description("pulse")
+
+    def _insert(self, *entry) -> None:
+        """Nothing is kept for calls from Python: there are none."""
+
+
+def _jit(**options):
+    """What numba decorates helpers with."""
+    for_kernels = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return lambda function: _HelperDispatcher(function, targetoptions={**options, **for_kernels})
+
+
+target_extension.dispatcher_registry[_Target] = _HelperDispatcher
+target_extension.jit_registry[_Target] = _jit
+
+
 @cache
 def _target_context():
-    return cpu_target.target_context.subtarget(_internal_codegen=_Codegen("pulse"))
+    def executable(library, fndesc, env):
+        """A key for numba's tables, in place of the function that Python would call."""
+        return object()
+
+    return cpu_target.target_context.subtarget(
+        _internal_codegen=_Codegen("pulse"), target=_Target, get_executable=executable
+    )
 
 
 @global_compiler_lock

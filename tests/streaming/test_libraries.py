@@ -24,6 +24,8 @@ from streaming.libraries import build
 HERE = next((level for level in LEVELS.values() if not level.missing), None)
 pytestmark = pytest.mark.skipif(HERE is None, reason="no level for this system")
 SOME = ("move", "machine.read_ticks")
+AARCH64 = 183
+"""To ELF."""
 
 STREAMED = """
 import hashlib, json, sys
@@ -156,6 +158,16 @@ def test_what_cannot_be_built(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CompileError, match="no linker for aarch64; install binutils"):
         build(["aarch64"], tmp_path)
+
+
+def test_code_for_another_processor(tmp_path: Path) -> None:
+    """Also of what reads the processor's registers: ELF says for which architecture it is."""
+    names = "move", "machine.run", "machine.read_ticks"
+    code = f"from pathlib import Path; from streaming.libraries import write_objects; write_objects(Path(), {names})"
+    environment = {**os.environ, "PULSE_LEVEL": "aarch64", "PYTHONPATH": str(Path(__file__).parents[2])}
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, check=True)
+    objects = [path.read_bytes() for path in tmp_path.glob("*.o")]
+    assert [int.from_bytes(data[18:20], "little") for data in objects] == [AARCH64] * len(names)
 
 
 def test_symbols_are_of_one_function_each() -> None:

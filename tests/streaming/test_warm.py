@@ -18,8 +18,8 @@ from pulse.jit.registry import KERNELS
 from pulse.program import machine
 from streaming import warming
 from streaming.cli import app
+from tests.pulse.jit.folders import COMPILING, kernels_in
 from tests.pulse.jit.folders import folder as folder
-from tests.pulse.jit.folders import kernels_in
 from tests.streaming.disks import small_disk as small_disk
 
 QUICK = ("tick", "move", "machine.run", "machine.read_ticks")
@@ -38,7 +38,7 @@ def command(*arguments, **environment):
         text=True,
         timeout=120,
         check=False,
-        env={**os.environ, **environment},
+        env={**os.environ, **COMPILING, **environment},
     )
 
 

@@ -4,21 +4,29 @@ from contextlib import contextmanager
 
 import pytest
 
-from pulse.jit import cache
+from pulse.jit import cache, levels, library
+
+COMPILING = {"PULSE_LEVEL": levels.NATIVE}
+"""The environment of a process that compiles its kernels, whether or not libraries of them are built."""
 
 
 @contextmanager
 def kernels_in(path, shared="0"):
-    """PULSE_CACHE is the path, and nothing is told yet; the folder of before is found again afterwards."""
+    """PULSE_CACHE is the path, no library is used, nothing is told yet; all is as before afterwards."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PULSE_CACHE", str(path))
         patch.setenv("PULSE_CACHE_SHARED", shared)
+        for name, value in COMPILING.items():
+            patch.setenv(name, value)
         patch.setattr(cache, "_told", set())
-        cache.cache_location.cache_clear()
+        decided = cache.cache_location, levels.named_level, library.library
+        for each in decided:
+            each.cache_clear()
         try:
             yield path
         finally:
-            cache.cache_location.cache_clear()
+            for each in decided:
+                each.cache_clear()
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from pulse.program.native_program import NativeProgram
 from pulse.program.program import Program
 from pulse.program.state import State
 from pulse.pulsify.limit import longest
+from tests.pulse.jit.folders import COMPILING
 from tests.pulse.program.programs import FORMS, MODELS, block, constants, program, pulsed, same
 
 ROOT = Path(__file__).parents[3]
@@ -213,7 +214,12 @@ def test_a_process_without_any_kernel_compiles_them(tmp_path: Path) -> None:
     made = program("limited")
     state, x = spawned(made), block(made, made.pulse, 7)
     (tmp_path / "state").write_bytes(pickle.dumps((state, x)))
-    environment = {**os.environ, "PULSE_CACHE": str(tmp_path / "kernels"), "PYTHONPATH": str(ROOT)}
+    environment = {
+        **os.environ,
+        **COMPILING,
+        "PULSE_CACHE": str(tmp_path / "kernels"),
+        "PYTHONPATH": str(ROOT),
+    }
     command = [sys.executable, "-W", "error", "-c", CODE, str(tmp_path / "state"), str(tmp_path / "y.npz")]
     subprocess.run(command, env=environment, check=True, timeout=300)
     with np.load(tmp_path / "y.npz") as found:

@@ -1,0 +1,105 @@
+"""The machine code of levels that this processor does not have, or has more than: it runs under an emulator."""
+
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import pulse
+from bench.models import tcn
+from pulse.errors import CompileError
+from pulse.jit.library import file_of
+from pulse.program.compiler import compile_model
+from pulse.program.native_program import NativeProgram
+from pulse.pulsify.driver import pulsify
+from streaming.builtin import model_path
+from streaming.libraries import build
+from streaming.warming import kernel_names
+from tests.invariants.moved_cases import loaded
+from tests.invariants.operator_cases import compared
+from tests.invariants.test_moved_operators import every_kind
+from tests.pulse.program.test_lanes import MODELS, close, lane, pulses, recurrent
+from tests.streaming.emulator import PROCESSORS, Emulator
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="libraries are for Linux"),
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
+]
+LANES = 9
+"""A block of eight, and one alone."""
+
+
+@pytest.fixture(scope="module", params=PROCESSORS)
+def emulator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
+    """One of a level, with all kernels; those that Python calls need the interpreter."""
+    level = str(request.param)
+    PROCESSORS[level].require()
+    folder = tmp_path_factory.mktemp(level)
+    kernels = [name for name in kernel_names() if "." not in name]
+    built = folder / "libraries"
+    try:
+        index = build([level], built, kernels)
+    except CompileError as error:
+        if "no linker" not in str(error):
+            raise
+        pytest.skip(str(error))
+    with Emulator(level, built / file_of(level), list(index.functions), folder) as started:
+        yield started
+
+
+def test_kernels_compute_the_same(emulator: Emulator) -> None:
+    """Every kind of operator, lanes of layers with weights of each type, and a model with transforms."""
+    kinds = exact_kinds(emulator)
+    for name in MODELS:
+        for weights in ("f32", "bf16", "int8"):
+            lanes_equal_streams_here(emulator, name, weights)
+    denoiser_equals_itself_here(emulator)
+    print(
+        f"{kinds} kinds of operators; {len(emulator.ran)} kernels ran, not", *emulator.kernels - emulator.ran
+    )
+    assert kinds >= 400
+    assert len(emulator.ran) >= 45
+
+
+def exact_kinds(emulator: Emulator) -> int:
+    """How many whole streams equal the offline model, within the tolerance of streams here."""
+    equal = 0
+    for found in every_kind():
+        typed = loaded(found.case, found.axes, {})
+        try:
+            program = compile_model(pulsify(typed), "numba")
+        except CompileError:
+            continue
+        assert isinstance(program, NativeProgram)
+        with emulator.running(program):
+            equal += compared(typed, [program], dict(found.case[2]), found.case[0])
+    return equal
+
+
+def lanes_equal_streams_here(emulator: Emulator, name: str, weights: str) -> None:
+    """Lanes and a single stream there give what streams give here."""
+    made = pulse.stream(tcn() if name == "tcn" else recurrent(name), pulse=2, weights=weights)
+    assert isinstance(made, NativeProgram)
+    fed = [pulses(made, i, 3) for i in range(LANES)]
+    states = [made.spawn() for _ in fed]
+    with emulator.running(made):
+        lanes, single = made.spawn_many(LANES), made.spawn()
+    for number in range(3):
+        together = lanes.step(np.stack([each[number] for each in fed]))
+        wanted = [state.step(each[number]) for state, each in zip(states, fed)]
+        for i in range(LANES):
+            close(lane(together, i), wanted[i])
+        close(single.step(fed[0][number]), wanted[0])
+
+
+def denoiser_equals_itself_here(emulator: Emulator) -> None:
+    """The built-in model."""
+    made = pulse.stream(model_path(), pulse=160)
+    assert isinstance(made, NativeProgram)
+    here = made.spawn()
+    with emulator.running(made):
+        there = made.spawn()
+    for samples in pulses(made, 0, 5):
+        close(there.step(samples), here.step(samples))
