@@ -12,12 +12,14 @@ from pulse.tflite.multipliers import times
 from pulse.tflite.node import F32, F64, TfliteNode
 
 LEAST, MOST = -(1 << 15), (1 << 15) - 1
+MOST_ENTRIES = 512
+"""So many numbers of 15 bits have a sum that is exact in f32."""
 STEPS, REACH = 512, 10.0
 """Entries of a table less one, and how far below the largest e**x is more than 0."""
 
 
 def softmax_of_int16(node: TfliteNode, beta: float) -> OutletId:
-    """Over the last axis, in steps of 2**-15."""
+    """Over the last axis, of up to ``MOST_ENTRIES`` entries, in steps of 2**-15."""
     x = node.codes(0)
     last = (node.graph.fact(x).rank - 1,)
     below = node.each("sub", x, node.wire(Reduce("max", last, True), [x], "largest"), suffix="below")
@@ -26,7 +28,7 @@ def softmax_of_int16(node: TfliteNode, beta: float) -> OutletId:
     grown = _looked_up(
         node, node.each("add", steps, float(MOST), suffix="moved"), np.exp, -REACH, 0.0, "grown"
     )
-    total = node.cast(node.wire(Reduce("sum", last, True), [node.cast(grown, F64, "grown64")], "total"), F64)
+    total = node.cast(node.wire(Reduce("sum", last, True), [grown], "total"), F64, "total64")
     unit = _power_below(node, total, int(node.graph.fact(x).shape[-1]))
     within = node.each("div", total, unit, suffix="within")
     spread = node.each("add", node.each("mul", within, float(1 << 16), suffix="wide"), 0.5, suffix="half")
