@@ -117,6 +117,10 @@ def test_streams_of_variables_are_proved(kind: str) -> None:
     pulse.verify(remembering(kind)).require()
 
 
+def test_a_filter_bank_of_codes_streams() -> None:
+    pulse.verify(pulse.load(filter_bank("int8"), chunking=pulse.Chunking(axes={"x": 0}))).require()
+
+
 @pytest.mark.parametrize("name", OPEN)
 def test_open_time_streams(name: str) -> None:
     pulse.verify(OPEN[name](), pulse=4).require()

@@ -125,6 +125,11 @@ def singles() -> Iterator[Case]:
                 **fields,
             ),
         )
+    for size in (5, 64):
+        g = Graph()
+        x = g.input((4, size), "int16", scale=[0.00031], zero=[0])
+        y = g.result("SOFTMAX", [x], (4, size), "SoftmaxOptions", 3, "int16", (1 / 32768, 0), Beta=1.0)
+        yield done(f"int16 SOFTMAX of {size}", g, y)
     for kind in ("LOGISTIC", "TANH"):
         for scale in (0.00031, 2.0**-11, 2.0**-12):
             g = Graph()
