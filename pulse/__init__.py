@@ -85,14 +85,19 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """A function or class of ``_HOMES``; ``pulse.front`` and ``pulse.tensorflow``."""
-    if name not in __all__:
+    """A function or class of ``_HOMES``, or a module of this package."""
+    if name.startswith("_"):
         raise AttributeError(f"module 'pulse' has no attribute {name!r}")
     import_module("pulse.formats")
-    if name not in _HOMES:
+    if name in _HOMES:
+        found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+        return found
+    try:
         return import_module(f"pulse.{name}")
-    found = globals()[name] = getattr(import_module(_HOMES[name]), name)
-    return found
+    except ModuleNotFoundError as error:
+        if error.name != f"pulse.{name}":
+            raise
+        raise AttributeError(f"module 'pulse' has no attribute {name!r}") from None
 
 
 def __dir__() -> list[str]:

@@ -22,16 +22,9 @@ program = pulse.stream(sys.argv[1], 4)
 print(program.spawn().step(np.ones((1, 4), np.float32))["y"].sum())
 print("", *[name for name in {heavy!r} if name in sys.modules], "|", "pulse.models" in light)
 """
-HEAVY = (
-    "onnx",
-    "pulse.proof",
-    "pulse.torch",
-    "pulse.front",
-    "pulse.recipes.whole",
-    "numpy.random",
-    "importlib.metadata",
-)
-CARRIED = ("numba", "llvmlite")
+HEAVY = ("onnx", "pulse.proof", "pulse.torch", "pulse.front", "pulse.recipes.whole")
+CARRIED = ("numba", "llvmlite", "importlib.metadata")
+"""What compiling imports."""
 
 
 def ran(code: str, *arguments: str) -> Sequence[str]:
