@@ -104,3 +104,11 @@ def test_stacked_parts_that_a_reshape_joins(frames: int) -> None:
             node("Tanh", "r"),
         ]
         assert kernels(nodes, x, 1, given, frames).count("copy") == copies
+
+
+@pytest.mark.parametrize(("depth", "copies"), [(5, 1), (16, 0)])
+@pytest.mark.parametrize("frames", [1, 3])
+def test_products_of_few_terms(depth: int, copies: int, frames: int) -> None:
+    """Scores of 10 by 10: their columns become neighbours where the terms do not fill a vector."""
+    nodes = [node("Transpose", "x", "turned", perm=(0, 1, 3, 2)), node("MatMul", "x turned")]
+    assert kernels(nodes, floats("x", 1, FRAMES, 10, depth), 1, {}, frames).count("copy") == copies
