@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from pulse.dim import TDim
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.ops.conv import ConvTranspose
-from pulse.program.lower.conv import convolved, emit_depthwise, last_order, padded
+from pulse.ops.conv import Conv, ConvTranspose
+from pulse.program.lower.conv import convolve, convolved, emit_depthwise, last_order, padded
 from pulse.program.lower.matmul_finishing import Finishing, finishing
 from pulse.program.lower.matmul_product import bias_of, emit_product, grid_offsets, stored_of
 from pulse.program.lower.shape_split import SplitChannels, split_channels
@@ -64,6 +65,10 @@ def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> l
     kernel = stored.codes.shape
     outlet = OutletId(node.id)
     bias = bias_of(cx, node, kernel[1] * op.group)
+    forward = _forward(op, cx.fact(node.inputs[0]).sizes, cx.fact(outlet).sizes, kernel)
+    if forward is not None:
+        flipped = np.flip(stored.codes, tuple(range(2, len(kernel))))
+        return convolve(cx, node, forward, Stored(flipped, None, None), bias)
     stream, sizes = cx.fact(outlet).stream, cx.fact(outlet).sizes
     order = last_order(len(sizes), None if stream is None else stream.axis)
     from_sizes = cx.fact(node.inputs[0]).sizes
@@ -90,6 +95,23 @@ def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> l
             _one_phase(cx, whole, phase, [0] * len(phase))
     after.settle(cx, y)
     return [y]
+
+
+def _forward(
+    op: ConvTranspose, from_sizes: Sequence[int], sizes: Sequence[int], kernel: Sequence[int]
+) -> Conv | None:
+    """The convolution with the flipped kernel that gives the same, of every channel by itself without strides."""
+    if not is_depthwise(op, kernel) or any(stride != 1 for stride in op.strides):
+        return None
+    pads: list[tuple[TDim, TDim]] = []
+    for i, dilation in enumerate(op.dilations):
+        span = (kernel[i + 2] - 1) * dilation
+        before = span - int(op.pads[i][0])
+        after = sizes[i + 2] - from_sizes[i + 2] + span - before
+        if before < 0 or after < 0:
+            return None
+        pads.append((TDim.of(before), TDim.of(after)))
+    return Conv(op.strides, op.dilations, tuple(pads), op.group)
 
 
 def _reach(op: ConvTranspose, i: int, kernel: int, frames: int, outputs: int) -> tuple[int, int]:
