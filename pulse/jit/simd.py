@@ -111,6 +111,34 @@ def vload(p: Pointer, i: int) -> Vector:
     return Vector(elements.astype(np.float32))
 
 
+def vload_first(p: Pointer, i: int) -> Vector:
+    """The first 16 of 32 packed elements from ``p[i]``; of bf16 they lie as ``in_pairs`` has them."""
+    elements = p.elements[p.span(i, 2 * LANES)]
+    if elements.dtype == np.uint16:
+        return Vector((elements[::2].astype(np.uint32) << 16).view(np.float32))
+    return vload(p, i)
+
+
+def vload_second(p: Pointer, i: int) -> Vector:
+    """The other 16 of these."""
+    elements = p.elements[p.span(i, 2 * LANES)]
+    if elements.dtype == np.uint16:
+        return Vector((elements[1::2].astype(np.uint32) << 16).view(np.float32))
+    return vload(p, i + LANES)
+
+
+def in_pairs(values: NDArray[Any]) -> NDArray[Any]:
+    """Elements [..., 32] as ``vload_first`` and ``vload_second`` read them, a shape [..., 32] too.
+
+    bf16: elements j and j + 16 are the halves of one word of 32 bits, which a shift and a mask make floats of without
+    moving any lane. Other types stay as they are.
+    """
+    if values.dtype != np.uint16:
+        return values
+    pairs = values.reshape(*values.shape[:-1], 2, LANES)
+    return np.ascontiguousarray(np.moveaxis(pairs, -2, -1)).reshape(values.shape)
+
+
 def vstore(p: Pointer, i: int, v: Vector) -> None:
     """Write the 16 elements from ``p[i]``."""
     p.elements[p.span(i, LANES)] = _lanes(v)

@@ -150,10 +150,38 @@ def _load_bf16(builder, p, i):
     return builder.bitcast(bits, FLOATS_LL)
 
 
+def words_of_pairs(builder, p, i):
+    """Two bf16 in each lane."""
+    return builder.load(vector_pointer(builder, p, i, INTS_LL), align=4)
+
+
+@lowers(simd.vload_first, FLOATS, BF16_POINTER, types.int64)
+def _load_first_bf16(builder, p, i):
+    bits = builder.shl(words_of_pairs(builder, p, i), constant(INTS_LL, 16))
+    return builder.bitcast(bits, FLOATS_LL)
+
+
+@lowers(simd.vload_second, FLOATS, BF16_POINTER, types.int64)
+def _load_second_bf16(builder, p, i):
+    bits = builder.and_(words_of_pairs(builder, p, i), constant(INTS_LL, -(1 << 16)))
+    return builder.bitcast(bits, FLOATS_LL)
+
+
 @lowers(simd.vload, FLOATS, INT8_POINTER, types.int64)
 def _load_int8(builder, p, i):
     codes = builder.load(vector_pointer(builder, p, i, ir.VectorType(ir.IntType(8), LANES)), align=1)
     return builder.sitofp(builder.sext(codes, INTS_LL), FLOATS_LL)
+
+
+for _pointer, _build in (
+    (FLOAT_POINTER, _load),
+    (F16_POINTER, _load_f16),
+    (INT8_POINTER, _load_int8),
+):
+    lowers(simd.vload_first, FLOATS, _pointer, types.int64)(_build)
+    lowers(simd.vload_second, FLOATS, _pointer, types.int64)(
+        lambda builder, p, i, build=_build: build(builder, p, builder.add(i, ir.Constant(INT64, LANES)))
+    )
 
 
 @lowers(simd.vstore, types.none, FLOAT_POINTER, types.int64, FLOATS)

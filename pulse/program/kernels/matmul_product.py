@@ -22,9 +22,12 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.simd import (
     LANES,
     Vector,
+    in_pairs,
     vfma,
     vload,
+    vload_first,
     vload_part,
+    vload_second,
     vsplat,
     vstore_part,
     vzero,
@@ -38,7 +41,7 @@ PANEL = 2 * LANES  # columns of a panel of packed weights; the last may be half 
 def pack_product(w: NDArray[Any]) -> NDArray[Any]:
     """Weights [R, N] in the order that ``product`` reads them: panels of 32 columns, each row by row; of any type.
 
-    A last panel of up to 16 columns is 16 wide; missing columns are zeros.
+    A last panel of up to 16 columns is 16 wide; missing columns are zeros. Rows of 32 columns are ``in_pairs``.
     """
     rows, columns = w.shape
     panels: list[NDArray[Any]] = []
@@ -46,7 +49,7 @@ def pack_product(w: NDArray[Any]) -> NDArray[Any]:
         part = w[:, first : first + PANEL]
         panel = np.zeros((rows, LANES if part.shape[1] <= LANES else PANEL), w.dtype)
         panel[:, : part.shape[1]] = part
-        panels.append(panel.ravel())
+        panels.append((in_pairs(panel) if panel.shape[1] == PANEL else panel).ravel())
     return np.concatenate(panels) if panels else np.zeros(0, w.dtype)
 
 
@@ -81,15 +84,15 @@ def one_row_wide(
         k = 0
         while k + 4 <= K:
             a, b, c, d = vsplat(p[k]), vsplat(p[k + 1]), vsplat(p[k + 2]), vsplat(p[k + 3])
-            low, high = vfma(a, vload(w, 0), low), vfma(a, vload(w, 16), high)
-            low1, high1 = vfma(b, vload(w, 32), low1), vfma(b, vload(w, 48), high1)
-            low2, high2 = vfma(c, vload(w, 64), low2), vfma(c, vload(w, 80), high2)
-            low3, high3 = vfma(d, vload(w, 96), low3), vfma(d, vload(w, 112), high3)
+            low, high = vfma(a, vload_first(w, 0), low), vfma(a, vload_second(w, 0), high)
+            low1, high1 = vfma(b, vload_first(w, 32), low1), vfma(b, vload_second(w, 32), high1)
+            low2, high2 = vfma(c, vload_first(w, 64), low2), vfma(c, vload_second(w, 64), high2)
+            low3, high3 = vfma(d, vload_first(w, 96), low3), vfma(d, vload_second(w, 96), high3)
             w = w + 4 * PANEL
             k += 4
         while k < K:
             a = vsplat(p[k])
-            low, high = vfma(a, vload(w, 0), low), vfma(a, vload(w, 16), high)
+            low, high = vfma(a, vload_first(w, 0), low), vfma(a, vload_second(w, 0), high)
             w = w + PANEL
             k += 1
     low = end_sum((low + low1) + (low2 + low3), first0, scales, 0, rest)
@@ -166,7 +169,7 @@ def four_rows_wide(
         tap = taps[t]
         p0, p1, p2, p3 = x0 + tap, x1 + tap, x2 + tap, x3 + tap
         for k in range(K):
-            left, right = vload(w, 0), vload(w, 16)
+            left, right = vload_first(w, 0), vload_second(w, 0)
             a, b, c, d = vsplat(p0[k]), vsplat(p1[k]), vsplat(p2[k]), vsplat(p3[k])
             low0, high0 = vfma(a, left, low0), vfma(a, right, high0)
             low1, high1 = vfma(b, left, low1), vfma(b, right, high1)

@@ -3,7 +3,7 @@
 from pulse.jit.lanes import EIGHT, lane, lane_count
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, lanes_of
-from pulse.jit.simd import LANES, Vector, vfma, vload, vload_part, vsplat, vstore_part
+from pulse.jit.simd import LANES, Vector, vfma, vload_first, vload_part, vload_second, vsplat, vstore_part
 from pulse.program.kernels.matmul_finish import finish
 from pulse.program.kernels.matmul_product import (
     PANEL,
@@ -75,7 +75,7 @@ def eight_lanes_wide(
         p0, p1, p2, p3 = x0 + tap, x1 + tap, x2 + tap, x3 + tap
         p4, p5, p6, p7 = x4 + tap, x5 + tap, x6 + tap, x7 + tap
         for k in range(K):
-            left, right = vload(w, 0), vload(w, 16)
+            left, right = vload_first(w, 0), vload_second(w, 0)
             a, b, c, d = vsplat(p0[k]), vsplat(p1[k]), vsplat(p2[k]), vsplat(p3[k])
             e, f, g, h = vsplat(p4[k]), vsplat(p5[k]), vsplat(p6[k]), vsplat(p7[k])
             low0, high0 = vfma(a, left, low0), vfma(a, right, high0)

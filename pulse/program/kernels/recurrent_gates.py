@@ -10,9 +10,12 @@ from pulse.jit.registry import device
 from pulse.jit.simd import (
     LANES,
     Vector,
+    in_pairs,
     vfma,
     vload,
+    vload_first,
     vload_part,
+    vload_second,
     vlt,
     vmax,
     vmin,
@@ -30,20 +33,23 @@ Function: TypeAlias = tuple[int, float, float]
 ACTIVATIONS = {"sigmoid": 0, "tanh": 1, "relu": 2, "affine": 3, "hardsigmoid": 4, "leakyrelu": 5}
 SIGMOID, TANH, RELU, AFFINE, HARD_SIGMOID = range(5)
 GROUP = 4  # states that share one reading of the weights
+PAIR = 2 * LANES
 SUMS = 4 * GROUP * LANES  # floats: up to four gates of four states
 
 
 def pack_gates(r: NDArray[Any], hidden: int) -> NDArray[Any]:
     """Recurrent weights [G*H, K] as the kernels read them: for 16 units at a time, [K, G, 16], padded by zeros.
 
-    Of any type; scales are weights of K = 1.
+    Of any type; scales are weights of K = 1. Two gates after the other are ``in_pairs``.
     """
     gates, depth = r.shape[0] // hidden, r.shape[1]
     blocks = -(-hidden // LANES)
     padded = np.zeros((gates, blocks * LANES, depth), r.dtype)
     padded[:, :hidden] = r.reshape(gates, hidden, depth)
-    packed = padded.reshape(gates, blocks, LANES, depth).transpose(1, 3, 0, 2)
-    return np.ascontiguousarray(packed).ravel()
+    packed = np.ascontiguousarray(padded.reshape(gates, blocks, LANES, depth).transpose(1, 3, 0, 2))
+    rows, paired = packed.reshape(blocks * depth, gates * LANES), gates // 2 * PAIR
+    pairs = in_pairs(rows[:, :paired].reshape(len(rows), gates // 2, PAIR))
+    return np.hstack([pairs.reshape(len(rows), paired), rows[:, paired:]]).ravel()
 
 
 @device
@@ -89,13 +95,13 @@ def two_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vector, Ve
     k = 0
     while k + 2 <= K:
         p, q = vsplat(h[k]), vsplat(h[k + 1])
-        a0, b0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0)
-        a1, b1 = vfma(q, vload(w, 32), a1), vfma(q, vload(w, 48), b1)
+        a0, b0 = vfma(p, vload_first(w, 0), a0), vfma(p, vload_second(w, 0), b0)
+        a1, b1 = vfma(q, vload_first(w, 32), a1), vfma(q, vload_second(w, 32), b1)
         w = w + 4 * LANES
         k += 2
     if k < K:
         p = vsplat(h[k])
-        a0, b0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0)
+        a0, b0 = vfma(p, vload_first(w, 0), a0), vfma(p, vload_second(w, 0), b0)
     return scaled(a0 + a1, scales, 0), scaled(b0 + b1, scales, 16)
 
 
@@ -106,13 +112,25 @@ def three_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vector, 
     k = 0
     while k + 2 <= K:
         p, q = vsplat(h[k]), vsplat(h[k + 1])
-        a0, b0, c0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0), vfma(p, vload(w, 32), c0)
-        a1, b1, c1 = vfma(q, vload(w, 48), a1), vfma(q, vload(w, 64), b1), vfma(q, vload(w, 80), c1)
+        a0, b0, c0 = (
+            vfma(p, vload_first(w, 0), a0),
+            vfma(p, vload_second(w, 0), b0),
+            vfma(p, vload(w, 32), c0),
+        )
+        a1, b1, c1 = (
+            vfma(q, vload_first(w, 48), a1),
+            vfma(q, vload_second(w, 48), b1),
+            vfma(q, vload(w, 80), c1),
+        )
         w = w + 6 * LANES
         k += 2
     if k < K:
         p = vsplat(h[k])
-        a0, b0, c0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0), vfma(p, vload(w, 32), c0)
+        a0, b0, c0 = (
+            vfma(p, vload_first(w, 0), a0),
+            vfma(p, vload_second(w, 0), b0),
+            vfma(p, vload(w, 32), c0),
+        )
     return scaled(a0 + a1, scales, 0), scaled(b0 + b1, scales, 16), scaled(c0 + c1, scales, 32)
 
 
@@ -123,16 +141,16 @@ def four_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vector, V
     k = 0
     while k + 2 <= K:
         p, q = vsplat(h[k]), vsplat(h[k + 1])
-        a0, b0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0)
-        c0, d0 = vfma(p, vload(w, 32), c0), vfma(p, vload(w, 48), d0)
-        a1, b1 = vfma(q, vload(w, 64), a1), vfma(q, vload(w, 80), b1)
-        c1, d1 = vfma(q, vload(w, 96), c1), vfma(q, vload(w, 112), d1)
+        a0, b0 = vfma(p, vload_first(w, 0), a0), vfma(p, vload_second(w, 0), b0)
+        c0, d0 = vfma(p, vload_first(w, 32), c0), vfma(p, vload_second(w, 32), d0)
+        a1, b1 = vfma(q, vload_first(w, 64), a1), vfma(q, vload_second(w, 64), b1)
+        c1, d1 = vfma(q, vload_first(w, 96), c1), vfma(q, vload_second(w, 96), d1)
         w = w + 8 * LANES
         k += 2
     if k < K:
         p = vsplat(h[k])
-        a0, b0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0)
-        c0, d0 = vfma(p, vload(w, 32), c0), vfma(p, vload(w, 48), d0)
+        a0, b0 = vfma(p, vload_first(w, 0), a0), vfma(p, vload_second(w, 0), b0)
+        c0, d0 = vfma(p, vload_first(w, 32), c0), vfma(p, vload_second(w, 32), d0)
     a, b = scaled(a0 + a1, scales, 0), scaled(b0 + b1, scales, 16)
     c, d = scaled(c0 + c1, scales, 32), scaled(d0 + d1, scales, 48)
     return a, b, c, d
@@ -181,7 +199,7 @@ def three_sums_of_four(
     a0, b0, c0, a1, b1, c1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
     a2, b2, c2, a3, b3, c3 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
     for k in range(K):
-        u, v, x = vload(w, 0), vload(w, 16), vload(w, 32)
+        u, v, x = vload_first(w, 0), vload_second(w, 0), vload(w, 32)
         p, q, r, s = vsplat(h0[k]), vsplat(h1[k]), vsplat(h2[k]), vsplat(h3[k])
         a0, b0, c0 = vfma(p, u, a0), vfma(p, v, b0), vfma(p, x, c0)
         a1, b1, c1 = vfma(q, u, a1), vfma(q, v, b1), vfma(q, x, c1)
@@ -202,7 +220,7 @@ def four_sums_of_four(
     a0, b0, c0, d0, a1, b1, c1, d1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
     a2, b2, c2, d2, a3, b3, c3, d3 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
     for k in range(K):
-        u, v, x, y = vload(w, 0), vload(w, 16), vload(w, 32), vload(w, 48)
+        u, v, x, y = vload_first(w, 0), vload_second(w, 0), vload_first(w, 32), vload_second(w, 32)
         p, q, r, s = vsplat(h0[k]), vsplat(h1[k]), vsplat(h2[k]), vsplat(h3[k])
         a0, b0, c0, d0 = vfma(p, u, a0), vfma(p, v, b0), vfma(p, x, c0), vfma(p, y, d0)
         a1, b1, c1, d1 = vfma(q, u, a1), vfma(q, v, b1), vfma(q, x, c1), vfma(q, y, d1)

@@ -6,7 +6,7 @@ Frames that lie outside of one stream and inside of another are skipped for the 
 from pulse.jit.lanes import CHUNK, EIGHT, lane, lane_count
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, lanes_of
-from pulse.jit.simd import LANES, vfma, vload, vsplat, vzero
+from pulse.jit.simd import LANES, vfma, vload, vload_first, vload_second, vsplat, vzero
 from pulse.jit.stack import stack_f32, stack_i64
 from pulse.program.kernels.matmul_scales import Scales, further
 from pulse.program.kernels.recurrent import Recurrent, function, take_rows, valid_frames
@@ -92,7 +92,7 @@ def three_sums_of_eight(
     a6, b6, c6 = vzero(), vzero(), vzero()
     a7, b7, c7 = vzero(), vzero(), vzero()
     for k in range(K):
-        u, v, x = vload(w, 0), vload(w, 16), vload(w, 32)
+        u, v, x = vload_first(w, 0), vload_second(w, 0), vload(w, 32)
         p = vsplat(h0[k])
         a0, b0, c0 = vfma(p, u, a0), vfma(p, v, b0), vfma(p, x, c0)
         p = vsplat(h1[k])

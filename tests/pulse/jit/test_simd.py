@@ -27,8 +27,10 @@ from pulse.jit.simd import (
     vle,
     vload,
     vload_eights,
+    vload_first,
     vload_fours,
     vload_part,
+    vload_second,
     vlt,
     vmantissa,
     vmax,
@@ -174,6 +176,12 @@ def infra_bf16(row: Codes):
 
 
 @kernel
+def infra_bf16_pairs(row: Codes):
+    vstore(row.z, 0, vload_first(row.x, 2))
+    vstore(row.z, 16, vload_second(row.x, 2))
+
+
+@kernel
 def infra_int8(row: Bytes):
     vstore(row.z, 0, vload(row.x, 1))
 
@@ -292,6 +300,16 @@ def test_narrow_loads_widen_every_value():
     wanted = (halves.astype(np.uint32) << 16).view(F)
     for z in outputs(infra_bf16, np.concatenate([[0], halves, [0]]).astype(np.uint16).view(F), 16):
         np.testing.assert_array_equal(z, wanted)
+
+
+def test_pairs_of_bf16_are_read_as_they_were():
+    bits = np.random.default_rng(1).integers(0, 1 << 16, 32).astype(np.uint16)
+    bits[[0, 17]] = 0x8000, 0x7F80
+    packed = simd.in_pairs(bits)
+    wanted = bits.astype(np.uint32) << 16
+    for z in outputs(infra_bf16_pairs, np.concatenate([[0, 0], packed]).astype(np.uint16).view(F), 32):
+        np.testing.assert_array_equal(z.view(np.uint32), wanted)
+    np.testing.assert_array_equal(simd.in_pairs(wanted.view(F)).view(np.uint32), wanted)
 
 
 @pytest.mark.parametrize("one_instruction", [True, False])
