@@ -6,6 +6,7 @@ from numba.extending import register_jitable
 from pulse.jit import (
     address_codegen,
     atomics_codegen,
+    byte_dots_codegen,
     cpu_registers_codegen,
     raw_codegen,
     row_codegen,
@@ -21,6 +22,7 @@ from pulse.jit.structs_codegen import declare_struct_at
 LANGUAGE = (
     address_codegen,
     atomics_codegen,
+    byte_dots_codegen,
     cpu_registers_codegen,
     raw_codegen,
     row_codegen,

@@ -35,10 +35,14 @@ def processor() -> Processor:
     )
 
 
+def has_features(*names: str) -> bool:
+    """Whether it has all of these features, in LLVM's words."""
+    return {f"+{name}" for name in names} <= {*processor().features.split(",")}
+
+
 def has_f16() -> bool:
     """Whether it has an instruction that makes float32 of float16, which every processor but old x86 has."""
-    here = processor()
-    return not here.triple.startswith(("x86", "i")) or "+f16c" in here.features.split(",")
+    return not processor().triple.startswith(("x86", "i")) or has_features("f16c")
 
 
 def target_machine() -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pulse.jit.byte_dots import has_byte_dots
 from pulse.jit.instruction import (
     Instruction,
     Operand,
@@ -32,6 +33,8 @@ from pulse.jit.simd import (
     vstore_part,
     vzero,
 )
+from pulse.jit.stack import stack_f32
+from pulse.program.kernels.matmul_digits import DIGITS, digits_of_taps, narrow_of_taps, wide_of_taps
 from pulse.program.kernels.matmul_finish import Finish, finish
 from pulse.program.kernels.matmul_scales import Scales, begin_sum, end_sum, further
 
@@ -273,6 +276,59 @@ def eight_rows_narrow(
     vstore_part(y7, 0, rest, end_sum(sum7, first7, scales, 0, rest))
 
 
+@device
+def row_of_digits(
+    x: Pointer,
+    taps: Pointer,
+    T: int,
+    K: int,
+    weights: Pointer,
+    bias: Pointer,
+    scales: Scales,
+    y: Pointer,
+    N: int,
+    accumulate: int,
+    memory: Pointer,
+) -> None:
+    """One row against all panels: by its digits where it has some."""
+    digits, n = digits_of_taps(x, taps, T, K, scales, memory), 0
+    while n < N:
+        w, b, s, here, rest = weights + n * T * K, bias + n, further(scales, n), y + n, N - n
+        if digits[1] > 0:
+            first = start(vload_part(b, 0, rest), here, rest, accumulate)
+            if rest > LANES:
+                more = rest - LANES
+                second = start(vload_part(b + LANES, 0, more), here + LANES, more, accumulate)
+                low, high = wide_of_taps(digits, x, taps, T, K, w)
+                vstore_part(here, 0, rest, end_sum(low, first, s, 0, rest))
+                vstore_part(here + LANES, 0, more, end_sum(high, second, s, LANES, more))
+            else:
+                low = narrow_of_taps(digits, x, taps, T, K, w)
+                vstore_part(here, 0, rest, end_sum(low, first, s, 0, rest))
+        elif rest > LANES:
+            one_row_wide(x, taps, T, K, w, b, s, here, rest, accumulate)
+        else:
+            one_row_narrow(x, taps, T, K, w, b, s, here, rest, accumulate)
+        n += PANEL
+
+
+@device
+def rows_of_digits(row: "Product", scales: Scales) -> int:
+    """All panels, where digits are faster: one row or two of int8; how many columns are done."""
+    if scales is None:
+        return 0
+    M, N, x, y, rows_x, rows_y = row.M, row.N, row.x, row.y, row.rows_x, row.rows_y
+    if not has_byte_dots() or M > 2:
+        return 0
+    memory = stack_f32(DIGITS)
+    for m in range(M):
+        row_of_digits(
+            x + rows_x[m], row.taps, row.T, row.K, row.W, row.bias, scales,
+            y + rows_y[m], N, row.accumulate, memory,
+        )  # fmt: skip
+    return N
+
+
 class Product(Instruction):
     """y[rows_y[m] + n] = bias[n] + sum_tk x[rows_x[m] + taps[t] + k] * W[t*K + k, n] (+ y[...]), f32; then the steps
     of ``finish``.
@@ -305,7 +361,7 @@ def product(row: Product) -> None:
     x, weights, bias, y, scales = row.x, row.W, row.bias, row.y, row.scales
     M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
     accumulate = row.accumulate
-    n = 0
+    n = rows_of_digits(row, scales)
     while n < N:
         w, s, rest = weights + n * T * K, further(scales, n), N - n
         m = 0

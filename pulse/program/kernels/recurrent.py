@@ -16,6 +16,8 @@ from pulse.jit.instruction import (
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, vload_part, vstore_part, vzero
+from pulse.jit.stack import stack_f32
+from pulse.program.kernels.matmul_digits import DIGITS, digits_of
 from pulse.program.kernels.matmul_scales import Scales, further
 from pulse.program.kernels.recurrent_gates import Function, activated, one_sum
 
@@ -124,12 +126,13 @@ def valid_frames(row: Frames) -> tuple[int, int]:
 @device
 def rnn_row(
     x: Pointer, old: Pointer, w: Pointer, scales: Scales, y: Pointer, H: int,
-    f: Function, clip: float,
+    f: Function, clip: float, memory: Pointer,
 ) -> None:  # fmt: skip
     """One frame of one sequence."""
+    digits = digits_of(old, H, scales, memory)
     for n in range(0, H, LANES):
         rest = H - n
-        v = vload_part(x, n, rest) + one_sum(old, w + n * H, H, further(scales, n))
+        v = vload_part(x, n, rest) + one_sum(old, w + n * H, H, further(scales, n), digits)
         vstore_part(y, n, rest, activated(v, f, clip))
 
 
@@ -139,12 +142,12 @@ def rnn(row: Rnn) -> None:
     x, w, scales, y, h, f = row.x, row.W, row.scales, row.y, row.h, function(row.f)
     T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
     start, stop = valid_frames(row)
-    back = frame if reverse else -frame
+    back, memory = frame if reverse else -frame, stack_f32(DIGITS)
     for i in range(start, stop):
         t = T - 1 - i if reverse else i
         for b in range(B):
             new = y + (t * frame + b * step)
             old = new + back if i > start else h + b * H
-            rnn_row(x + (t * B + b) * H, old, w, scales, new, H, f, clip)
+            rnn_row(x + (t * B + b) * H, old, w, scales, new, H, f, clip, memory)
     if start < stop:
         take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)

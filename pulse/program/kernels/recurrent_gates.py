@@ -25,6 +25,15 @@ from pulse.jit.simd import (
     vstore_part,
     vzero,
 )
+from pulse.program.kernels.matmul_digits import (
+    Digits,
+    four_of_digits,
+    no_sums,
+    three_of_digits,
+    value_of,
+    with_one,
+    with_two,
+)
 from pulse.program.kernels.matmul_scales import Scales, scaled
 from pulse.program.kernels.vmath import vsigmoid, vtanh
 
@@ -72,7 +81,7 @@ def activated(v: Vector, function: Function, clip: float) -> Vector:
 
 
 @device
-def one_sum(h: Pointer, w: Pointer, K: int, scales: Scales) -> Vector:
+def one_float_sum(h: Pointer, w: Pointer, K: int, scales: Scales) -> Vector:
     """``sum_k h[k] * w[k]``, w [K, 16]."""
     a, b, c, d = vzero(), vzero(), vzero(), vzero()
     k = 0
@@ -89,7 +98,7 @@ def one_sum(h: Pointer, w: Pointer, K: int, scales: Scales) -> Vector:
 
 
 @device
-def two_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vector, Vector]:
+def two_float_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vector, Vector]:
     """``sum_k h[k] * w[k]`` of two gates, w [K, 2, 16]."""
     a0, b0, a1, b1 = vzero(), vzero(), vzero(), vzero()
     k = 0
@@ -106,7 +115,7 @@ def two_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vector, Ve
 
 
 @device
-def three_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vector, Vector, Vector]:
+def three_float_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vector, Vector, Vector]:
     """``sum_k h[k] * w[k]`` of three gates, w [K, 3, 16]."""
     a0, b0, c0, a1, b1, c1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
     k = 0
@@ -135,7 +144,7 @@ def three_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vector, 
 
 
 @device
-def four_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vector, Vector, Vector, Vector]:
+def four_float_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vector, Vector, Vector, Vector]:
     """``sum_k h[k] * w[k]`` of four gates, w [K, 4, 16]."""
     a0, b0, c0, d0, a1, b1, c1, d1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
     k = 0
@@ -154,6 +163,53 @@ def four_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vector, V
     a, b = scaled(a0 + a1, scales, 0), scaled(b0 + b1, scales, 16)
     c, d = scaled(c0 + c1, scales, 32), scaled(d0 + d1, scales, 48)
     return a, b, c, d
+
+
+@device
+def one_sum(h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits) -> Vector:
+    """``sum_k h[k] * w[k]``, w [K, 16]; by the digits of h where it has some."""
+    if scales is None:
+        return one_float_sum(h, w, K, scales)
+    if digits[1] > 0:
+        return scaled(value_of(with_one(no_sums(), digits[0], h, w, K), digits), scales, 0)
+    return one_float_sum(h, w, K, scales)
+
+
+@device
+def two_sums(h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits) -> tuple[Vector, Vector]:
+    """The same of two gates, w [K, 2, 16]."""
+    if scales is None:
+        return two_float_sums(h, w, K, scales)
+    if digits[1] > 0:
+        a, b = with_two(no_sums(), no_sums(), digits[0], h, w, K)
+        return scaled(value_of(a, digits), scales, 0), scaled(value_of(b, digits), scales, 16)
+    return two_float_sums(h, w, K, scales)
+
+
+@device
+def three_sums(
+    h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits
+) -> tuple[Vector, Vector, Vector]:
+    """The same of three gates, w [K, 3, 16]."""
+    if scales is None:
+        return three_float_sums(h, w, K, scales)
+    if digits[1] > 0:
+        a, b, c = three_of_digits(digits, h, w, K)
+        return scaled(a, scales, 0), scaled(b, scales, 16), scaled(c, scales, 32)
+    return three_float_sums(h, w, K, scales)
+
+
+@device
+def four_sums(
+    h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits
+) -> tuple[Vector, Vector, Vector, Vector]:
+    """The same of four gates, w [K, 4, 16]."""
+    if scales is None:
+        return four_float_sums(h, w, K, scales)
+    if digits[1] > 0:
+        a, b, c, d = four_of_digits(digits, h, w, K)
+        return scaled(a, scales, 0), scaled(b, scales, 16), scaled(c, scales, 32), scaled(d, scales, 48)
+    return four_float_sums(h, w, K, scales)
 
 
 @device

@@ -12,6 +12,7 @@ from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, vfma, vload, vload_part, vstore_part
 from pulse.jit.stack import stack_f32
+from pulse.program.kernels.matmul_digits import DIGITS, digits_of
 from pulse.program.kernels.matmul_scales import Scales, further
 from pulse.program.kernels.recurrent import ActivationWords, Recurrent, function, take_rows, valid_frames
 from pulse.program.kernels.recurrent_gates import (
@@ -30,11 +31,12 @@ from pulse.program.kernels.recurrent_gates import (
 @device
 def gru_row(
     x: Pointer, old: Pointer, w: Pointer, scales: Scales, bias: Pointer, y: Pointer, H: int,
-    f: Function, g: Function, clip: float,
+    f: Function, g: Function, clip: float, memory: Pointer,
 ) -> None:  # fmt: skip
     """One frame of one sequence, the reset gate behind the product."""
+    digits = digits_of(old, H, scales, memory)
     for n in range(0, H, LANES):
-        z, r, own = three_sums(old, w + 3 * n * H, H, further(scales, 3 * n))
+        z, r, own = three_sums(old, w + 3 * n * H, H, further(scales, 3 * n), digits)
         finish_gru(
             x, old, bias, y, n, H, z, r, own, f, g, clip
         )  # fmt: skip
@@ -78,7 +80,7 @@ def gru(row: Gru) -> None:
     f, g = function(row.f), function(row.g)
     T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
     start, stop = valid_frames(row)
-    back = frame if reverse else -frame
+    back, memory = frame if reverse else -frame, stack_f32(DIGITS)
     for i in range(start, stop):
         t = T - 1 - i if reverse else i
         for b in range(0, B, GROUP):
@@ -91,7 +93,7 @@ def gru(row: Gru) -> None:
                 )  # fmt: skip
             else:
                 gru_row(
-                    x_t, old, w, scales, bias, new, H, f, g, clip
+                    x_t, old, w, scales, bias, new, H, f, g, clip, memory
                 )  # fmt: skip
     if start < stop:
         take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)
@@ -117,19 +119,22 @@ class GruReset(Recurrent):
 def gru_reset_row(
     x: Pointer, old: Pointer, w: Pointer, scales: Scales, last: Pointer, last_scales: Scales,
     y: Pointer, z: Pointer, q: Pointer, H: int,
-    f: Function, g: Function, clip: float,
+    f: Function, g: Function, clip: float, memory: Pointer,
 ) -> None:  # fmt: skip
     """One frame of one sequence, the reset gate in front of the product; z and q are scratch [H]."""
+    digits = digits_of(old, H, scales, memory)
     for n in range(0, H, LANES):
         rest = H - n
-        update, r = two_sums(old, w + 2 * n * H, H, further(scales, 2 * n))
+        update, r = two_sums(old, w + 2 * n * H, H, further(scales, 2 * n), digits)
         update = activated(vload_part(x, n, rest) + update, f, clip)
         r = activated(vload_part(x, H + n, rest) + r, f, clip)
         vstore_part(z, n, rest, update)
         vstore_part(q, n, rest, r * vload_part(old, n, rest))
+    digits = digits_of(q, H, last_scales, memory)
     for n in range(0, H, LANES):
         rest = H - n
-        own = vload_part(x, 2 * H + n, rest) + one_sum(q, last + n * H, H, further(last_scales, n))
+        own = vload_part(x, 2 * H + n, rest)
+        own = own + one_sum(q, last + n * H, H, further(last_scales, n), digits)
         fresh = activated(own, g, clip)
         kept = vload_part(z, n, rest)
         vstore_part(y, n, rest, vfma(kept, vload_part(old, n, rest) - fresh, fresh))
@@ -142,7 +147,7 @@ def gru_reset(row: GruReset) -> None:
     last, last_scales, f, g = row.last, row.last_scales, function(row.f), function(row.g)
     T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
     start, stop = valid_frames(row)
-    back = frame if reverse else -frame
+    back, memory = frame if reverse else -frame, stack_f32(DIGITS)
     for i in range(start, stop):
         t = T - 1 - i if reverse else i
         for b in range(B):
@@ -150,7 +155,7 @@ def gru_reset(row: GruReset) -> None:
             old = new + back if i > start else h + b * H
             gru_reset_row(
                 x + (t * B + b) * 3 * H, old, w, scales, last, last_scales, new, scratch, scratch + H, H,
-                f, g, clip,
+                f, g, clip, memory,
             )  # fmt: skip
     if start < stop:
         take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)

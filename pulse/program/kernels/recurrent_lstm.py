@@ -5,6 +5,7 @@ from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, vload
 from pulse.jit.stack import stack_f32
+from pulse.program.kernels.matmul_digits import DIGITS, digits_of
 from pulse.program.kernels.matmul_scales import Scales, further
 from pulse.program.kernels.recurrent import ActivationWords, Recurrent, function, take_rows, valid_frames
 from pulse.program.kernels.recurrent_gates import (
@@ -21,11 +22,12 @@ from pulse.program.kernels.recurrent_gates import (
 def lstm_row(
     x: Pointer, old: Pointer, w: Pointer, scales: Scales, c: Pointer, peepholes: Pointer, y: Pointer,
     H: int, couples: int,
-    f: Function, g: Function, out: Function, clip: float,
+    f: Function, g: Function, out: Function, clip: float, memory: Pointer,
 ) -> None:  # fmt: skip
     """One frame of one sequence; c is replaced."""
+    digits = digits_of(old, H, scales, memory)
     for n in range(0, H, LANES):
-        i, o, keep, fresh = four_sums(old, w + 4 * n * H, H, further(scales, 4 * n))
+        i, o, keep, fresh = four_sums(old, w + 4 * n * H, H, further(scales, 4 * n), digits)
         finish_lstm(
             x, c, peepholes, y, n, H, couples, i, o, keep, fresh,
             f, g, out, clip,
@@ -78,7 +80,7 @@ def lstm(row: Lstm) -> None:
     if row.reload and row.clock[0] == 0:
         take_rows(c, row.c0, B, H, row.step_c0)
     start, stop = valid_frames(row)
-    back, sums = frame if reverse else -frame, stack_f32(SUMS)
+    back, sums, memory = frame if reverse else -frame, stack_f32(SUMS), stack_f32(DIGITS)
     for i in range(start, stop):
         t = T - 1 - i if reverse else i
         for b in range(0, B, GROUP):
@@ -92,7 +94,7 @@ def lstm(row: Lstm) -> None:
             else:
                 lstm_row(
                     x_t, old, w, scales, c + b * H, peepholes, new, H, couples,
-                    f, g, out, clip,
+                    f, g, out, clip, memory,
                 )  # fmt: skip
     if start < stop:
         take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)

@@ -1,0 +1,67 @@
+"""Sums of products of bytes in lanes of int32, as plain Python; ``byte_dots_codegen`` gives numba the same functions.
+
+Four bytes are a lane. Weights of int8 lie row by row, 16 columns of one or several blocks side by side; four rows of
+them become lanes that hold the four bytes of a column.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.jit.pointer import Pointer
+from pulse.jit.simd import LANES, Vector
+
+BYTES = 4  # of a lane
+
+
+def has_byte_dots() -> bool:
+    """Whether the processor has ``vdot_bytes`` as an instruction and moves bytes between lanes: then they are fast."""
+    return True
+
+
+def _as_bytes(value: Vector | int, dtype: type[np.generic]) -> NDArray[Any]:
+    values = value.values if isinstance(value, Vector) else np.full(LANES, value, np.int32)
+    if values.dtype != np.int32:
+        raise TypeError(f"expected lanes of int32, got {values.dtype}")
+    return values.view(dtype).reshape(LANES, BYTES).astype(np.int32)
+
+
+def vdot_bytes(total: Vector, natural: Vector | int, signed: Vector | int) -> Vector:
+    """``total`` plus the products of the four bytes of each lane: 0 … 255 times -128 … 127, nothing saturates."""
+    products = _as_bytes(natural, np.uint8) * _as_bytes(signed, np.int8)
+    return total + Vector(products.sum(axis=1, dtype=np.int32))
+
+
+def vstore_bytes(p: Pointer, i: int, v: Vector) -> None:
+    """Write the lowest bytes of 16 int lanes to the 16 uint8 from ``p[i]``."""
+    p.elements[p.span(i, LANES)] = _as_bytes(v, np.uint8)[:, 0]
+
+
+def _columns(p: Pointer, i: int, blocks: int) -> tuple[Vector, ...]:
+    rows = p.elements[p.span(i, BYTES * blocks * LANES)].reshape(BYTES, blocks, LANES)
+    columns = np.ascontiguousarray(rows.transpose(1, 2, 0))
+    return tuple(Vector(block.view(np.int32).ravel()) for block in columns)
+
+
+def columns_of_one(p: Pointer, i: int) -> Vector:
+    """Four rows of 16 int8 from ``p[i]``; lane n has column n of them."""
+    return _columns(p, i, 1)[0]
+
+
+def columns_of_two(p: Pointer, i: int) -> tuple[Vector, Vector]:
+    """Four rows of two blocks of 16 int8; lane n of a block has its column n."""
+    first, second = _columns(p, i, 2)
+    return first, second
+
+
+def columns_of_three(p: Pointer, i: int) -> tuple[Vector, Vector, Vector]:
+    """The same of three blocks."""
+    first, second, third = _columns(p, i, 3)
+    return first, second, third
+
+
+def columns_of_four(p: Pointer, i: int) -> tuple[Vector, Vector, Vector, Vector]:
+    """The same of four blocks."""
+    first, second, third, fourth = _columns(p, i, 4)
+    return first, second, third, fourth

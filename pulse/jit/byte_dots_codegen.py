@@ -1,0 +1,103 @@
+# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+"""``byte_dots`` for numba: one instruction for each sum of four products where the processor has it."""
+
+from llvmlite import ir
+from numba.core import types
+
+from pulse.jit import byte_dots
+from pulse.jit.byte_dots import BYTES
+from pulse.jit.pointer_codegen import PointerType
+from pulse.jit.processor import has_features
+from pulse.jit.simd import LANES
+from pulse.jit.simd_codegen import BIT, INT32, INT64, INTS, INTS_LL, call, constant, lowers, vector_pointer
+
+SIZE = BYTES * LANES  # bytes of a register
+BYTES_LL = ir.VectorType(ir.IntType(8), SIZE)
+NARROW_LL = ir.VectorType(ir.IntType(8), LANES)
+BYTE_POINTER, CODE_POINTER = PointerType(types.uint8), PointerType(types.int8)
+
+
+def is_fast() -> bool:
+    """Whether the processor that code is compiled for has the sums, and permutations of bytes."""
+    return has_features("avx512vnni", "avx512vbmi")
+
+
+@lowers(byte_dots.has_byte_dots, types.boolean)
+def _has(builder):
+    return ir.Constant(BIT, int(is_fast()))
+
+
+@lowers(byte_dots.vdot_bytes, INTS, INTS, INTS, INTS)
+def _dot(builder, total, natural, signed):
+    if is_fast():
+        return call(builder, "llvm.x86.avx512.vpdpbusd.512", INTS_LL, total, natural, signed)
+    for number in range(BYTES):
+        low = builder.lshr(natural, constant(INTS_LL, 8 * number))
+        high = builder.shl(signed, constant(INTS_LL, 8 * (BYTES - 1 - number)))
+        factor = builder.ashr(high, constant(INTS_LL, 24))
+        total = builder.add(total, builder.mul(builder.and_(low, constant(INTS_LL, 255)), factor))
+    return total
+
+
+@lowers(byte_dots.vstore_bytes, types.none, BYTE_POINTER, types.int64, INTS)
+def _store_bytes(builder, p, i, v):
+    builder.store(builder.trunc(v, NARROW_LL), vector_pointer(builder, p, i, NARROW_LL), align=1)
+
+
+def shuffle(builder, first, second, places):
+    """The bytes at these places of two registers."""
+    return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(INT32, SIZE), places))
+
+
+def columns_of_rows(builder, pieces):
+    """The lanes of a block from the registers in which its four rows are, and their places there."""
+    registers, places = [register for register, _ in pieces], [place for _, place in pieces]
+    if is_fast() and len({*places}) == len(places):
+        found = registers[0]
+        for register, place in pieces[1:]:
+            at = range(place * LANES, (place + 1) * LANES)
+            found = shuffle(builder, found, register, [SIZE + n if n in at else n for n in range(SIZE)])
+        order = [place * LANES + column for column in range(LANES) for place in places]
+        bytes_of = ir.Constant(BYTES_LL, [ir.Constant(ir.IntType(8), place) for place in order])
+        return call(builder, "llvm.x86.avx512.permvar.qi.512", BYTES_LL, found, bytes_of)
+    rows = [
+        shuffle(builder, register, register, [place * LANES + n % LANES for n in range(SIZE)])
+        for register, place in pieces
+    ]
+    in_turns = [n % LANES + n // LANES % 2 * SIZE for n in range(SIZE)]
+    low, high = shuffle(builder, rows[0], rows[1], in_turns), shuffle(builder, rows[2], rows[3], in_turns)
+    order = [n // BYTES + n % 2 * LANES + n % BYTES // 2 * SIZE for n in range(SIZE)]
+    return shuffle(builder, low, high, order)
+
+
+def columns(builder, p, i, blocks: int):
+    """The lanes of each block."""
+    registers = []
+    for number in range(blocks):
+        at = builder.add(i, ir.Constant(INT64, number * SIZE))
+        registers.append(builder.load(vector_pointer(builder, p, at, BYTES_LL), align=1))
+    for block in range(blocks):
+        places = [divmod(row * blocks + block, BYTES) for row in range(BYTES)]
+        found = columns_of_rows(builder, [(registers[register], place) for register, place in places])
+        yield builder.bitcast(found, INTS_LL)
+
+
+@lowers(byte_dots.columns_of_one, INTS, CODE_POINTER, types.int64)
+def _columns_of_one(builder, p, i):
+    (found,) = columns(builder, p, i, 1)
+    return found
+
+
+for _function, _blocks in (
+    (byte_dots.columns_of_two, 2),
+    (byte_dots.columns_of_three, 3),
+    (byte_dots.columns_of_four, 4),
+):
+
+    def _columns_of_several(builder, p, i, blocks=_blocks):
+        found = ir.Constant(ir.ArrayType(INTS_LL, blocks), ir.Undefined)
+        for number, block in enumerate(columns(builder, p, i, blocks)):
+            found = builder.insert_value(found, block, number)
+        return found
+
+    lowers(_function, types.UniTuple(INTS, _blocks), CODE_POINTER, types.int64)(_columns_of_several)

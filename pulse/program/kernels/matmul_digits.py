@@ -1,0 +1,231 @@
+"""Products of one row with weights of int8 in whole numbers: four digits of eight bits for each element of the row.
+
+Digits are of a common unit, a power of two, so that the largest element of the row has 31 bits: an element is off by
+at most 2**-31 of the largest, less than a sum of float32 rounds by. Sums of digits times codes are exact; only what
+becomes of them is rounded. A row that is not finite, almost zero or too long has no digits, and neither has one where
+the processor has no sums of products of bytes: its weights become floats, one after the other.
+"""
+
+from typing import TypeAlias
+
+from pulse.jit.byte_dots import (
+    columns_of_four,
+    columns_of_one,
+    columns_of_three,
+    columns_of_two,
+    has_byte_dots,
+    vdot_bytes,
+    vstore_bytes,
+)
+from pulse.jit.pointer import Pointer
+from pulse.jit.raw import as_i32, as_u8
+from pulse.jit.registry import device
+from pulse.jit.simd import (
+    LANES,
+    Vector,
+    vabs,
+    vexp2i,
+    vexponent,
+    vfma,
+    vload,
+    vload_part,
+    vmax,
+    vmax_across,
+    vround,
+    vsplat,
+    vsum,
+    vtofloat,
+    vtoint,
+    vzero,
+)
+from pulse.program.kernels.matmul_scales import Scales
+
+Digits: TypeAlias = tuple[Pointer, float, int]
+"""Digits as words of four elements, their unit (0: there are none), and 128 times the sum of the highest ones."""
+
+Sums: TypeAlias = tuple[Vector, Vector, Vector, Vector, Vector]
+"""Of 16 columns: in int32 one for each digit, the lowest first; in float32 of the elements that have none."""
+
+LONGEST = 4096  # elements of a row
+DIGITS = LONGEST + 4 * LANES  # float32 of the memory that holds four digits of each
+PLANE = DIGITS // 4  # words from one digit of four elements to the next
+SIGNS = -(1 << 31) + (1 << 23) + (1 << 15) + (1 << 7)  # of four bytes
+SMALLEST = 2.0**-96
+LARGEST = 2.0**127
+
+
+@device
+def digits_of(x: Pointer, K: int, scales: Scales, memory: Pointer) -> Digits:
+    """Digits of a row of K elements, of which the last K % 4 have none, to ``memory`` (``DIGITS`` float32)."""
+    if scales is None:
+        return as_i32(memory), 0.0, 0
+    largest = largest_of(x, K) if has_byte_dots() and K <= LONGEST else 2 * LARGEST
+    return split(x, K, 0, unit_of(largest), memory)
+
+
+@device
+def digits_of_taps(x: Pointer, taps: Pointer, T: int, K: int, scales: Scales, memory: Pointer) -> Digits:
+    """The same of T pieces of a row; their digits follow each other."""
+    if scales is None:
+        return as_i32(memory), 0.0, 0
+    largest = 2 * LARGEST
+    if has_byte_dots() and T * K <= LONGEST:
+        largest = 0.0
+        for t in range(T):
+            largest = max(largest, largest_of(x + taps[t], K))
+    unit, highest = unit_of(largest), 0
+    if unit > 0:
+        for t in range(T):
+            piece = split(x + taps[t], K, t * (K >> 2), unit, memory)
+            highest += piece[2]
+    return as_i32(memory), unit, highest
+
+
+@device
+def largest_of(x: Pointer, K: int) -> float:
+    """The largest magnitude of the elements that have digits; infinite where one is NaN."""
+    most, k, end = vzero(), 0, K & -4
+    while k < end:
+        most = vmax(most, vabs(vload_part(x, k, end - k)))
+        k += LANES
+    largest = float(vmax_across(most))
+    return largest if largest <= LARGEST else 2 * LARGEST
+
+
+@device
+def unit_of(largest: float) -> float:
+    """The unit of the digits of a row with this largest magnitude; 0 if there are none."""
+    if largest == 0:
+        return 1.0
+    if not (largest >= SMALLEST and largest < LARGEST):
+        return 0.0
+    return float(vmax_across(vexp2i(vexponent(vsplat(largest)) - 30.0)))
+
+
+@device
+def split(x: Pointer, K: int, at: int, unit: float, memory: Pointer) -> Digits:
+    """The digits of K elements to the words from ``at``; past the last one they are zeros."""
+    places, k, end = as_u8(memory) + 4 * at, 0, K & -4
+    highest = vtoint(vzero())
+    if unit > 0:
+        factor = vsplat(1.0 / unit)
+        while k < end:
+            number = vtoint(vround(vload_part(x, k, end - k) * factor))
+            vstore_bytes(places, k, number)
+            vstore_bytes(places, k + 4 * PLANE, number >> 8)
+            vstore_bytes(places, k + 8 * PLANE, number >> 16)
+            vstore_bytes(places, k + 12 * PLANE, number >> 24)
+            highest = highest + (number >> 24)
+            k += LANES
+    return as_i32(memory), unit, int(vsum(vtofloat(highest))) * 128
+
+
+@device
+def no_sums() -> Sums:
+    """Sums of nothing."""
+    zero = vtoint(vzero())
+    return zero, zero, zero, zero, vzero()
+
+
+@device
+def advanced(sums: Sums, words: Pointer, codes: Vector) -> Sums:
+    """The sums with four more elements of a row, times the codes of 16 columns.
+
+    The highest digits have signs, so they are multiplied with codes + 128.
+    """
+    a, b, c, d, more = sums
+    a, b = vdot_bytes(a, words[0], codes), vdot_bytes(b, words[PLANE], codes)
+    c, d = vdot_bytes(c, words[2 * PLANE], codes), vdot_bytes(d, codes ^ SIGNS, words[3 * PLANE])
+    return a, b, c, d, more
+
+
+@device
+def with_element(sums: Sums, element: float, w: Pointer, i: int) -> Sums:
+    """The sums with one more element, which has no digits, times the 16 weights from i."""
+    a, b, c, d, more = sums
+    return a, b, c, d, vfma(element, vload(w, i), more)
+
+
+@device
+def value_of(sums: Sums, digits: Digits) -> Vector:
+    """What sums are worth, before the scales of the columns."""
+    a, b, c, d, more = sums
+    total = vfma(vtofloat(d - digits[2]), 256.0, vtofloat(c))
+    total = vfma(vfma(total, 256.0, vtofloat(b)), 256.0, vtofloat(a))
+    return vfma(total, digits[1], more)
+
+
+@device
+def with_one(a: Sums, words: Pointer, h: Pointer, w: Pointer, K: int) -> Sums:
+    """The sums with ``sum_k h[k] * w[k]``, w [K, 16], the words those of h."""
+    for k in range(K >> 2):
+        a = advanced(a, words + k, columns_of_one(w, 0))
+        w = w + 4 * LANES
+    for k in range(K & -4, K):
+        a = with_element(a, h[k], w, 0)
+        w = w + LANES
+    return a
+
+
+@device
+def with_two(a: Sums, b: Sums, words: Pointer, h: Pointer, w: Pointer, K: int) -> tuple[Sums, Sums]:
+    """The same of two blocks of columns, w [K, 2, 16]."""
+    for k in range(K >> 2):
+        u, v = columns_of_two(w, 0)
+        a, b = advanced(a, words + k, u), advanced(b, words + k, v)
+        w = w + 8 * LANES
+    for k in range(K & -4, K):
+        a, b = with_element(a, h[k], w, 0), with_element(b, h[k], w, 16)
+        w = w + 2 * LANES
+    return a, b
+
+
+@device
+def three_of_digits(digits: Digits, h: Pointer, w: Pointer, K: int) -> tuple[Vector, Vector, Vector]:
+    """``sum_k h[k] * w[k]`` of three blocks of columns, w [K, 3, 16]."""
+    a, b, c, words = no_sums(), no_sums(), no_sums(), digits[0]
+    for k in range(K >> 2):
+        u, v, x = columns_of_three(w, 0)
+        a, b, c = advanced(a, words + k, u), advanced(b, words + k, v), advanced(c, words + k, x)
+        w = w + 12 * LANES
+    for k in range(K & -4, K):
+        a, b = with_element(a, h[k], w, 0), with_element(b, h[k], w, 16)
+        c = with_element(c, h[k], w, 32)
+        w = w + 3 * LANES
+    return value_of(a, digits), value_of(b, digits), value_of(c, digits)
+
+
+@device
+def four_of_digits(digits: Digits, h: Pointer, w: Pointer, K: int) -> tuple[Vector, Vector, Vector, Vector]:
+    """The same of four blocks of columns, w [K, 4, 16]."""
+    a, b, c, d, words = no_sums(), no_sums(), no_sums(), no_sums(), digits[0]
+    for k in range(K >> 2):
+        u, v, x, y = columns_of_four(w, 0)
+        a, b = advanced(a, words + k, u), advanced(b, words + k, v)
+        c, d = advanced(c, words + k, x), advanced(d, words + k, y)
+        w = w + 16 * LANES
+    for k in range(K & -4, K):
+        a, b = with_element(a, h[k], w, 0), with_element(b, h[k], w, 16)
+        c, d = with_element(c, h[k], w, 32), with_element(d, h[k], w, 48)
+        w = w + 4 * LANES
+    return value_of(a, digits), value_of(b, digits), value_of(c, digits), value_of(d, digits)
+
+
+@device
+def narrow_of_taps(digits: Digits, x: Pointer, taps: Pointer, T: int, K: int, w: Pointer) -> Vector:
+    """``sum_tk x[taps[t] + k] * w[t * K + k]``, w [T * K, 16]."""
+    a = no_sums()
+    for t in range(T):
+        a = with_one(a, digits[0] + t * (K >> 2), x + taps[t], w + t * K * LANES, K)
+    return value_of(a, digits)
+
+
+@device
+def wide_of_taps(
+    digits: Digits, x: Pointer, taps: Pointer, T: int, K: int, w: Pointer
+) -> tuple[Vector, Vector]:
+    """The same of two blocks of columns, w [T * K, 2, 16]."""
+    a, b = no_sums(), no_sums()
+    for t in range(T):
+        a, b = with_two(a, b, digits[0] + t * (K >> 2), x + taps[t], w + t * K * 2 * LANES, K)
+    return value_of(a, digits), value_of(b, digits)
