@@ -12,6 +12,7 @@ from numba.core import types
 
 from pulse.errors import CompileError
 from pulse.jit.native_code import optimised
+from pulse.jit.processor import has_features
 from pulse.jit.registry import KERNELS
 from pulse.program import machine
 from pulse.program.kernels import families as families
@@ -134,6 +135,17 @@ def test_other_processors_get_vectors_too(name: str, processor: Machine) -> None
     except RuntimeError as error:
         pytest.skip(f"this LLVM does not compile for {processor.name}: {error}")
     assert vector_loops(name, processor, processor.arithmetic)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["product", "gru", "lstm"])
+def test_small_weights_are_not_widened_one_by_one(name: str) -> None:
+    """Pairs of bf16 need no shuffle; codes meet digits in products of bytes, where the processor has them."""
+    pairs = loops(host().assembly(llvm_code(KERNELS[name].forms["bf16"])))
+    assert any(re.search(r"\bv?pslld\b|\bshll?\b.*v\d", line) for body in pairs for line in body)
+    if has_features("avx512vnni", "avx512vbmi"):
+        codes = loops(host().assembly(llvm_code(KERNELS[name].forms["int8"])))
+        assert max(sum("vpdpbusd" in line for line in body) for body in codes) >= 8
 
 
 def test_a_loop_is_a_jump_back() -> None:

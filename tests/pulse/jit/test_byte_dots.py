@@ -1,0 +1,107 @@
+"""Sums of products of bytes: as plain Python, by the instruction, and by shifts where there is none."""
+
+import numpy as np
+import pytest
+
+from pulse.facts import Array
+from pulse.jit import byte_dots_codegen
+from pulse.jit.byte_dots import (
+    columns_of_four,
+    columns_of_one,
+    columns_of_three,
+    columns_of_two,
+    has_byte_dots,
+    vdot_bytes,
+    vstore_bytes,
+)
+from pulse.jit.instruction import Instruction, Operand, reads, writes
+from pulse.jit.pointer import Pointer, operand
+from pulse.jit.raw import as_f32, as_u8
+from pulse.jit.registry import Kernel, device, named_kernel
+from pulse.jit.simd import Vector, vfrombits, vstore, vtoint, vzero
+from pulse.program import machine
+from pulse.program.table import TableBuilder, link
+
+ROWS, BLOCK = 4, 16
+RNG = np.random.default_rng(0)
+
+
+class ByteRows(Instruction):
+    """The columns of ten blocks of four rows, their sums with the words of ``x``, and bytes of these."""
+
+    w: Operand = reads("i8")
+    x: Operand = reads("i32", 1)
+    y: Operand = writes("i32")
+
+
+@device
+def keep(y: Pointer, x: int, at: int, columns: Vector) -> None:
+    """The lanes, and their sums with a word of bytes on either side."""
+    one = vtoint(vzero())
+    vstore(as_f32(y), at, vfrombits(columns))
+    vstore(as_f32(y), at + 160, vfrombits(vdot_bytes(one, x, columns)))
+    vstore(as_f32(y), at + 320, vfrombits(vdot_bytes(one, columns, x)))
+
+
+def read_bytes(row: ByteRows) -> None:
+    w, y, x = row.w, row.y, row.x[0]
+    keep(y, x, 0, columns_of_one(w, 1))
+    a, b = columns_of_two(w, 65)
+    keep(y, x, 16, a)
+    keep(y, x, 32, b)
+    a, b, c = columns_of_three(w, 193)
+    keep(y, x, 48, a)
+    keep(y, x, 64, b)
+    keep(y, x, 80, c)
+    a, b, c, d = columns_of_four(w, 385)
+    keep(y, x, 96, a)
+    keep(y, x, 112, b)
+    keep(y, x, 128, c)
+    keep(y, x, 144, d)
+    vstore_bytes(as_u8(y), 1920, d)
+
+
+instruction = named_kernel("infra_bytes")(read_bytes)
+shifts = named_kernel("infra_bytes_by_shifts")(read_bytes)
+
+
+def outputs(one: Kernel, w: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
+    """Python's output and the compiled one."""
+    builder = TableBuilder()
+    builder.add(one, operand(0, 0), operand(1, 0), operand(2, 0))
+    table = builder.finish()
+    python, compiled = np.zeros(484, np.int32), np.zeros(484, np.int32)
+    machine.run_python(table, [each.view(np.uint8) for each in (w, x, python)])
+    linked = link(table)
+    bases = np.array([w.ctypes.data, x.ctypes.data, compiled.ctypes.data], np.int64)
+    machine.run(linked.ctypes.data, 1, bases.ctypes.data)
+    return [python, compiled]
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_sums_of_bytes_are_exact(fast: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the smallest and largest bytes too: nothing saturates."""
+    w = RNG.integers(-128, 128, 641).astype(np.int8)
+    w[1:9], w[49:57] = 127, -128
+    x = np.array([0x80FF7F00 - (1 << 32)], np.int32)
+    lanes: list[Array] = []
+    at = 1
+    for blocks in (1, 2, 3, 4):
+        rows = w[at : at + ROWS * blocks * BLOCK].reshape(ROWS, blocks, BLOCK)
+        lanes.append(rows.transpose(1, 2, 0).reshape(-1, ROWS))
+        at += rows.size
+    columns = np.concatenate(lanes)
+    signed, natural = x.view(np.int8).astype(np.int32), x.view(np.uint8).astype(np.int32)
+    if not fast:
+        monkeypatch.setattr(byte_dots_codegen, "is_fast", lambda: False)
+    for y in outputs(instruction if fast else shifts, w, x):
+        np.testing.assert_array_equal(y[:160], np.ascontiguousarray(columns).view(np.int32).ravel())
+        np.testing.assert_array_equal(y[160:320], columns.astype(np.int32) @ natural)
+        np.testing.assert_array_equal(y[320:480], columns.view(np.uint8).astype(np.int32) @ signed)
+        np.testing.assert_array_equal(y[480:].view(np.int8), columns[-16:, 0])
+
+
+def test_python_takes_whole_numbers_only() -> None:
+    assert has_byte_dots()
+    with pytest.raises(TypeError, match="expected lanes of int32, got float32"):
+        vdot_bytes(vtoint(vzero()), 1, vzero())

@@ -1,0 +1,81 @@
+"""Products of single rows with codes: as exact as sums of float32, whatever the row is."""
+
+import numpy as np
+import pytest
+
+from pulse.program.kernels.matmul_digits import LONGEST
+from pulse.program.kernels.matmul_product import pack_product, product
+from tests.pulse.program.kernels.rows import At, run_both, run_row
+
+RNG = np.random.default_rng(3)
+
+
+def outputs(x: np.ndarray, taps: list[int], K: int, w: np.ndarray, python: bool) -> list[np.ndarray]:
+    """The rows of x, [M, …], times the codes w [T * K, N], without bias and with scales of 1."""
+    M, N = len(x), w.shape[1]
+    arrays = [
+        x.ravel(),
+        pack_product(w),
+        np.zeros(N, np.float32),
+        np.zeros(M * N, np.float32),
+        np.arange(M, dtype=np.int64) * x.shape[1],
+        np.arange(M, dtype=np.int64) * N,
+        np.array(taps, np.int64),
+        np.ones(N, np.float32),
+    ]
+    args = [At(0), At(1), At(2), At(3), M, At(4), At(5), len(taps), At(6), K, N, 0, At(7), 0, 0, 0]
+    kernel = product.forms["int8"]
+    results = run_both(kernel, arrays, *args) if python else [run_row(kernel, arrays, *args, python=False)]
+    return [np.asarray(after[3]).reshape(M, N) for after in results]
+
+
+def codes(*shape: int) -> np.ndarray:
+    return RNG.integers(-127, 128, shape).astype(np.int8)
+
+
+def floats(*shape: int) -> np.ndarray:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("M", "T", "K", "N"), [(1, 1, 256, 96), (2, 2, 19, 40), (1, 3, 7, 16), (2, 1, 64, 50)]
+)
+def test_sums_round_less_than_those_of_float32(M: int, T: int, K: int, N: int) -> None:
+    """Within two units in the last place of the sum of the magnitudes; large and small elements in one row."""
+    taps = [t * (K + 1) for t in range(T)][::-1]
+    w = codes(T * K, N)
+    x = floats(M, T * (K + 1)) * np.float32(10) ** RNG.integers(-4, 5, (M, T * (K + 1))).astype(np.float32)
+    windows = np.concatenate([x[:, tap : tap + K] for tap in taps], axis=1).astype(np.float64)
+    wanted, most = windows @ w, np.abs(windows) @ np.abs(w.astype(np.float64))
+    for y in outputs(x, taps, K, w, python=True):
+        assert (np.abs(y - wanted) <= 2.0**-22 * most).all()
+
+
+@pytest.mark.parametrize("scale", [0.0, 2.0**-100, 2.0**-96, 2.0**110])
+def test_rows_of_any_size(scale: float) -> None:
+    x, w = floats(1, 33) * np.float32(scale), codes(33, 20)
+    wanted = x.astype(np.float64) @ w
+    for y in outputs(x, [0], 33, w, python=True):
+        np.testing.assert_allclose(y, wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
+
+
+def test_rows_longer_than_the_memory_of_digits() -> None:
+    for K in (LONGEST, LONGEST + 4):
+        x, w = floats(1, K), codes(K, 33)
+        (y,) = outputs(x, [0], K, w, python=False)
+        np.testing.assert_allclose(y, x.astype(np.float64) @ w, rtol=0, atol=0.2)
+
+
+@pytest.mark.parametrize("at", [0, 5, 32])
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_infinities_and_nan_stay(value: float, at: int) -> None:
+    """In any element, also one of the last, which has no digits; the other row is not touched by it."""
+    x, w = floats(2, 33), codes(33, 40)
+    w[at, 3] = 5
+    x[1, at] = value
+    with np.errstate(invalid="ignore"):
+        wanted = x @ w.astype(np.float32)
+    for y in outputs(x, [0], 33, w, python=True):
+        np.testing.assert_array_equal(np.isnan(y), np.isnan(wanted))
+        np.testing.assert_array_equal(np.isinf(y), np.isinf(wanted))
+        np.testing.assert_allclose(y[0], wanted[0], rtol=1e-4, atol=1e-3)
