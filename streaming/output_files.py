@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pulse.facts import Array
-from pulse.pulsify.network import Port
+from pulse.interface import Port
 from streaming.events.output import EventsOutput
 from streaming.resampling import Resampler
 from streaming.sound import Clipping, SoundReader

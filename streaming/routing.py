@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pulse.errors import InputError
+from pulse.interface import Port
 from pulse.program.program import Program
-from pulse.pulsify.network import Port
 from pulse.wording import spell
 from streaming.channels import Channels
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from pulse.errors import InputError
-from pulse.pulsify.network import Port
+from pulse.interface import Port
 from pulse.wording import spell
 from streaming.audio import AudioWriter
 from streaming.encodings import ENCODINGS, Encoding

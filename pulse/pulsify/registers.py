@@ -1,9 +1,8 @@
-"""What a pulse leaves for later ones in the open: registers, and the outputs that wait for a last frame."""
+"""What a pulse leaves for later ones in the open: registers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from pulse.dim import TDim
 from pulse.errors import PulsifyError
 from pulse.facts import Array, PulsedFact, TypedFact
 from pulse.graph import Graph, OutletId
@@ -25,20 +24,6 @@ class Register:
     read: OutletId
     write: OutletId
     initial: Array = field(repr=False)
-
-
-@dataclass(frozen=True)
-class AwaitedWire:
-    """A wire whose last frame some output waits for.
-
-    frames  in each pulse
-    offset  frame j is at index j + offset of the concatenated pulses
-    length  frames of the whole stream, a function of the symbol
-    """
-
-    frames: int
-    offset: int
-    length: TDim
 
 
 def check_registers(graph: Graph[PulsedFact, Op], registers: Iterable[Register]) -> None:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pulse.errors import InputError
+from pulse.interface import Port
 from pulse.program.program import Program
-from pulse.pulsify.network import Port
 from streaming.atomic_files import refuse_same
 from streaming.builtin import noisy_path
 from streaming.cli.live.options import LiveOptions

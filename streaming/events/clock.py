@@ -5,7 +5,7 @@ from fractions import Fraction
 from math import ceil
 
 from pulse.errors import InputError
-from pulse.pulsify.network import Port
+from pulse.interface import Port
 
 NEAR = 1e-6
 """Of a frame: what seconds may be beside a whole number of frames and still mean it."""

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from pulse.interface import Port
 from pulse.models import PulsedModel
-from pulse.pulsify.network import Port
 from pulse.report import Pairs, Report, Section, Table, byte_size
 from streaming.reports.exporting import Exported
 from streaming.reports.opened_model import OpenedModel

@@ -4,10 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from pulse.interface import Port
 from pulse.loading.loaded import Loaded
 from pulse.models import PulsedModel, TypedModel
 from pulse.program.program import Program
-from pulse.pulsify.network import Port, PulsedNetwork
+from pulse.pulsify.network import PulsedNetwork
 from pulse.pulsify.receptive import Receptive
 
 PULSE_S = 0.01

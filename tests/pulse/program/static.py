@@ -4,10 +4,11 @@ import numpy as np
 
 from pulse.dim import SymbolScope
 from pulse.facts import Array
+from pulse.interface import Port
 from pulse.models import PulsedModel, TypedModel
 from pulse.program.native_program import NativeProgram
 from pulse.pulsify.constant import transfer_constants
-from pulse.pulsify.network import Port, PulsedGraph
+from pulse.pulsify.network import PulsedGraph
 
 
 def static_model(typed: TypedModel) -> PulsedModel:
