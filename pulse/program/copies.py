@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pulse.program.cost import cost_of
-from pulse.program.lowering import Emitted
+from pulse.program.emitted import Emitted
 
 REASONS = {
     "Concat": "parts are put side by side",

@@ -4,11 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from pulse.interface import Port
+from pulse.interface import Interface, Port
 from pulse.loading.loaded import Loaded
 from pulse.models import PulsedModel, TypedModel
 from pulse.program.program import Program
-from pulse.pulsify.network import PulsedNetwork
 from pulse.pulsify.receptive import Receptive
 
 PULSE_S = 0.01
@@ -56,14 +55,14 @@ class OpenedModel:
         """How long a pulse lasts."""
         return None if self.rate_hz is None else pulse / self.rate_hz
 
-    def pairs(self, pulsed: PulsedNetwork) -> list[tuple[str, str]]:
+    def pairs(self, pulsed: Interface) -> list[tuple[str, str]]:
         """The rate, the pulse, and what was detected."""
         rate = "not known; --rate gives it"
         if self.rate_hz is not None:
             rate = f"{self.rate_hz} Hz, {RATE_ORIGINS[self.rate_from or 'default']}"
         return [("rate", rate), ("pulse", self._span(pulsed.pulse)), *self.model.detected()]
 
-    def delay_pairs(self, pulsed: PulsedNetwork) -> list[tuple[str, str]]:
+    def delay_pairs(self, pulsed: Interface) -> list[tuple[str, str]]:
         """The delay of every output."""
         return [
             (f"delay of {port.name}", self.delay_text(port, pulsed.pulse))
@@ -71,7 +70,7 @@ class OpenedModel:
             if port.streams
         ]
 
-    def as_dict(self, pulsed: PulsedNetwork, outputs: Iterable[Port] | None = None) -> dict[str, Any]:
+    def as_dict(self, pulsed: Interface, outputs: Iterable[Port] | None = None) -> dict[str, Any]:
         """The same, for JSON; of these outputs, or of all."""
         ports = pulsed.outputs if outputs is None else outputs
         return {

@@ -37,14 +37,12 @@ def run_as_python(program: NativeProgram, feeds: dict[str, Array]) -> dict[str, 
         Region.STATE: program.initial.copy(),
         Region.ARENA: np.zeros(program.arena_bytes, np.uint8),
     }
-    graph = program.model.graph
-    for outlet in graph.inputs:
-        place = program.places[outlet]
-        place.view(regions[place.region])[...] = feeds[graph.label(outlet)]
+    for name, place in program.received:
+        place.view(regions[place.region])[...] = feeds[name]
     run_python(program.unlinked, [regions[region] for region in Region])
     return {
         name: place.view(regions[place.region]).copy()
-        for name, place in zip(graph.output_names, program.sent)
+        for name, place in program.sent
     }
 
 
