@@ -43,6 +43,7 @@ from typing import (
 import numpy as np
 
 from pulse.jit.pointer import HEADER, Bases, Pointer, Row, operand_at, real_at, real_bits
+from pulse.jit.span import Reach
 
 Element: TypeAlias = Literal["f32", "f64", "i64", "i32", "u8", "i8", "f16", "bf16"]
 DTYPES: dict[str, type[np.generic]] = {
@@ -181,6 +182,8 @@ class Part:
 
     START: ClassVar[int] = 0
     """The first word."""
+    DATA: ClassVar[tuple[str, ...]] = ()
+    """Numbers that are values, not counts or steps of elements and frames: any int64."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -246,6 +249,13 @@ class Part:
                 yield from one.operands()
             if each.kind in ("operand", "weights", "scales") and value is not None:
                 yield each.name, each.spec, value
+
+    def reaches(self) -> Iterator[Reach]:
+        """How far operands reach that are not declared with a number of elements: each with its span.
+
+        It is asked of rows of files from strangers, and the answer must hold for any numbers. Raises UnsafeRowError.
+        """
+        return iter(())
 
     @classmethod
     def seen(cls, words: Row, at: int, bases: Bases, form: Form) -> Self:

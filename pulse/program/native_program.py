@@ -1,6 +1,7 @@
 """The programs of the numba backend: streams of native kernels, and how a pulsed model becomes their rows."""
 
 from collections.abc import Callable, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,12 @@ from pulse.program.lowering import Lowering
 from pulse.program.memory import Value, aligned_bytes
 from pulse.program.native_streams import NativeStreams
 from pulse.program.place import Place
+from pulse.program.program_file import encoded_program, write_file
+from pulse.program.proof_note import ProofNote
 from pulse.program.table import TableBuilder
 from pulse.pulsify.faults import unchecked_bodies
 from pulse.pulsify.network import PulsedNetwork
+from pulse.report import json_value
 
 _MODULES = "kernels"
 SHOWN = 12
@@ -124,6 +128,18 @@ class NativeProgram(NativeStreams, CompiledProgram):
     @property
     def notes(self) -> Sequence[RowNote]:
         return [RowNote(row.node, row.op, row.kernel, cost_of(row)) for row in self.instructions]
+
+    def save(self, path: "str | PathLike[str]", proof: ProofNote | None = None, **metadata: str) -> None:
+        """``Program.save``, with what a proof has shown and more metadata, such as ``sample_rate``."""
+        write_file(self.encoded(proof, **metadata), path)
+
+    def encoded(self, proof: ProofNote | None = None, **metadata: str) -> bytes:
+        """The bytes of the file that ``save`` writes. Raises WriteError."""
+        model = self.network
+        chunks = None if model.chunks is None else json_value(model.chunks)
+        sizes = tuple(("size", f"{name} = {size}") for name, size in model.sizes.items())
+        told = () if model.chunks is None else tuple(model.chunks.lines())
+        return encoded_program(self, {**model.typed.metadata, **metadata}, proof, chunks, (*told, *sizes))
 
     def _table(self) -> NDArray[np.int64]:
         builder = TableBuilder()

@@ -1,5 +1,6 @@
 """Recurrent layers: one instruction runs all frames of a pulse, or whole sequences, of a batch."""
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from pulse.jit.instruction import (
@@ -16,8 +17,9 @@ from pulse.jit.instruction import (
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, vload_part, vstore_part, vzero
+from pulse.jit.span import NOTHING, Reach, require, run
 from pulse.program.kernels.matmul_scales import Scales, further
-from pulse.program.kernels.recurrent_gates import Function, activated, one_sum
+from pulse.program.kernels.recurrent_gates import Function, activated, one_sum, packed_gates
 
 
 class ActivationWords(Part):
@@ -40,6 +42,8 @@ class Recurrent(Instruction):
     """
 
     gates: ClassVar[int]
+    packed: ClassVar[int]
+    """Gates whose weights are in W."""
     x: Operand = reads("f32")
     W: Operand = packed_weights()
     y: Operand = writes("f32")
@@ -61,11 +65,20 @@ class Recurrent(Instruction):
     def multiply_adds(self) -> int:
         return self.gates * self.T * self.B * self.H * self.H
 
+    def reaches(self) -> Iterator[Reach]:
+        require(min(self.T, self.B, self.H) >= 0, "sizes below 0")
+        rows = run(self.B, self.step) + run(self.H)
+        yield self.x, run(self.T * self.B * self.gates * self.H)
+        yield self.W, run(packed_gates(self.H, self.H, self.packed))
+        yield self.scales, run(packed_gates(self.H, 1, self.packed))
+        yield self.y, run(self.T, self.frame) + rows
+        yield self.h0, run(self.B, self.step_h0) + run(self.H) if self.reload else NOTHING
+
 
 class Rnn(Recurrent):
     """``y[t] = f(x[t] + y[t-1] @ W)``."""
 
-    gates = 1
+    gates = packed = 1
     f: ActivationWords
     scales: ScalesOperand = weight_scales()
 

@@ -40,10 +40,7 @@ def run_as_python(program: NativeProgram, feeds: dict[str, Array]) -> dict[str, 
     for name, place in program.received:
         place.view(regions[place.region])[...] = feeds[name]
     run_python(program.unlinked, [regions[region] for region in Region])
-    return {
-        name: place.view(regions[place.region]).copy()
-        for name, place in program.sent
-    }
+    return {name: place.view(regions[place.region]).copy() for name, place in program.sent}
 
 
 def fixed(feeds: dict[str, Array]) -> dict[str, str]:
