@@ -36,7 +36,7 @@ class NativeExecutable(Executable):
     """
 
     unlinked: NDArray[np.int64]
-    table: NDArray[np.int64]
+    _linked: NDArray[np.int64] | None = None
     weights: Array
     initial: Array
     arena_bytes: int
@@ -66,6 +66,18 @@ class NativeExecutable(Executable):
     @abstractmethod
     def notes(self) -> Sequence[RowNote]:
         """What is told of each instruction."""
+
+    @property
+    def table(self) -> NDArray[np.int64]:
+        """The rows with addresses. Raises CompileError: a kernel cannot be compiled."""
+        if self._linked is None:
+            self.link()
+            assert self._linked is not None
+        return self._linked
+
+    @table.setter
+    def table(self, linked: NDArray[np.int64]) -> None:
+        self._linked = linked
 
     @abstractmethod
     def listing(self) -> list[str]:

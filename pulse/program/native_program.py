@@ -103,7 +103,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        del state["unlinked"], state["table"]
+        del state["unlinked"], state["_linked"]
         rows = [(row.kernel, dict(vars(row.instruction)), row.node, row.op) for row in self.instructions]
         return {**state, "instructions": rows, _MODULES: modules_of(self._kernels())}
 

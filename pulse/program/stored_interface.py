@@ -88,16 +88,10 @@ def read_interface(record: Record, chunks: Any) -> StoredInterface:
         waits = tuple(map(reading.awaited, record.records("waits")))
     except DimError as error:
         raise LoadError(f"{record.name}: {error}; compile the model again") from None
-    names = [port.name for port in (*inputs, *outputs)]
     title = record.text("title")
-    if (
-        not is_title(title)
-        or len(set(names[: len(inputs)])) < len(inputs)
-        or len(set(names[len(inputs) :])) < len(outputs)
-    ):
-        raise LoadError(
-            f"{record.name}: two of its inputs or outputs have one name, or its title is no title"
-        )
+    twice = any(len({port.name for port in ports}) < len(ports) for ports in (inputs, outputs))
+    if twice or not is_title(title):
+        raise LoadError(f"{record.name}: two of its inputs or outputs have one name, or its title is none")
     sizes = record.mapping("sizes", int)
     return StoredInterface(
         title, symbol, reading.pulse, inputs, outputs, scope.assumptions, waits, sizes, chunks

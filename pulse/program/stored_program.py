@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from importlib import import_module
 from os import PathLike
@@ -77,7 +78,11 @@ class StoredProgram(NativeStreams):
             require_safe(self)
         except LoadError as error:
             raise LoadError(f"{container.name}: {error}") from None
-        self.link()
+
+    @property
+    def kernel_names(self) -> list[str]:
+        """Those that it runs."""
+        return [kernel.name for kernel in self._kernels]
 
     @property
     def rows(self) -> int:
@@ -200,10 +205,8 @@ def _kernel(record: Record) -> Kernel:
     """A kernel by its name: of this package or of a plugin that is installed; a file does not say what is imported."""
     name, module = record.text("name"), record.text("module")
     if name not in KERNELS and module.startswith(OURS) and module[len(OURS) :].isidentifier():
-        try:
+        with suppress(ImportError):  # said below, as of every other kernel that is not here
             import_module(module)
-        except ImportError:
-            pass  # said below, as of every other kernel that is not here
     if name not in KERNELS:
         load_plugins(PLUGINS)
     found = KERNELS.get(name)

@@ -17,7 +17,7 @@ def bench(
     steps: Annotated[int, typer.Option("--steps", min=1, help="Steps in each round.")] = 1000,
     rounds: Annotated[int, typer.Option("--rounds", min=1, help="Rounds; each starts a new stream.")] = 3,
     backend: options.Backend = "numba",
-    weights: options.Weights = "f32",
+    weights: options.Weights = None,
     every: Annotated[
         bool, typer.Option("--profile", help="The cost of each node and instruction too.")
     ] = False,
@@ -37,7 +37,7 @@ def bench(
     from streaming.reports.benchmark import measure_steps
 
     opened = open_model(model, given)
-    program = compile_model(opened.pulsed(given.pulse), backend, weights)
+    program = compile_model(opened, given.pulse, backend, weights)
     with progress(f"{rounds} rounds of {steps} steps") as advance:
         benchmark = measure_steps(opened, program, steps, rounds, every, advance)
     shown.print(benchmark)

@@ -18,7 +18,7 @@ ModelPath = Annotated[
     Path | None,
     typer.Argument(
         metavar="MODEL",
-        help="An ONNX file, or a recipe (.toml); the built-in denoiser where none is given.",
+        help="An ONNX file, a recipe (.toml) or a program (.pulse); the built-in denoiser where none is given.",
         show_default=False,
     ),
 ]
@@ -26,9 +26,11 @@ Backend = Annotated[
     str, typer.Option("--backend", help="numba: compiled kernels; numpy: the slow reference.")
 ]
 Weights = Annotated[
-    str,
+    str | None,
     typer.Option(
-        "--weights", help="f32; bf16 or int8: rounded, a half or a quarter of the memory, see pulse check."
+        "--weights",
+        help="f32, the default; bf16 or int8: rounded, a half or a quarter of the memory, see pulse check.",
+        show_default=False,
     ),
 ]
 

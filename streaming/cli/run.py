@@ -36,7 +36,7 @@ def run(
     sound: SoundOptions,
     given: ModelOptions,
     backend: options.Backend = "numba",
-    weights: options.Weights = "f32",
+    weights: options.Weights = None,
     events: EventOptions,
     live: LiveOptions,
     shown: ReportOptions,
@@ -67,6 +67,8 @@ def run(
 
       [cyan]pulse run parts.onnx in.wav --out speech=a.wav --out noise=b.wav[/cyan]
 
+      [cyan]pulse run model.pulse in.wav out.wav[/cyan]            a program of pulse compile
+
       [cyan]pulse run recipe.toml in.wav out.wav[/cyan]            STFT or features, model and what is behind it
 
       [cyan]ffmpeg -i talk.mp4 -f wav - | pulse run model.onnx - - | aplay[/cyan]
@@ -90,7 +92,7 @@ def run(
     request = RunRequest(model, source, target, sound, events.choice())
     request.refuse_live(live) if live.live else request.refuse_file(live)
     opened = open_model(model, given)
-    program = compile_model(opened.pulsed(given.pulse), backend, weights, live.live)
+    program = compile_model(opened, given.pulse, backend, weights, live.live)
     if live.live:
         run_live(opened, program, request, live, shown)
         return

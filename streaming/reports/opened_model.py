@@ -7,6 +7,7 @@ from typing import Any
 from pulse.interface import Interface, Port
 from pulse.loading.loaded import Loaded
 from pulse.models import PulsedModel, TypedModel
+from pulse.program.compiler import Prepare
 from pulse.program.program import Program
 from pulse.pulsify.receptive import Receptive
 
@@ -50,6 +51,14 @@ class OpenedModel:
             smallest = self.model.pulsed(None, max_context=self.max_context).pulse
             pulse = max(1, -(-int(self.rate_hz * PULSE_S) // smallest)) * smallest
         return self.model.pulsed(pulse, max_context=self.max_context)
+
+    def compiled(
+        self, pulse: int | None, backend: str, weights: str | None = None, prepare: Prepare | None = None
+    ) -> Program:
+        """A program of it in such pulses; one of a file is itself. Raises PulseError."""
+        if self.model.program is not None:
+            return self.model.compiled(pulse, False, self.max_context, backend, weights, prepare)
+        return self.pulsed(pulse).compile(backend, weights or "f32", prepare)
 
     def deadline_s(self, pulse: int) -> float | None:
         """How long a pulse lasts."""

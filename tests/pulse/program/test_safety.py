@@ -1,4 +1,4 @@
-"""The check of tables that are not trusted: it takes every program of ours, and no kernel reaches further than it says."""
+"""The check of tables that are not trusted: it takes all of ours, and no kernel reaches further than it says."""
 
 from collections import Counter
 from itertools import islice
