@@ -10,14 +10,8 @@ y       = state.step(x)
 """
 
 from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pulse import formats as formats  # registers them
-from pulse.api import load, stream, verify
-from pulse.chain import Stage, chain
-from pulse.chunks.chunking import Chunking
-from pulse.costs.counting import cost_report
 from pulse.errors import (
     CompileError,
     CopyError,
@@ -33,13 +27,18 @@ from pulse.errors import (
     PulsifyError,
     WriteError,
 )
-from pulse.models import TypedModel
-from pulse.onnx.registry import operator
-from pulse.torch import from_torch
 from pulse.version import __version__
 
 if TYPE_CHECKING:
     from pulse import front, tensorflow
+    from pulse.api import load, stream, verify
+    from pulse.chains import Stage, chain
+    from pulse.chunks.chunking import Chunking
+    from pulse.costs.counting import cost_report
+    from pulse.models import TypedModel
+    from pulse.onnx.registry import operator
+    from pulse.program.program import Program
+    from pulse.torch import from_torch
 
 __all__ = [
     "Chunking",
@@ -52,6 +51,7 @@ __all__ = [
     "InputError",
     "LoadError",
     "NotProvedError",
+    "Program",
     "PulseError",
     "PulseWarning",
     "PulsifyError",
@@ -70,9 +70,29 @@ __all__ = [
     "verify",
 ]
 
+_HOMES = {
+    "Chunking": "pulse.chunks.chunking",
+    "Program": "pulse.program",
+    "Stage": "pulse.chains",
+    "TypedModel": "pulse.models",
+    "chain": "pulse.chains",
+    "cost_report": "pulse.costs.counting",
+    "from_torch": "pulse.torch",
+    "load": "pulse.api",
+    "operator": "pulse.onnx.registry",
+    "stream": "pulse.api",
+    "verify": "pulse.api",
+}
+"""Where names come from that are imported when they are asked for: a program of a file needs no reader of models."""
 
-def __getattr__(name: str) -> ModuleType:
-    """``pulse.front`` and ``pulse.tensorflow``, imported when they are asked for."""
+
+def __getattr__(name: str) -> Any:
+    """``pulse.load`` and others, ``pulse.front`` and ``pulse.tensorflow``: imported when they are asked for."""
     if name in ("front", "tensorflow"):
         return import_module(f"pulse.{name}")
-    raise AttributeError(f"module 'pulse' has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'pulse' has no attribute {name!r}")
+    if name != "Program":
+        import_module("pulse.formats")  # registers them
+    found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return found
