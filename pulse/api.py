@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pulse import formats as formats  # registers them
 from pulse.loading.load import load
 from pulse.loading.proving import prove_loaded
 from pulse.program.compiler import Prepare

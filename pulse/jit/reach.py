@@ -167,7 +167,7 @@ class TableCheck:
                 self._typed[key] = memory[: size * dtype.itemsize].view(dtype)
         return self._typed[key]
 
-    def _require_counted(self, each: Field, pointer: Located, row: Instruction) -> None:
+    def _require_counted(self, each: Field, pointer: Located, row: Part) -> None:
         """An operand with a number of elements."""
         count = prod(
             number if isinstance(number, int) else getattr(row, number) for number in each.spec.count

@@ -52,6 +52,8 @@ class Loaded:
         """The file's own nodes. Raises LoadError: it was no file with nodes."""
         if isinstance(self.read, Model):
             return self.read
+        if self.program is not None:
+            raise self._is_program()
         raise LoadError(f"{self.title}: has no nodes of a file; the typed model is the first that there is")
 
     @cached_property

@@ -60,9 +60,9 @@ def is_program(head: bytes) -> bool:
 def encoded(header: Mapping[str, Any], sections: Mapping[str, Array]) -> bytes:
     """The bytes of a file."""
     places = {name: [0, 0] for name in sections}
-    text, start = b"", -1
-    while start != (start := _rounded(FIXED_BYTES + len(text))) or not text:
-        end = start
+    text, end, length = b"", 0, -1
+    while len(text) != length:  # places further on may have more digits
+        length, end = len(text), _rounded(FIXED_BYTES + len(text))
         for name, data in sections.items():
             places[name] = [end, data.nbytes]
             end = _rounded(end + data.nbytes)
@@ -123,7 +123,9 @@ def _mapped(source: Path | bytes) -> Array:
 
 
 def _checksum(content: "Array | bytearray") -> bytes:
-    return blake2b(memoryview(content)[len(MAGIC) + CHECKSUM_BYTES :], digest_size=CHECKSUM_BYTES).digest()
+    return blake2b(
+        memoryview(cast(Any, content))[len(MAGIC) + CHECKSUM_BYTES :], digest_size=CHECKSUM_BYTES
+    ).digest()
 
 
 def _rounded(size: int) -> int:

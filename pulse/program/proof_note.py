@@ -42,10 +42,12 @@ class ProofNote:
     @classmethod
     def read(cls, record: Record) -> "ProofNote":
         """The reverse. Raises LoadError."""
-        texts = {key: record.text(key) for key in ("outcome", "verdict", "when", "version", "of")}
-        counts = {key: record.number(key) for key in ("streams", "shortest", "longest", "seed")}
-        reals = {key: record.real(key) for key in ("error", "relative", "share")}
-        return cls(**texts, **counts, **reals, rounding=record.texts("rounding"))
+        values: dict[str, Any] = {
+            key: record.text(key) for key in ("outcome", "verdict", "when", "version", "of")
+        }
+        values |= {key: record.number(key) for key in ("streams", "shortest", "longest", "seed")}
+        values |= {key: record.real(key) for key in ("error", "relative", "share")}
+        return cls(**values, rounding=record.texts("rounding"))
 
     def pairs(self) -> list[tuple[str, str]]:
         """Names and texts for reports."""

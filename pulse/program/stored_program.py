@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cached_property
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -91,7 +90,7 @@ class StoredProgram(NativeStreams):
     def _digest(self) -> bytes:
         return self._fingerprint
 
-    @cached_property
+    @property
     def notes(self) -> Sequence[RowNote]:
         """What is told of each instruction. Raises LoadError: the file tells nothing of them."""
         rows = self._told("rows")

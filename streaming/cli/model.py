@@ -6,10 +6,10 @@ from warnings import warn
 
 import numpy as np
 
+from pulse.api import load
 from pulse.dim import TDim
 from pulse.errors import InputError, PulseWarning
 from pulse.facts import TypedFact
-from pulse.loading.load import load
 from pulse.loading.loaded import Loaded
 from pulse.program.compiler import Prepare
 from pulse.program.program import Program

@@ -70,7 +70,6 @@ class Recurrent(Instruction):
         rows = run(self.B, self.step) + run(self.H)
         yield self.x, run(self.T * self.B * self.gates * self.H)
         yield self.W, run(packed_gates(self.H, self.H, self.packed))
-        yield self.scales, run(packed_gates(self.H, 1, self.packed))
         yield self.y, run(self.T, self.frame) + rows
         yield self.h0, run(self.B, self.step_h0) + run(self.H) if self.reload else NOTHING
 
@@ -81,6 +80,10 @@ class Rnn(Recurrent):
     gates = packed = 1
     f: ActivationWords
     scales: ScalesOperand = weight_scales()
+
+    def reaches(self) -> Iterator[Reach]:
+        yield from super().reaches()
+        yield self.scales, run(packed_gates(self.H, 1, 1))
 
 
 @device

@@ -74,6 +74,10 @@ class Gru(Recurrent):
     bias: Operand = reads("f32", "H")
     scales: ScalesOperand = weight_scales()
 
+    def reaches(self) -> Iterator[Reach]:
+        yield from super().reaches()
+        yield self.scales, run(packed_gates(self.H, 1, self.packed))
+
 
 @kernel
 def gru(row: Gru) -> None:
@@ -118,6 +122,7 @@ class GruReset(Recurrent):
 
     def reaches(self) -> Iterator[Reach]:
         yield from super().reaches()
+        yield self.scales, run(packed_gates(self.H, 1, self.packed))
         yield self.last, run(packed_gates(self.H, self.H, 1))
         yield self.last_scales, run(packed_gates(self.H, 1, 1))
 

@@ -17,6 +17,7 @@ from pulse.program.kernels.recurrent_gates import (
     finish_lstm,
     four_sums,
     four_sums_of_four,
+    packed_gates,
 )
 
 
@@ -73,6 +74,7 @@ class Lstm(Recurrent):
 
     def reaches(self) -> Iterator[Reach]:
         yield from super().reaches()
+        yield self.scales, run(packed_gates(self.H, 1, self.packed))
         yield self.c0, run(self.B, self.step_c0) + run(self.H) if self.reload else NOTHING
 
 
