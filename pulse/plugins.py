@@ -1,9 +1,12 @@
 """Packages beside this one that extend it: found by their entry points, imported when they are needed."""
 
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 from pulse.errors import LoadError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 
 @cache
@@ -12,6 +15,8 @@ def load_plugins(group: str) -> tuple[str, ...]:
 
     Raises LoadError, naming the plugin, where one cannot be imported.
     """
+    from importlib.metadata import entry_points
+
     found = sorted(entry_points(group=group), key=lambda entry: entry.name)
     for entry in found:
         try:
@@ -24,6 +29,6 @@ def load_plugins(group: str) -> tuple[str, ...]:
     return tuple(entry.name for entry in found)
 
 
-def _told(entry: EntryPoint) -> str:
+def _told(entry: "EntryPoint") -> str:
     package = f" of {entry.dist.name} {entry.dist.version}" if entry.dist is not None else ""
     return f"{entry.name} = {entry.value}{package}"

@@ -50,7 +50,7 @@ def test_node_cases(operator: str) -> None:
 
 
 def test_without_the_plugin_the_operator_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plugins, "entry_points", lambda group: [])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
     x = np.eye(3, dtype=np.float32)
     with pytest.raises(LoadError, match="Det"):
         pulse.load(model([node("Det", "x")], {"x": x})).analyse()
