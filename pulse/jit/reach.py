@@ -60,8 +60,9 @@ class TableCheck:
         if len(words) != HEADER + _words_in(row):
             raise UnsafeRowError(f"{len(words)} words, where it takes {HEADER + _words_in(row)}")
         written = {id(pointer) for each, pointer in pointers if each.spec.written}
+        reaches = list(row.reaches())  # first of all: it refuses numbers that other methods do not expect
         loops = int(row.multiply_adds())
-        for pointer, span in row.reaches():
+        for pointer, span in reaches:
             if pointer is not None:
                 self._require_inside(pointer, span)
                 loops = max(loops, span.loops)

@@ -31,7 +31,7 @@ def require_safe(program: NativeExecutable) -> None:
         kernel = kernel_of(row[0])
         try:
             check.row(kernel.instruction, kernel.form, row)
-        except (UnsafeRowError, IndexError) as error:
+        except (UnsafeRowError, IndexError, ArithmeticError) as error:
             raise LoadError(f"row {number} ({kernel.name}) is refused: {error}") from None
     try:
         _check_around(program, check)

@@ -92,6 +92,8 @@ def read_interface(record: Record, chunks: Any) -> StoredInterface:
     twice = any(len({port.name for port in ports}) < len(ports) for ports in (inputs, outputs))
     if twice or not is_title(title):
         raise LoadError(f"{record.name}: two of its inputs or outputs have one name, or its title is none")
+    if not any(port.streams for port in inputs):
+        raise LoadError(f"{record.name}: none of its inputs streams; compile the model again")
     sizes = record.mapping("sizes", int)
     return StoredInterface(
         title, symbol, reading.pulse, inputs, outputs, scope.assumptions, waits, sizes, chunks
