@@ -32,11 +32,12 @@ from pulse.version import __version__
 if TYPE_CHECKING:
     from pulse import front, tensorflow
     from pulse.api import load, stream, verify
-    from pulse.chaining import Stage, chain
+    from pulse.chains import Stage, chain
     from pulse.chunks.chunking import Chunking
     from pulse.costs.counting import cost_report
     from pulse.models import TypedModel
     from pulse.onnx.registry import operator
+    from pulse.program.program import Program
     from pulse.torch import from_torch
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "InputError",
     "LoadError",
     "NotProvedError",
+    "Program",
     "PulseError",
     "PulseWarning",
     "PulsifyError",
@@ -68,12 +70,12 @@ __all__ = [
     "verify",
 ]
 
-
 _HOMES = {
     "Chunking": "pulse.chunks.chunking",
-    "Stage": "pulse.chaining",
+    "Program": "pulse.program.program",
+    "Stage": "pulse.chains",
     "TypedModel": "pulse.models",
-    "chain": "pulse.chaining",
+    "chain": "pulse.chains",
     "cost_report": "pulse.costs.counting",
     "from_torch": "pulse.torch",
     "load": "pulse.api",
@@ -88,7 +90,8 @@ def __getattr__(name: str) -> Any:
     """A function or class of ``_HOMES``, or a module of this package."""
     if name.startswith("_"):
         raise AttributeError(f"module 'pulse' has no attribute {name!r}")
-    import_module("pulse.formats")
+    if name != "Program":
+        import_module("pulse.formats")  # registers them; a program of a file needs no reader of models
     if name in _HOMES:
         found = globals()[name] = getattr(import_module(_HOMES[name]), name)
         return found

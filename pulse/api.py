@@ -21,7 +21,7 @@ def stream(
     align: bool = False,
     max_context: int | None = None,
     backend: str = "numba",
-    weights: str = "f32",
+    weights: str | None = None,
     prepare: Prepare | None = None,
 ) -> Program:
     """Load, analyse, declutter, pulsify and compile in one call.
@@ -33,12 +33,12 @@ def stream(
     pulse    frames of the symbol for each step; the smallest possible where none is given
     align    delay the earlier outputs so that all belong to the same moment
     max_context  for attention to all frames before: the most frames of the symbol that a stream may have
-    weights  how weights are stored: ``f32``; ``bf16`` and ``int8`` are rounded, and take a half and a quarter.
-             What fits into 16 bits as it is takes a half in any case
+    weights  how weights are stored: ``f32``, the default; ``bf16`` and ``int8`` are rounded, and take a half and a
+             quarter. What fits into 16 bits as it is takes a half in any case
     prepare  as of ``compile_model``: ``streaming.warming.warm_shown`` compiles side by side and shows a bar
     Raises   PulseError
     """
-    return load(source).pulsed(pulse, align, max_context).compile(backend, weights, prepare)
+    return load(source).compiled(pulse, align, max_context, backend, weights, prepare)
 
 
 def verify(

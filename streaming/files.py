@@ -11,9 +11,9 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.interface import Port
 from pulse.ops.stateful import frames_at
 from pulse.program.program import Program
-from pulse.pulsify.network import Port
 from pulse.record import record
 from streaming.aligned_sounds import AlignedSounds, RoutedSound
 from streaming.channels import Samples

@@ -7,8 +7,8 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array, dtype_name
+from pulse.interface import Port
 from pulse.program.executable import Executable
-from pulse.pulsify.network import Port
 from streaming.reblocking import Reblocker
 
 

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import numpy as np
 
 from pulse.facts import Array
-from pulse.pulsify.network import Port
+from pulse.interface import Port
 from pulse.record import record
 from streaming.events.output import EventsOutput
 from streaming.resampling import Resampler

@@ -8,10 +8,10 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array, DType
+from pulse.interface import Port
 from pulse.ops.stateful import FAR, frames_at, most_frames
 from pulse.program.executable import Executable
 from pulse.pulsify.lengths import lag
-from pulse.pulsify.network import Port
 
 Mark = tuple[int, int | None, dict[str, int], dict[str, Array], dict[str, Array]]
 

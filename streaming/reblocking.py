@@ -5,8 +5,8 @@ from math import prod
 import numpy as np
 
 from pulse.facts import Array
+from pulse.interface import Port
 from pulse.ops.stateful import frames_at
-from pulse.pulsify.network import Port
 
 
 class Reblocker:

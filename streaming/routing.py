@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 
 from pulse.errors import InputError
+from pulse.interface import Port
 from pulse.program.program import Program
-from pulse.pulsify.network import Port
 from pulse.record import record
 from pulse.wording import spell
 from streaming.channels import Channels

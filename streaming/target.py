@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from pulse.errors import InputError
-from pulse.pulsify.network import Port
+from pulse.interface import Port
 from pulse.record import record
 from pulse.wording import spell
 from streaming.audio import AudioWriter

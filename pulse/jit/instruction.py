@@ -42,6 +42,7 @@ import numpy as np
 
 from pulse.jit.fields import Count, Element, Field, Fields, Spec, fields_of, words_of
 from pulse.jit.pointer import HEADER, Bases, Pointer, Row, operand_at, real_at, real_bits
+from pulse.jit.span import Reach
 from pulse.record import record
 
 DTYPES: dict[str, type[np.generic]] = {
@@ -136,6 +137,9 @@ def many(count: str) -> Any:
 class Part(Fields):
     """Fields that lie one behind the other in a row."""
 
+    DATA: ClassVar[tuple[str, ...]] = ()
+    """Numbers that are values, not counts or steps of elements and frames: any int64."""
+
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         record(eq=False, kw_only=True)(cls)
@@ -209,6 +213,13 @@ class Part(Fields):
                     yield from one.operands()
             elif value is not None:
                 yield each.name, each.spec, value
+
+    def reaches(self) -> Iterator[Reach]:
+        """How far operands reach that are not declared with a number of elements: each with its span.
+
+        It is asked of rows of files from strangers, and the answer must hold for any numbers. Raises UnsafeRowError.
+        """
+        return iter(())
 
     @classmethod
     def seen(cls, words: Row, at: int, bases: Bases, form: Form) -> Self:

@@ -10,6 +10,7 @@ from pulse.errors import LoadError
 from pulse.models import Model, TypedModel
 from pulse.onnx.metadata import TITLE, is_exported
 from pulse.printable import is_title
+from pulse.program.stored_program import StoredProgram
 from pulse.record import record
 from pulse.wording import spell
 
@@ -77,7 +78,7 @@ class Format:
 
     name: str
     recognises: Callable[[Content], bool]
-    read: Callable[[Content, Reading], Model | TypedModel]
+    read: Callable[[Content, Reading], Model | TypedModel | StoredProgram]
 
 
 FORMATS: list[Format] = []

@@ -10,13 +10,15 @@ from pulse.errors import InputError, LoadError
 from pulse.loading.formats import Content, Reading, format_of
 from pulse.loading.loaded import Loaded
 from pulse.models import Model, Network, PulsedModel, TypedModel, model_of
-from pulse.program.executable import Executable
+from pulse.program.compiled import CompiledProgram
+from pulse.program.program import Program
+from pulse.program.stored_program import StoredProgram
 from pulse.wording import spell
 
 if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource
 
-    Loadable: TypeAlias = Loaded | Network | Executable | ModelSource
+    Loadable: TypeAlias = Loaded | Network | Program | ModelSource
     """Whatever says what a model is."""
 
 
@@ -56,7 +58,7 @@ def load(
     given: Any = chunking
     if given is not None and not isinstance(given, Chunking):
         raise LoadError(f"chunking must be a pulse.Chunking, not {type(given).__name__}")
-    if isinstance(source, Loaded | Network | Executable):
+    if isinstance(source, Loaded | Network | Program):
         for option, value in {
             "inputs": inputs,
             "constants": constants,
@@ -69,6 +71,8 @@ def load(
                     "give it where the file is read"
                 )
         loaded = _as_loaded(source)
+        if isinstance(loaded.read, StoredProgram):
+            return _program(loaded.read, outputs, symbol, chunking)
         if isinstance(loaded.read, PulsedModel) and (outputs, symbol, chunking) != (None, None, None):
             raise LoadError(
                 f"{loaded.title}: is in pulses already; leave out {spell('outputs')}, {spell('symbol')} and "
@@ -81,7 +85,27 @@ def load(
             chunking=chunking or loaded.chunking,
         )
     reading = Reading(inputs, constants, chunking or DETECT_ALL, ignore_value_info, budget, signature)
-    return Loaded(_read(source, reading), outputs, symbol, chunking or DETECT_ALL)
+    read = _read(source, reading)
+    if isinstance(read, StoredProgram):
+        return _program(read, outputs, symbol, chunking, inputs, constants, budget, signature)
+    return Loaded(read, outputs, symbol, chunking or DETECT_ALL)
+
+
+def _program(
+    program: StoredProgram,
+    outputs: Sequence[str] | None,
+    symbol: str | None,
+    chunking: Chunking | None,
+    *more: object,
+) -> Loaded:
+    """A program of a file. Raises LoadError: options are given that say how a model is read."""
+    states = chunking is not None and (chunking.is_chunked or chunking.states is not None)
+    if any((outputs, symbol, states, *more)):
+        raise LoadError(
+            f"{program.model.title}: is a program; it was compiled with the options that say how its model is read: "
+            "leave them out, or compile the model with them"
+        )
+    return Loaded(program)
 
 
 def is_module(source: object) -> bool:
@@ -90,14 +114,22 @@ def is_module(source: object) -> bool:
     return torch is not None and isinstance(source, torch.nn.Module)
 
 
-def _as_loaded(source: Loaded | Network | Executable) -> Loaded:
-    """A model that is there already."""
+def _as_loaded(source: Loaded | Network | Program) -> Loaded:
+    """A model that is there already. Raises LoadError: a program of another kind than ours."""
     if isinstance(source, Loaded):
         return source
-    return Loaded(model_of(source.model if isinstance(source, Executable) else source))
+    if isinstance(source, StoredProgram):
+        return Loaded(source)
+    if isinstance(source, CompiledProgram):
+        return Loaded(model_of(source.network))
+    if isinstance(source, Program):
+        raise LoadError(
+            f"{source.model.title}: a {type(source).__name__} has no model; give the model itself"
+        )
+    return Loaded(model_of(source))
 
 
-def _read(source: "ModelSource", reading: Reading) -> Model | TypedModel:
+def _read(source: "ModelSource", reading: Reading) -> Model | TypedModel | StoredProgram:
     if is_module(source):
         raise InputError(
             f"{type(source).__name__} is a PyTorch module, and what it does depends on what it is fed: use "

@@ -6,12 +6,16 @@ from functools import cached_property
 
 from pulse.chunks.chunking import DETECT_ALL, Chunking, Chunks
 from pulse.chunks.scanned import pulsify_chunks
-from pulse.errors import LoadError, PulsifyError
+from pulse.errors import CompileError, LoadError, PulsifyError
 from pulse.loading.resolution import ResolvedModel, resolve
 from pulse.loading.sizes import leaves_pulse_open
 from pulse.models import Model, PulsedModel, TypedModel
 from pulse.onnx.metadata import is_exported
+from pulse.program.compiler import Prepare
+from pulse.program.program import Program
+from pulse.program.stored_program import StoredProgram
 from pulse.record import record
+from pulse.wording import spell
 
 
 @record(eq=False)
@@ -22,7 +26,7 @@ class Loaded:
     outputs, symbol, chunking  as of ``pulse.load``
     """
 
-    read: Model | TypedModel | PulsedModel = field(repr=False)
+    read: Model | TypedModel | PulsedModel | StoredProgram = field(repr=False)
     outputs: Sequence[str] | None = None
     symbol: str | None = None
     chunking: Chunking = DETECT_ALL
@@ -30,23 +34,34 @@ class Loaded:
     @property
     def title(self) -> str:
         """The model's name."""
-        return self.read.title
+        return self.read.model.title if isinstance(self.read, StoredProgram) else self.read.title
 
     @property
     def metadata(self) -> Mapping[str, str]:
         """What the file says beside its graph."""
+        if isinstance(self.read, StoredProgram):
+            return self.read.metadata
         return self.read.typed.metadata if isinstance(self.read, PulsedModel) else self.read.metadata
+
+    @property
+    def program(self) -> StoredProgram | None:
+        """The program that it is, if it comes from the file of one: then there is no model."""
+        return self.read if isinstance(self.read, StoredProgram) else None
 
     @property
     def model(self) -> Model:
         """The file's own nodes. Raises LoadError: it was no file with nodes."""
         if isinstance(self.read, Model):
             return self.read
+        if self.program is not None:
+            raise self._is_program()
         raise LoadError(f"{self.title}: has no nodes of a file; the typed model is the first that there is")
 
     @cached_property
     def resolved(self) -> ResolvedModel:
         """What it turns out to be. Raises PulseError."""
+        if isinstance(self.read, StoredProgram):
+            raise self._is_program()
         if isinstance(self.read, PulsedModel):
             model = self.read
             return ResolvedModel(
@@ -57,12 +72,12 @@ class Loaded:
     @property
     def chunks(self) -> Chunks | None:
         """How a model of chunks is called; None where it is offline. Raises PulseError."""
-        return self.resolved.chunks
+        return None if isinstance(self.read, StoredProgram) else self.resolved.chunks
 
     @property
     def sizes(self) -> Mapping[str, int]:
         """Symbols of the file that are no time, and what they were made: ``{"batch": 1}``. Raises PulseError."""
-        return self.resolved.sizes
+        return self.read.model.sizes if isinstance(self.read, StoredProgram) else self.resolved.sizes
 
     @property
     def typed(self) -> TypedModel:
@@ -72,7 +87,8 @@ class Loaded:
     @property
     def defines_pulse(self) -> bool:
         """Whether the model itself says what a pulse is: it takes chunks, or is in pulses."""
-        return isinstance(self.read, PulsedModel) or is_exported(self.metadata) or self.chunks is not None
+        ready = isinstance(self.read, PulsedModel | StoredProgram)
+        return ready or is_exported(self.metadata) or self.chunks is not None
 
     def analyse(self) -> TypedModel:
         """The offline model, every type and shape known: of a model of chunks its author's loop over the whole stream.
@@ -99,6 +115,8 @@ class Loaded:
         self, pulse: int | None = None, align: bool = False, max_context: int | None = None
     ) -> PulsedModel:
         """The model in pulses; of whole chunks, one by default, where it takes chunks. Raises PulseError."""
+        if isinstance(self.read, StoredProgram):
+            raise self._is_program()
         if isinstance(self.read, PulsedModel):
             if pulse not in (None, self.read.pulse):
                 raise PulsifyError(
@@ -113,8 +131,47 @@ class Loaded:
             made = form.typed.pulsify(form.symbol, pulse, align, max_context)
         return replace(made, sizes=form.sizes)
 
+    def compiled(
+        self,
+        pulse: int | None = None,
+        align: bool = False,
+        max_context: int | None = None,
+        backend: str = "numba",
+        weights: str | None = None,
+        prepare: Prepare | None = None,
+    ) -> Program:
+        """A program that runs it; the arguments are those of ``pulsed`` and of ``PulsedModel.compile``.
+
+        A program of a file is itself. Raises PulseError: also where it was compiled with other arguments
+        """
+        program = self.program
+        if program is None:
+            return self.pulsed(pulse, align, max_context).compile(backend, weights or "f32", prepare)
+        other = {
+            spell("pulse", pulse): pulse not in (None, program.pulse),
+            "align": align,
+            spell("max_context", max_context): max_context is not None,
+            spell("backend", backend): backend != program.backend,
+            spell("weights", weights): weights not in (None, program.form),
+        }
+        if wrong := [text for text, differs in other.items() if differs]:
+            raise CompileError(
+                f"{self.title}: is a program with pulses of {program.pulse} frames and weights of {program.form}; "
+                f"leave out {', '.join(wrong)}, or compile the model with that"
+            )
+        if prepare is not None:
+            prepare(program.kernel_names)
+        return program
+
+    def _is_program(self) -> LoadError:
+        return LoadError(
+            f"{self.title}: is a program, whose file does not contain the model; give the model that it was compiled of"
+        )
+
     def detected(self) -> list[tuple[str, str]]:
         """What was found out by itself, in words: title and text. Raises PulseError."""
+        if isinstance(self.read, StoredProgram):
+            return list(self.read.detected)
         lines = [] if self.chunks is None else self.chunks.lines()
         why = "" if self.chunks is not None else ", as its name counts streams and another dim is time"
         return lines + [("size", f"{name} = {size}{why}") for name, size in self.sizes.items()]

@@ -8,7 +8,7 @@ count none.
 
 from math import prod
 
-from pulse.program.lowering import Emitted
+from pulse.program.emitted import Emitted
 from pulse.program.memory import Region, Value
 from pulse.record import record
 
@@ -40,6 +40,16 @@ class Cost:
             self.arena + other.arena,
             self.multiply_adds + other.multiply_adds,
         )
+
+
+@record
+class RowNote:
+    """What is told of an instruction: the node and the op that it belongs to, its kernel, what it costs."""
+
+    node: str
+    op: str
+    kernel: str
+    cost: Cost
 
 
 def touched(value: Value) -> int:

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from pulse.errors import FaultError, InputError
 from pulse.facts import Array, dtype_name, shape_text
+from pulse.interface import Port
 from pulse.ops.stateful import Clock
 from pulse.program.executable import Executable
 from pulse.program.feeds import Feed
 from pulse.program.state import State
-from pulse.pulsify.network import Port
 from pulse.record import record
 
 

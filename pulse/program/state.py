@@ -336,7 +336,7 @@ class State(ABC):
                 f"the model takes at most {limit} frames of {self.program.model.symbol.name}, and this stream has {end}"
             )
         env = {self.program.model.symbol: end}
-        for assumption in self.program.model.typed.scope.assumptions:
+        for assumption in self.program.model.assumptions:
             if assumption.symbols <= env.keys() and not assumption.eval(env):
                 raise InputError(
                     f"a stream of {end} frames of {self.program.model.symbol.name} does not satisfy {assumption}, "

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from pulse.dim import TDim
 from pulse.facts import PulsedFact
 from pulse.graph import Node, OutletId
+from pulse.interface import AwaitedWire
 from pulse.ops.bodies import bodies
 from pulse.ops.check import Check, Site
 from pulse.ops.fault import CountFaults, When
@@ -14,7 +15,6 @@ from pulse.ops.op import Op
 from pulse.ops.stateful import Stateful
 from pulse.pulsify.lengths import lag
 from pulse.pulsify.network import PulsedGraph, PulsedNetwork
-from pulse.pulsify.registers import AwaitedWire
 from pulse.pulsify.wiring import Stream, Wiring
 
 PulsedNode: TypeAlias = Node[PulsedFact, Op]

@@ -60,7 +60,7 @@ class RecipeStage:
 
     number   counted from 1
     kind     ``model``, or a function of ``pulse.front``
-    options  of the function its parameters; of a model ``model``, its path, and what ``pulse.chain.Stage`` takes
+    options  of the function its parameters; of a model ``model``, its path, and what ``pulse.Stage`` takes
     reads    the wires that it reads, in the order of its inputs or by input; None: what the stage before it gives
     gives    the names of its outputs, in their order or by output
     """

@@ -9,6 +9,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from streaming.cli.bench import bench
 from streaming.cli.check import check
+from streaming.cli.compile import compile_
 from streaming.cli.console import BAD_USE, CHECK_FAILED, INTERRUPTED, plain_warnings
 from streaming.cli.convert import convert
 from streaming.cli.devices import devices
@@ -140,6 +141,8 @@ def pulse(
       [cyan]ffmpeg … | pulse run model.onnx - - | aplay[/cyan]
                                                  sound through pipes, as it comes
 
+      [cyan]pulse compile model.onnx -o model.pulse[/cyan]   a file that starts at once, in place of the model
+
       [cyan]pulse bench model.onnx --pulse 160[/cyan]        where the time goes
 
       [cyan]pulse run --live[/cyan]                          from the microphone to the loudspeaker
@@ -154,6 +157,7 @@ def pulse(
     """
 
 
+app.command("compile")(compile_)
 for command in (run, convert, check, bench, dump, recipe, warm, report, devices):
     app.command(cls=Command)(command)
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from pulse.errors import InputError
+from pulse.interface import Port
 from pulse.program.program import Program
-from pulse.pulsify.network import Port
 from streaming.atomic_files import refuse_same
 from streaming.builtin import noisy_path
 from streaming.cli.run_request import RunRequest, find_output

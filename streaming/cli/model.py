@@ -12,7 +12,6 @@ from pulse.errors import InputError, PulseWarning
 from pulse.facts import TypedFact
 from pulse.jit.registry import KERNELS
 from pulse.loading.loaded import Loaded
-from pulse.models import PulsedModel
 from pulse.program.compiler import Prepare
 from pulse.program.machine import RUN
 from pulse.program.program import Program
@@ -85,7 +84,8 @@ def _stated(model: Loaded, given: int | None) -> int | None:
 def takes_sound(model: Loaded) -> bool:
     """Whether all inputs with time are f32, of one value for each frame of the symbol; states do not count."""
     if model.defines_pulse:
-        ports = [port for port in model.pulsed().inputs if port.streams]
+        made = model.pulsed() if model.program is None else model.program
+        ports = [port for port in made.inputs if port.streams]
         return bool(ports) and all(port.is_sound for port in ports)
     typed, symbol = model.typed, model.symbol
     stream = TDim.of(typed.find_symbol(symbol))
@@ -101,9 +101,11 @@ def _is_sound(fact: TypedFact, stream: TDim) -> bool:
     return all(dim == 1 for dim in dims)
 
 
-def compile_model(model: PulsedModel, backend: str, weights: str = "f32", live: bool = False) -> Program:
-    """A program, and what else a live run needs, compiled with a bar at the first time. Raises CompileError."""
-    return model.compile(backend, weights, compiling(live))
+def compile_model(
+    opened: OpenedModel, pulse: int | None, backend: str, weights: str | None = None, live: bool = False
+) -> Program:
+    """A program, and what else a live run needs, compiled with a bar at the first time. Raises PulseError."""
+    return opened.compiled(pulse, backend, weights, compiling(live))
 
 
 def compiling(live: bool = False) -> Prepare:

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from pulse.errors import InputError
+from pulse.interface import Port
 from pulse.program.program import Program
-from pulse.pulsify.network import Port
 from pulse.record import record
 from streaming.atomic_files import refuse_same
 from streaming.builtin import noisy_path

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pulse.errors import InputError
-from pulse.pulsify.network import Port
+from pulse.interface import Port
 from pulse.record import record
 from pulse.wording import spell
 from streaming.events.argmax import Argmax

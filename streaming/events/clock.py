@@ -4,7 +4,7 @@ from fractions import Fraction
 from math import ceil
 
 from pulse.errors import InputError
-from pulse.pulsify.network import Port
+from pulse.interface import Port
 from pulse.record import record
 
 NEAR = 1e-6

@@ -14,9 +14,9 @@ from anyio.abc import ByteSendStream, ObjectSendStream
 
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.interface import Port
 from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
-from pulse.pulsify.network import Port
 from streaming.audio import AudioWriter
 from streaming.encodings import Encoding
 from streaming.executor.sources import SoundSource, require_rate

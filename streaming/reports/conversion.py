@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from pulse.interface import Port
 from pulse.models import PulsedModel
-from pulse.pulsify.network import Port
 from pulse.record import record
 from pulse.report import Pairs, Report, Section, Table, byte_size
 from streaming.reports.exporting import Exported

@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
+from pulse.interface import Interface, Port
 from pulse.loading.loaded import Loaded
 from pulse.models import PulsedModel, TypedModel
+from pulse.program.compiler import Prepare
 from pulse.program.program import Program
-from pulse.pulsify.network import Port, PulsedNetwork
 from pulse.pulsify.receptive import Receptive
 from pulse.record import record
 
@@ -51,18 +52,26 @@ class OpenedModel:
             pulse = max(1, -(-int(self.rate_hz * PULSE_S) // smallest)) * smallest
         return self.model.pulsed(pulse, max_context=self.max_context)
 
+    def compiled(
+        self, pulse: int | None, backend: str, weights: str | None = None, prepare: Prepare | None = None
+    ) -> Program:
+        """A program of it in such pulses; one of a file is itself. Raises PulseError."""
+        if self.model.program is not None:
+            return self.model.compiled(pulse, False, self.max_context, backend, weights, prepare)
+        return self.pulsed(pulse).compile(backend, weights or "f32", prepare)
+
     def deadline_s(self, pulse: int) -> float | None:
         """How long a pulse lasts."""
         return None if self.rate_hz is None else pulse / self.rate_hz
 
-    def pairs(self, pulsed: PulsedNetwork) -> list[tuple[str, str]]:
+    def pairs(self, pulsed: Interface) -> list[tuple[str, str]]:
         """The rate, the pulse, and what was detected."""
         rate = "not known; --rate gives it"
         if self.rate_hz is not None:
             rate = f"{self.rate_hz} Hz, {RATE_ORIGINS[self.rate_from or 'default']}"
         return [("rate", rate), ("pulse", self._span(pulsed.pulse)), *self.model.detected()]
 
-    def delay_pairs(self, pulsed: PulsedNetwork) -> list[tuple[str, str]]:
+    def delay_pairs(self, pulsed: Interface) -> list[tuple[str, str]]:
         """The delay of every output."""
         return [
             (f"delay of {port.name}", self.delay_text(port, pulsed.pulse))
@@ -70,7 +79,7 @@ class OpenedModel:
             if port.streams
         ]
 
-    def as_dict(self, pulsed: PulsedNetwork, outputs: Iterable[Port] | None = None) -> dict[str, Any]:
+    def as_dict(self, pulsed: Interface, outputs: Iterable[Port] | None = None) -> dict[str, Any]:
         """The same, for JSON; of these outputs, or of all."""
         ports = pulsed.outputs if outputs is None else outputs
         return {

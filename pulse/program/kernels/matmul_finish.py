@@ -1,11 +1,12 @@
 """Functions fused behind a product in the same instruction: a pass over its rows while they are in the cache."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pulse.jit.instruction import Operand, OptionalOperand, Part, many, reads, writes
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device
 from pulse.jit.simd import LANES, Vector, vload_part, vlt, vmax, vmin, vround, vselect, vstore_part
+from pulse.jit.span import NOTHING, Reach, run, table
 from pulse.program.kernels.vmath import vexpm1, vsigmoid, vtanh
 
 STEPS = (
@@ -64,6 +65,20 @@ class Finish(Part):
     step_count: int
     gates: Sequence[Gate] = many("gate_count")
     steps: Sequence[Step] = many("step_count")
+
+    def reaches_on(self, y: Pointer, rows_y: Pointer, M: int, N: int) -> Iterator[Reach]:
+        """``reaches`` behind M rows of N columns of y."""
+        for gate in self.gates:
+            yield y, table(rows_y, M) + run(N)
+            yield gate.gated, table(gate.rows, M) + run(N // 2)
+        rows, columns = (min(M, 1), M * N) if self.flat else (M, N)
+        for step in self.steps:
+            yield y, table(rows_y, rows) + run(columns)
+            reads_rows, reads_columns = step.code == ADD, step.code in (PRELU, MUL_ROUND)
+            if reads_rows:
+                yield step.operand, table(step.rows, rows) + run(columns)
+            yield step.operand, run(columns) if reads_columns else NOTHING
+            yield step.rows, NOTHING
 
 
 NO_FINISH = Finish(flat=False, gate_count=0, step_count=0, gates=(), steps=())

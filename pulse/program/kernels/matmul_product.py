@@ -3,6 +3,7 @@
 The sums are f32 in every form. A kernel has one form of weights; what it does is written once.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from pulse.jit.simd import (
     vstore_part,
     vzero,
 )
+from pulse.jit.span import Reach, run, table
 from pulse.program.kernels.matmul_finish import Finish, finish
 from pulse.program.kernels.matmul_scales import Scales, begin_sum, end_sum, further
 
@@ -294,6 +296,13 @@ class Product(Instruction):
 
     def multiply_adds(self) -> int:
         return self.M * self.T * self.K * self.N
+
+    def reaches(self) -> Iterator[Reach]:
+        yield self.x, table(self.rows_x, self.M) + table(self.taps, self.T) + run(self.K)
+        yield self.W, run(self.T * self.K * -(-self.N // LANES) * LANES)
+        yield self.scales, run(self.N)
+        yield self.y, table(self.rows_y, self.M) + run(self.N)
+        yield from self.finish.reaches_on(self.y, self.rows_y, self.M, self.N)
 
 
 @kernel

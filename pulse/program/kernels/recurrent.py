@@ -1,5 +1,6 @@
 """Recurrent layers: one instruction runs all frames of a pulse, or whole sequences, of a batch."""
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from pulse.jit.instruction import (
@@ -16,8 +17,9 @@ from pulse.jit.instruction import (
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, vload_part, vstore_part, vzero
+from pulse.jit.span import NOTHING, Reach, require, run
 from pulse.program.kernels.matmul_scales import Scales, further
-from pulse.program.kernels.recurrent_gates import Function, activated, one_sum
+from pulse.program.kernels.recurrent_gates import Function, activated, one_sum, packed_gates
 
 
 class ActivationWords(Part):
@@ -53,6 +55,11 @@ class Frames(Instruction):
     reload: bool
     clip: float
 
+    def reaches(self) -> Iterator[Reach]:
+        require(min(self.T, self.B, self.H) >= 0, "sizes below 0")
+        yield self.y, run(self.T, self.frame) + run(self.B, self.step) + run(self.H)
+        yield self.h0, run(self.B, self.step_h0) + run(self.H) if self.reload else NOTHING
+
 
 class Recurrent(Frames):
     """How the rows of all recurrent layers begin.
@@ -62,6 +69,8 @@ class Recurrent(Frames):
     """
 
     gates: ClassVar[int]
+    packed: ClassVar[int]
+    """Gates whose weights are in W."""
     x: Operand = reads("f32")
     W: Operand = packed_weights()
     reverse: bool
@@ -69,13 +78,22 @@ class Recurrent(Frames):
     def multiply_adds(self) -> int:
         return self.gates * self.T * self.B * self.H * self.H
 
+    def reaches(self) -> Iterator[Reach]:
+        yield from super().reaches()
+        yield self.x, run(self.T * self.B * self.gates * self.H)
+        yield self.W, run(packed_gates(self.H, self.H, self.packed))
+
 
 class Rnn(Recurrent):
     """``y[t] = f(x[t] + y[t-1] @ W)``."""
 
-    gates = 1
+    gates = packed = 1
     f: ActivationWords
     scales: ScalesOperand = weight_scales()
+
+    def reaches(self) -> Iterator[Reach]:
+        yield from super().reaches()
+        yield self.scales, run(packed_gates(self.H, 1, 1))
 
 
 @device

@@ -46,6 +46,11 @@ def pack_gates(r: NDArray[Any], hidden: int) -> NDArray[Any]:
     return np.ascontiguousarray(packed).ravel()
 
 
+def packed_gates(hidden: int, depth: int, gates: int) -> int:
+    """The elements of ``pack_gates``."""
+    return -(-hidden // LANES) * LANES * depth * gates
+
+
 @device
 def activated(v: Vector, function: Function, clip: float) -> Vector:
     """An activation; its input is limited to -clip … clip first."""

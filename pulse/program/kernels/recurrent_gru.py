@@ -1,5 +1,7 @@
 """GRU layers; how their rows begin is in ``recurrent``."""
 
+from collections.abc import Iterator
+
 from pulse.jit.instruction import (
     Operand,
     ScalesOperand,
@@ -11,6 +13,7 @@ from pulse.jit.instruction import (
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, vfma, vload, vload_part, vstore_part
+from pulse.jit.span import Reach, run
 from pulse.jit.stack import stack_f32
 from pulse.program.kernels.matmul_scales import Scales, further
 from pulse.program.kernels.recurrent import ActivationWords, Recurrent, function, take_rows, valid_frames
@@ -21,6 +24,7 @@ from pulse.program.kernels.recurrent_gates import (
     activated,
     finish_gru,
     one_sum,
+    packed_gates,
     three_sums,
     three_sums_of_four,
     two_sums,
@@ -64,11 +68,15 @@ class Gru(Recurrent):
     ``z r = f(...); c = g(x + r * (h @ W + bias)); y = (1 - z) * c + z * h``; the bias is the recurrent one of c.
     """
 
-    gates = 3
+    gates = packed = 3
     f: ActivationWords
     g: ActivationWords
     bias: Operand = reads("f32", "H")
     scales: ScalesOperand = weight_scales()
+
+    def reaches(self) -> Iterator[Reach]:
+        yield from super().reaches()
+        yield self.scales, run(packed_gates(self.H, 1, self.packed))
 
 
 @kernel
@@ -104,13 +112,19 @@ class GruReset(Recurrent):
     of c; scratch is [2, H].
     """
 
-    gates = 3
+    gates, packed = 3, 2
     f: ActivationWords
     g: ActivationWords
     last: Operand = packed_weights()
     scratch: Operand = updates("f32", 2, "H")
     scales: ScalesOperand = weight_scales()
     last_scales: ScalesOperand = weight_scales()
+
+    def reaches(self) -> Iterator[Reach]:
+        yield from super().reaches()
+        yield self.scales, run(packed_gates(self.H, 1, self.packed))
+        yield self.last, run(packed_gates(self.H, self.H, 1))
+        yield self.last_scales, run(packed_gates(self.H, 1, 1))
 
 
 @device

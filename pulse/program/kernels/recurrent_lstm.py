@@ -1,9 +1,12 @@
 """LSTM layers; how their rows begin is in ``recurrent``."""
 
+from collections.abc import Iterator
+
 from pulse.jit.instruction import Operand, ScalesOperand, reads, updates, weight_scales
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, vload
+from pulse.jit.span import NOTHING, Reach, run
 from pulse.jit.stack import stack_f32
 from pulse.program.kernels.matmul_scales import Scales, further
 from pulse.program.kernels.recurrent import ActivationWords, Recurrent, function, take_rows, valid_frames
@@ -14,6 +17,7 @@ from pulse.program.kernels.recurrent_gates import (
     finish_lstm,
     four_sums,
     four_sums_of_four,
+    packed_gates,
 )
 
 
@@ -57,7 +61,7 @@ class Lstm(Recurrent):
     c is [B, H], dense; rows of c0 lie ``step_c0`` apart. ``couples``: k = 1 - i.
     """
 
-    gates = 4
+    gates = packed = 4
     f: ActivationWords
     g: ActivationWords
     out: ActivationWords
@@ -67,6 +71,11 @@ class Lstm(Recurrent):
     peepholes: Operand = reads("f32", 3, "H")
     couples: bool
     scales: ScalesOperand = weight_scales()
+
+    def reaches(self) -> Iterator[Reach]:
+        yield from super().reaches()
+        yield self.scales, run(packed_gates(self.H, 1, self.packed))
+        yield self.c0, run(self.B, self.step_c0) + run(self.H) if self.reload else NOTHING
 
 
 @kernel

@@ -5,7 +5,7 @@ from types import TracebackType
 
 from pulse.errors import PulseError
 from pulse.facts import Array
-from pulse.pulsify.network import Port
+from pulse.interface import Port
 from streaming.errors import DeviceError
 from streaming.live.live import Live
 from streaming.target import Target
