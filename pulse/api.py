@@ -35,7 +35,7 @@ def stream(
     max_context  for attention to all frames before: the most frames of the symbol that a stream may have
     weights  how weights are stored: ``f32``, the default; ``bf16`` and ``int8`` are rounded, and take a half and a
              quarter. What fits into 16 bits as it is takes a half in any case
-    prepare  as of ``compile_model``: ``streaming.warming.warm_shown`` compiles side by side and shows a bar
+    prepare  as of ``compile_model``: ``streaming.warming.compile_in_parallel()`` compiles in several processes
     Raises   PulseError
     """
     return load(source).compiled(pulse, align, max_context, backend, weights, prepare)

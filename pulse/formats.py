@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pulse.loading.formats import Content, Format, Reading, register
+from pulse.loading.format import Content, Format, Reading, register
 from pulse.models import Model, TypedModel
 from pulse.onnx.registry import COVERING
 from pulse.program.container import is_program

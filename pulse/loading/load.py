@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pulse.chunks.chunking import DETECT_ALL, Chunking
 from pulse.errors import InputError, LoadError
-from pulse.loading.formats import Content, Reading, format_of
+from pulse.loading.format import Content, Reading, format_of
 from pulse.loading.loaded import Loaded
 from pulse.models import Model, Network, PulsedModel, TypedModel, model_of
 from pulse.program.compiled import CompiledProgram

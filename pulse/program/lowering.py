@@ -58,7 +58,7 @@ class Lowering:
     Instructions are kept in two lists: those of the step, and those that end it (buffers move on by a pulse).
 
     form     how weights are stored; see ``pulse.program.weights``
-    arrange  which nodes become one instruction, see ``pulse.program.lower.recurrent_small``
+    arrange  which nodes become one instruction, see ``pulse.program.lower.recurrent_siblings.side_by_side``
     """
 
     graph: PulsedGraph

@@ -117,7 +117,10 @@ class _Head:
 
 
 def frames_joined(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
-    """A function of the first k frames before y: it of all frames at positions below k, else y, k frames later."""
+    """Rewrite ``concat(f(first k frames), y)`` as a choice by position.
+
+    Below position k it is f of all frames, else y delayed by k frames.
+    """
     node = graph.nodes[node_id]
     if not isinstance(node.op, Concat) or len(node.inputs) != 2:
         return None

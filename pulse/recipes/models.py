@@ -11,7 +11,7 @@ from pulse.chains import Stage
 from pulse.chunks.chunking import Chunking
 from pulse.errors import LoadError
 from pulse.facts import Array
-from pulse.loading.formats import read_onnx
+from pulse.loading.format import read_onnx
 from pulse.loading.load import load
 from pulse.loading.loaded import Loaded
 from pulse.models import TypedModel

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from pulse.errors import InputError, PulseWarning
-from pulse.loading.formats import read_onnx
+from pulse.loading.format import read_onnx
 from pulse.models import Model
 from pulse.tolerance import offline
 from pulse.torch.arguments import Dynamic, read_call

@@ -71,7 +71,7 @@ def either(a: Vector, b: Vector) -> Vector:
 
 @device
 def vgelu(x: Vector, tanh_form: float) -> Vector:
-    """X * Phi(x), or its approximation by tanh."""
+    """``x * Phi(x)``, or its approximation by tanh."""
     if tanh_form != 0:
         return 0.5 * x * (vtanh(SQRT_TWO_OVER_PI * vfma(x * x * x, 0.044715, x)) + 1.0)
     return 0.5 * x * (verf(x * SQRT_HALF) + 1.0)
@@ -79,7 +79,7 @@ def vgelu(x: Vector, tanh_form: float) -> Vector:
 
 @device
 def gelu64(x: float, tanh_form: float) -> float:
-    """X * Phi(x), or its approximation by tanh."""
+    """``x * Phi(x)``, or its approximation by tanh."""
     if tanh_form != 0:
         return 0.5 * x * (1 + np.tanh(SQRT_TWO_OVER_PI * (x + 0.044715 * x * x * x)))
     return 0.5 * x * (1 + math.erf(x * SQRT_HALF))
@@ -146,7 +146,7 @@ def sigmoid64(x: float) -> float:
 
 @device
 def clip01(x: float) -> float:
-    """X limited to 0 and 1."""
+    """``x`` limited to 0 and 1."""
     return smaller(larger(x, 0.0), 1.0)
 
 

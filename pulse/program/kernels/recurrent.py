@@ -23,7 +23,7 @@ from pulse.program.kernels.recurrent_gates import Function, activated, one_sum, 
 
 
 class ActivationWords(Part):
-    """An activation; its code is from ``gates.ACTIVATIONS``."""
+    """An activation; its code is from ``recurrent_gates.ACTIVATIONS``."""
 
     code: int
     alpha: float

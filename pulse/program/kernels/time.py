@@ -1,8 +1,8 @@
 """Kernels that know the time: what a pulse holds depends on how many came before it.
 
 A clock is two int64, the first counts the pulses so far; an end is one int64, how many frames the wire has in
-the whole stream (``1 << 62`` as long as nobody knows). Meanings: ``ops/ends.py``, ``ops/position.py`` and
-``LastFrames`` of ``ops/delay.py``.
+the whole stream (``1 << 62`` until it is known). Meanings: ``ops/time_ends.py``, ``ops/time_position.py`` and
+``LastFrames`` of ``ops/time.py``.
 """
 
 from collections.abc import Iterator

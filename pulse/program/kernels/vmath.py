@@ -100,7 +100,7 @@ def vlog(x: Vector) -> Vector:
 
 @device
 def vpow(x: Vector, y: Vector) -> Vector:
-    """x**y; 1 + 0.6 * |y| ulp. Of negative x only whole y; the corners are those of C."""
+    """x**y; 1 + 0.6 * |y| ulp. For negative x, y must be whole (else NaN); special cases as in C's ``pow``."""
     size = vabs(x)
     small = vlt(size, TINY)
     scaled = vselect(small, size * 8388608.0, size)
@@ -165,7 +165,7 @@ def vsigmoid(x: Vector) -> Vector:
 
 @device
 def vmish(x: Vector) -> Vector:
-    """X * tanh(log(1 + e**x)); 3.6 ulp from -87 up, 0 below."""
+    """``x * tanh(log(1 + e**x))``; 3.6 ulp from -87 up, 0 below."""
     e = vexp(vmin(x, 20.0))
     n = vfma(e, e, e + e)
     return vselect(vgt(x, 20.0), x, x * n / (n + 2.0))

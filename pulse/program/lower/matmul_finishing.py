@@ -34,7 +34,7 @@ class Finishing:
 
     outlet  that wire
     bias    what is added for each channel before all steps, None for nothing
-    gate    the functions of the two halves of the channels whose product the wire is, numbers in ``finish.GATES``
+    gate    the functions of the two halves of the channels whose product the wire is, numbers in ``matmul_finish.GATES``
     """
 
     outlet: OutletId

@@ -1,4 +1,4 @@
-"""The formats of models, each one row: how it is recognised, and how it is read."""
+"""What a file format is, and the registry of formats."""
 
 from collections.abc import Callable, Mapping
 from os import PathLike
