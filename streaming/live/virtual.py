@@ -129,7 +129,7 @@ class VirtualHost:
         self.set_ns(self._ns)
 
     def detach(self, pipeline: Pipeline) -> None:
-        """Do so no more."""
+        """Stop computing the pulses of this pipeline."""
         if self._pipeline is pipeline:
             self._pipeline = self._look = self._worker = None
 

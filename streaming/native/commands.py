@@ -29,9 +29,13 @@ def restart(control: ControlBlock) -> None:
     drift, rate = drift_at(control.drift), control.out_rate
     waiting = (control.in_written - control.in_read) * rate / control.in_rate
     waiting += control.filled * rate / control.rate
-    surplus = control.out_written - control.out_read - int(drift.target + control.grown - waiting + 0.5)
+    surplus = (
+        control.out_written
+        - control.out_read
+        - int(drift.target + control.delay_growth_frames - waiting + 0.5)
+    )
     if surplus > 0:
-        control.cut += surplus
+        control.frames_cut += surplus
         control.out_read += surplus
     ring, channels = control.out_ring, control.out_channels
     for _ in range(-surplus):
@@ -39,7 +43,7 @@ def restart(control: ControlBlock) -> None:
         fill_bytes(bytes_at(ring + place * channels * FLOAT), 0, channels * FLOAT)
         control.out_written += 1
         control.initial_frames += 1
-    control.forgiven = control.frames_silent - control.frames_skipped - control.frames_lost
+    control.uncompensated_frames = control.frames_silent - control.frames_skipped - control.frames_lost
     drift.delay = drift.target
 
 

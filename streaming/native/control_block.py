@@ -70,9 +70,8 @@ class ControlBlock(Struct):
     rate: int  # of the model, Hz
     block: int  # frames that are played at once, if all blocks are alike
     block_ns: int
-    spare: (
-        int  # frames of a block for which the delay suffices, where blocks are not known before; -1: they are
-    )
+    # The longest block for which the delay suffices, if the sizes of blocks are not known before; else -1.
+    planned_block_frames: int
     inputs: int  # sounds that each stream takes
 
     # The device: the side that brings input, also where it takes output; and one that only takes output.
@@ -120,10 +119,12 @@ class ControlBlock(Struct):
     late: int
     anchor: int
     anchor_place: int
-    forgiven: int  # the part of the underrun compensation that is not skipped
-    cut: int  # frames that were left out for output to be as late as agreed
+    uncompensated_frames: int  # the part of the underrun compensation that is not skipped
+    frames_cut: int  # left out so that the output has the agreed delay
     longest_block: int  # frames
-    grown: int  # frames of silence that were agreed on while it runs, see ``spare``
+    delay_growth_frames: (
+        int  # silence that was added to the delay since the start, see ``planned_block_frames``
+    )
 
     # Python: a command and its arguments; whoever applies it sets it to TAKEN, and to NONE when it is done.
     command: int = starts_line()

@@ -27,7 +27,7 @@ class FramesWriter:
         self._port, self._live = port, live
 
     def write(self) -> None:
-        """Those that are there."""
+        """Write the frames that are ready."""
         self._append(self._live.outputs.ready()[0])
 
     def finish(self) -> None:
