@@ -84,11 +84,8 @@ class PipelineStatistics:
 
 def delay_of(pipeline: Pipeline, device_in_s: float, device_out_s: float) -> Delay:
     """The end-to-end latency, the pipeline's part counted in frames."""
-    schedule, rate, late = (
-        pipeline.schedule,
-        pipeline.stream_config.rate_out_hz,
-        late_frames(pipeline.control_block),
-    )
+    schedule, rate = pipeline.schedule, pipeline.stream_config.rate_out_hz
+    late = late_frames(pipeline.control_block)
     return Delay(
         device_in_s=device_in_s,
         reblocking_s=schedule.reblocking / rate,

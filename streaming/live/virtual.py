@@ -97,7 +97,7 @@ class VirtualHost:
             stream.begin()
 
     def stall(self, seconds: float) -> None:
-        """Nothing is computed for so long from now on, and what is under way gets ready so much later."""
+        """Stop computing for this time from now on; the pulse under way finishes later by as much."""
         if self._worker is not None:
             self._worker.stall(round(seconds * SECOND))
 
@@ -106,11 +106,11 @@ class VirtualHost:
         self._source().finish()
 
     def now_ns(self) -> int:
-        """What time it is."""
+        """The time of the virtual clock."""
         return self._ns
 
     def set_ns(self, ns: int) -> None:
-        """Let it be as late as that; nothing happens meanwhile."""
+        """Set the clock; nothing happens in between."""
         self._ns = ns
         if self._pipeline is not None:
             self._pipeline.set_time(ns)

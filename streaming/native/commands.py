@@ -1,5 +1,5 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
-"""Commands of Python, which are applied between two pulses."""
+"""Apply the waiting command of Python, if any, between two pulses."""
 
 from pulse.jit.address import bytes_at
 from pulse.jit.atomics import load, replace, store
@@ -49,7 +49,7 @@ def restart(control: ControlBlock) -> None:
 
 @device
 def apply(control: ControlBlock) -> None:
-    """Commands of Python, which are applied between two pulses."""
+    """Apply the waiting command of Python, if any, between two pulses."""
     command = load(control, "command")
     if command == cb.NONE or command == cb.TAKEN or not replace(control, "command", command, cb.TAKEN):
         return
@@ -89,7 +89,7 @@ def give_command(address, command, first, second):
 
 @entry("pipeline.take_back", 2, gives_int=True)
 def take_back(address, command):
-    """Take a command back; whether nobody had begun to apply it."""
+    """Withdraw a command. True if it had not been started."""
     return 1 if replace(control_at(address), "command", command, cb.NONE) else 0
 
 

@@ -20,10 +20,10 @@ class Side(Struct):
     output_overflows: int
     callback_times: int  # histograms; written by Python
     interval_times: int
-    input_age_s: (
-        float  # how long before the last call its first sample was heard; 0 where the device states nothing
-    )
-    played_in_s: float  # the same until the first sample that it took is played
+    # Of the last call: the time since its first input sample was captured, and until its first output sample is
+    # played; 0 if the device does not state it.
+    input_age_s: float
+    played_in_s: float
     block_position: int  # of the first frame of the last block, in the ring of input or of output
     block_time_ns: int  # when that block came; 0: there was none, or its position is just being written
 

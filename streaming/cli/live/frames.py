@@ -31,7 +31,7 @@ class FramesWriter:
         self._append(self._live.outputs.ready()[0])
 
     def finish(self) -> None:
-        """Those that come when the stream ends; the run is over. Of a line that somebody still uses, none do."""
+        """Write the last frames, after the end of the run. A run that was abandoned has none."""
         self.write()
         if self._live.abandoned:
             self.problems.append(
