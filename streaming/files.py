@@ -162,7 +162,7 @@ class _Feed:
 
     @property
     def samples(self) -> int:
-        """Of each input channel, at the rate of the first sound, with the silence that was added."""
+        """The samples of each input channel, at the rate of the first sound, with the silence that was added."""
         return self._hearing.samples
 
     def pieces(self, advance: Advance | None) -> Iterator[Sequence[dict[str, Array]]]:

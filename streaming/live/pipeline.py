@@ -125,12 +125,12 @@ class Pipeline(NotCopyable):
 
     @property
     def address(self) -> int:
-        """Of the control block: the callback's user data."""
+        """The address of the control block: the callback's user data."""
         return self.control_block.address
 
     @property
     def callback_address(self) -> int:
-        """Of the callback's C function."""
+        """The address of the callback's C function."""
         return stream_callback.address
 
     @property
@@ -147,7 +147,7 @@ class Pipeline(NotCopyable):
 
     @property
     def delay_frames(self) -> int:
-        """The same in frames of the device, rounded."""
+        """The delay in frames of the device, rounded."""
         return round(self.delay_s * self.stream_config.rate_out_hz)
 
     def pump(self) -> None:

@@ -170,7 +170,7 @@ class VirtualHost:
         return self.devices[endpoint.index]
 
     def _listed(self) -> list[Device]:
-        """Those that are there, the first ones of each kind as the usual ones."""
+        """The devices that are present; the first of each kind is the default."""
         there = [(number, device) for number, device in enumerate(self.devices) if device.present]
         first_input = next((number for number, device in there if device.inputs), None)
         plays = next((number for number, device in there if device.outputs), None)

@@ -166,7 +166,7 @@ class Instance(Struct):
 
 
 class Mark(Struct):
-    """So many frames had been accepted at a time."""
+    """How many frames had been accepted at a time."""
 
     frames: int
     at_ns: int

@@ -216,7 +216,7 @@ def _mark(axes: "Axes", marks: Sequence[tuple[str, float, str]], edges: NDArray[
 
 
 def _width(text: str) -> float:
-    """Of a label, as a part of the axes' width before they are laid out; rather more than it will be."""
+    """The width of a label as a part of the axes' width, estimated before the layout, rather too large."""
     from streaming.stats.titles import width_points
 
     return width_points(text, LABEL_SIZE) / (72 * WIDTH_INCHES * AXES_SHARE)
