@@ -113,7 +113,7 @@ class _Track:
         return self._split(self._resampler.flush())
 
     def silence(self, count: int) -> dict[str, Samples]:
-        """So much, by input."""
+        """Zeros of this length, by input."""
         return self._split(np.zeros((count, sum(self._widths)), np.float32))
 
     def _split(self, samples: Samples) -> dict[str, Samples]:

@@ -146,13 +146,13 @@ class TableFormat:
         return _rows([["frame" if self._rate_hz is None else "time_s", *values]])
 
     def body(self, frames: Array, number: int) -> bytes:
-        """Its rows."""
+        """The rows of these frames, numbered from ``number``."""
         rows = frames[None] if self._axis is None else np.moveaxis(frames, self._axis, 0)
         numbered = enumerate(rows.reshape(len(rows), self._columns).tolist(), number)
         return _rows([self._time(frame), *values] for frame, values in numbered)
 
     def complete(self, part: Part, frames: int) -> Part:
-        """It is."""
+        """Return ``part`` unchanged: a table needs no completion."""
         return part
 
     def _time(self, frame: int) -> int | str:

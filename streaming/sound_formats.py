@@ -40,7 +40,7 @@ BITS = {
     "PCM_32": 32,
     "ALAC_32": 32,
 }
-"""Of the encodings that are integers without loss."""
+"""The bits of the encodings that store integers without loss."""
 FLOATING = {"FLOAT": 24, "DOUBLE": 53}
 """Bits of those that are floating point."""
 UNLIMITED = {*FLOATING, "VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III"}

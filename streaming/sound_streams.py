@@ -75,7 +75,7 @@ class StreamReader(SoundReader):
         self._file.close()
 
     def _exactly(self, count: int) -> bytes:
-        """So many bytes, or fewer at the end."""
+        """Read ``count`` bytes, or fewer at the end."""
         data = b""
         while len(data) < count and (piece := self._file.take(count - len(data))):
             data += piece

@@ -17,7 +17,7 @@ UNKNOWN = 0xFFFF_FFFF
 LARGEST_SAID = 0x7FFF_F000
 """Sizes from here on are what programs write that do not know them: SoX this one, FFmpeg the largest of 32 bits."""
 FORM_BYTES = 40
-"""Of a ``fmt`` chunk that matter."""
+"""The bytes of a ``fmt`` chunk that are read."""
 PIECE = 1 << 16
 
 

@@ -132,7 +132,7 @@ def pulse(
 
       [cyan]pulse check model.onnx --pulse 160[/cyan]        proof that the stream equals the offline model
 
-      [cyan]pulse run model.onnx in.wav out.wav[/cyan]       a file through it, and how long each chunk takes
+      [cyan]pulse run model.onnx in.wav out.wav[/cyan]       a file through it, and the time of each pulse
 
       [cyan]pulse run recipe.toml in.wav out.wav[/cyan]      a model of spectra or features, by its recipe
 

@@ -39,7 +39,7 @@ def load_model(path: Path | None, options: ModelOptions) -> Loaded:
 
 
 def open_model(path: Path | None, options: ModelOptions) -> OpenedModel:
-    """The same, with its rate; it has a stream. Raises PulseError."""
+    """Load a model that streams, with its rate. Raises PulseError."""
     model = load_model(path, options)
     if not model.defines_pulse:
         model.typed.find_symbol(options.symbol)

@@ -30,7 +30,7 @@ class ProofOptions:
     )
 
     def choice(self) -> "ProofChoice":
-        """The same, read."""
+        """The options as values."""
         from streaming.reports.timed_proof import ProofChoice
 
         return ProofChoice(self.length or None, self.seed, self.long)
@@ -45,7 +45,7 @@ def require_proof(timed: "TimedProof", then: str = "") -> None:
 
 
 def require_outcome(outcome: str, verdict: str, then: str = "") -> None:
-    """The same of an outcome and its verdict."""
+    """``require_proof`` for an outcome and its verdict."""
     if outcome == "equal":
         return
     print_error(f"{verdict}{then if outcome == 'diverged' else ''}")

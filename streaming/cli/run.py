@@ -44,7 +44,7 @@ def run(
     live: LiveOptions,
     shown: ReportOptions,
 ) -> None:
-    """Run a file, or with --live a microphone, through a model in pulses, and measure every chunk.
+    """Run a file, or with --live a microphone, through a model in pulses, and measure every pulse.
 
     Sound is resampled to the model's rate and back. The output is aligned with the input: the delay is removed,
     the tail is kept. The model's rate is --rate, or "sample_rate" in its metadata, or 16000 Hz.

@@ -48,7 +48,7 @@ class Choice:
 
     @classmethod
     def parse(cls, kind: str, settings: Sequence[str]) -> "Choice":
-        """Of settings that are written ``name=value``. Raises InputError."""
+        """A choice from settings that are written ``name=value``. Raises InputError."""
         pairs: dict[str, str] = {}
         for text in settings:
             name, equals, value = text.partition("=")

@@ -50,11 +50,11 @@ class Slots(Protocol):
         ...
 
     def listen(self) -> int:
-        """The same; have ``event`` set when there is one more."""
+        """How many pulses can be collected; ``event`` is set at the next one."""
         ...
 
     def clear(self) -> None:
-        """Take back that ``event`` is set."""
+        """Clear ``event``."""
         ...
 
     def collect(self, count: int) -> Iterator[Result]:

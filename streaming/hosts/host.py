@@ -56,11 +56,11 @@ class StreamRequest:
     delay_frames: int = 0
 
     def only_source(self) -> "StreamRequest":
-        """The same without output."""
+        """The request without its output."""
         return replace(self, target=None, channels_out=0)
 
     def only_target(self) -> "StreamRequest":
-        """The same without input."""
+        """The request without its input."""
         return replace(self, source=None, channels_in=0)
 
 

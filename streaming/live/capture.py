@@ -79,7 +79,7 @@ class Capture(NotCopyable):
 
     @property
     def frames_lost(self) -> int:
-        """Of these: nobody had read those before them in time."""
+        """Frames that did not fit, because earlier ones were not read in time."""
         return self._control.frames_lost
 
     @property

@@ -22,8 +22,8 @@ PRIME_S = 1.0
 class Control:
     """Changes the output of a pipeline, and the states of its streams, without a gap.
 
-    pipeline  that runs, or is still
-    running  whether someone computes its pulses; where nobody does, commands are done at once
+    pipeline  a pipeline, running or not yet
+    running   whether its pulses are being computed; if not, commands are carried out at once
     """
 
     def __init__(self, pipeline: Pipeline) -> None:

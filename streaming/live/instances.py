@@ -52,7 +52,7 @@ class Instances(NotCopyable):
         self._memories = [_memory(state) for state in self.states]
         memory = Instance.new(streams)
         self.memory = memory.words
-        """Of the control blocks."""
+        """The memory of the control blocks."""
         self.control_blocks = [memory[number] for number in range(streams)]
         slot = None if sound is None else next(s for s in self.packed[0].outputs if s.name == sound.name)
         for number, instance in enumerate(self.control_blocks):
@@ -70,12 +70,12 @@ class Instances(NotCopyable):
 
     @property
     def address(self) -> int:
-        """Of the control block of the first instance."""
+        """The address of the control block of the first instance."""
         return self.memory.ctypes.data
 
     @property
     def output_bytes(self) -> int:
-        """Of the packed outputs of one stream."""
+        """The bytes of the packed outputs of one stream."""
         return self.packed[0].output_bytes
 
     def new_memory(self) -> Array:

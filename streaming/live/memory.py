@@ -149,7 +149,7 @@ class PipelineMemory(NotCopyable):
         control.block = block
         control.block_ns = round(block / config.rate_out_hz * 1e9)
         control.deadline_ns = round((headroom or block) / config.rate_out_hz * 1e9)
-        control.spare = headroom if headroom and not config.block_frames else -1
+        control.planned_block_frames = headroom if headroom and not config.block_frames else -1
 
     def _set_up_streams(self) -> None:
         config, resamplers, control = self._config, self._resamplers, self.control_block

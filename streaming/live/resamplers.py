@@ -11,7 +11,7 @@ LARGEST = 4096
 
 
 class Resamplers:
-    """Those of a pipeline: inward one for each input of each stream, outward one for each stream.
+    """The resamplers of a pipeline: inward one for each input of each stream, outward one for each stream.
 
     None where rates are equal and there is one clock.
 

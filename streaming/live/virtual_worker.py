@@ -57,7 +57,7 @@ class VirtualWorker(NotCopyable):
             self.due_ns = max(self._clock.now_ns(), self._free_ns)
 
     def step(self) -> None:
-        """It is ``due_ns``: finish the pulse under way, begin the next."""
+        """At ``due_ns``: finish the pulse under way and start the next."""
         if self._in_flight:
             self._in_flight = False
             self._pipeline.run_pulse()

@@ -79,7 +79,7 @@ class Gate(NotCopyable):
 
     @property
     def address(self) -> int:
-        """Of the memory."""
+        """The address of the memory."""
         return self._fields.address
 
     @property

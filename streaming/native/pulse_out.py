@@ -78,7 +78,7 @@ def follow_clocks(control: ControlBlock, made: int) -> None:
     before = (came - control.in_read) * control.out_rate / control.in_rate
     adjust = rate_correction(
         drift_at(control.drift),
-        before + control.out_written - went - control.grown,
+        before + control.out_written - went - control.delay_growth_frames,
         made,
         control.out_rate,
     )

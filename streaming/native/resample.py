@@ -196,7 +196,7 @@ class NativeResampler(NotCopyable):
 
     @property
     def address(self) -> int:
-        """Of the state."""
+        """The address of the state."""
         return self.state.address
 
     @property

@@ -25,7 +25,7 @@ class WorkerFields(Struct):
     wake: int
     """Descriptor that wakes it."""
     wait: int
-    """The same, to read."""
+    """The other end of ``wake``, to read."""
     table: int
     """Address of the ``Table``."""
     stop: int

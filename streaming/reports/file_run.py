@@ -69,7 +69,7 @@ class FileReport(Report):
         return self.compute_s / (self.result.frames / self.opened.rate_hz)
 
     def sections(self) -> list[Section]:
-        """The files, the delay, and how long chunks took."""
+        """The files, the delay, and the time of the pulses."""
         model, result = self.program.model, self.result
         pairs = [("model", f"{self.opened.title}, {backend_text(self.program)}"), ("file", self._files())]
         pairs += [*self._source_pairs(), *self.opened.pairs(model)]
@@ -178,12 +178,12 @@ class FileReport(Report):
     def _latency_pairs(self) -> list[tuple[str, str]]:
         latency = self.result.latency
         if not latency.count:
-            return [("each chunk", "none: all of it is shorter than a pulse and came with the flush")]
+            return [("each pulse", "none: all of it is shorter than a pulse and came with the flush")]
         times = latency.summary().text() + (", of one channel" if self.result.streams > 1 else "")
-        pairs = [("each chunk", times)]
+        pairs = [("each pulse", times)]
         if latency.deadline_s is not None:
             missed = f"missed by {latency.missed} of {latency.count}"
-            pairs.append(("deadline", f"{duration(latency.deadline_s)} a chunk, {missed}"))
+            pairs.append(("deadline", f"{duration(latency.deadline_s)} a pulse, {missed}"))
         return pairs
 
 

@@ -80,7 +80,7 @@ class OpenedModel:
         ]
 
     def as_dict(self, pulsed: Interface, outputs: Iterable[Port] | None = None) -> dict[str, Any]:
-        """The same, for JSON; of these outputs, or of all."""
+        """The model and its delays for JSON; of these outputs, or of all."""
         ports = pulsed.outputs if outputs is None else outputs
         return {
             "model": self.title,

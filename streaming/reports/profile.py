@@ -10,7 +10,7 @@ RATES = ("a step", "share", "weights", "state", "scratch", "multiply-adds", "GB/
 
 
 def profile_dict(profile: Profile | None) -> dict[str, Any]:
-    """All of it: instructions, ops and nodes with the dearest first, the step, and what profiling itself costs."""
+    """Instructions, ops and nodes, most expensive first; the step, and the cost of profiling itself."""
     if profile is None:
         return {"profile": None}
     return {

@@ -24,7 +24,7 @@ class StoredProof(Report):
 
     @property
     def verdict(self) -> str:
-        """The same in a sentence."""
+        """The outcome in a sentence."""
         return UNPROVED if self.program.proof is None else self.program.proof.verdict
 
     def sections(self) -> list[Section]:

@@ -101,7 +101,7 @@ class SummaryLine:
 
 
 def versions() -> dict[str, str]:
-    """Of this project, of Python and the system, and of what the path of the sound is made with."""
+    """The versions of this project, of Python, of the system, and of the libraries on the path of the sound."""
     found = {"pulse": __version__, "python": platform.python_version(), "system": platform.platform()}
     for name in ("numpy", "numba", "sounddevice"):
         try:

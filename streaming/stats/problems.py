@@ -69,10 +69,10 @@ def count_of(count: int, noun: str) -> str:
 
 def find_problems(setup: Setup, statistics: StatisticsSummary) -> list[Problem]:
     """All that went wrong, causes in front of what follows from them; empty after a good run."""
-    return list(_troubles(setup, statistics))
+    return list(_problems(setup, statistics))
 
 
-def _troubles(setup: Setup, statistics: StatisticsSummary) -> Iterator[Problem]:
+def _problems(setup: Setup, statistics: StatisticsSummary) -> Iterator[Problem]:
     found = statistics.counters
     if found.missed:
         cause, way = _lateness(setup, statistics)

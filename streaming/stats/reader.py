@@ -36,7 +36,7 @@ REPORTED = 1000
 LONGEST_RUN_S = 3e9
 """A hundred years, almost."""
 MOST_COUNTED = 1 << 40
-"""Of one line: 350 years of pulses of 10 ms."""
+"""The largest count in a line: 350 years of pulses of 10 ms."""
 Decoded = TypeVar("Decoded")
 MADE_BY = "such files are written by pulse run --live --stats FILE"
 

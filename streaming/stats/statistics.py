@@ -89,7 +89,7 @@ class Delay:
 
     @property
     def total_s(self) -> float:
-        """All of it."""
+        """The sum of all stages."""
         return sum(seconds for _, seconds in self.stages)
 
     @property

@@ -29,7 +29,7 @@ def fit_title(parts: Sequence[str], width_points: float, size: float, weight: st
 
 
 def width_points(text: str, size: float) -> float:
-    """Of a line."""
+    """The width of a line of text."""
     return _width(text, FontProperties(size=size))
 
 

@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -270,6 +271,7 @@ def test_commands_compile_side_by_side(tmp_path, monkeypatch, arguments):
     """All that they need is asked for before it is compiled."""
     asked = []
     monkeypatch.setattr(warming, "compile_in_parallel", lambda *entries: asked.extend)
+    monkeypatch.setattr("streaming.cli.model.RUN", SimpleNamespace(kept=False))
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output

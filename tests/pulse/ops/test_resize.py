@@ -110,7 +110,7 @@ def test_a_window_reads_no_frame_of_weight_zero() -> None:
             "with exclude_outside the",
         ),
         (resized(None, Sampling("half_pixel", None), "100"), "its factor, 100 frames of T, depends on"),
-        (resized(Fraction(1237, 1000), Sampling("half_pixel", None)), "no ratio of small numbers"),
+        (resized(Fraction(1237, 1000), Sampling("half_pixel", None)), "not a ratio of small numbers"),
     ],
 )
 def test_refused(model: TypedModel, reason: str) -> None:

@@ -107,13 +107,13 @@ def test_it_keeps_time(tmp_path, monkeypatch, pace):
     assert begun_s <= due_s[0] - 0.01 / pace and ended_s - begun_s >= 0.5 / pace
     np.testing.assert_allclose(np.diff(due_s), 0.01 / pace, atol=1e-9)
     assert np.all(came_s >= due_s - 1e-9)
-    account, delay = live.statistics(), live.delay.frames
+    statistics, delay = live.statistics(), live.delay.frames
     found = read(tmp_path / "out.wav")
     assert len(found) == len(x) + delay
-    if account.counters.frames_silent == 0:  # else this machine was busy
+    if statistics.counters.frames_silent == 0:  # else this machine was busy
         np.testing.assert_array_equal(found[delay:], x)
-    assert account.interval.count == len(came_s) - 1
-    assert came_s[-1] - came_s[1] <= account.interval.total_ns / 1e9 <= ended_s - came_s[0]
+    assert statistics.interval.count == len(came_s) - 1
+    assert came_s[-1] - came_s[1] <= statistics.interval.total_ns / 1e9 <= ended_s - came_s[0]
 
 
 def test_what_is_late_comes_out_too(tmp_path, monkeypatch):

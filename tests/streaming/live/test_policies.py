@@ -120,10 +120,10 @@ def test_a_callback_that_is_too_slow():
     x = marked(100 * BLOCK)
     with runs(ready(), engine="callback", compute_s=0.025) as (host, live):
         played = host.run(x)
-        account = live.statistics()
-        assert account.callback.max_s == pytest.approx(0.025)
-        assert account.elapsed_s == pytest.approx(100 * 0.025 + 0.01)
-        assert account.interval.percentile_s(50) == pytest.approx(0.025, rel=0.02)
+        statistics = live.statistics()
+        assert statistics.callback.max_s == pytest.approx(0.025)
+        assert statistics.elapsed_s == pytest.approx(100 * 0.025 + 0.01)
+        assert statistics.interval.percentile_s(50) == pytest.approx(0.025, rel=0.02)
     np.testing.assert_array_equal(played, x)
 
 

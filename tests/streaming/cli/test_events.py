@@ -14,7 +14,7 @@ from streaming.events import Segments
 from tests.streaming.command import features, pulse, refused, report, save, voice, write_sound
 from tests.streaming.command import folder as folder
 from tests.streaming.events.blocks import walk, whole
-from tests.streaming.test_cli_sound import LIMIT_S, command, piped
+from tests.streaming.cli.test_sound import LIMIT_S, command, piped
 
 pytestmark = pytest.mark.usefixtures("usual_signals")
 
