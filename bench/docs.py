@@ -79,7 +79,7 @@ def table(columns: Sequence[str], lines: Iterable[Sequence[str]], left: int = 1)
 
 
 def section(title: str, lines: Iterable[str], text: str = "") -> Iterator[str]:
-    """A list under a heading; nothing where it is empty."""
+    """A list under a heading; nothing if it is empty."""
     found = list(lines)
     if found:
         yield f"## {title}\n"

@@ -39,9 +39,9 @@ class Row:
 
     runtimes  by name, this project among them
     forms     all that was tried: runtime, how, status, note
-    least     the roofline; None where the model does not run
+    least     the roofline; None if the model does not run
     target    how many times slower each peer should be
-    error     why there are no times; empty where there are
+    error     why there are no times; empty if there are
     """
 
     key: str

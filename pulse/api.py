@@ -35,7 +35,7 @@ def stream(
     max_context  for attention to all frames before: the most frames of the symbol that a stream may have
     weights  how weights are stored: ``f32``, the default; ``bf16`` and ``int8`` are rounded, and take a half and a
              quarter. What fits into 16 bits as it is takes a half in any case
-    prepare  as of ``compile_model``: ``streaming.warming.compile_in_parallel()`` compiles in several processes
+    prepare  as in ``compile_model``: ``streaming.warming.compile_in_parallel()`` compiles in several processes
     Raises   PulseError
     """
     return load(source).compiled(pulse, align, max_context, backend, weights, prepare)
@@ -53,10 +53,10 @@ def verify(
 ) -> "ProofReport":
     """Prove on random input that the stream equals the offline model, or name the first wire that diverges.
 
-    source   as of ``stream``. A model of chunks is compared with its author's loop, one in pulses with what it keeps
+    source   as in ``stream``. A model of chunks is compared with its author's loop, one in pulses with what it keeps
              of the model before
     lengths  frames of the symbol to try; by default short ones, and long ones that fill all that the model remembers
-    max_context, prepare  as of ``stream``
+    max_context, prepare  as in ``stream``
     seed     of the inputs
     long     try longer streams, and every signal on them, whatever it takes
     Raises   PulseError where the model cannot be streamed at all

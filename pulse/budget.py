@@ -16,7 +16,7 @@ from pulse.record import record
 from pulse.wording import spell
 
 STORED_TIMES = 4
-"""Constants that are computed may have so many times the elements that the file stores, beyond the budget: weights are
+"""Computed constants may have this many times the elements that the file stores, beyond the budget: weights are
 transposed, cast and dequantised."""
 
 
@@ -80,7 +80,7 @@ class Spending:
         self.nodes += nodes
 
     def excess(self, elements: float) -> str:
-        """Why constants of so many elements cannot be computed, and what would help; empty where they can."""
+        """Why constants of this many elements cannot be computed, and what would help; empty if they can."""
         left = self.budget.elements + STORED_TIMES * self.stored - self.elements
         if elements <= left:
             return ""
@@ -91,7 +91,7 @@ class Spending:
         )
 
     def slowness(self, seconds: float) -> str:
-        """Why what takes so many seconds cannot be computed, and what would help; empty where it can."""
+        """Why what takes this many seconds cannot be computed, and what would help; empty if it can."""
         if self.seconds + seconds <= self.budget.seconds:
             return ""
         wanted = {"seconds": suggest_limit(self.budget.seconds, seconds)}

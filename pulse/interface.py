@@ -17,7 +17,7 @@ class Port:
     """An input or output of a pulsed model.
 
     shape   of one pulse
-    axis    the stream axis; None where the tensor does not stream: then an input is given once, and an output
+    axis    the stream axis; None if the tensor does not stream: then an input is given once, and an output
             (or one whose rate is 0) is known when the stream has ended
     delay   leading frames to drop
     rate    frames for each frame of the symbol
@@ -97,7 +97,7 @@ class Interface(Protocol):
     symbol       counts the frames of the stream; ``assumptions`` is what the model needs of it
     pulse        frames of the symbol in each step
     sizes        symbols of the file that are no lengths of the stream -> what they were made
-    chunks       how a chunk model is called; None where the model was pulsified
+    chunks       how a chunk model is called; None if the model was pulsified
     """
 
     @property

@@ -19,7 +19,7 @@ from pulse.typed import TypedGraph
 SMALL = 1 << 12
 """Elements that take a call of numpy, whatever is done with them."""
 SYMBOLIC_ELEMENTS, SYMBOLIC_S = 64, 1e-4
-"""What a dim in a tensor of dims takes: the memory of so many numbers, and so long."""
+"""What a dim in a tensor of dims takes: the memory and the time of this many numbers."""
 
 
 def wire(graph: TypedGraph, name: str, op: Op, inputs: Sequence[OutletId]) -> list[OutletId]:

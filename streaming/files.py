@@ -24,7 +24,7 @@ from streaming.session import Session
 from streaming.target import Target
 
 Advance = Callable[[int, int | None], None]
-"""Called with how many samples or frames are done and how many there are; None: nobody knows."""
+"""Called with how many samples or frames are done and how many there are; None: unknown."""
 
 
 @record
@@ -38,7 +38,7 @@ class FileRun:
     elapsed_s  everything, files and resampling included
     samples    of each channel of the input; None if it was not sound
     written    the sounds that were written
-    events     that were found; None where frames were written
+    events     that were found; None if frames were written
     padded     input -> frames of zeros behind what was given for it, where that ended before the others
     """
 

@@ -22,7 +22,7 @@ class FrameFormat(Protocol):
     """How frames are written."""
 
     def head(self, frames: int) -> bytes:
-        """What stands in front of so many frames; it is as long for any number."""
+        """What stands in front of this many frames; it is as long for any number."""
         ...
 
     def body(self, frames: Array, number: int) -> bytes:
@@ -30,7 +30,7 @@ class FrameFormat(Protocol):
         ...
 
     def complete(self, part: Part, frames: int) -> Part:
-        """The file with all that it needs, once so many frames are in ``part``.
+        """The file with all that it needs, once this many frames are in ``part``.
 
         Raises InputError, and says where the frames are meanwhile if no longer in ``part``.
         """
@@ -42,7 +42,7 @@ class NpyFormat:
 
     A file grows along the slowest of its axes: the first in C order, the last in Fortran order, those of size 1 not
     counted. Where the axis of frames is neither, they wait one behind the other, and are put in C order at the end, in
-    a second file. If that has no room, they stay as they are: an array whose first axis is that of frames.
+    a second file. If that does not fit on the disk, they stay as they are: an array whose first axis is that of frames.
     """
 
     def __init__(self, first: Array, axis: int | None) -> None:
@@ -58,7 +58,7 @@ class NpyFormat:
         self._header_bytes = size - len(self._start)
 
     def head(self, frames: int) -> bytes:
-        """Padded with spaces, so that it has room for the largest number."""
+        """Padded with spaces, so that the largest number fits."""
         return self._head(self._shape_of(frames))
 
     def body(self, frames: Array, number: int) -> bytes:

@@ -149,7 +149,7 @@ class InputBlocks:
         return [queue.dump() for queue in self._queues.values()]
 
     def nbytes(self, held: Sequence[int]) -> list[int]:
-        """The sizes that ``dump`` gives where so many frames wait."""
+        """The sizes that ``dump`` gives where this many frames wait."""
         return [queue.nbytes(frames) for queue, frames in zip(self._queues.values(), held)]
 
     def load(self, received: Sequence[int], held: Sequence[int], chunks: Sequence[bytes]) -> None:

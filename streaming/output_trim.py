@@ -86,7 +86,7 @@ class OutputTrim:
         self.pulses += 1
 
     def check_end(self, frames: int) -> None:
-        """Raise InputError where a stream of so many frames leaves an output unknown."""
+        """Raise InputError where a stream of this many frames leaves an output unknown."""
         if self._final and self.program.steps(frames) == 0:
             names = ", ".join(port.name for port in self._final)
             raise InputError(f"{names}: not known in a stream of 0 frames; push some first")
@@ -110,7 +110,7 @@ class OutputTrim:
         return [*(array.tobytes() for array in self._kept.values()), *last]
 
     def nbytes(self, kept: Sequence[int]) -> list[list[int]]:
-        """The sizes that ``dump`` may give where so many frames are held back: before the first pulse, and after."""
+        """The sizes that ``dump`` may give where this many frames are held back: before the first pulse, and after."""
         sizes = [_nbytes(_shape(port, frames), port) for port, frames in zip(self._unsure.values(), kept)]
         return [sizes, sizes + [_nbytes(port.shape, port) for port in self._final]]
 

@@ -131,7 +131,7 @@ class Reblocker:
         self._taken += frames
 
     def _move(self, frames: int) -> None:
-        """Move the waiting frames to the beginning, of a larger buffer where so many more do not fit."""
+        """Move the waiting frames to the beginning, of a larger buffer where this many more do not fit."""
         source, capacity = self.rest(), self._buffer.shape[self.axis]
         waiting = source.shape[self.axis]
         target = self._buffer

@@ -19,7 +19,7 @@ class Route:
 
     name     of the input
     place    a file or a device; empty: the one that the other inputs share
-    channel  counted from 0; None where it is not said
+    channel  counted from 0; None if it is not said
     """
 
     name: str

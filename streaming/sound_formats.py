@@ -99,7 +99,7 @@ def _usual() -> dict[str, str]:
 
 
 def find_format(suffix: str) -> SoundFormat | None:
-    """The format that a suffix, with its dot or without, stands for; None where it is none of sound."""
+    """The format that a suffix, with its dot or without, stands for; None if it is not one of sound."""
     word = suffix.removeprefix(".")
     name, encoding = SUFFIXES.get(word.lower(), (word.upper(), None))
     usual = _usual().get(name)

@@ -117,7 +117,7 @@ class Target:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether somebody sees what is written while it is."""
+        """Whether what is written can be seen at once."""
         return self.descriptor is not None and os.isatty(self.descriptor)
 
     @property

@@ -128,7 +128,7 @@ def warm(
 def compile_in_parallel(*entries: str) -> Prepare:
     """For ``prepare`` of ``pulse.stream`` and ``compile``: several processes compile what a program needs.
 
-    A bar on stderr shows it, where someone can see one. Processes begin only where they save time, and never where
+    A bar on stderr shows it, if stderr is a terminal. Processes begin only where they save time, and never where
     their work cannot be kept; where the disk is full in the middle, this process compiles the rest.
 
     entries  what is needed besides: ``LIVE``, ``EXECUTOR``, ``MICROPHONE``

@@ -25,7 +25,7 @@ PIECE = 1 << 16
 class StreamFormat:
     """How samples are written in a stream of bytes.
 
-    data_bytes  of all samples; None where nobody knows before the end
+    data_bytes  of all samples; None if unknown before the end
     """
 
     encoding: Encoding
@@ -64,7 +64,7 @@ def read_header(name: str, exactly: Callable[[int], bytes]) -> StreamFormat:
     """Read up to the first sample.
 
     name     for messages
-    exactly  gives so many bytes, or fewer at the end
+    exactly  gives this many bytes, or fewer at the end
     Raises   InputError: no WAV, or samples that are not read from a stream
     """
     start = exactly(12)

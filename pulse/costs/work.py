@@ -74,7 +74,7 @@ class Work:
         return Work(self.macs + other.macs, self.elementwise + other.elementwise)
 
     def times(self, count: TDim) -> "Work":
-        """The same, so many times over."""
+        """The same, this many times over."""
         return Work(self.macs * count, self.elementwise * count)
 
 
@@ -239,7 +239,7 @@ UNCOUNTED: tuple[type[Op], ...] = (Generic,)
 
 
 def op_work(op: Op, inputs: Facts, outputs: Facts) -> Work:
-    """The work of one op; none where nothing is known of it."""
+    """The work of one op; none if nothing is known of it."""
     return WORK.get(type(op), _moves)(op, inputs, outputs)
 
 

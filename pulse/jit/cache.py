@@ -2,7 +2,7 @@
 """The folder of compiled kernels, and the owner that it must have.
 
 Its files are machine code that this process runs. So on POSIX the folders and the files must belong to the user or to
-root, and nobody else may write to them; ``PULSE_CACHE_SHARED=1`` takes others' files too.
+root, and others may not write to them; ``PULSE_CACHE_SHARED=1`` takes others' files too.
 """
 
 import atexit
@@ -31,7 +31,7 @@ class CacheLocation:
 
     path     what PULSE_CACHE names
     folder   inside of it: the files of these versions and this processor; None: nothing is kept
-    refused  why the one that was asked for is not used, where a temporary one, if there is room for any, is
+    refused  why the one that was asked for is not used, where a temporary one, if there is space for any, is
     """
 
     path: Path

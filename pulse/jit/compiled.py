@@ -79,11 +79,11 @@ class CompiledFunction(NotCopyable, ABC):
         return emitted(module, symbol)
 
     def path(self) -> Path | None:
-        """Its file; None where nothing is kept."""
+        """Its file; None if nothing is kept."""
         return self._path(self._fingerprint())
 
     def _carried(self) -> int | None:
-        """Its address in the machine code that comes with the package; None where it is not there."""
+        """Its address in the machine code that comes with the package; None if it is not there."""
         found = library()
         return found and found.address(self.name, self.function.__module__)
 
@@ -115,7 +115,7 @@ class CompiledFunction(NotCopyable, ABC):
         return {"name": self.name, "fingerprint": key}
 
     def _read(self, key: str) -> NativeCode | None:
-        """The code on the disk; None where there is none, or none to trust, which is told once."""
+        """The code on the disk; None if there is none, or none to trust, which a warning says once."""
         path = self._path(key)
         if path is None:
             return None

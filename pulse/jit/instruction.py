@@ -315,7 +315,7 @@ def in_form(kernel: str, form: Form) -> str:
 
 
 def lanes_on(row: P, words: int) -> P:
-    """The same row over memories whose bases lie so many words further on."""
+    """The same row over memories whose bases lie this many words further on."""
     start, at, bases, form = row.__dict__["source"]
     return row.seen(start, at, bases + words, form)
 

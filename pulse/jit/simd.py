@@ -136,12 +136,12 @@ def _chunks(p: Pointer, i: int, step: int, n: int, width: int) -> Vector:
 
 
 def vload_fours(p: Pointer, i: int, step: int, n: int) -> Vector:
-    """Four times 4 float32 elements, ``step`` apart, from ``p[i]``; the last of n again where there are no more."""
+    """Four times 4 float32 elements, ``step`` apart, from ``p[i]``; the last of n again if there are no more."""
     return _chunks(p, i, step, n, 4)
 
 
 def vload_eights(p: Pointer, i: int, step: int, n: int) -> Vector:
-    """Twice 8 float32 elements, ``step`` apart, from ``p[i]``; the last of n again where there are no more."""
+    """Twice 8 float32 elements, ``step`` apart, from ``p[i]``; the last of n again if there are no more."""
     return _chunks(p, i, step, n, 8)
 
 

@@ -59,7 +59,7 @@ class Located(Pointer):
 
 
 def run(count: int, step: int = 1) -> Span:
-    """So many elements, ``step`` apart. Raises UnsafeRowError: a negative number."""
+    """This many elements, ``step`` apart. Raises UnsafeRowError: a negative number."""
     if count < 0:
         raise UnsafeRowError(f"a count of {count}")
     far = (count - 1) * step if count else 0
@@ -67,7 +67,7 @@ def run(count: int, step: int = 1) -> Span:
 
 
 def table(pointer: Pointer, count: int) -> Span:
-    """The offsets in so many words of a table. Raises UnsafeRowError: it is not among the weights."""
+    """The offsets in this many words of a table. Raises UnsafeRowError: it is not among the weights."""
     assert isinstance(pointer, Located)
     if count < 0 or pointer.region != WEIGHTS:
         raise UnsafeRowError("a table of offsets that rows may change")
@@ -90,5 +90,5 @@ def require(holds: bool, what: str) -> None:
 
 
 def require_size(size: int) -> None:
-    """Raise UnsafeRowError where there are no such elements."""
+    """Raise UnsafeRowError if there are no such elements."""
     require(size in SIZES, f"elements of {size} bytes")

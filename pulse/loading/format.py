@@ -103,7 +103,7 @@ def read_onnx(
 ) -> Model:
     """The nodes of an ONNX file, from a path, its bytes or a ModelProto.
 
-    inputs, constants, ignore_value_info, budget   as of ``pulse.load``
+    inputs, constants, ignore_value_info, budget   as in ``pulse.load``
     Raises   LoadError: the file cannot be read, or ``inputs`` or ``constants`` does not fit it
     """
     from pulse.onnx.read.reader import load

@@ -109,7 +109,7 @@ def _program(
 
 
 def is_module(source: object) -> bool:
-    """Whether it is a module of PyTorch; that is imported by whoever has one."""
+    """Whether it is a module of PyTorch; this does not import PyTorch."""
     torch: Any = sys.modules.get("torch")
     return torch is not None and isinstance(source, torch.nn.Module)
 

@@ -23,7 +23,7 @@ class Loaded:
     """A model, and the options of the user. How it streams is resolved on first use.
 
     read      as it was read: facts may be partial; a recipe and what is in Python may be further
-    outputs, symbol, chunking  as of ``pulse.load``
+    outputs, symbol, chunking  as in ``pulse.load``
     """
 
     read: Model | TypedModel | PulsedModel | StoredProgram = field(repr=False)
@@ -71,7 +71,7 @@ class Loaded:
 
     @property
     def chunks(self) -> Chunks | None:
-        """How a model of chunks is called; None where it is offline. Raises PulseError."""
+        """How a model of chunks is called; None if it is offline. Raises PulseError."""
         return None if isinstance(self.read, StoredProgram) else self.resolved.chunks
 
     @property
@@ -99,7 +99,7 @@ class Loaded:
         return self.resolved.original
 
     def with_pulse(self, pulse: int | None) -> "Loaded":
-        """The same, its chunks of so many frames where nothing else says how long they are. Raises PulsifyError."""
+        """The same, its chunks of this many frames where nothing else says how long they are. Raises PulsifyError."""
         if pulse is None or self.chunking.pulse is not None or not self._leaves_pulse_open:
             return self
         return replace(self, chunking=replace(self.chunking, pulse=pulse))

@@ -23,7 +23,7 @@ class ResolvedModel:
 
     original  a scan over its calls where it takes chunks: what a stream has to equal
     symbol    the name of the stream's length, where the file or the user has one
-    chunks    how it is called; None where it is offline and to be pulsified
+    chunks    how it is called; None if it is offline and to be pulsified
     call      one call of it, as it was read, where it takes chunks
     sizes     symbols of the file -> what they were made
     """

@@ -27,7 +27,7 @@ def pads_text(pads: Pads) -> str:
 
 
 def windows(x: Array, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> Array:
-    """Every window over the last axes: ``[..., out axes, kernel axes]``, a view; none where x is too short."""
+    """Every window over the last axes: ``[..., out axes, kernel axes]``, a view; none if x is too short."""
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
     if any(size < span for size, span in zip(x.shape[x.ndim - len(kernel) :], spans)):
         sizes = x.shape[x.ndim - len(kernel) :]

@@ -187,7 +187,7 @@ def _layouts(size: int) -> Iterator[tuple[Array, Array | None]]:
 
 
 def _lengths(points: int, bins: int) -> list[int]:
-    """The lengths that so many points and bins can belong to."""
+    """The lengths that this many points and bins can belong to."""
     least = max(points, 2)
     found = {points, bins, 2 * (points - 1), 2 * (bins - 1), 1 << (least - 1).bit_length()}
     return sorted(length for length in found if length >= max(points, bins))
@@ -209,7 +209,7 @@ def _fitted(
     begin: int,
     part: slice = slice(None),
 ) -> DftBasis | None:
-    """The factors of rows and columns that fit; None where a look at ``part`` of the bins shows that none do.
+    """The factors of rows and columns that fit; None if a look at ``part`` of the bins shows that none do.
 
     Imaginary parts whose columns are zeros get the factor 0: they are zeros, and not what rounding makes of them.
     """

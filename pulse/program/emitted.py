@@ -1,4 +1,4 @@
-"""The rows of a program: as they are emitted, and what is told of them."""
+"""The rows of a program: as they are emitted, and what is reported of them."""
 
 from collections.abc import Iterator
 

@@ -26,7 +26,7 @@ class Executable(ABC):
         self.outputs = model.outputs
         self.pulse = model.pulse
         self.limit = longest(model.symbol, model.assumptions)
-        """The most frames of the symbol that the model takes, None where there is no limit."""
+        """The most frames of the symbol that the model takes, None if there is no limit."""
 
     def __copy__(self) -> Self:
         return self

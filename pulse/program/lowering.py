@@ -83,7 +83,7 @@ class Lowering:
     counted: dict[tuple[str, str, Check], Value] = field(default_factory=dict[tuple[str, str, Check], Value])
     """Where faults are counted, by node, op and check."""
     unchecked: Collection[int] = ()
-    """Nodes whose bodies nobody looks at."""
+    """Nodes whose bodies are not checked for faults."""
     body: "Callable[[Lowering, PulsedNode], None] | None" = None
     """Called for each node of a body before it is lowered; looks for faults."""
     arrange: Arrange | None = None

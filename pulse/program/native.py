@@ -66,7 +66,7 @@ class NativeExecutable(Executable):
     @property
     @abstractmethod
     def notes(self) -> Sequence[RowNote]:
-        """What is told of each instruction."""
+        """What is reported of each instruction."""
 
     @property
     def table(self) -> NDArray[np.int64]:
@@ -115,7 +115,7 @@ class NativeState(State):
         self._outputs = [(name, place.view(regions[place.region])) for name, place in program.sent]
         self._fetched = [place.view(regions[place.region]) for place in program.fetched]
         self._alone = self._only_pair()
-        """Input and output, their names in front, where there are no others and nothing is fetched."""
+        """Input and output, their names in front, if there are no others and nothing is fetched."""
         self._ends = [
             (length, self._memory[offset : offset + 8].view(np.int64)) for length, offset in program.ends
         ]

@@ -78,7 +78,7 @@ class NativeLanes(Lanes):
         self._run_one, self._run_group = machine.runner(), machine.lanes_runner()
 
     def _faults_of(self, total_at: int | None) -> NDArray[np.int64] | None:
-        """For each lane how many faults it had; None where there can be none."""
+        """For each lane how many faults it had; None if there can be none."""
         if total_at is None:
             return None
         strides = (self._memory.strides[0],)
@@ -120,7 +120,7 @@ class NativeLanes(Lanes):
         return results
 
     def _step_group(self, feed: dict[str, Array], lanes: NDArray[np.int64]) -> dict[str, Array]:
-        """One pulse of at most so many lanes as a group has."""
+        """One pulse of at most as many lanes as a group has."""
         for places in self._inputs:
             array = feed.get(places.name)
             places.write(lanes, self._constants[places.name] if array is None else array)

@@ -34,7 +34,7 @@ class Call(Struct):
     fixed: int
     """Address of the bytes of the constants."""
     faults: int
-    """Address of the ``Count`` of values without a result; 0 where there is none."""
+    """Address of the ``Count`` of values without a result; 0 if there is none."""
     boxes: int
     """Address of the boxes: of constants, inputs, outputs."""
 
@@ -205,7 +205,7 @@ def _copy_box(box: Box, packed: Pointer, inward: bool) -> None:
 
 @device
 def _copy_boxes(boxes: Box, count: int, packed: int, inward: bool) -> None:
-    """So many boxes."""
+    """This many boxes."""
     for number in range(count):
         _copy_box(boxes[number], bytes_at(packed), inward)
 

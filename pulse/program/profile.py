@@ -40,7 +40,7 @@ class ProfileRow:
 
     @property
     def giga_multiply_adds_per_s(self) -> float | None:
-        """Multiply-adds a second; None where there are none."""
+        """Multiply-adds a second; None if there are none."""
         return self._rate(lambda cost: cost.multiply_adds)
 
     def _rate(self, count: Callable[[Cost], int]) -> float | None:

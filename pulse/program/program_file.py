@@ -39,7 +39,7 @@ def encoded_program(
     """The content of its file.
 
     metadata          what the model's file says beside its graph, such as ``sample_rate``; long texts are left out
-    proof             what a proof has shown; None: nobody has proved anything
+    proof             what a proof has shown; None: nothing has been proved
     chunks, detected  how a model of chunks is called, for reports
     Raises            WriteError: further wires are fetched, or a row may reach outside of its memory
     """

@@ -19,7 +19,7 @@ class Record:
     values: dict[str, Any]
 
     def text(self, key: str, most: int = 1 << 16) -> str:
-        """A text of at most so many letters."""
+        """A text of at most this many letters."""
         value = self.values.get(key)
         if not isinstance(value, str) or len(value) > most:
             raise self._error(key)

@@ -28,7 +28,7 @@ BODIES = -1
 class ReferenceProgram(CompiledProgram):
     """Runs each op's own numpy form.
 
-    arithmetic  as of ``TypedNetwork.run``
+    arithmetic  as in ``TypedNetwork.run``
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class ReferenceProgram(CompiledProgram):
         nodes = [graph.nodes[node_id] for node_id in self.order]
         self.bodied = {node.id for node in nodes if bodies(node.op)}
         self.read_back = bool(model.registers)
-        """Whether nobody knows which values are of the stream: then the ops raise by themselves."""
+        """Whether it is unknown which values are of the stream: then the ops raise by themselves."""
         looked_at = (node for node in nodes if node.id not in self.unchecked)
         sites = (site for node in looked_at for site in body_sites(node.name, node.op))
         self.sites = {site: place for place, site in enumerate(dict.fromkeys(sites))}

@@ -61,7 +61,7 @@ class State(ABC):
         """The word that counts them, where there is one."""
         self._failed = False
         self.fetched: list[Array] = []
-        """The wires that the program was asked to fetch, as of the last pulse."""
+        """The wires that the program was asked to fetch, in the last pulse."""
         self.changing = False
         """Whether a call is changing the stream, or an exception ended one that did."""
 
@@ -142,7 +142,7 @@ class State(ABC):
     def step_into(self, feed: Feed | Array, outputs: Feed | Array) -> dict[str, Array]:
         """``step`` that allocates no arrays.
 
-        feed     as of ``step``; not changed, unless an output lies over it
+        feed     as in ``step``; not changed, unless an output lies over it
         outputs  output name -> array of the port's shape and dtype, which is written; an array where there is one
                  output. After an exception it may hold anything
         returns  them by name
@@ -210,7 +210,7 @@ class State(ABC):
 
         Of several inputs one may have more frames left, where its length says so. What is missing is padded with
         ``fill``, which reaches no valid output frame. ``after`` is called after each pulse.
-        Raises InputError: ``rest`` does not fit, or the model needs another length. FaultError as of ``step``. After
+        Raises InputError: ``rest`` does not fit, or the model needs another length. FaultError as in ``step``. After
         any other exception nothing has changed.
         """
         self._require_whole()

@@ -92,7 +92,7 @@ class StoredProgram(NativeStreams):
 
     @property
     def notes(self) -> Sequence[RowNote]:
-        """What is told of each instruction. Raises LoadError: the file tells nothing of them."""
+        """What is reported of each instruction. Raises LoadError: the file tells nothing of them."""
         rows = self._told("rows")
         if len(rows) != self.rows:
             raise self._silent()
@@ -204,7 +204,7 @@ def _kernel(record: Record) -> Kernel:
     """A kernel by its name: of this package or of a plugin that is installed; a file does not say what is imported."""
     name, module = record.text("name"), record.text("module")
     if name not in KERNELS and module.startswith(OURS) and module[len(OURS) :].isidentifier():
-        with suppress(ImportError):  # said below, as of every other kernel that is not here
+        with suppress(ImportError):  # reported below, as for every other missing kernel
             import_module(module)
     if name not in KERNELS:
         load_plugins(PLUGINS)

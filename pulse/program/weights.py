@@ -80,7 +80,7 @@ class Stored:
         return (self.codes.reshape(self.layout.shape) * self.scales).reshape(self.codes.shape)
 
     def scales_of(self, first: int = 0, count: int | None = None) -> Array | None:
-        """The scales of some output units, [count]; all of them by default; None where there are none."""
+        """The scales of some output units, [count]; all of them by default; None if there are none."""
         if self.scales is None:
             return None
         return self.scales.ravel()[first:][:count]

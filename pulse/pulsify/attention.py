@@ -54,7 +54,7 @@ class Attention:
 class BandedModel:
     """A model with its attentions of limited reach written as such.
 
-    refused  nodes by name that belong to an attention without limit: why, None where another node reports it
+    refused  nodes by name that belong to an attention without limit: why, None if another node reports it
     limited  whether some reach is limited by ``max_context`` only
     """
 

@@ -58,7 +58,7 @@ def add_fault_counters(wiring: Wiring, targets: Iterable[OutletId]) -> tuple[Out
 
 
 def _counter(wiring: Wiring, node: PulsedNode, check: Check, late: bool) -> OutletId | None:
-    """None where no delay is long enough for the wire to be sure that a frame exists."""
+    """None if no delay is long enough for the wire to be sure that a frame exists."""
     outlet, result = node.inputs[check.slot], node.outputs[0].fact
     operand = wiring.graph.fact(outlet)
     own = operand.stream
@@ -86,7 +86,10 @@ def _added(
 
 
 def unchecked_bodies(model: PulsedNetwork) -> set[int]:
-    """Nodes whose bodies nobody looks at: what those of a file read back hold before its stream begins is unknown."""
+    """Nodes whose bodies are not checked for faults.
+
+    In a file read back, their values before the stream begins are unknown.
+    """
     order = model.graph.order(model.targets)
     late = set(order) if model.registers else known_at_end(model.graph, order)
     return {node_id for node_id in late if not isinstance(model.graph.nodes[node_id].op, Stateful)}

@@ -191,7 +191,7 @@ def scan_begun(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
 def _chain(
     graph: TypedGraph, outlet: OutletId, symbol: Symbol, firsts: dict[OutletId, _First]
 ) -> list[int] | None:
-    """The nodes between first frames and a wire, in order; none where it is made of anything else but constants."""
+    """The nodes between first frames and a wire, in order; none if it is made of anything else but constants."""
     found: set[int] = set()
     left = [outlet]
     streams = False

@@ -56,7 +56,7 @@ def lag(length: TDim, rate: Fraction, symbol: Symbol, pulse: int) -> int | None:
     """The smallest delay at which a wire sends no frame before it is sure whether the frame exists.
 
     After n pulses the stream has at least ``x = n*pulse`` frames, so the wire has at least ``length(x)``; a wire
-    of delay d has sent ``rate*x - d``. Frames beyond a proven bound of the length surely do not exist. None where
+    of delay d has sent ``rate*x - d``. Frames beyond a proven bound of the length surely do not exist. None if
     no delay suffices, because the wire falls ever further behind its rate.
     """
     most = most_frames(length)

@@ -11,7 +11,7 @@ def fits(length: int, symbol: Symbol, assumptions: Sequence[TDim]) -> bool:
 
 
 def longest(symbol: Symbol, assumptions: Sequence[TDim]) -> int | None:
-    """The most frames that satisfy what is assumed of the length, None where there is no limit.
+    """The most frames that satisfy what is assumed of the length, None if there is no limit.
 
     An assumption may hold for some remainders only, so each length stands for the 64 from it on.
     """

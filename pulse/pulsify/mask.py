@@ -96,7 +96,7 @@ class Sample:
         return bool(np.allclose(self.bias, other, 1e-6, self.tolerance))
 
     def period(self) -> int | None:
-        """The fewest frames by which rows and columns may move together; None where there is no such number."""
+        """The fewest frames by which rows and columns may move together; None if there is no such number."""
         x = self.bias
         for c in range(1, self.frames // 3 + 1):
             last = replace(self, bias=x[..., -1, c:])
@@ -223,7 +223,7 @@ class Mask:
         return Band(op.bias, op.back, blind, finite)
 
     def sample(self, frames: int) -> Sample:
-        """The bias at the first length of at least so many frames. Raises NoBandError."""
+        """The bias at the first length of at least this many frames. Raises NoBandError."""
         if frames not in self._samples:
             self._samples[frames] = self._run(self._length(frames))
         return self._samples[frames]

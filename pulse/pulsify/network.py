@@ -36,7 +36,7 @@ class PulsedNetwork:
     wires   for each wire of ``typed`` that is in the pulsed graph, its outlet there and its place in time
     registers  tensors that one pulse leaves for the next, beside what stateful ops remember
     awaited    what outputs wait for, beside what ops of the graph say
-    chunks     how a chunk model is called; None where the model was pulsified
+    chunks     how a chunk model is called; None if the model was pulsified
     sizes      symbols of the file that are no lengths of the stream -> what they were made: ``{"batch": 1}``
     checks     the counters of faults (``CountFaults``); a file read back has none
     """

@@ -84,7 +84,7 @@ def schedule_window(
 def _window_prefix(
     window: Window, stream: Stream, values: list[Array | None], groups: int, name: str
 ) -> Array:
-    """The output frames before index 0, of so many groups whose frames are all known before the stream begins."""
+    """The output frames before index 0, of this many groups whose frames are all known before the stream begins."""
     assert stream.fact.prefix is not None and window.op is not None
     seen = frames_at(stream.fact.prefix, stream.fact.axis, 0, window.needs(groups))
     operands = [seen if slot == window.source else value for slot, value in enumerate(values)]

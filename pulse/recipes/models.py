@@ -97,7 +97,7 @@ def _is_array(value: Value) -> bool:
 def open_stage_model(stage: RecipeStage, place: RecipeContext, limits: Mapping[str, Any]) -> TypedModel:
     """The model of a stage.
 
-    limits   ``budget`` and ``ignore_value_info`` as of ``pulse.load``
+    limits   ``budget`` and ``ignore_value_info`` as in ``pulse.load``
     Raises   PulseError
     """
     options = dict(stage.options)

@@ -119,11 +119,11 @@ class Session:
         return PartialRun(self, tuple(fetches), tuple(feeds), tuple(targets))
 
     def prevent_feeding(self, name: str) -> None:
-        """Let nobody feed a tensor. Raises InputError: it is unknown."""
+        """Forbid feeding a tensor. Raises InputError: it is unknown."""
         self._unfeedable.add(str(self._endpoint(name, "feed")))
 
     def prevent_fetching(self, name: str) -> None:
-        """Let nobody fetch what a node gives. Raises InputError: it is unknown."""
+        """Forbid fetching the results of a node. Raises InputError: it is unknown."""
         self._unfetchable.add(self._endpoint(name, "fetch").node)
 
     def _require_allowed(self, fetched: Sequence[Endpoint], fed: Sequence[Endpoint]) -> None:

@@ -34,7 +34,7 @@ def sigmoid(codes: Array, whole: int) -> Array:
 
 
 def tanh(codes: Array, whole: int) -> Array:
-    """The hyperbolic tangent of x in steps of 2**-15; f32. Parameters as of ``sigmoid``."""
+    """The hyperbolic tangent of x in steps of 2**-15; f32. Parameters as in ``sigmoid``."""
     x = codes.astype(np.int64)
     negative = np.where(x < 0, x, -x)
     y = np.clip(

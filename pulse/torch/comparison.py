@@ -111,7 +111,7 @@ class Comparison:
         return ModuleTrial(taken, False, refusal)
 
     def _refusal(self, lengths: Lengths) -> str | None:
-        """Why the module does not take these lengths; None where it does, and the model equals it."""
+        """Why the module does not take these lengths; None if it does, and the model equals it."""
         feeds = draw_inputs(self.samples, lengths, self._rng)
         try:
             expected = self.module(feeds)

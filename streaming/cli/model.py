@@ -70,7 +70,7 @@ def _rate(model: Loaded, given: int | None, builtin: bool) -> tuple[int | None, 
 
 
 def _stated(model: Loaded, given: int | None) -> int | None:
-    """The rate in the metadata; None where there is none. Raises InputError."""
+    """The rate in the metadata; None if there is none. Raises InputError."""
     text = model.metadata.get("sample_rate")
     if text is None:
         return None

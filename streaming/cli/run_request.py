@@ -20,7 +20,7 @@ class RunRequest:
     """A run as the command line requests it.
 
     model           None: the built-in one
-    source, target  IN and OUT; None where they are not given
+    source, target  IN and OUT; None if they are not given
     events          what is read off the output; None: nothing
     """
 

@@ -56,5 +56,5 @@ class Clock:
         return float(Fraction(pulses * self.pulse_frames) / self.rate_hz)
 
     def frames(self, seconds: float) -> int:
-        """The least whole number of frames that lasts so long, and at least one."""
+        """The least whole number of frames that lasts this long, and at least one."""
         return max(1, ceil(seconds * float(self.rate_hz) - NEAR))

@@ -52,7 +52,7 @@ class InFlight:
         return next((arrival.due_s for arrival in self._awaited()), inf)
 
     def submit(self, pulse: Feed, arrival: Arrival) -> None:
-        """Have a pulse run; there must be room."""
+        """Have a pulse run; there must be space."""
         self._slots.submit(pulse)
         self._arrivals.append(arrival)
 

@@ -22,7 +22,7 @@ Outputs = dict[str, Array]
 class StreamSteps:
     """Cuts blocks into pulses, has them run, and gives what is ready; counts every frame.
 
-    state, slots  a stream's, for nobody else
+    state, slots  a stream's, not shared
     deadline_s    when an output is late, from the arrival of its pulse
     """
 
@@ -106,7 +106,7 @@ class StreamSteps:
         return nonempty(outputs)
 
     def late(self, now_s: float) -> Outputs | None:
-        """Silence for the pulses that are late; None where none is. Raises ExecutorError: the policy is to abort."""
+        """Silence for the pulses that are late; None if none is. Raises ExecutorError: the policy is to abort."""
         late = self._in_flight.late(now_s)
         if not late:
             return None
@@ -136,7 +136,7 @@ class StreamSteps:
         return self._clock.end is not None
 
     def last(self) -> Outputs | None:
-        """When what remained has been taken: what is known only now; None where that is nothing."""
+        """When what remained has been taken: what is known only now; None if that is nothing."""
         outputs, finals = self._output_trim.valid((), 0), self._output_trim.finals()
         return outputs | finals if finals else nonempty(outputs)
 

@@ -21,7 +21,7 @@ class Instances(NotCopyable):
     """One state of a program for each stream.
 
     program     whose inputs that stream are sound
-    sound       the output that is played; None where nothing is
+    sound       the output that is played; None if nothing is
     constants   the inputs that do not stream, by name
     delay       frames that the sound is to be late, of which the model's own delay is a part
     Raises      InputError
@@ -88,7 +88,7 @@ class Instances(NotCopyable):
         return np.concatenate(fresh)
 
     def pack(self, memory: Array, pulses: int) -> list[bytes]:
-        """Snapshots of the states that had this memory after so many pulses."""
+        """Snapshots of the states that had this memory after this many pulses."""
         snapshots: list[bytes] = []
         for part, state in zip(self._parts(memory), self.states):
             spare = self.program.spawn(state.constants)
@@ -178,7 +178,7 @@ def live_inputs(program: Program) -> list[Port]:
 
 
 def sound_output(program: Program, source: Port, name: str | None) -> Port | None:
-    """The output that can be played: sound at the rate of the input; None where there is none. Raises InputError."""
+    """The output that can be played: sound at the rate of the input; None if there is none. Raises InputError."""
     playable = [port for port in program.outputs if is_playable(port, source)]
     if name is None:
         return playable[0] if playable else None

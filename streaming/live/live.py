@@ -82,7 +82,7 @@ class Live(NotCopyable):
         self.watchdog = Watchdog(self.pipeline, self.devices, self.control, reconnect, self._now_s)
         """Whether the run goes on; what ended it."""
         self.worker: Worker | None = None
-        """The thread that computes; None where a device or a virtual clock does it."""
+        """The thread that computes; None if a device or a virtual clock does it."""
         self._supervisor: threading.Thread | None = None
         self._stops = threading.Event()
         self._prepared = ExitStack()
@@ -181,7 +181,7 @@ class Live(NotCopyable):
         return recorder
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait so long, or for ever, unless the run ends by itself; whether it has. Raises what ended it."""
+        """Wait this long, or for ever, unless the run ends by itself; whether it has. Raises what ended it."""
         ended = self.watchdog.wait(seconds)
         if ended and self.watchdog.error is not None:
             self._raised = True

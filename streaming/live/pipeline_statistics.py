@@ -13,7 +13,7 @@ from streaming.stats.statistics import Counters, Delay, LiveStatistics
 class PipelineStatistics:
     """Reads what a pipeline counts; one for each who looks, since levels and load are those since the last statistics.
 
-    pipeline  whose control block is read; reading disturbs nobody
+    pipeline  whose control block is read; reading does not disturb the pipeline
     """
 
     def __init__(self, pipeline: Pipeline) -> None:

@@ -47,7 +47,7 @@ class Timing:
     """Sizes and rates that determine the delay: pulses of the model, blocks and rates of the device.
 
     pulse_frames         of the model
-    block_frames         of the device; 0 where it is not known or changes
+    block_frames         of the device; 0 if it is not known or changes
     rate_hz              of the model
     rate_in_hz, rate_out_hz  of the device
     ahead_in, ahead_out  frames that the filter of each resampler sees ahead, at the rate of its input
@@ -105,5 +105,5 @@ class Timing:
 
 
 def _resampled(frames: NDArray[np.int64], rate_in: int, rate_out: int, ahead: int) -> NDArray[np.int64]:
-    """Frames that a resampler has made of so many: frame k belongs to the moment k / rate_out."""
+    """Frames that a resampler has made of this many: frame k belongs to the moment k / rate_out."""
     return -(-(frames - ahead) * rate_out // rate_in)

@@ -62,7 +62,7 @@ class VirtualHost:
         blocks    the frames of a block, or of one after the other, again and again; those of the run where None
         Raises    InputError: not a whole number of blocks of one size, or no device is open
 
-        While the device does not call, time passes, and nothing is heard or played.
+        While the device does not call, time passes, and nothing is recorded or played.
         """
         captured = captured[:, None] if captured.ndim == 1 else captured
         pieces: list[Samples] = [self._silence()]
@@ -155,7 +155,7 @@ class VirtualHost:
         return stream
 
     def closed(self, stream: VirtualStream, took_s: float) -> None:
-        """A stream is open no more, which took so long."""
+        """A stream is open no more, which took this long."""
         self.streams = tuple(other for other in self.streams if other is not stream)
         self.set_ns(self._ns + round(took_s * SECOND))
 

@@ -95,5 +95,5 @@ def take_back(address, command):
 
 @entry("pipeline.apply", 1)
 def apply_now(address):
-    """``apply``, where nobody computes."""
+    """``apply``, while no pulses are computed."""
     apply(control_at(address))

@@ -98,7 +98,7 @@ class ControlBlock(Struct):
     records_lost: int
     instances: int  # address of the first instance
     next_instances: int  # 0: there are none
-    priming: int  # pulses that the next instances run along before they are heard
+    priming: int  # pulses that the next instances run along before they are played
     compute_ns: int
     begun_ns: int  # when computing the pulse in the slots began
     left_out: int  # 1: it is not computed
@@ -108,7 +108,7 @@ class ControlBlock(Struct):
     initial_frames: int  # frames of silence that were written to the ring of output: they are the delay
     last_compute_ns: int
     expected_ns: int  # what a pulse is expected to take: the shorter of the last two; half of it after one was left out
-    faults: int  # values for which a node of the model that is heard had no result
+    faults: int  # values for which a node of the model that is played had no result
 
     # Player; nothing is counted, and all is silence, until more than ``anchor`` frames have come in, which go to the
     # ring of input from ``anchor_place`` on. The worker writes here when it restarts: no device is open then.
@@ -126,7 +126,7 @@ class ControlBlock(Struct):
         int  # silence that was added to the delay since the start, see ``planned_block_frames``
     )
 
-    # Python: a command and its arguments; whoever applies it sets it to TAKEN, and to NONE when it is done.
+    # Python: a command and its arguments; the thread that applies it sets it to TAKEN, and to NONE when it is done.
     command: int = starts_line()
     first: int
     second: int

@@ -23,5 +23,5 @@ def load(fields: Struct, name: str) -> int:
 
 
 def store(fields: Struct, name: str, value: int) -> None:
-    """Store a field with release ordering: all accesses before it are complete for whoever loads it."""
+    """Store a field with release ordering: all accesses before it are complete for the thread that loads it."""
     _store.call(fields.address_of(name), value)

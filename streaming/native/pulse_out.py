@@ -66,7 +66,7 @@ def send(control: ControlBlock) -> None:
 
 @device
 def follow_clocks(control: ControlBlock, made: int) -> None:
-    """Tune the last resamplers so that frames stay in the pipeline as long as they should; so many were just written.
+    """Tune the last resamplers so that frames stay in the pipeline as long as they should; this many were just written.
 
     Where both devices are, is reckoned by the time, so that it makes no difference where in a block they are now.
     """

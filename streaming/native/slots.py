@@ -3,7 +3,7 @@
 
 A queue of one stream has slots for ``depth`` pulses and an order in which filled ones are to run. The event loop's
 thread fills slots, submits them, and may drop the oldest that is not begun; the worker runs one pulse of each queue
-in turn. Whoever raises ``begun`` has the pulse.
+in turn. The thread that raises ``begun`` has the pulse.
 """
 
 import numpy as np
@@ -41,7 +41,7 @@ class Table(Struct):
 
     count: int
     queues: NDArray[np.int64] = numbers()
-    """Their addresses; 0 where there is none."""
+    """Their addresses; 0 if there is none."""
 
 
 class Queue(Struct):
@@ -121,7 +121,7 @@ def _run_round(worker: WorkerFields) -> bool:
 
 @entry("slots.work", 1)
 def work(address):
-    """A worker's life: run pulses until ``stop`` is set, and sleep where there are none."""
+    """A worker's life: run pulses until ``stop`` is set, and sleep if there are none."""
     worker = worker_at(address)
     while load(worker, "stop") == 0:
         if _run_round(worker):
@@ -160,7 +160,7 @@ def submit(worker_address, queue_address, slot):
 
 @entry("slots.drop", 1, gives_int=True, brief=True)
 def drop(queue_address):
-    """Take back the oldest pulse that is not begun; its slot, -1 where there is none."""
+    """Take back the oldest pulse that is not begun; its slot, -1 if there is none."""
     queue = queue_at(queue_address)
     begun, order = load(queue, "begun"), words_at(queue.order)
     while begun < queue.submitted:

@@ -18,7 +18,7 @@ MCL_CURRENT, MCL_ONFAULT = 1, 4
 def prefault(*arrays: Array) -> None:
     """Touch every page of arrays, so that no first access waits for the system. Values stay.
 
-    Nobody else may write to the arrays at the same time. Those that cannot be written are read.
+    No other thread may write to the arrays at the same time. Those that cannot be written are read.
     """
     for array in arrays:
         if array.size:

@@ -28,7 +28,7 @@ class Benchmark(Report):
 
     rounds   of ``steps`` steps each
     total    of all rounds
-    profile  None where the backend has no instructions
+    profile  None if the backend has no instructions
     every    whether nodes and instructions are in the text, too
     """
 

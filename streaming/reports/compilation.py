@@ -30,8 +30,8 @@ EXACT, ROUNDED = "the file", "weights of f32"
 class Compilation(Report):
     """A program that was written.
 
-    path      None where it differs from the offline model: then there is no file
-    proof     None where the user did not want it
+    path      None if it differs from the offline model: then there is no file
+    proof     None if the user did not want it
     rounding  what rounded weights change, by output
     """
 
@@ -78,7 +78,7 @@ def compile_to_file(
 ) -> Compilation:
     """Prove the content of the file, as it would be read, and only then write it.
 
-    choice   which streams are tried; none at all where it is None
+    choice   which streams are tried; None: no proof
     Raises   WriteError; InputError: a name that does not end in .pulse
     """
     assert isinstance(program, NativeProgram), "only programs of the numba backend are written"

@@ -23,8 +23,8 @@ class FileReport(Report):
 
     source, target  their names; ``-`` for standard input and output
     outputs         those that were written
-    sounds          the sounds of the inputs; none where arrays were run
-    channel         as of ``Channels.parse``
+    sounds          the sounds of the inputs; none if arrays were run
+    channel         as in ``Channels.parse``
     snr_db          of the built-in sound, before and after
     """
 
@@ -51,7 +51,7 @@ class FileReport(Report):
 
     @property
     def duration_s(self) -> float | None:
-        """How long what was run lasts; None where nobody knows."""
+        """How long what was run lasts; None if unknown."""
         if self.sounds:
             return (self.result.samples or 0) / self.sounds[0].reader.rate_hz
         return None if self.opened.rate_hz is None else self.result.frames / self.opened.rate_hz

@@ -25,7 +25,7 @@ class OpenedModel:
     """A model, and how long its frames last.
 
     model        as it was loaded
-    rate_hz      frames of the symbol a second; None where nobody says it
+    rate_hz      frames of the symbol a second; None if unknown
     rate_from    one of ``RATE_ORIGINS``; None without a rate
     max_context  the longest stream, for attention to all frames before
     """

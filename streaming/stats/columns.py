@@ -25,7 +25,7 @@ class Columns:
     p99_us     the worst p99
     max_us     the longest
     problems   of each group, [columns] how often
-    extents    of each group in words, for all columns together; empty where there was nothing
+    extents    of each group in words, for all columns together; empty if there was nothing
     """
 
     merged: int

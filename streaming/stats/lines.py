@@ -44,7 +44,7 @@ class Interval:
     span_s    how long it was
     new       the counters, of this interval alone
     total     and the next three: percentiles of this interval alone; the longest to 1.6 %
-    levels_in, levels_out   peaks, linear; None where a level is no finite number
+    levels_in, levels_out   peaks, linear; None if a level is not finite
     load      time of computing as a part of the time there is
     delay_s   end to end
     events    new notes that are not settings of the setup

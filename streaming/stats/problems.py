@@ -31,7 +31,7 @@ _NOUNS = {
     "faults": "model fault",
 }
 IRREGULAR = 1.5
-"""A gap between callbacks that is so many blocks long is one that the audio system made."""
+"""A gap between callbacks that is this many blocks long is one that the audio system made."""
 
 
 @record
@@ -57,7 +57,7 @@ def group_count(counters: Counters, name: str) -> int:
 
 
 def describe_counters(counters: Counters) -> str:
-    """All counters of problems, such as ``3 late pulses, 1 stall``; empty where there is none."""
+    """All counters of problems, such as ``3 late pulses, 1 stall``; empty if there is none."""
     found = [(getattr(counters, name), noun) for name, noun in _NOUNS.items()]
     return ", ".join(count_of(count, noun) for count, noun in found if count)
 

@@ -187,7 +187,7 @@ class _Reader:
         self.max_ns = max(self.max_ns, times.max_ns)
 
     def possible(self, times: Histogram, number: int) -> None:
-        """Refuse a histogram of so many that they cannot be added."""
+        """Refuse a histogram whose counts are too large to be added."""
         if sum(count for _, count in times.classes) > MOST_COUNTED:
             raise self.broken(number, "counts more than there can be")
 

@@ -60,7 +60,7 @@ def _evaluator(model: ModelProto) -> tuple[str, Run]:
 
 
 class RuntimeProgram(NotCopyable, CompiledProgram):
-    """A file that ``to_onnx`` made of a model, in a runtime. Raises WriteError where it is none."""
+    """A file that ``to_onnx`` made of a model, in a runtime. Raises WriteError if it is not such a file."""
 
     instead = "its file is open in a runtime of this process; pickle the model, and write and open it there"
 

@@ -68,7 +68,7 @@ def band_scores(
 
 @device
 def exponentials(s: Pointer, frames: int) -> float:
-    """``s = exp(s - max(s))``, and the sum of that; 0 where all are -inf, then s is left as it is."""
+    """``s = exp(s - max(s))``, and the sum of that; 0 if all are -inf, then s is left as it is."""
     top = vsplat(-INFINITY)
     for c in range(0, frames, LANES):
         rest = frames - c

@@ -14,7 +14,7 @@ class CumSum(Instruction):
     """``y[t] = x[0] + … + x[t]`` of M columns, or without x[t] itself; frames outside of the stream are zeros.
 
     Frame j is at index j + offset of the concatenated pulses and there are ``end`` of them. The sums so far are
-    wide: f64 for floats, int64 for integers; they begin with zeros where the clock is 0 and ``reload`` is set.
+    wide: f64 for floats, int64 for integers; they begin with zeros if the clock is 0 and ``reload`` is set.
     Columns begin at ``columns``, and their elements lie ``step`` apart.
     """
 

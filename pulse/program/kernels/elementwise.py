@@ -54,7 +54,7 @@ class MicroOp(Part):
 class Chain32(Instruction):
     """A chain on f32 and bool, in f32, over loops of sizes ``s``, the last one innermost.
 
-    Inputs are registers 0, 1 … (at most 8), there are 16 registers, and the last target (register 0 where there is no
+    Inputs are registers 0, 1 … (at most 8), there are 16 registers, and the last target (register 0 if there is no
     micro-op) is stored. Of bool, any byte but 0 is loaded as 1.
     """
 

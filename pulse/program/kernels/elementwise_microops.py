@@ -53,7 +53,7 @@ SQRT_HALF, SQRT_TWO_OVER_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
 
 @device
 def truth(mask: Vector) -> Vector:
-    """1.0 where the mask is true, else 0.0."""
+    """1.0 if the mask is true, else 0.0."""
     return vselect(mask, vsplat(1.0), vsplat(0.0))
 
 

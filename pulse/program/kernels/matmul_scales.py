@@ -1,6 +1,6 @@
 """Sums over weights that are codes: each column has a scale, which the sum is multiplied with when it is complete.
 
-``scales`` is None where the weights are floats; the compiler then leaves the whole question out.
+``scales`` is None if the weights are floats; the compiler then leaves the whole question out.
 """
 
 from typing import TypeAlias

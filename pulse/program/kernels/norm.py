@@ -41,7 +41,7 @@ def lanes_below(count: int) -> Any:
 
 @device
 def exp_below(v: Any) -> Any:
-    """e**v of v <= 0, 0 where it would be denormal; 2 ulp."""
+    """e**v of v <= 0, 0 if it would be denormal; 2 ulp."""
     v = vmax(v, -88.0)
     n = vround(v * LOG2_E)
     scale = vexp2i(n)

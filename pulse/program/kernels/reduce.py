@@ -186,7 +186,7 @@ def reduced_prod(x: Pointer, count: int, stride: int) -> Any:
 
 
 class ReduceRows(Instruction):
-    """``y[rows_y[m]] = scale * reduce_{r<R} x[rows_x[m] + r*stride]``, m < M; kinds as of ``Pool``."""
+    """``y[rows_y[m]] = scale * reduce_{r<R} x[rows_x[m] + r*stride]``, m < M; kinds as in ``Pool``."""
 
     x: Operand = reads("f32")
     y: Operand = writes("f32")

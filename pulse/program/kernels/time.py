@@ -193,7 +193,7 @@ def positions(row: Positions) -> None:
 
 
 class TableRows(Instruction):
-    """y[i] = table[start + (clock*P - offset + i)*step], i < P; zeros where the table has no such row.
+    """y[i] = table[start + (clock*P - offset + i)*step], i < P; zeros if the table has no such row.
 
     It has ``rows``, each of ``run`` elements of ``size`` bytes, contiguous in both.
     """

@@ -34,7 +34,7 @@ class Finishing:
 
     outlet  that wire
     bias    what is added for each channel before all steps, None for nothing
-    gate    the functions of the two halves of the channels whose product the wire is, numbers in ``matmul_finish.GATES``
+    gate    the functions of two halves of the channels, whose product the wire is; numbers in ``matmul_finish.GATES``
     """
 
     outlet: OutletId
@@ -166,7 +166,7 @@ def _one_number(known: Array | None) -> float | None:
 
 
 def _of_channels(known: Array | None, found: Finishing, rank: int) -> Array | None:
-    """A constant that has one number for each channel, or one for all; None where it is anything else."""
+    """A constant that has one number for each channel, or one for all; None if it is anything else."""
     if known is None or known.dtype != np.float32 or known.ndim > rank:
         return None
     shape = (1,) * (rank - known.ndim) + known.shape

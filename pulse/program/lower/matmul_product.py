@@ -42,7 +42,7 @@ def stored_of(cx: Lowering, node: PulsedNode, slot: int, what: str) -> Stored:
 
 
 def bias_of(cx: Lowering, node: PulsedNode, channels: int) -> Array:
-    """The optional third operand, zeros where there is none."""
+    """The optional third operand, zeros if there is none."""
     if len(node.inputs) < 3:
         return np.zeros(channels, np.float32)
     return weights_of(cx, node, 2, "its bias")

@@ -164,7 +164,7 @@ def _starts(cx: Lowering, nodes: Sequence[PulsedNode], width: int) -> tuple[Valu
 
 
 def _known_start(cx: Lowering, outlet: OutletId | None) -> Array | None:
-    """An initial state that is constant, [1 or B, H]; zeros where there is none."""
+    """An initial state that is constant, [1 or B, H]; zeros if there is none."""
     if outlet is None:
         return np.zeros((1, 1), np.float32)
     source = outlet

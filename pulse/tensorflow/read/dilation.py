@@ -48,7 +48,7 @@ def _pattern(
     kept: Collection[str],
     fed: Collection[Endpoint],
 ) -> dict[str, GraphNode]:
-    """The nodes that take the place of those of one pattern; none where it is none."""
+    """The nodes that take the place of those of one pattern; none if there is no pattern."""
     block = _known(graph, end.inputs[1])
     conv, chain = _upwards(graph, end.inputs[0], CONVOLUTIONS)
     if block is None or conv is None or not _plain(conv):

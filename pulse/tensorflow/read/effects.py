@@ -12,7 +12,7 @@ from pulse.tensorflow.tensors import FunctionName
 
 VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 REFERENCES = ("VariableV2", "Variable")
-"""Variables whose output is a reference to the tensor: whoever reads it takes the value of that moment."""
+"""Variables whose output is a reference to the tensor: a reader takes the value of that moment."""
 ASSIGNMENTS: dict[str, str] = {
     "AssignVariableOp": "",
     "AssignAddVariableOp": "AddV2",
@@ -54,7 +54,7 @@ class Variables:
         self._known: dict[Endpoint, str | None] = {}
 
     def of(self, endpoint: Endpoint) -> str | None:
-        """The variable that a tensor is the handle of, or a reference to; None where it is a value."""
+        """The variable that a tensor is the handle of, or a reference to; None if it is a value."""
         chain: list[Endpoint] = []
         found: str | None = None
         while True:

@@ -128,7 +128,7 @@ def _plain(named: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _last(nodes: Sequence[GraphNode]) -> list[str]:
-    """The nodes whose results nobody reads, and that depend on more than constants: the outputs."""
+    """The nodes whose results are not read, and that depend on more than constants: the outputs."""
     read = {endpoint.node for node in nodes for endpoint in node.inputs}
     silent = (
         *SILENT,

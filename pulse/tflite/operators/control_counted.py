@@ -33,7 +33,7 @@ Run = Callable[[str, Mapping[int, TypedFact]], TypedNetwork]
 
 
 def scanned(node: TfliteNode, run: Run) -> list[OutletId] | None:
-    """The loop's outputs; None where it is no loop over frames, or its body cannot be said for any turn."""
+    """The loop's outputs; None if it is no loop over frames, or its body cannot be said for any turn."""
     try:
         with node.scope.trial():
             found = _Counted(node, run).found()
@@ -136,7 +136,7 @@ def _copied(
     given: Mapping[OutletId, OutletId],
     turn: Symbol,
 ) -> dict[OutletId, OutletId] | None:
-    """What some outlets need, in another graph; None where that depends on the number of the turn."""
+    """What some outlets need, in another graph; None if that depends on the number of the turn."""
     places, left, needed = dict(given), list(wanted), set[int]()
     while left:
         outlet = left.pop()
