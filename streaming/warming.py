@@ -16,7 +16,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from pulse.errors import CompileError, PulseWarning
-from pulse.jit.cache import cache_location, cannot_keep, tell_where_nothing_is_kept
+from pulse.jit.cache import cache_location, cannot_keep, warn_if_nothing_is_kept
 from pulse.jit.compiled import CompiledFunction
 from pulse.jit.entries import ENTRIES
 from pulse.jit.registry import KERNELS
@@ -139,7 +139,7 @@ def compile_in_parallel(*entries: str) -> Prepare:
         missing = [name for name in needed if not is_kept(name)]
         if not missing:
             return
-        tell_where_nothing_is_kept()
+        warn_if_nothing_is_kept()
         with progress("compiling kernels, once on this machine") as advance, closing(_each(missing)) as each:
             for done, _ in enumerate(each, 1):
                 advance(done, len(missing))

@@ -68,10 +68,10 @@ def cache_location() -> CacheLocation:
     return CacheLocation(temporary, temporary / folder.name, "temporary", refused)
 
 
-def tell_where_nothing_is_kept() -> None:
+def warn_if_nothing_is_kept() -> None:
     """Warn, once, where compiled kernels are lost when the process ends."""
     if refused := cache_location().refused:
-        tell_once(f"{refused}; until then kernels are compiled again by each process")
+        warn_once(f"{refused}; until then kernels are compiled again by each process")
 
 
 def make_folder(folder: Path) -> None:
@@ -97,7 +97,7 @@ def distrust(found: os.stat_result) -> str | None:
 
 
 def cannot_keep(folder: Path) -> str | None:
-    """Why a kernel more has no place in the folder, or None: something as large is written, and removed."""
+    """Why another kernel cannot be stored in the folder; None if it can. Tries a temporary file of ``PROBE_BYTES``."""
     try:
         make_folder(folder)
         with tempfile.TemporaryFile(dir=folder) as file:
@@ -107,13 +107,14 @@ def cannot_keep(folder: Path) -> str | None:
     return None
 
 
-_told: set[str] = set()
+warned: set[str] = set()
+"""What ``warn_once`` has been given in this process."""
 
 
-def tell_once(message: str, about: str = "") -> None:
-    """Warn, the first time in this process that it is about this: the message itself by default."""
-    if (about or message) not in _told:
-        _told.add(about or message)
+def warn_once(message: str, about: str = "") -> None:
+    """Warn once per process for each ``about``; by default for each message."""
+    if (about or message) not in warned:
+        warned.add(about or message)
         warnings.warn(message, PulseWarning, stacklevel=2)
 
 

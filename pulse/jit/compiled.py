@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any, cast
 
 from pulse.jit import kernel_file
-from pulse.jit.cache import cache_location, tell_once, tell_where_nothing_is_kept, versions
+from pulse.jit.cache import cache_location, versions, warn_if_nothing_is_kept, warn_once
 from pulse.jit.fingerprint import fingerprint
 from pulse.jit.kernel_file import DamagedError, NativeCode
 from pulse.jit.library import library
@@ -44,9 +44,10 @@ class CompiledFunction(NotCopyable, ABC):
         """Whether the compiled form came from the disk."""
         self.unkept: str | None = None
         """Why the compiled form could not be kept there."""
-        self._options = options
+        self.options = options
         self._form = form
-        self._address: int | None = None
+        self.loaded_address: int | None = None
+        """Its address in this process; None before it is loaded."""
 
     @property
     @abstractmethod
@@ -56,9 +57,9 @@ class CompiledFunction(NotCopyable, ABC):
     @property
     def address(self) -> int:
         """Where it is in this process: the C function, or the one of ``form`` for Python."""
-        if self._address is None:
+        if self.loaded_address is None:
             self.prepare()
-        return cast(int, self._address)
+        return cast(int, self.loaded_address)
 
     @property
     def kept(self) -> bool:
@@ -68,14 +69,14 @@ class CompiledFunction(NotCopyable, ABC):
     def prepare(self) -> None:
         """Compile it, or load it. Raises CompileError."""
         with _compiling:
-            if self._address is None:
-                self._address = self._prepared()
+            if self.loaded_address is None:
+                self.loaded_address = self._prepared()
 
     def compiled(self, symbol: str) -> NativeCode:
         """Compile it for the processor; ``symbol`` is its name in the code. Raises CompileError."""
         from pulse.jit.native_code import emitted, optimised
 
-        module = optimised(self.name, symbol, self.function, self.signature, self._options, self._form)
+        module = optimised(self.name, symbol, self.function, self.signature, self.options, self._form)
         return emitted(module, symbol)
 
     def path(self) -> Path | None:
@@ -93,7 +94,7 @@ class CompiledFunction(NotCopyable, ABC):
             return carried
         from pulse.jit.linking import linked
 
-        tell_where_nothing_is_kept()
+        warn_if_nothing_is_kept()
         key = self._fingerprint()
         if code := self._read(key):
             self.cached = True
@@ -122,7 +123,7 @@ class CompiledFunction(NotCopyable, ABC):
         try:
             return kernel_file.read(path, versions(), self._identity(key))
         except DamagedError as error:
-            tell_once(
+            warn_once(
                 f"{path}: {error}; it is compiled again and replaced, and so is every other that is damaged",
                 "damage",
             )
@@ -137,7 +138,7 @@ class CompiledFunction(NotCopyable, ABC):
         except OSError as error:
             if self._read(key) is None:  # on Windows, a file that another process reads cannot be replaced
                 self.unkept = error.strerror or str(error)
-                tell_once(
+                warn_once(
                     f"{path.parent}: {self.unkept}, so compiled kernels are not kept and compiled again by the next "
                     "process; free the disk or set PULSE_CACHE to another folder",
                     "unkept",

@@ -12,7 +12,7 @@ from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
-from pulse.jit.cache import tell_once
+from pulse.jit.cache import warn_once
 from pulse.jit.levels import Level, runnable_level
 from pulse.record import record
 
@@ -116,5 +116,5 @@ def load(level: Level, folder: Path) -> Library | None:
             raise OSError("its checksum is wrong")
         return Library(index, ctypes.CDLL(str(path)))
     except OSError as error:
-        tell_once(f"{path}: {error}; kernels are compiled instead, so install the package again")
+        warn_once(f"{path}: {error}; kernels are compiled instead, so install the package again")
         return None

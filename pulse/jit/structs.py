@@ -22,7 +22,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.declared import UNTOLD, StructAt
+from pulse.jit.declared import UNREGISTERED, StructAt
 from pulse.jit.fields import LINE, WORD, Field, Fields, Spec, fields_of, words_of
 
 
@@ -124,5 +124,5 @@ def struct_at(kind: type[S]) -> Callable[[int], S]:
         return kind.at(address)
 
     at.__module__, at.__qualname__ = kind.__module__, f"{kind.__qualname__} at"
-    UNTOLD.append(StructAt(at, kind))
+    UNREGISTERED.append(StructAt(at, kind))
     return at

@@ -142,7 +142,7 @@ def begun(monkeypatch):
     monkeypatch.setattr(warming, "begin_process", lambda: processes.append(begin()) or processes[-1])
     monkeypatch.setattr(warming, "processors", lambda: 2)
     for one in (machine.RUN, *(KERNELS[name] for name in ("tick", "move", "fill"))):
-        monkeypatch.setattr(one, "_address", None)
+        monkeypatch.setattr(one, "loaded_address", None)
         monkeypatch.setattr(one, "unkept", None)
     return processes
 

@@ -32,7 +32,7 @@ from pulse.jit.simd import (
 )
 from pulse.jit.span import Reach, run, table
 from pulse.program.kernels.matmul_finish import Finish, finish
-from pulse.program.kernels.matmul_scales import Scales, begin_sum, end_sum, further
+from pulse.program.kernels.matmul_scales import Scales, begin_sum, end_sum, offset_scales
 
 PANEL = 2 * LANES  # columns of a panel of packed weights; the last may be half as wide
 
@@ -313,7 +313,7 @@ def product(row: Product) -> None:
     accumulate = row.accumulate
     n = 0
     while n < N:
-        w, s, rest = weights + n * T * K, further(scales, n), N - n
+        w, s, rest = weights + n * T * K, offset_scales(scales, n), N - n
         m = 0
         while m + 8 <= M and rest <= LANES:
             eight_rows_narrow(x, rows_x + m, taps, T, K, w, bias + n, s, y + n, rows_y + m, rest, accumulate)

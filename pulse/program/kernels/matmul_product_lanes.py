@@ -15,7 +15,7 @@ from pulse.program.kernels.matmul_product import (
     product,
     start,
 )
-from pulse.program.kernels.matmul_scales import Scales, begin_sum, end_sum, further
+from pulse.program.kernels.matmul_scales import Scales, begin_sum, end_sum, offset_scales
 
 
 @device
@@ -104,7 +104,7 @@ def product_lanes(row: Product) -> None:
     weights, bias, scales, accumulate, L = row.W, row.bias, row.scales, row.accumulate, lane_count(row)
     n = 0
     while n < N:
-        w, b, s, rest = weights + n * T * K, bias + n, further(scales, n), N - n
+        w, b, s, rest = weights + n * T * K, bias + n, offset_scales(scales, n), N - n
         for m in range(M):
             at_x, at_y, l = rows_x[m], rows_y[m] + n, 0
             while EIGHT and rest > LANES and l + 4 < L:

@@ -13,7 +13,7 @@ Scales: TypeAlias = Pointer | None
 
 
 @device
-def further(scales: Scales, count: int) -> Scales:
+def offset_scales(scales: Scales, count: int) -> Scales:
     """The scales from ``count`` columns further on."""
     if scales is None:
         return None

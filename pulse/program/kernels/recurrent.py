@@ -18,7 +18,7 @@ from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, vload_part, vstore_part, vzero
 from pulse.jit.span import NOTHING, Reach, require, run
-from pulse.program.kernels.matmul_scales import Scales, further
+from pulse.program.kernels.matmul_scales import Scales, offset_scales
 from pulse.program.kernels.recurrent_gates import Function, activated, one_sum, packed_gates
 
 
@@ -97,8 +97,8 @@ class Rnn(Recurrent):
 
 
 @device
-def function(words: ActivationWords) -> Function:
-    """An activation, to hold on to."""
+def load_activation(words: ActivationWords) -> Function:
+    """The code and the parameters of an activation, loaded from its row."""
     return words.code, words.alpha, words.beta
 
 
@@ -147,14 +147,14 @@ def rnn_row(
     """One frame of one sequence."""
     for n in range(0, H, LANES):
         rest = H - n
-        v = vload_part(x, n, rest) + one_sum(old, w + n * H, H, further(scales, n))
+        v = vload_part(x, n, rest) + one_sum(old, w + n * H, H, offset_scales(scales, n))
         vstore_part(y, n, rest, activated(v, f, clip))
 
 
 @kernel
 def rnn(row: Rnn) -> None:
     """All frames of one stream."""
-    x, w, scales, y, h, f = row.x, row.W, row.scales, row.y, row.h, function(row.f)
+    x, w, scales, y, h, f = row.x, row.W, row.scales, row.y, row.h, load_activation(row.f)
     T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
     start, stop = valid_frames(row)
     back = frame if reverse else -frame

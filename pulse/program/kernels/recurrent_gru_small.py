@@ -22,7 +22,7 @@ from pulse.jit.simd import (
     vzero,
 )
 from pulse.jit.span import Reach, require, run
-from pulse.program.kernels.recurrent import ActivationWords, Frames, function, valid_frames
+from pulse.program.kernels.recurrent import ActivationWords, Frames, load_activation, valid_frames
 from pulse.program.kernels.recurrent_gates import Function, activated
 
 GATES = 3
@@ -125,7 +125,7 @@ def advanced(
 @kernel
 def gru_fours(row: GruFours) -> None:
     """All frames of one sequence after the other, its state in a register."""
-    x, w, y, h, f, g = row.x, row.W, row.y, row.h, function(row.f), function(row.g)
+    x, w, y, h, f, g = row.x, row.W, row.y, row.h, load_activation(row.f), load_activation(row.g)
     B, frame, clip, count, step = row.B, row.frame, row.clip, row.count, row.step_x
     bias = vload(row.bias, 0)
     start, stop = valid_frames(row)
@@ -143,7 +143,7 @@ def gru_fours(row: GruFours) -> None:
 @kernel
 def gru_eights(row: GruEights) -> None:
     """All frames of one sequence after the other, its state in a register."""
-    x, w, y, h, f, g = row.x, row.W, row.y, row.h, function(row.f), function(row.g)
+    x, w, y, h, f, g = row.x, row.W, row.y, row.h, load_activation(row.f), load_activation(row.g)
     B, frame, clip, count, step = row.B, row.frame, row.clip, row.count, row.step_x
     bias = vload(row.bias, 0)
     start, stop = valid_frames(row)

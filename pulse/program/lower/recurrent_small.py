@@ -15,7 +15,8 @@ from pulse.program.kernels.recurrent_gates import ACTIVATIONS
 from pulse.program.kernels.recurrent_gru_small import GATES, GruEights, GruFours, pack_small
 from pulse.program.lower.matmul_product import emit_product, stored_of, weights_of
 from pulse.program.lower.recurrent_siblings import width_of
-from pulse.program.lower.recurrent_timing import StateTiming, restart_each_pulse, stream_start
+from pulse.program.lower.recurrent_start import stream_start
+from pulse.program.lower.stream_state import StateTiming, restart_each_pulse
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.memory import Value
 

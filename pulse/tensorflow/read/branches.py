@@ -2,7 +2,7 @@
 
 from pulse.tensorflow.nodes import Endpoint, GraphNode
 from pulse.tensorflow.read.flat import FlatGraph
-from pulse.tensorflow.read.frames import MERGE, SWITCH
+from pulse.tensorflow.read.loops import MERGE, SWITCH
 
 
 def chosen(graph: FlatGraph) -> FlatGraph:

@@ -26,8 +26,8 @@ from pulse.tensorflow.read.effects import (
     run_order,
 )
 from pulse.tensorflow.read.flat import FlatGraph
-from pulse.tensorflow.read.frames import raised
 from pulse.tensorflow.read.inlining import inlined
+from pulse.tensorflow.read.loops import loops_to_while
 from pulse.tensorflow.read.node import TensorflowOp
 from pulse.tensorflow.tensors import FunctionName
 from pulse.typed import TypedNetwork, Variable
@@ -69,7 +69,7 @@ def prepared(
     """
     graph = FlatGraph(nodes, title)
     graph = FlatGraph(inlined(graph.needed(names, fed).values(), library), title)
-    flat = raised(graph, library)
+    flat = loops_to_while(graph, library)
     flat = FlatGraph(flat.needed(names, fed).values(), title)
     refuse_hidden(flat, library)
     return dilated(chosen(flat), names, fed)

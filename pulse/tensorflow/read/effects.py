@@ -7,7 +7,7 @@ from pulse.errors import LoadError
 from pulse.tensorflow.library import Library
 from pulse.tensorflow.nodes import Endpoint, GraphNode
 from pulse.tensorflow.read.flat import FlatGraph, ordered
-from pulse.tensorflow.read.frames import MERGE, SWITCH
+from pulse.tensorflow.read.loops import MERGE, SWITCH
 from pulse.tensorflow.tensors import FunctionName
 
 VARIABLES = ("VarHandleOp", "VariableV2", "Variable")

@@ -16,7 +16,7 @@ from pulse.tensorflow.read.building import SILENT, Request, built, prepared
 from pulse.tensorflow.read.effects import ASSIGNMENTS, VARIABLES
 from pulse.tensorflow.read.file import Contents, Signature
 from pulse.tensorflow.read.flat import FlatGraph
-from pulse.tensorflow.read.frames import EXIT, inside_loops
+from pulse.tensorflow.read.loops import EXIT, inside_loops
 from pulse.tensorflow.tensors import RESOURCE, STRING, TensorType
 
 SERVING = "serving_default"

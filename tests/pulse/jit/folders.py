@@ -18,7 +18,7 @@ def kernels_in(path, shared="0"):
         patch.setenv("PULSE_CACHE_SHARED", shared)
         for name, value in COMPILING.items():
             patch.setenv(name, value)
-        patch.setattr(cache, "_told", set())
+        patch.setattr(cache, "warned", set())
         decided = cache.cache_location, levels.named_level, library.library
         for each in decided:
             each.cache_clear()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 from pulse.jit.address import words_at
-from pulse.jit.codegen import tell_numba
+from pulse.jit.codegen import register_with_numba
 from streaming.latency import Latency
 from streaming.live.virtual import VirtualDevice
 from streaming.native.callback_signature import (
@@ -19,7 +19,7 @@ from streaming.native.callback_signature import (
 from streaming.native.histogram import Histogram, histogram_at, latency_of, record
 from tests.streaming.live.runs import RATE, noise, ready, runs
 
-tell_numba()  # of what the functions below call
+register_with_numba()  # of what the functions below call
 
 BLOCK, PULSE = 160, 480
 BLOCK_NS = 10_000_000
