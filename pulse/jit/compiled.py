@@ -14,7 +14,7 @@ from pulse.jit.cache import cache_location, versions, warn_if_nothing_is_kept, w
 from pulse.jit.fingerprint import fingerprint
 from pulse.jit.kernel_file import DamagedError, NativeCode
 from pulse.jit.library import library
-from pulse.jit.python_call import Form
+from pulse.jit.python_call import CallForm
 from pulse.not_copyable import NotCopyable
 
 _compiling = threading.RLock()
@@ -36,7 +36,7 @@ class CompiledFunction(NotCopyable, ABC):
         name: str,
         function: Callable[..., Any],
         options: Mapping[str, Any],
-        form: Form | None = None,
+        form: CallForm | None = None,
     ) -> None:
         self.name = name
         self.function = function

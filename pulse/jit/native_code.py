@@ -132,7 +132,7 @@ def optimised(
     function: Callable,
     signature: Any,
     options: Mapping[str, Any],
-    python: python_call.Form | None = None,
+    python: python_call.CallForm | None = None,
 ):
     """The LLVM code, for ``emitted``; ``symbol`` is its one global function.
 

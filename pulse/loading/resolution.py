@@ -10,7 +10,7 @@ from pulse.chunks.plan import find_candidates
 from pulse.chunks.scanned import scan_over_chunks
 from pulse.dim import Symbol
 from pulse.errors import FactError, LoadError, PulsifyError
-from pulse.loading.sizes import Call, call_of, stream_counts, symbols_of
+from pulse.loading.sizes import ChunkCall, call_of, stream_counts, symbols_of
 from pulse.models import Model, TypedModel
 from pulse.onnx.metadata import is_exported
 from pulse.record import record
@@ -55,7 +55,7 @@ def resolve(
     if not symbols_of(read):
         typed = _analysed(read)
         if given.is_chunked or given.states is not None or _has_states(typed):
-            return _calling(_keeping(typed, outputs), given, Call({}, {}, symbol), outputs)
+            return _calling(_keeping(typed, outputs), given, ChunkCall({}, {}, symbol), outputs)
         return ResolvedModel(_with_outputs(typed, outputs), symbol)
     call = call_of(read, given, symbol) if isinstance(read, Model) else None
     if call is not None:
@@ -85,14 +85,16 @@ def _by_name(sizes: Mapping[Symbol, int]) -> Mapping[str, int]:
     return {symbol.name: size for symbol, size in sizes.items()}
 
 
-def _calling(call: TypedModel, given: Chunking, sized: Call, outputs: Sequence[str] | None) -> ResolvedModel:
+def _calling(
+    call: TypedModel, given: Chunking, sized: ChunkCall, outputs: Sequence[str] | None
+) -> ResolvedModel:
     """Of a model that takes chunks, ``call`` being one call of it. Raises PulsifyError."""
     with counting(call.spending):
         original, chunks = scan_over_chunks(call, given, sized.symbol, outputs, sized.axes)
     return ResolvedModel(TypedModel.of(original), sized.symbol, chunks, call, _by_name(sized.sizes))
 
 
-def _analysed_call(read: Model | TypedModel, call: Call) -> TypedModel:
+def _analysed_call(read: Model | TypedModel, call: ChunkCall) -> TypedModel:
     """Analysed with the sizes of one call. Raises LoadError, FactError: it does not take chunks of these sizes."""
     try:
         return _analysed(_with_sizes(read, call.sizes))

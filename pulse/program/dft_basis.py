@@ -26,7 +26,7 @@ ANSWERS = 64
 
 
 @record(eq=False)
-class Parts:
+class ComplexLayout:
     """Where the complex points are among the rows (or columns) of a matrix, and what each is multiplied by.
 
     re, im    numbers of rows [points]; no im: they are real
@@ -48,8 +48,8 @@ class DftBasis:
     """A matrix [rows, columns] that is a transform of ``length``: ``X[k] = sum_n x[n] exp(2i pi n k / length)``."""
 
     length: int
-    points: Parts
-    bins: Parts
+    points: ComplexLayout
+    bins: ComplexLayout
     first: int = 0
     """The number k of the first bin."""
 
@@ -235,8 +235,8 @@ def _fitted(
     out_im = sign_out * out * (1.0 if im is None else matrix[:, im].any(axis=0))
     return DftBasis(
         length,
-        Parts(points[0], points[1], np.stack([into, sign_in * into])),
-        Parts(re, im, np.stack([out, out_im])),
+        ComplexLayout(points[0], points[1], np.stack([into, sign_in * into])),
+        ComplexLayout(re, im, np.stack([out, out_im])),
         int(numbers[0]),
     )
 

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from pulse.errors import LoadError
 from pulse.interface import Interface
-from pulse.pulsify.limit import longest
+from pulse.pulsify.limit import longest_stream
 from pulse.version import __version__
 
 _WRITER = "pickled by"
@@ -25,7 +25,7 @@ class Executable(ABC):
         self.inputs = model.inputs
         self.outputs = model.outputs
         self.pulse = model.pulse
-        self.limit = longest(model.symbol, model.assumptions)
+        self.limit = longest_stream(model.symbol, model.assumptions)
         """The most frames of the symbol that the model takes, None if there is no limit."""
 
     def __copy__(self) -> Self:

@@ -12,7 +12,7 @@ from pulse.program import machine
 from pulse.program.cost import RowNote
 from pulse.program.feeds import Feed
 from pulse.program.kernels import families as families
-from pulse.program.lanes import Choice, Lanes, lane_count
+from pulse.program.lanes import Lanes, LaneSelection, lane_count
 from pulse.program.memory import ALIGNMENT, Region, aligned, aligned_bytes
 from pulse.program.native import NativeExecutable, NativeState
 from pulse.program.place import Place
@@ -84,7 +84,7 @@ class NativeLanes(Lanes):
         strides = (self._memory.strides[0],)
         return np.ndarray((len(self._memory),), np.int64, self._memory.data, total_at, strides)
 
-    def _failed(self, chosen: Choice) -> list[int]:
+    def _failed(self, chosen: LaneSelection) -> list[int]:
         if self._totals is None or not np.count_nonzero(self._totals):
             return []
         return super()._failed(chosen)
@@ -101,7 +101,7 @@ class NativeLanes(Lanes):
         shape = (len(memory), *place.shape)
         return Tensors(name, np.ndarray(shape, place.dtype, memory.data, place.offset, strides), of_all)
 
-    def _run(self, feed: dict[str, Array], chosen: Choice) -> dict[str, Array]:
+    def _run(self, feed: dict[str, Array], chosen: LaneSelection) -> dict[str, Array]:
         lanes, size = chosen.index, self._group
         self._stepping = chosen
         if len(lanes) <= size:

@@ -22,7 +22,7 @@ from pulse.program.memory import aligned
 from pulse.record import record
 
 
-class Call(Struct):
+class MachineCall(Struct):
     """A call of the machine, and the boxes of the tensors in front of it and behind it."""
 
     table: int
@@ -72,7 +72,12 @@ class Count(Struct):
     count: int
 
 
-call_at, boxes_at, axes_at, count_at = struct_at(Call), struct_at(Box), struct_at(Axis), struct_at(Count)
+call_at, boxes_at, axes_at, count_at = (
+    struct_at(MachineCall),
+    struct_at(Box),
+    struct_at(Axis),
+    struct_at(Count),
+)
 FLOAT = 4
 
 
@@ -103,7 +108,7 @@ class Packed(NotCopyable):
 
     instead = "it holds addresses of this process; copy its state, and call packed() on the copy"
 
-    call: Call
+    call: MachineCall
     kept: tuple[Array | Struct, ...]
     inputs: tuple[Slot, ...]
     outputs: tuple[Slot, ...]
@@ -141,7 +146,7 @@ def pack(
         boxes[number].offset = slot.offset
         _set_box(boxes[number], place, axes[first])
         first += place.ndim
-    made = Call.new()
+    made = MachineCall.new()
     made.table, made.rows, made.bases = call
     made.constants, made.inputs, made.outputs = len(constants), len(inputs), len(outputs)
     made.fixed, made.faults, made.boxes = fixed.ctypes.data, faults, boxes.address
@@ -211,7 +216,7 @@ def _copy_boxes(boxes: Box, count: int, packed: int, inward: bool) -> None:
 
 
 @device
-def fault_count(call: Call) -> int:
+def fault_count(call: MachineCall) -> int:
     """How many values of the stream had no result."""
     found = 0
     if call.faults != 0:
@@ -220,7 +225,7 @@ def fault_count(call: Call) -> int:
 
 
 @device
-def take_faults(call: Call) -> int:
+def take_faults(call: MachineCall) -> int:
     """The same since the last time."""
     found = fault_count(call)
     if found != 0:
@@ -229,7 +234,7 @@ def take_faults(call: Call) -> int:
 
 
 @device
-def packed_step(call: Call, inputs: int, outputs: int) -> None:
+def packed_step(call: MachineCall, inputs: int, outputs: int) -> None:
     """Run one pulse, of the addresses of the bytes of its inputs and of its outputs."""
     boxes = boxes_at(call.boxes)
     _copy_boxes(boxes, call.constants, call.fixed, True)

@@ -82,7 +82,7 @@ class Profile:
         return iter(self.rows)
 
     def by(self, group: Group) -> list[ProfileRow]:
-        """One row for all instructions of a kernel, an op or a node; the dearest first."""
+        """One row for all instructions of a kernel, an op or a node; the most expensive first."""
         together: dict[str, ProfileRow] = {}
         for row in self.rows:
             name = getattr(row, group)

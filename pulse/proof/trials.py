@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pulse.proof.effort import Effort
 from pulse.proof.signals import PURE, Signal
 from pulse.pulsify.lengths import least_reaching
-from pulse.pulsify.limit import fits, longest
+from pulse.pulsify.limit import allows_length, longest_stream
 from pulse.pulsify.network import PulsedNetwork
 from pulse.record import record
 
@@ -125,7 +125,7 @@ def _long_length(model: PulsedNetwork, seen: int | None) -> int:
     else:
         frames = max(SEEN * seen, LONG_FRAMES, LONG_PULSES * pulse)
     frames = -(-frames // pulse) * pulse + pulse // 2 + 1
-    limit = longest(model.symbol, model.typed.scope.assumptions)
+    limit = longest_stream(model.symbol, model.typed.scope.assumptions)
     return frames if limit is None else min(frames, limit)
 
 
@@ -140,4 +140,4 @@ def _allowed_length(model: PulsedNetwork, length: int) -> int:
     """The first length from there on that satisfies what the model assumes of it, if one is near."""
     assumptions = model.typed.scope.assumptions
     near = range(length, length + NEAR)
-    return next((other for other in near if fits(other, model.symbol, assumptions)), length)
+    return next((other for other in near if allows_length(other, model.symbol, assumptions)), length)

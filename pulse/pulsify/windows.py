@@ -13,7 +13,7 @@ from pulse.pulsify.ends import (
     delay_until_sure,
     extend_ends,
     look_back,
-    source_of,
+    mirrored_frame,
     sure_delay,
     write_mirrored_ends,
 )
@@ -116,7 +116,8 @@ def _mirrored_window(
     group_offset = -((window.stride - window.span - first) // window.stride)
     users = [max(0, -((window.span - 1 - frame) // window.stride)) for frame in range(before)]
     while not all(
-        ((group + group_offset) // groups + 1) * pulse > fact.offset + source_of(wire.ends, frame - before)
+        ((group + group_offset) // groups + 1) * pulse
+        > fact.offset + mirrored_frame(wire.ends, frame - before)
         for frame, group in enumerate(users)
     ):
         group_offset += 1

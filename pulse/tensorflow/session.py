@@ -17,7 +17,7 @@ from pulse.infer.fact import InferenceFact
 from pulse.tensorflow.messages import GraphDef
 from pulse.tensorflow.nodes import Endpoint, GraphNode, declared, graph_nodes
 from pulse.tensorflow.partial_run import PartialRun
-from pulse.tensorflow.read.building import NEXT, SILENT, Request, built, prepared
+from pulse.tensorflow.read.building import NEXT, SILENT, Request, build_model, prepare_graph
 from pulse.tensorflow.read.checkpoint import Checkpoint
 from pulse.tensorflow.read.effects import ASSIGNMENTS, VARIABLES
 from pulse.tensorflow.read.file import Contents, decoded
@@ -319,7 +319,9 @@ class Session:
             return self._plans[key]
         names = sorted({*(each.node for each in key.fetches if each not in key.feeds), *key.targets})
         with counting(Spending()):
-            graph = prepared(list(self._nodes.values()), self._library, self._title, names, list(key.feeds))
+            graph = prepare_graph(
+                list(self._nodes.values()), self._library, self._title, names, list(key.feeds)
+            )
         self._misses += 1
         plan = self._plans[key] = _Plan(graph)
         if len(self._plans) > MOST_PLANS:
@@ -363,7 +365,7 @@ class Session:
         fetches = {str(end): end for end in sorted(key.fetches)}
         request = Request(fetches, tuple(sorted(key.targets)), facts, values, False)
         with counting(Spending()):
-            return built(plan.graph, self._library, request, SymbolScope()).analyse()
+            return build_model(plan.graph, self._library, request, SymbolScope()).analyse()
 
     def _require_tensor(self, endpoint: Endpoint) -> None:
         node = self._nodes[endpoint.node]

@@ -96,7 +96,7 @@ def rescaled(
     return limited(node, node.each("mul_round", x, scale, suffix=f"{suffix}rounded"), activation, suffix)
 
 
-def of_int16(
+def int16_codes(
     node: TfliteNode,
     total: OutletId,
     factor: Array,
@@ -222,7 +222,7 @@ def finished_sum(
         wide = node.cast(total, F64, "total64")
         if full and factor.size > 1:
             return narrowed(node, times(node, wide, factor.reshape(shape), "rescaled"), activation, suffix)
-        return of_int16(node, wide, factor, activation, shape if factor.size > 1 else (), suffix)
+        return int16_codes(node, wide, factor, activation, shape if factor.size > 1 else (), suffix)
     return rescaled(node, node.cast(total, F32, "total32"), spread, activation, suffix)
 
 

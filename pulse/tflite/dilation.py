@@ -18,7 +18,7 @@ IMAGE = 4
 """The axes of what a convolution reads."""
 
 
-def dilated(graph: Subgraph) -> Subgraph:
+def merge_dilation(graph: Subgraph) -> Subgraph:
     """The subgraph with dilated convolutions."""
     makers = {number: place for place, each in enumerate(graph.operators) for number in each.outputs}
     readers = Counter(number for each in graph.operators for number in each.inputs)

@@ -13,7 +13,7 @@ from pulse.tflite.node import F32, F64, TfliteNode
 
 LEAST, MOST = -(1 << 15), (1 << 15) - 1
 MOST_ENTRIES = 512
-"""This many numbers of 15 bits have a sum that is exact in f32."""
+"""The most entries whose sum of 15-bit numbers is exact in f32."""
 STEPS, REACH = 512, 10.0
 """Entries of a table less one, and how far below the largest e**x is more than 0."""
 

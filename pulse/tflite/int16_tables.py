@@ -21,7 +21,7 @@ _SHIFT = 9
 Whole = NDArray[np.int64]
 
 
-def squashed(kind: str, scale: float) -> Array:
+def activation_table(kind: str, scale: float) -> Array:
     """The output for each code of the input, from the least one on: f32 [65536]; kind ``sigmoid`` or ``tanh``."""
     x = np.arange(-(1 << 15), 1 << 15, dtype=np.int64)
     whole = next((bits for bits in WHOLE[kind] if scale == 2.0 ** (bits - 15)), None)

@@ -28,7 +28,7 @@ BY_COLUMN = ("prelu", "mul_round")
 GATES = (None, "tanh", "sigmoid")
 
 
-class Step(Part):
+class FinishStep(Part):
     """A function of the values v of a row.
 
     relu tanh sigmoid      of v
@@ -64,7 +64,7 @@ class Finish(Part):
     gate_count: int
     step_count: int
     gates: Sequence[Gate] = many("gate_count")
-    steps: Sequence[Step] = many("step_count")
+    steps: Sequence[FinishStep] = many("step_count")
 
     def reaches_on(self, y: Pointer, rows_y: Pointer, M: int, N: int) -> Iterator[Reach]:
         """``reaches`` behind M rows of N columns of y."""
@@ -85,7 +85,7 @@ NO_FINISH = Finish(flat=False, gate_count=0, step_count=0, gates=(), steps=())
 
 
 @device
-def apply_step(v: Vector, step: Step, m: int, n: int, rest: int) -> Vector:
+def apply_step(v: Vector, step: FinishStep, m: int, n: int, rest: int) -> Vector:
     """One step on the columns from n, of which ``rest`` exist, of row m."""
     code, p = step.code, step.parameter
     if code == RELU:

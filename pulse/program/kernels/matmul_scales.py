@@ -21,7 +21,7 @@ def offset_scales(scales: Scales, count: int) -> Scales:
 
 
 @device
-def scaled(total: Vector, scales: Scales, i: int) -> Vector:
+def apply_scales(total: Vector, scales: Scales, i: int) -> Vector:
     """The sums of the 16 columns from i."""
     if scales is None:
         return total

@@ -30,7 +30,7 @@ class ActivationWords(Part):
     beta: float
 
 
-class Frames(Instruction):
+class RecurrentFrames(Instruction):
     """The frames of a layer, and its state.
 
     Frames of y lie ``frame`` apart, its rows ``step``, those of h0 ``step_h0``.
@@ -61,7 +61,7 @@ class Frames(Instruction):
         yield self.h0, run(self.B, self.step_h0) + run(self.H) if self.reload else NOTHING
 
 
-class Recurrent(Frames):
+class Recurrent(RecurrentFrames):
     """How the rows of all recurrent layers begin.
 
     x are the frames times the input weights, plus all biases that are simply added: [T, B, G*H], dense. W is from
@@ -126,7 +126,7 @@ def clear_frames(y: Pointer, first: int, last: int, rows: int, count: int, frame
 
 
 @device
-def valid_frames(row: Frames) -> tuple[int, int]:
+def valid_frames(row: RecurrentFrames) -> tuple[int, int]:
     """Prepare h and the frames outside of the stream; the first frame inside of it and the one behind the last."""
     pulses, T, B, H, y, frame, step = row.clock[0], row.T, row.B, row.H, row.y, row.frame, row.step
     first = pulses * T - row.offset

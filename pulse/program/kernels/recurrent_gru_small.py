@@ -22,7 +22,7 @@ from pulse.jit.simd import (
     vzero,
 )
 from pulse.jit.span import Reach, require, run
-from pulse.program.kernels.recurrent import ActivationWords, Frames, load_activation, valid_frames
+from pulse.program.kernels.recurrent import ActivationWords, RecurrentFrames, load_activation, valid_frames
 from pulse.program.kernels.recurrent_gates import Function, activated
 
 GATES = 3
@@ -46,7 +46,7 @@ def pack_small(matrices: list[NDArray[Any]], width: int) -> NDArray[np.float32]:
     return packed.reshape(-1)
 
 
-class SmallGrus(Frames):
+class SmallGrus(RecurrentFrames):
     """Several GRUs as ``Gru``, each in lanes of its own: ``z r = f(...); c = g(x + r * (h @ W + bias))``.
 
     x are the frames times the input weights of each GRU, with the biases that are simply added: [T, B, 3 * width],

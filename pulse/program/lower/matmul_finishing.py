@@ -20,7 +20,7 @@ MOST = 6
 
 
 @record
-class Step:
+class FusedStep:
     """One function; ``operand`` a value of the result's shape, or one number for each channel."""
 
     kind: str
@@ -41,7 +41,7 @@ class Finishing:
     axis: int
     channels: int
     bias: Array | None = None
-    steps: list[Step] = field(default_factory=list[Step])
+    steps: list[FusedStep] = field(default_factory=list[FusedStep])
     gate: tuple[int, int] | None = None
     gated: Value | None = None
 
@@ -63,7 +63,7 @@ class Finishing:
             return replace(finish.NO_FINISH, gate_count=1, gates=[gate])
         first, last, _ = channels.indices(self.channels)
         flat = _one_behind_the_other(rows(y), last - first)
-        steps: list[finish.Step] = []
+        steps: list[finish.FinishStep] = []
         for step in self.steps:
             operand, offsets = None, None
             flat &= step.kind not in finish.BY_COLUMN
@@ -74,7 +74,9 @@ class Finishing:
             elif step.operand is not None:
                 operand = cx.constant(np.ascontiguousarray(step.operand[channels]))
             code = finish.STEPS.index(step.kind)
-            steps.append(finish.Step(code=code, parameter=step.parameter, operand=operand, rows=offsets))
+            steps.append(
+                finish.FinishStep(code=code, parameter=step.parameter, operand=operand, rows=offsets)
+            )
         return replace(finish.NO_FINISH, flat=flat, step_count=len(steps), steps=steps)
 
     def settle(self, cx: Lowering, y: Value) -> None:
@@ -121,10 +123,10 @@ def _absorbed(cx: Lowering, found: Finishing, node: PulsedNode) -> bool:
     op = node.op
     assert isinstance(op, Elementwise)
     if op.kind in ("relu", "tanh", "sigmoid"):
-        found.steps.append(Step(op.kind))
+        found.steps.append(FusedStep(op.kind))
         return True
     if op.kind in ONE_PARAMETER:
-        found.steps.append(Step(op.kind, op.params[0]))
+        found.steps.append(FusedStep(op.kind, op.params[0]))
         return True
     if len(node.inputs) != 2:
         return False
@@ -132,11 +134,11 @@ def _absorbed(cx: Lowering, found: Finishing, node: PulsedNode) -> bool:
     other = node.inputs[1 - slot]
     each = _of_channels(cx.known(other), found, len(cx.fact(found.outlet).sizes))
     if each is not None and (op.kind == "mul_round" or (op.kind == "prelu" and slot == 0)):
-        found.steps.append(Step(op.kind, 0.0, each))
+        found.steps.append(FusedStep(op.kind, 0.0, each))
         return True
     limit = _one_number(cx.known(other)) if op.kind in ("max", "min") else None
     if limit is not None:
-        found.steps.append(Step(op.kind, limit))
+        found.steps.append(FusedStep(op.kind, limit))
         return True
     if op.kind != "add" or cx.fact(other).dtype != np.float32:
         return False
@@ -152,7 +154,7 @@ def _absorbed(cx: Lowering, found: Finishing, node: PulsedNode) -> bool:
     value = cx.values[other]
     if value.strides[found.axis] != 1 and value.shape[found.axis] != 1:
         return False
-    found.steps.append(Step("add", 0.0, value))
+    found.steps.append(FusedStep("add", 0.0, value))
     return True
 
 

@@ -23,7 +23,7 @@ from pulse.ops.time_position import Range
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.nodes import Endpoint, Function
 from pulse.tensorflow.operators.control_lists import ListItem, ListWrite, Reserved
-from pulse.tensorflow.operators.control_loop_parts import Parts, UnsureError, grafted, needs, uncast
+from pulse.tensorflow.operators.control_loop_parts import LoopParts, UnsureError, grafted, needs, uncast
 from pulse.tensorflow.operators.control_loop_turns import Counter, counters, turns_of
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import TypedGraph, TypedNetwork, known
@@ -124,7 +124,7 @@ class _While:
                 return self._unrolled(count, parts)
         return self._scanned(turns, parts)
 
-    def _parts(self, turns: TDim) -> Parts:
+    def _parts(self, turns: TDim) -> LoopParts:
         """What each variable is to the loop. Raises UnsureError."""
         body = self._body
         sources = self._sources(body, self._function.inputs)
@@ -148,7 +148,7 @@ class _While:
                 raise UnsureError
             heads[place] = self._head(self._first[place], index.start, turns)
             written[place] = made.inputs[2]
-        return Parts(own, written, heads, last, states, self._read(sources))
+        return LoopParts(own, written, heads, last, states, self._read(sources))
 
     def _head(self, outlet: OutletId, start: TDim, turns: TDim) -> list[OutletId]:
         """What was written to a list before the loop, which writes all that follows. Raises UnsureError."""
@@ -200,11 +200,11 @@ class _While:
             found[OutletId(made.id)] = (whole, index.start)
         return found
 
-    def _targets(self, parts: Parts) -> list[OutletId]:
+    def _targets(self, parts: LoopParts) -> list[OutletId]:
         states = (self._body.graph.outputs[place] for place in parts.states)
         return [*states, *parts.last.values(), *parts.written.values()]
 
-    def _unrolled(self, turns: int, parts: Parts) -> list[OutletId]:
+    def _unrolled(self, turns: int, parts: LoopParts) -> list[OutletId]:
         """Every turn wired behind the one before it."""
         node, graph = self._node, self._node.graph
         current = {place: self._first[place] for place in parts.states}
@@ -235,12 +235,12 @@ class _While:
         }
         return self._results(current | gathered | self._as_lists(last), TDim.of(turns))
 
-    def _head_rows(self, place: int, parts: Parts) -> list[OutletId]:
+    def _head_rows(self, place: int, parts: LoopParts) -> list[OutletId]:
         """The elements of a list that were written before the loop, each with an axis to be joined along."""
         heads = enumerate(parts.heads[place])
         return [self._node.wire(AddAxis(0), [outlet], f"head{place}_{number}") for number, outlet in heads]
 
-    def _behind_head(self, place: int, parts: Parts, gathered: OutletId) -> OutletId:
+    def _behind_head(self, place: int, parts: LoopParts, gathered: OutletId) -> OutletId:
         rows = self._head_rows(place, parts)
         return self._node.wire(Concat(0), [*rows, gathered], f"rows{place}") if rows else gathered
 
@@ -280,7 +280,7 @@ class _While:
                 results.append(first)
         return results
 
-    def _scanned(self, turns: TDim, parts: Parts) -> list[OutletId]:
+    def _scanned(self, turns: TDim, parts: LoopParts) -> list[OutletId]:
         """A scan over the elements that the turns take."""
         node, body, graph = self._node, self._body, TypedGraph()
         label = self._function.inputs
@@ -345,7 +345,7 @@ class _While:
         found |= self._as_lists(dict(zip(parts.last, ends[len(parts.states) :])))
         return self._results(found, turns)
 
-    def _inside(self, made: Sequence[OutletId], graph: TypedGraph, parts: Parts) -> list[OutletId]:
+    def _inside(self, made: Sequence[OutletId], graph: TypedGraph, parts: LoopParts) -> list[OutletId]:
         """The results of a turn, states in the types that they began with, each a wire of its own."""
         results: list[OutletId] = []
         for number, outlet in enumerate(made):

@@ -16,7 +16,7 @@ class UnsureError(Exception):
 
 
 @record(eq=False)
-class Parts:
+class LoopParts:
     """What the variables of a loop are.
 
     sources   variable -> the body's input, where its value is not known

@@ -15,8 +15,8 @@ from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph
 from pulse.record import record
 from pulse.tensorflow.library import Library
 from pulse.tensorflow.nodes import Endpoint, Function, GraphNode, declared, tensor_of
-from pulse.tensorflow.read.branches import chosen
-from pulse.tensorflow.read.dilation import dilated
+from pulse.tensorflow.read.branches import branches_to_selects
+from pulse.tensorflow.read.dilation import merge_dilation
 from pulse.tensorflow.read.effects import (
     ASSIGNMENTS,
     REFERENCES,
@@ -56,7 +56,7 @@ class Request:
     frozen: bool = True
 
 
-def prepared(
+def prepare_graph(
     nodes: Sequence[GraphNode],
     library: Library,
     title: str,
@@ -72,10 +72,10 @@ def prepared(
     flat = loops_to_while(graph, library)
     flat = FlatGraph(flat.needed(names, fed).values(), title)
     refuse_hidden(flat, library)
-    return dilated(chosen(flat), names, fed)
+    return merge_dilation(branches_to_selects(flat), names, fed)
 
 
-def built(
+def build_model(
     graph: FlatGraph,
     library: Library,
     request: Request,
@@ -258,7 +258,7 @@ def function_model(
     spending().unfold(len(function.nodes), title)
     arguments = [GraphNode(name, "Placeholder") for name in function.inputs]
     names = [*dict.fromkeys([*(each.node for each in function.outputs), *function.effects])]
-    graph = prepared([*arguments, *function.nodes], library, title, names)
+    graph = prepare_graph([*arguments, *function.nodes], library, title, names)
     for node in graph:
         if node.op in ASSIGNMENTS:
             raise node.error(
@@ -270,7 +270,7 @@ def function_model(
         for name, fact in zip(function.inputs, facts)
     }
     fetches = {f"{place}": endpoint for place, endpoint in enumerate(function.outputs)}
-    return built(graph, library, Request(fetches, (), feeds), scope).analyse()
+    return build_model(graph, library, Request(fetches, (), feeds), scope).analyse()
 
 
 def constant_value(node: GraphNode) -> Array:

@@ -16,7 +16,7 @@ PADDED = "_PadOfDilation"
 """Pads by the first list without the second: what both ends keep of the padding once the crops are taken off."""
 
 
-def dilated(graph: FlatGraph, fetched: Collection[str], fed: Collection[Endpoint]) -> FlatGraph:
+def merge_dilation(graph: FlatGraph, fetched: Collection[str], fed: Collection[Endpoint]) -> FlatGraph:
     """The graph with dilated convolutions, but for nodes that are fetched or fed."""
     kept = {*fetched, *(endpoint.node for endpoint in fed)}
     replaced: dict[str, GraphNode] = {}

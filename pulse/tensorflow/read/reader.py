@@ -12,7 +12,7 @@ from pulse.errors import LoadError
 from pulse.infer.network import FileNetwork
 from pulse.onnx.read.inputs import input_facts
 from pulse.tensorflow.nodes import Endpoint, GraphNode, declared
-from pulse.tensorflow.read.building import SILENT, Request, built, prepared
+from pulse.tensorflow.read.building import SILENT, Request, build_model, prepare_graph
 from pulse.tensorflow.read.effects import ASSIGNMENTS, VARIABLES
 from pulse.tensorflow.read.file import Contents, Signature
 from pulse.tensorflow.read.flat import FlatGraph
@@ -104,7 +104,9 @@ def _of_graph(
     places = {
         str(each): each for node in sounds for each in (Endpoint(node.name), Endpoint(node.name, 1))
     } | places
-    flat = prepared(contents.nodes, contents.library, contents.title, _names(fetches), list(places.values()))
+    flat = prepare_graph(
+        contents.nodes, contents.library, contents.title, _names(fetches), list(places.values())
+    )
     effects = [node.name for node in flat if node.op in ASSIGNMENTS]
     needed = flat.needed([*_names(fetches), *effects], list(places.values()), controls=False)
     for node in needed.values():
@@ -180,10 +182,10 @@ def _model(
     facts = input_facts(GraphProto(input=values), inputs, scope, constants)
     fed = {endpoint: facts[name] for name, endpoint in places.items()}
     names = [endpoint.node for endpoint in fetches.values()]
-    graph = prepared(contents.nodes, contents.library, contents.title, names, list(fed))
+    graph = prepare_graph(contents.nodes, contents.library, contents.title, names, list(fed))
     request = Request(fetches, tuple(targets), fed, contents.values, True)
     labels = {endpoint: name for name, endpoint in places.items()}
-    return built(graph, contents.library, request, scope, labels), graph
+    return build_model(graph, contents.library, request, scope, labels), graph
 
 
 def _value_info(name: str, endpoint: Endpoint, node: GraphNode) -> Any:

@@ -15,7 +15,7 @@ from pulse.tensorflow.read.inlining import inlined
 _NUMBERS = ("Identity", "IdentityN", "Cast")
 
 
-def restored(
+def restored_values(
     nodes: Sequence[GraphNode], library: Library, saver: Proto, checkpoint: Checkpoint, what: str
 ) -> dict[str, Array]:
     """Variable -> its value in the checkpoint.

@@ -9,7 +9,7 @@ from pulse.graph import OutletId
 from pulse.ops.elementwise import ELEMENTWISE
 from pulse.ops.quantize import CodeTable
 from pulse.tflite.codes import code_range, limited, rescaled, table_of, target
-from pulse.tflite.int16_tables import squashed
+from pulse.tflite.int16_tables import activation_table
 from pulse.tflite.node import TfliteNode
 from pulse.tflite.operators.elementwise import plain
 from pulse.tflite.registry import tflite_op
@@ -63,7 +63,7 @@ def applied(node: TfliteNode, kind: str, params: tuple[float, ...] = ()) -> Outl
     if node.coded and tensor.coded and tensor.dtype != np.int16:
         return looked_up(node, lambda x: np.asarray(ELEMENTWISE[kind].run(x, *params)))
     if node.coded and tensor.coded and kind in ("sigmoid", "tanh"):
-        return picked(node, squashed(kind, float(node.quantization(0).scale[0])))
+        return picked(node, activation_table(kind, float(node.quantization(0).scale[0])))
     return plain(node, node.each(kind, node.values(0), suffix="value", params=params))
 
 
