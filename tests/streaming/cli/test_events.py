@@ -11,10 +11,10 @@ import pytest
 from onnx import helper
 
 from streaming.events import Segments
+from tests.streaming.cli.test_sound import LIMIT_S, command, piped
 from tests.streaming.command import features, pulse, refused, report, save, voice, write_sound
 from tests.streaming.command import folder as folder
 from tests.streaming.events.blocks import walk, whole
-from tests.streaming.cli.test_sound import LIMIT_S, command, piped
 
 pytestmark = pytest.mark.usefixtures("usual_signals")
 
