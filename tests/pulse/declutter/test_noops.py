@@ -106,7 +106,7 @@ def test_empty_parts_of_a_concat_are_gone() -> None:
 
 
 @pytest.mark.parametrize("kind", ["relu", "abs", "floor", "ceil", "round", "sign"])
-def test_the_second_of_two_idempotent_ops_is_removed(kind: str) -> None:
+def test_a_function_that_repeats_itself_is_removed_once(kind: str) -> None:
     small = Small()
     y = small.add("y", el(kind), small.add("once", el(kind), small.x))
     result, fired = lean(small.model(y))
@@ -114,7 +114,7 @@ def test_the_second_of_two_idempotent_ops_is_removed(kind: str) -> None:
     assert [node.name for node in result.graph.nodes] == ["x", "once"]
 
 
-def test_two_negations_stay() -> None:
+def test_neg_twice_stays() -> None:
     small = Small()
     y = small.add("y", el("neg"), small.add("once", el("neg"), small.x))
     assert ops(lean(small.model(y))[0]) == ["neg", "neg"]

@@ -127,7 +127,7 @@ def test_bypass_snapshots_and_swaps() -> None:
         assert not live.control.swapping
 
 
-def test_recordings(tmp_path: Path) -> None:
+def test_recordings_have_all_channels(tmp_path: Path) -> None:
     """What was heard has all channels."""
     host, live = begun(cancelling())
     heard = two(1600)

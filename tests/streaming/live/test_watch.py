@@ -138,7 +138,7 @@ def test_the_model_continues_after_a_reconnection(kind, make, block):
 @engines
 @pytest.mark.parametrize("make", [running, late])
 @pytest.mark.parametrize("block", [160, 100])
-def test_reset(engine, make, block):
+def test_reset_restarts_the_model_after_a_reconnection(engine, make, block):
     """The model begins anew with the next pulse; what of a pulse was there before is in it."""
     made, x = ready(make), noise(60 * block, 1)
     with runs(made, block=block, reconnect="reset", engine=engine) as (host, live):

@@ -86,7 +86,7 @@ def test_many_channels(series):
     ("level", "text"),
     [(0.0, " -inf"), (1.0, "  0.0"), (2.0, "  6.0"), (1e-7, " -inf"), (nan, "  nan"), (inf, "  inf")],
 )
-def test_levels(series, level, text):
+def test_levels_are_shown_in_decibels(series, level, text):
     line = shown(seen([replace(series[0], levels_in=(level,), levels_out=())])).splitlines()[2]
     assert line.endswith(text)
     assert ("█" in line) == (level >= 1)
@@ -159,7 +159,7 @@ def test_an_interval_without_pulses(series):
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_quiet(series, terminal):
+def test_quiet_shows_nothing(series, terminal):
     console = Console(file=io.StringIO(), force_terminal=terminal)
     with LiveView(SETUP, CONTROLS, quiet=True, console=console) as view:
         view.update(series[0])
@@ -199,7 +199,7 @@ def test_a_run_that_computed_nothing(series):
     assert shown(seen([nothing]))
 
 
-def test_spans():
+def test_spans_of_time_as_text():
     assert [span(seconds) for seconds in (0, 59.96, 60, 3599.9, 3600, 90_061)] == [
         "0.0 s", "60.0 s", "1:00", "59:59", "1:00:00", "25:01:01",
     ]  # fmt: skip

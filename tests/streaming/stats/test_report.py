@@ -71,7 +71,7 @@ def test_a_good_run_says_so(good, tmp_path):
     assert "nothing was late, lost or silent, and the audio system reports no xrun" in text
 
 
-def test_json(bad, tmp_path):
+def test_the_report_as_json(bad, tmp_path):
     found = json.loads(pulse("report", write(tmp_path / "out.jsonl", bad), "--json").stdout)
     assert found["complete"] is True
     assert found["statistics"]["counters"]["frames_silent"] == 480
@@ -105,7 +105,7 @@ def test_a_run_that_was_killed_is_told_of(bad, tmp_path):
     )
 
 
-def test_refusals(good, tmp_path):
+def test_files_that_are_not_reports_are_refused(good, tmp_path):
     path = write(tmp_path / "out.jsonl", good)
     assert "no such file; check the path" in refused("report", tmp_path / "none.jsonl")
     assert "is the input; write to another file" in refused("report", path, "-o", path)
