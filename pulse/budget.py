@@ -1,6 +1,6 @@
 """Limits of the analysis of one file, and what it has used: nodes, elements and seconds, all of them counted.
 
-A file is not trusted: a few bytes can ask for a loop of 10^12 turns, or for constants that fill the memory. So the
+A file is not trusted: a few bytes can ask for a loop of 10^12 iterations, or for constants that fill the memory. So the
 limits hold for all of a file together. Nothing is measured: a file gives the same model on every machine.
 """
 
@@ -74,7 +74,7 @@ class Spending:
         if self.nodes + nodes > self.budget.nodes:
             raise LoadError(
                 f"{what}: the functions, loops and branches of the file unfold to more than {self.budget.nodes:.0f} "
-                "nodes; export it with fewer turns, or loops over frames as Scan, or raise the limit with "
+                "nodes; export it with fewer iterations, or loops over frames as Scan, or raise the limit with "
                 f"{spell('budget', {'nodes': suggest_limit(self.budget.nodes)})}"
             )
         self.nodes += nodes

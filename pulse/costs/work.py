@@ -142,8 +142,8 @@ def _scan(op: Scan, inputs: Facts, outputs: Facts) -> Work:
 
 
 def _loop(op: Loop, inputs: Facts, outputs: Facts) -> Work:
-    """Of one turn where it is not known how many there are."""
-    return graph_work(op.body.graph).times(op.turns or TDim.of(1))
+    """Of one iteration where it is not known how many there are."""
+    return graph_work(op.body.graph).times(op.iterations or TDim.of(1))
 
 
 def _inner(op: Any, inputs: Facts, outputs: Facts) -> Work:

@@ -34,7 +34,7 @@ class Op:
 
     ``symbolic`` says that ``eval`` also works on tensors of TDim, which is what folds shape arithmetic;
     ``positional`` that it can make a stream out of inputs that do not stream; ``folds`` that it is computed before
-    running where all that it reads is known; ``iterates`` that it runs a body or a cell for each of many turns;
+    running where all that it reads is known; ``iterates`` that it runs a body or a cell for each of many iterations;
     ``copies`` that it computes nothing: the elements of its outputs are those
     of its inputs, or known before.
     """

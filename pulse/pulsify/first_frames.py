@@ -215,7 +215,7 @@ def _chain(
 def _begun(
     graph: TypedGraph, op: Scan, chains: Mapping[int, Sequence[int]], firsts: Mapping[OutletId, _First]
 ) -> Scan:
-    """The scan with one more frame for each first frame, and a state that is true in the first turn."""
+    """The scan with one more frame for each first frame, and a state that is true in the first iteration."""
     body = op.body.copy()
     inner, taken = body.graph, set(body.inputs)
 
