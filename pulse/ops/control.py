@@ -29,7 +29,7 @@ class Loop(Op):
     Raises   FactError: states that change their shape
     Source   ONNX Loop-25
 
-    body        takes ``names`` (the number of the iteration, go_on, the states) and ``captured``, as far as it reads them
+    body        takes ``names`` (the number of the iteration, go_on, the states) and ``captured``, if it reads them
     iterations  how many there are, if that does not depend on data; it may be a length
     """
 

@@ -1,7 +1,8 @@
 """Loops over the frames of a stream: a WHILE that counts from 0 to a length is a scan.
 
 The body is translated for iteration t, a symbol: a frame that it reads is a slice from t to t + 1 of what no iteration
-changes, and a list that it writes is what stands before t, a frame, and what stands behind. Both are taken out, and t is gone.
+changes, and a list that it writes is what stands before t, a frame, and what stands behind. Both are taken out, and t
+is gone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
