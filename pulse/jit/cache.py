@@ -12,12 +12,11 @@ import shutil
 import stat
 import sys
 import tempfile
-import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pulse.errors import PulseWarning
+from pulse.jit.notice import tell_once
 from pulse.record import record
 from pulse.version import __version__
 
@@ -105,16 +104,6 @@ def cannot_keep(folder: Path) -> str | None:
     except OSError as error:
         return error.strerror or str(error)
     return None
-
-
-_told: set[str] = set()
-
-
-def tell_once(message: str, about: str = "") -> None:
-    """Warn, the first time in this process that it is about this: the message itself by default."""
-    if (about or message) not in _told:
-        _told.add(about or message)
-        warnings.warn(message, PulseWarning, stacklevel=2)
 
 
 def versions() -> dict[str, Any]:

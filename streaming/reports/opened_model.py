@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from pulse.errors import PulsifyError
 from pulse.interface import Interface, Port
 from pulse.loading.loaded import Loaded
 from pulse.models import PulsedModel, TypedModel
@@ -48,9 +49,18 @@ class OpenedModel:
     def pulsed(self, pulse: int | None) -> PulsedModel:
         """In pulses of the given size; about 10 ms by default, if the rate is known. Raises PulsifyError."""
         if pulse is None and self.rate_hz is not None and not self.model.defines_pulse:
-            smallest = self.model.pulsed(None, max_context=self.max_context).pulse
-            pulse = max(1, -(-int(self.rate_hz * PULSE_S) // smallest)) * smallest
+            return self._pulsed_about(max(1, int(self.rate_hz * PULSE_S)))
         return self.model.pulsed(pulse, max_context=self.max_context)
+
+    def _pulsed_about(self, frames: int) -> PulsedModel:
+        """In the smallest pulses that have so many frames. Raises PulsifyError."""
+        try:
+            return self.model.pulsed(frames, max_context=self.max_context)
+        except PulsifyError:  # most models take any pulse; this one does not, or is refused below
+            made = self.model.pulsed(None, max_context=self.max_context)
+        if made.pulse >= frames:
+            return made
+        return self.model.pulsed(-(-frames // made.pulse) * made.pulse, max_context=self.max_context)
 
     def compiled(
         self, pulse: int | None, backend: str, weights: str | None = None, prepare: Prepare | None = None

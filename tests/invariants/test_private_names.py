@@ -14,7 +14,7 @@ ALLOWED = {
     "_version": "of PyTorch: how often a tensor was written",
     "_options": "of a compiled function: its LLVM code is looked at",
     "_address": "of a compiled function: as if it had not been compiled yet",
-    "_told": "of the kernels' cache: as if nothing had been told yet",
+    "_told": "of notices: as if nothing had been told yet",
 }
 """Which are used all the same, and why."""
 REPLACE = ("setattr", "delattr", "getattr")
