@@ -108,9 +108,17 @@ def block_of(inputs: int, load: Callable[[Pointer, int], Vector]) -> Callable[..
 
     @device
     def block(
-        x: Pointer, rows_x: Pointer, rows: int, taps: Pointer, T: int, K: int, w: Pointer, sums: Pointer
+        x: Pointer,
+        rows_x: Pointer,
+        rows: int,
+        taps: Pointer,
+        T: int,
+        K: int,
+        w: Pointer,
+        first: Vector,
+        y: Pointer,
     ) -> None:
-        """``sums[m * width + n]`` of rows m < 8; behind the last of ``rows`` the last one again."""
+        """``y[m * width + n]`` of rows m < 8, behind the last of ``rows`` the last one again; ``first`` is added."""
         last = rows - 1
         x0, x1, x2, x3 = (
             x + rows_x[0],
@@ -143,12 +151,12 @@ def block_of(inputs: int, load: Callable[[Pointer, int], Vector]) -> Callable[..
             sum0 = vadd_pairs(sum0, sum1)
         if inputs == 16:
             sum0 = vadd_pairs(sum0, sum0)
-        vstore(sums, 0, sum0)
+        vstore_part(y, 0, LANES if inputs < 16 else ROWS, sum0 + first)
         if inputs <= 4:
-            vstore(sums, LANES, sum1)
+            vstore(y, LANES, sum1 + first)
         if inputs == 2:
-            vstore(sums, 2 * LANES, sum2)
-            vstore(sums, 3 * LANES, sum3)
+            vstore(y, 2 * LANES, sum2 + first)
+            vstore(y, 3 * LANES, sum3 + first)
 
     return block
 
@@ -181,26 +189,43 @@ eight_columns, four_columns = block_of(2, two_inputs), block_of(4, four_inputs)
 two_columns, one_column = block_of(8, eight_inputs), block_of(16, all_inputs)
 
 
+@device
+def are_neighbours(rows_y: Pointer, rows: int, N: int) -> bool:
+    """Whether a block has eight rows, one behind the other."""
+    together = rows == ROWS
+    for i in range(1, rows):
+        together = together and rows_y[i] == rows_y[0] + i * N
+    return together
+
+
 @kernel
 def product_few(row: ProductFew) -> None:
-    """Eight rows at a time."""
-    sums = stack_f32(MOST_SUMS)
+    """Eight rows at a time: to where they belong if they are neighbours there, else through the stack."""
+    sums, repeated = stack_f32(MOST_SUMS), stack_f32(LANES)
     x, w, y, scales, width = row.x, row.W, row.y, row.scales, row.width
     M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
-    accumulate, bias = row.accumulate, vload_part(row.bias, 0, row.N)
+    accumulate, columns, bias = row.accumulate, row.bias, vload_part(row.bias, 0, row.N)
+    for i in range(LANES):
+        repeated[i] = columns[min(i & (width - 1), N - 1)]
+    whole = scales is None and not accumulate and width == N
     for m in range(0, M, ROWS):
         rows, own = min(ROWS, M - m), rows_x + m
+        direct = whole and are_neighbours(rows_y + m, rows, N)
+        first, target = vzero(), sums
+        if direct:
+            first, target = vload(repeated, 0), y + rows_y[m]
         if width == 8:
-            eight_columns(x, own, rows, taps, T, K, w, sums)
+            eight_columns(x, own, rows, taps, T, K, w, first, target)
         elif width == 4:
-            four_columns(x, own, rows, taps, T, K, w, sums)
+            four_columns(x, own, rows, taps, T, K, w, first, target)
         elif width == 2:
-            two_columns(x, own, rows, taps, T, K, w, sums)
+            two_columns(x, own, rows, taps, T, K, w, first, target)
         else:
-            one_column(x, own, rows, taps, T, K, w, sums)
-        for i in range(rows):
-            p = y + rows_y[m + i]
-            first = start(bias, p, N, accumulate)
-            total = vload_part(sums, i * width, N) + begin_sum(first, scales)
-            vstore_part(p, 0, N, end_sum(total, first, scales, 0, N))
+            one_column(x, own, rows, taps, T, K, w, first, target)
+        if not direct:
+            for i in range(rows):
+                p = y + rows_y[m + i]
+                begun = start(bias, p, N, accumulate)
+                total = vload_part(sums, i * width, N) + begin_sum(begun, scales)
+                vstore_part(p, 0, N, end_sum(total, begun, scales, 0, N))
     finish(row.finish, y, rows_y, M, N)

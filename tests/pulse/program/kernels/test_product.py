@@ -19,14 +19,14 @@ def floats(*shape: int) -> np.ndarray:
     return RNG.standard_normal(shape).astype(np.float32)
 
 
-def window_case(M, T, K, N, accumulate=0, activation=0, gap=3, form="f32", width=None):
+def window_case(M, T, K, N, accumulate=0, activation=0, gap=3, form="f32", width=None, dense=False):
     """Arrays, arguments and the expected y of a window product with rows and taps in any order.
 
-    ``width``: of the columns of ``product_few``.
+    ``width``: of the columns of ``product_few``; ``dense``: the rows of y are neighbours.
     """
     taps = RNG.permutation(T) * (K + gap) if T > 1 else np.array([2] * T)
     rows_x = RNG.permutation(M) * 5
-    rows_y = RNG.permutation(M) * (N + gap)
+    rows_y = np.arange(M) * N if dense else RNG.permutation(M) * (N + gap)
     reach = int(rows_x.max(initial=0) + taps.max(initial=0) + K)
     x, w, bias, y = floats(reach), floats(T * K, N), floats(N), floats(max(1, M * (N + gap)))
     stored = (
@@ -93,10 +93,13 @@ FEW = [
 
 @pytest.mark.parametrize(("M", "T", "K", "N"), FEW)
 @pytest.mark.parametrize(("accumulate", "activation"), [(0, 0), (1, 1)])
+@pytest.mark.parametrize("dense", [False, True])
 @pytest.mark.parametrize("form", ["f32", "f16", "bf16", "int8"])
-def test_few_columns_agree_with_numpy(M, T, K, N, accumulate, activation, form):
+def test_few_columns_agree_with_numpy(M, T, K, N, accumulate, activation, dense, form):
     for width in (width for width in WIDTHS if width >= N and K * width % 16 == 0):
-        arrays, args, expected = window_case(M, T, K, N, accumulate, activation, form=form, width=width)
+        arrays, args, expected = window_case(
+            M, T, K, N, accumulate, activation, form=form, width=width, dense=dense
+        )
         for after in run_both(product_few.forms[form], arrays, *args):
             np.testing.assert_allclose(
                 after[3], expected, rtol=TOLERANCE, atol=TOLERANCE * max(1, T * K) ** 0.5
