@@ -15,7 +15,7 @@ import numpy as np
 from pulse.facts import Array, DType
 from pulse.graph import OutletId
 from pulse.tflite.file import Quantization, Tensor
-from pulse.tflite.multipliers import multiplier_of, times
+from pulse.tflite.multipliers import times, times_once
 from pulse.tflite.node import F32, F64, TfliteNode
 
 EXACT = 1 << 24
@@ -94,23 +94,6 @@ def rescaled(
     """Sums or codes in f32 as codes of the output: ``rint(x * factor)`` inside of its range."""
     scale = node.constant(np.asarray(factor, np.float32), f"{suffix}factor")
     return limited(node, node.each("mul_round", x, scale, suffix=f"{suffix}rounded"), activation, suffix)
-
-
-def of_int16(
-    node: TfliteNode,
-    total: OutletId,
-    factor: Array,
-    activation: int,
-    channels_shape: Sequence[int],
-    suffix: str,
-) -> OutletId:
-    """Sums in f64 as int16 codes: a multiplier of 15 bits and a shift, halves up."""
-    multiplier, shift = multiplier_of(factor)
-    reduced = np.where(multiplier < 0x7FFF0000, (multiplier + 0x8000) >> 16, 0x7FFF)
-    step = (reduced * np.exp2(shift - 15)).astype(np.float64).reshape(channels_shape)
-    y = node.each("mul", total, node.constant(step, "step"), suffix="scaled")
-    y = node.each("floor", node.each("add", y, 0.5, suffix="half"), suffix="rounded")
-    return narrowed(node, y, activation, suffix)
 
 
 def narrowed(
@@ -208,11 +191,11 @@ def finished_sum(
     factor: Array,
     shape: Sequence[int],
     suffix: str = "",
-    full: bool = False,
+    rescale: Callable[[OutletId, Array], OutletId] | None = None,
 ) -> OutletId:
     """Exact sums as codes of the output, behind its activation; ``shape`` spreads the factors of channels.
 
-    full   int16 sums with a factor for each channel keep all bits of it
+    rescale   f64 sums times f64 factors as whole numbers, of int16 codes; None: multipliers of 15 bits
     """
     activation, tensor = fused(node), node.makes[0]
     if activation == TANH:
@@ -220,9 +203,8 @@ def finished_sum(
     spread = factor.reshape(shape) if factor.size > 1 else factor.reshape(())
     if tensor.dtype == np.int16:
         wide = node.cast(total, F64, "total64")
-        if full and factor.size > 1:
-            return narrowed(node, times(node, wide, factor.reshape(shape), "rescaled"), activation, suffix)
-        return of_int16(node, wide, factor, activation, shape if factor.size > 1 else (), suffix)
+        codes = times_once(node, wide, spread, 15, "rescaled") if rescale is None else rescale(wide, spread)
+        return narrowed(node, codes, activation, suffix)
     return rescaled(node, node.cast(total, F32, "total32"), spread, activation, suffix)
 
 

@@ -66,21 +66,23 @@ INT16_SHIFT = 15
 """Bits that the codes of sums gain before they are scaled."""
 
 
-def _sum_of_int16(node: TfliteNode) -> OutletId:
-    """Both terms in steps of twice the coarser scale over 2**15, then the sum in those of the output."""
-    _, made = target(node)
+def _terms(node: TfliteNode, shift: int) -> tuple[OutletId, OutletId, float]:
+    """Both inputs in steps of twice the coarser scale over a power of two, f64, and that doubled scale."""
     scales = [float(node.quantization(slot).scale[0]) for slot in (0, 1)]
     coarse = 2 * max(scales)
     terms: list[OutletId] = []
     for slot, name in ((0, "left"), (1, "right")):
-        x = node.each(
-            "mul",
-            node.cast(node.codes(slot), F64, f"{name}64"),
-            float(1 << INT16_SHIFT),
-            suffix=f"{name}.wide",
-        )
+        x = node.cast(node.codes(slot), F64, f"{name}64")
+        x = node.each("mul", x, float(1 << shift), suffix=f"{name}.wide")
         terms.append(times(node, x, np.asarray(scales[slot] / coarse), name))
-    total = node.each("sub" if node.op_type == "SUB" else "add", *terms, suffix="sum")
+    return terms[0], terms[1], coarse
+
+
+def _sum_of_int16(node: TfliteNode) -> OutletId:
+    """The sum of both terms in steps of the output."""
+    _, made = target(node)
+    left, right, coarse = _terms(node, INT16_SHIFT)
+    total = node.each("sub" if node.op_type == "SUB" else "add", left, right, suffix="sum")
     factor = np.asarray(coarse / ((1 << INT16_SHIFT) * float(made.scale[0])))
     return narrowed(node, times(node, total, factor, "rescaled"), fused(node))
 
@@ -120,8 +122,24 @@ def not_equal(node: TfliteNode) -> OutletId:
 @tflite_op("SQUARED_DIFFERENCE")
 def squared_difference(node: TfliteNode) -> OutletId:
     """The square of a difference."""
+    if node.coded and target(node)[0].dtype != np.int16:
+        return _squared_difference_of_codes(node)
     difference = node.each("sub", node.values(0), node.values(1), suffix="difference")
     return plain(node, node.each("mul", difference, difference, suffix="value"))
+
+
+DIFFERENCE_SHIFT = 7
+"""Bits that 8-bit codes gain before they are scaled for a squared difference."""
+
+
+def _squared_difference_of_codes(node: TfliteNode) -> OutletId:
+    """Both terms in steps of twice the coarser scale over 2**7, then the square in those of the output."""
+    _, made = target(node)
+    left, right, coarse = _terms(node, DIFFERENCE_SHIFT)
+    difference = node.each("sub", left, right, suffix="difference")
+    square = node.each("mul", difference, difference, suffix="square")
+    factor = np.asarray(coarse**2 / ((1 << 2 * DIFFERENCE_SHIFT) * float(made.scale[0])))
+    return narrowed(node, times(node, square, factor, "rescaled"))
 
 
 @tflite_op("FLOOR_DIV", "FLOOR_MOD")

@@ -8,8 +8,9 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.elementwise import ELEMENTWISE
 from pulse.ops.quantize import CodeTable
-from pulse.tflite.codes import code_range, limited, rescaled, table_of, target
+from pulse.tflite.codes import code_range, limited, limits, rescaled, table_of, target
 from pulse.tflite.int16_tables import squashed
+from pulse.tflite.multipliers import multiplied
 from pulse.tflite.node import TfliteNode
 from pulse.tflite.operators.elementwise import plain
 from pulse.tflite.registry import tflite_op
@@ -48,7 +49,33 @@ def elu(node: TfliteNode) -> OutletId:
 @tflite_op("LEAKY_RELU")
 def leaky_relu(node: TfliteNode) -> OutletId:
     """The input where it is positive, else a share of it."""
+    if node.coded and node.read(0).coded and node.read(0).dtype != np.int16:
+        return picked(node, _leaky_codes(node))
     return applied(node, "leaky_relu", (node.attributes.get("Alpha", 0.0),))
+
+
+SLOPE_BITS = 8
+SLOPES = 2.0**-SLOPE_BITS, 2.0**7
+"""The least and the largest slope of codes that XNNPACK takes."""
+
+
+def _leaky_codes(node: TfliteNode) -> Array:
+    """A table of LEAKY_RELU: slopes of 8 bits behind the point, or multipliers of 31 bits where XNNPACK has none."""
+    source, ours = node.read(0), node.quantization(0)
+    _, made = target(node)
+    assert source.dtype is not None
+    low, high = code_range(source.dtype, int(ours.zero[0]))
+    x = np.arange(low, high + 1)
+    alpha = node.attributes.get("Alpha", 0.0)
+    slope = ours.scale[0] / made.scale[0]
+    share = np.float32(alpha) * slope
+    least, most = SLOPES
+    if least <= slope <= most and least <= abs(share) <= most:
+        steps = np.where(x >= 0, np.rint(slope / least), np.rint(share / least))
+        y = np.floor(x * steps * least + 0.5)
+    else:
+        y = np.where(x >= 0, multiplied(x, float(slope)), multiplied(x, float(share)))
+    return np.clip(y, *limits(node)).astype(np.float32)
 
 
 @tflite_op("GELU")
