@@ -22,12 +22,22 @@ def multiplied(x: Array, factor: float) -> Array:
     return np.sign(y) * np.floor(np.abs(y) * np.exp2(np.minimum(shift, 0)) + 0.5)
 
 
-def times(node: TfliteNode, x: OutletId, factor: Array, name: str, up: bool = False) -> OutletId:
+def multiplier_of_mean(factor: float, count: int) -> tuple[Array, Array]:
+    """That of sums over ``count`` numbers: the multiplier of a code itself, divided without a rest."""
+    multiplier, shift = multiplier_of(np.asarray(factor))
+    more = min(count.bit_length() - 1, 31 + int(shift))
+    return (multiplier << more) // count, shift - more
+
+
+def times(
+    node: TfliteNode, x: OutletId, factor: Array, name: str, up: bool = False, count: int = 1
+) -> OutletId:
     """Whole f64 numbers times factors of 31 bits: rounded halves up, then over a power of two away from zero.
 
-    up   halves up there too
+    up     halves up there too
+    count  a factor of sums over so many numbers
     """
-    multiplier, shift = multiplier_of(factor)
+    multiplier, shift = multiplier_of(factor) if count == 1 else multiplier_of_mean(float(factor), count)
     y = _rounded(node, x, np.exp2(np.maximum(shift, 0) - 31) * multiplier, name)
     right = np.maximum(-shift, 0)
     return (
