@@ -10,7 +10,7 @@ from pulse.ops.elementwise import ELEMENTWISE
 from pulse.ops.quantize import CodeTable
 from pulse.tflite import fixed_point
 from pulse.tflite.codes import SLOPES, code_range, limited, limits, narrowed, sloped, table_of, target
-from pulse.tflite.int16_tables import squashed
+from pulse.tflite.int16_tables import LEAST, MOST, interpolated, squashed
 from pulse.tflite.multipliers import multiplied, times
 from pulse.tflite.node import F64, TfliteNode
 from pulse.tflite.operators.elementwise import plain
@@ -93,6 +93,10 @@ def gelu(node: TfliteNode) -> OutletId:
     return applied(node, "gelu", (1.0 if node.flag("Approximate") else 0.0,))
 
 
+INTERPOLATED = ("exp", "gelu")
+"""Functions of int16 codes that LiteRT has a table of 513 entries for, made when the file is read."""
+
+
 def applied(node: TfliteNode, kind: str, params: tuple[float, ...] = ()) -> OutletId:
     """An elementwise function of floats; of 8-bit codes by a table."""
     tensor = node.read(0)
@@ -100,6 +104,10 @@ def applied(node: TfliteNode, kind: str, params: tuple[float, ...] = ()) -> Outl
         return looked_up(node, lambda x: np.asarray(ELEMENTWISE[kind].run(x, *params)))
     if node.coded and tensor.coded and kind in ("sigmoid", "tanh"):
         return picked(node, squashed(kind, float(node.quantization(0).scale[0])))
+    if node.coded and tensor.coded and kind in INTERPOLATED:
+        scale, made = float(node.quantization(0).scale[0]), float(target(node)[1].scale[0])
+        ends = LEAST * scale, MOST * scale, (MOST - LEAST + 1) / (MOST - LEAST) / made
+        return picked(node, interpolated(lambda x: np.asarray(ELEMENTWISE[kind].run(x, *params)), *ends))
     return plain(node, node.each(kind, node.values(0), suffix="value", params=params))
 
 
