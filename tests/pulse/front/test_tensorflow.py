@@ -77,6 +77,19 @@ def test_mfcc_equals_its_formula(rate: int, count: int, coefficients: int, low: 
     streams(model, x)
 
 
+@pytest.mark.parametrize("size", [64, 80])
+@pytest.mark.parametrize("noise", [0.0, 1e-3])
+def test_a_level_leaves_nothing_in_bins_where_its_spectrum_is_zero(size: int, noise: float) -> None:
+    """A logarithm of a level's rest would be one of rounding errors: 14 in place of 27.6, where frames are 64 samples."""
+    x = (0.7 + noise * sound(1000)).astype(np.float32)
+    model = pulse.chain(
+        tf_spectrogram(size, 32, True),
+        tf_mfcc(16000, 7000.0, 20.0, 12, 8, f"1,frames,{(1 << (size - 1).bit_length()) // 2 + 1}"),
+    )
+    near(offline(model, x), cepstrum(powers(x, size, 32), 16000, 12, 8, 20.0, 7000.0)[None], 1e-5)
+    streams(model, x)
+
+
 @pytest.mark.parametrize("number", [0, 1])
 def test_tensorflow_says_the_same(number: int) -> None:
     case = np.load(shared("tensorflow/audiospectrogram_mfcc.npz"))
