@@ -12,6 +12,7 @@ y       = state.step(x)
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from pulse.collector import fewer_collections
 from pulse.errors import (
     CompileError,
     CopyError,
@@ -90,11 +91,12 @@ def __getattr__(name: str) -> Any:
     """A function or class of ``_HOMES``, or a module of this package."""
     if name.startswith("_"):
         raise AttributeError(f"module 'pulse' has no attribute {name!r}")
-    if name != "Program":
-        import_module("pulse.formats")  # registers them; a program of a file needs no reader of models
-    if name in _HOMES:
-        found = globals()[name] = getattr(import_module(_HOMES[name]), name)
-        return found
+    with fewer_collections():
+        if name != "Program":
+            import_module("pulse.formats")  # registers them; a program of a file needs no reader of models
+        if name in _HOMES:
+            found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+            return found
     try:
         return import_module(f"pulse.{name}")
     except ModuleNotFoundError as error:

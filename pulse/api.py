@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pulse import formats as formats  # registers them
+from pulse.collector import fewer_collections
 from pulse.loading.load import load
 from pulse.program.compiler import Prepare
 from pulse.program.program import Program
@@ -38,7 +39,8 @@ def stream(
     prepare  as in ``compile_model``: ``streaming.warming.compile_in_parallel()`` compiles in several processes
     Raises   PulseError
     """
-    return load(source).compiled(pulse, align, max_context, backend, weights, prepare)
+    with fewer_collections():
+        return load(source).compiled(pulse, align, max_context, backend, weights, prepare)
 
 
 def verify(

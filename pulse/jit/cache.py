@@ -12,12 +12,11 @@ import shutil
 import stat
 import sys
 import tempfile
-import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pulse.errors import PulseWarning
+from pulse.jit.notice import warn_once
 from pulse.record import record
 from pulse.version import __version__
 
@@ -105,17 +104,6 @@ def cannot_keep(folder: Path) -> str | None:
     except OSError as error:
         return error.strerror or str(error)
     return None
-
-
-warned: set[str] = set()
-"""What ``warn_once`` has been given in this process."""
-
-
-def warn_once(message: str, about: str = "") -> None:
-    """Warn once per process for each ``about``; by default for each message."""
-    if (about or message) not in warned:
-        warned.add(about or message)
-        warnings.warn(message, PulseWarning, stacklevel=2)
 
 
 def versions() -> dict[str, Any]:

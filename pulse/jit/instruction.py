@@ -23,7 +23,7 @@ the row that has it.
 
 import operator
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, fields
 from functools import cache
 from math import prod
 from typing import (
@@ -271,8 +271,8 @@ class Instruction(Part):
     @cache
     def forms(cls) -> tuple[Form, ...]:
         """The forms of weights that it is declared for."""
-        has_weights = any(each.kind == "weights" for each in fields_of(cls).values())
-        return tuple(FORMS) if has_weights else ("f32",)
+        given: list[Spec | None] = [each.metadata.get("spec") for each in fields(cls)]  # type: ignore[arg-type]
+        return tuple(FORMS) if any(spec and spec.kind == "weights" for spec in given) else ("f32",)
 
     @property
     def form(self) -> Form:

@@ -12,8 +12,8 @@ from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
-from pulse.jit.cache import warn_once
 from pulse.jit.levels import Level, runnable_level
+from pulse.jit.notice import warn_once
 from pulse.record import record
 
 FORMAT = 1

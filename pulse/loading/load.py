@@ -9,6 +9,7 @@ from pulse.chunks.chunking import DETECT_ALL, Chunking
 from pulse.errors import InputError, LoadError
 from pulse.loading.format import Content, Reading, format_of
 from pulse.loading.loaded import Loaded
+from pulse.loading.stored import loaded_program
 from pulse.models import Model, Network, PulsedModel, TypedModel, model_of
 from pulse.program.compiled import CompiledProgram
 from pulse.program.program import Program
@@ -72,7 +73,7 @@ def load(
                 )
         loaded = _as_loaded(source)
         if isinstance(loaded.read, StoredProgram):
-            return _program(loaded.read, outputs, symbol, chunking)
+            return loaded_program(loaded.read, outputs, symbol, chunking)
         if isinstance(loaded.read, PulsedModel) and (outputs, symbol, chunking) != (None, None, None):
             raise LoadError(
                 f"{loaded.title}: is in pulses already; leave out {spell('outputs')}, {spell('symbol')} and "
@@ -87,25 +88,8 @@ def load(
     reading = Reading(inputs, constants, chunking or DETECT_ALL, ignore_value_info, budget, signature)
     read = _read(source, reading)
     if isinstance(read, StoredProgram):
-        return _program(read, outputs, symbol, chunking, inputs, constants, budget, signature)
+        return loaded_program(read, outputs, symbol, chunking, inputs, constants, budget, signature)
     return Loaded(read, outputs, symbol, chunking or DETECT_ALL)
-
-
-def _program(
-    program: StoredProgram,
-    outputs: Sequence[str] | None,
-    symbol: str | None,
-    chunking: Chunking | None,
-    *more: object,
-) -> Loaded:
-    """A program of a file. Raises LoadError: options are given that say how a model is read."""
-    states = chunking is not None and (chunking.is_chunked or chunking.states is not None)
-    if any((outputs, symbol, states, *more)):
-        raise LoadError(
-            f"{program.model.title}: is a program; it was compiled with the options that say how its model is read: "
-            "leave them out, or compile the model with them"
-        )
-    return Loaded(program)
 
 
 def is_module(source: object) -> bool:

@@ -1,17 +1,17 @@
 """Resolution of a loaded model: offline or of chunks; symbols that are not time become numbers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 
 from pulse.budget import counting
 from pulse.chunks.chunking import Chunking, Chunks
 from pulse.chunks.plan import find_candidates
-from pulse.chunks.scanned import scan_over_chunks
+from pulse.chunks.scanned import pulsify_chunks, scan_over_chunks
 from pulse.dim import Symbol
 from pulse.errors import FactError, LoadError, PulsifyError
 from pulse.loading.sizes import ChunkCall, call_of, stream_counts, symbols_of
-from pulse.models import Model, TypedModel
+from pulse.models import Model, PulsedModel, TypedModel
 from pulse.onnx.metadata import is_exported
 from pulse.record import record
 from pulse.wording import spell
@@ -39,9 +39,20 @@ class ResolvedModel:
         """The original, decluttered."""
         return self.original.declutter()
 
+    def pulsed(self, pulse: int | None, align: bool, max_context: int | None) -> PulsedModel:
+        """In pulses; of whole chunks, one by default, where it takes chunks. Raises PulsifyError."""
+        if self.chunks is not None:
+            made = PulsedModel.of(pulsify_chunks(self.typed, self.chunks, pulse, align))
+        else:
+            made = self.typed.pulsify(self.symbol, pulse, align, max_context)
+        return replace(made, sizes=self.sizes)
+
 
 def resolve(
-    read: Model | TypedModel, given: Chunking, symbol: str | None, outputs: Sequence[str] | None
+    read: Model | TypedModel | PulsedModel,
+    given: Chunking,
+    symbol: str | None,
+    outputs: Sequence[str] | None,
 ) -> ResolvedModel:
     """Find out whether a model is one of chunks.
 
@@ -50,6 +61,8 @@ def resolve(
 
     Raises PulseError
     """
+    if isinstance(read, PulsedModel):
+        return ResolvedModel(TypedModel.of(read.typed), read.symbol.name, read.chunks, sizes=read.sizes)
     if is_exported(read.metadata):
         return _exported(read, given, symbol, outputs)
     if not symbols_of(read):

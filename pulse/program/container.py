@@ -57,6 +57,15 @@ def is_program(head: bytes) -> bool:
     return head.startswith(KIND)
 
 
+def is_program_file(path: Path) -> bool:
+    """The same of a file; what cannot be read is none."""
+    try:
+        with path.open("rb") as file:
+            return is_program(file.read(len(KIND)))
+    except OSError:
+        return False
+
+
 def encoded(header: Mapping[str, Any], sections: Mapping[str, Array]) -> bytes:
     """The bytes of a file."""
     places = {name: [0, 0] for name in sections}

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +15,14 @@ from pulse.program import machine
 from pulse.program.cost import RowNote
 from pulse.program.executable import Executable
 from pulse.program.feeds import Feed
-from pulse.program.kernels import families as families
 from pulse.program.memory import Region
-from pulse.program.packed import Packed, pack
 from pulse.program.place import Place
-from pulse.program.profile import Profile, measured
 from pulse.program.state import State
 from pulse.program.table import link
+
+if TYPE_CHECKING:
+    from pulse.program.packed import Packed
+    from pulse.program.profile import Profile
 
 
 class NativeExecutable(Executable):
@@ -211,16 +213,20 @@ class NativeState(State):
         """Run the table once on whatever is in the inputs; for measuring."""
         self._run_machine(*self.call)
 
-    def packed(self) -> Packed:
+    def packed(self) -> "Packed":
         """A pulse as one compiled call. Who calls it adds to ``clock.pulse``."""
+        from pulse.program.packed import pack
+
         streaming = [pair for pair in self._inputs if pair[0] not in self.constants]
         constants = [pair for pair in self._inputs if pair[0] in self.constants]
         total_at = self._program.total_at
         faults = 0 if total_at is None else self._memory.ctypes.data + total_at
         return pack(self.call, streaming, self._outputs, constants, self.constants, faults)
 
-    def profile(self, steps: int = 1000) -> Profile:
+    def profile(self, steps: int = 1000) -> "Profile":
         """The time of each instruction and what it costs, over steps on noise; the stream's state is kept."""
+        from pulse.program.profile import measured
+
         saved = self.snapshot()
         rng = np.random.default_rng(0)
         for name, place in self._inputs:

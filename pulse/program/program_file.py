@@ -2,7 +2,6 @@
 
 import json
 import os
-import uuid
 from collections.abc import Mapping
 from hashlib import blake2b
 from os import PathLike
@@ -90,7 +89,7 @@ def encoded_program(
 def write_file(content: bytes, path: "str | PathLike[str]") -> None:
     """Put a whole file in the place of whatever is there, at once. Raises WriteError."""
     target = Path(path)
-    unfinished = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+    unfinished = target.with_name(f".{target.name}.{os.urandom(16).hex()}")
     try:
         unfinished.write_bytes(content)
         os.replace(unfinished, target)

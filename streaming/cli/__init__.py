@@ -1,5 +1,6 @@
 """The command line, ``pulse``: one file for each command. Nothing heavy is imported before a command runs."""
 
+import gc
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any, NoReturn
@@ -7,6 +8,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from pulse.collector import collect_rarely
 from streaming.cli.bench import bench
 from streaming.cli.check import check
 from streaming.cli.compile import compile_
@@ -166,4 +168,8 @@ def main() -> None:
     """The entry point of ``pulse``."""
     end_on_signals()
     show_any_name()
-    app()
+    collect_rarely()
+    try:
+        app()
+    finally:
+        gc.freeze()  # else the interpreter looks through all objects once more before it ends

@@ -2,38 +2,55 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 from warnings import warn
 
 import numpy as np
 
-from pulse.api import load
 from pulse.dim import TDim
 from pulse.errors import InputError, PulseWarning
 from pulse.facts import TypedFact
 from pulse.jit.registry import KERNELS
 from pulse.loading.loaded import Loaded
-from pulse.program.compiler import Prepare
+from pulse.loading.stored import loaded_program
+from pulse.program.container import is_program_file
 from pulse.program.machine import RUN
 from pulse.program.program import Program
+from pulse.program.stored_program import read_program
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.cli.chunk_options import budget, chunking, constants, pairs
 from streaming.cli.options import ModelOptions
 from streaming.reports.opened_model import OpenedModel
 
+if TYPE_CHECKING:
+    from pulse.program.compiler import Prepare
+
 DEFAULT_RATE_HZ = 16_000
 
 
 def load_model(path: Path | None, options: ModelOptions) -> Loaded:
-    """Load, with what the options say. Raises PulseError."""
-    return load(
-        path or model_path(),
+    """Load, with what the options say; a program without what reads models. Raises PulseError."""
+    inputs, constant, chunks, limits = (
         parse_inputs(options.inputs),
         constants(options),
+        chunking(options),
+        budget(options),
+    )
+    if path is not None and is_program_file(path):
+        program = read_program(path)
+        more = inputs, constant, limits, options.signature
+        return loaded_program(program, options.keep, options.symbol, chunks, *more)
+    from pulse.api import load
+
+    return load(
+        path or model_path(),
+        inputs,
+        constant,
         options.keep,
         options.symbol,
-        chunking(options),
+        chunks,
         options.ignore_value_info,
-        budget(options),
+        limits,
         options.signature,
     )
 
@@ -108,7 +125,7 @@ def compile_model(
     return opened.compiled(pulse, backend, weights, compiling(live))
 
 
-def compiling(live: bool = False) -> Prepare:
+def compiling(live: bool = False) -> "Prepare":
     """How commands compile."""
 
     def prepare(kernels: Sequence[str]) -> None:

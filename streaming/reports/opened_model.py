@@ -1,15 +1,18 @@
 """A model and the rate of its stream: what every report says first."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from pulse.errors import PulsifyError
 from pulse.interface import Interface, Port
 from pulse.loading.loaded import Loaded
-from pulse.models import PulsedModel, TypedModel
-from pulse.program.compiler import Prepare
 from pulse.program.program import Program
-from pulse.pulsify.receptive import Receptive
 from pulse.record import record
+
+if TYPE_CHECKING:
+    from pulse.models import PulsedModel, TypedModel
+    from pulse.program.compiler import Prepare
+    from pulse.pulsify.receptive import Receptive
 
 PULSE_S = 0.01
 RATE_ORIGINS = {
@@ -36,7 +39,7 @@ class OpenedModel:
     max_context: int | None = None
 
     @property
-    def typed(self) -> TypedModel:
+    def typed(self) -> "TypedModel":
         """The decluttered model."""
         return self.model.typed
 
@@ -45,15 +48,24 @@ class OpenedModel:
         """The model's name."""
         return self.model.title
 
-    def pulsed(self, pulse: int | None) -> PulsedModel:
+    def pulsed(self, pulse: int | None) -> "PulsedModel":
         """In pulses of the given size; about 10 ms by default, if the rate is known. Raises PulsifyError."""
         if pulse is None and self.rate_hz is not None and not self.model.defines_pulse:
-            smallest = self.model.pulsed(None, max_context=self.max_context).pulse
-            pulse = max(1, -(-int(self.rate_hz * PULSE_S) // smallest)) * smallest
+            return self._pulsed_about(max(1, int(self.rate_hz * PULSE_S)))
         return self.model.pulsed(pulse, max_context=self.max_context)
 
+    def _pulsed_about(self, frames: int) -> "PulsedModel":
+        """In the smallest pulses that have so many frames. Raises PulsifyError."""
+        try:
+            return self.model.pulsed(frames, max_context=self.max_context)
+        except PulsifyError:  # most models take any pulse; this one does not, or is refused below
+            made = self.model.pulsed(None, max_context=self.max_context)
+        if made.pulse >= frames:
+            return made
+        return self.model.pulsed(-(-frames // made.pulse) * made.pulse, max_context=self.max_context)
+
     def compiled(
-        self, pulse: int | None, backend: str, weights: str | None = None, prepare: Prepare | None = None
+        self, pulse: int | None, backend: str, weights: str | None = None, prepare: "Prepare | None" = None
     ) -> Program:
         """A program of it in such pulses; one of a file is itself. Raises PulseError."""
         if self.model.program is not None:
@@ -98,7 +110,7 @@ class OpenedModel:
         own = float(port.delay / port.rate)
         return f"{self._span(own + pulse - 1)}: {own:g} of the model + {pulse - 1} until a pulse is full"
 
-    def receptive_text(self, field: Receptive) -> str:
+    def receptive_text(self, field: "Receptive") -> str:
         """How many frames of the symbol an output frame depends on."""
         span = "all frames so far" if field.frames is None else self._span(field.frames)
         return f"{span}, {field.ahead} of them ahead{self._ms(field.ahead)}"

@@ -36,6 +36,7 @@ from pulse.program.kernels.vmath import (
     verf,
     vexp,
     vexpm1,
+    vexpm1_negative,
     vlog,
     vmish,
     vpow,
@@ -212,7 +213,7 @@ MICRO_OPS: dict[str, tuple[Function | None, Function]] = {
     "leaky_relu": (lambda a, p: vselect(vlt(a, 0.0), a * p, a), lambda a, p: a * p if a < 0 else a),
     "thresholded_relu": (lambda a, p: vselect(vgt(a, p), a, vsplat(0.0)), lambda a, p: a if a > p else 0.0),
     "elu": (
-        lambda a, p: vselect(vlt(a, 0.0), vexpm1(vmin(a, 0.0)) * p, a),
+        lambda a, p: vselect(vlt(a, 0.0), vexpm1_negative(a) * p, a),
         lambda a, p: p * np.expm1(a) if a < 0 else a,
     ),
     "celu": (
@@ -220,7 +221,7 @@ MICRO_OPS: dict[str, tuple[Function | None, Function]] = {
         lambda a, p: larger(a, 0.0) + smaller(0.0, p * np.expm1(smaller(a, 0.0) / p)),
     ),
     "selu": (
-        lambda a, p, q: vselect(vgt(a, 0.0), a, vexpm1(vmin(a, 0.0)) * p) * q,
+        lambda a, p, q: vselect(vgt(a, 0.0), a, vexpm1_negative(a) * p) * q,
         lambda a, p, q: q * (a if a > 0 else p * expm1_negative(a)),
     ),
     "gelu": (lambda a, p: vgelu(a, p), lambda a, p: gelu64(a, p)),

@@ -7,7 +7,7 @@ from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device
 from pulse.jit.simd import LANES, Vector, vload_part, vlt, vmax, vmin, vround, vselect, vstore_part
 from pulse.jit.span import NOTHING, Reach, run, table
-from pulse.program.kernels.vmath import vexpm1, vsigmoid, vtanh
+from pulse.program.kernels.vmath import vexpm1_negative, vsigmoid, vtanh
 
 STEPS = (
     "relu",
@@ -95,7 +95,7 @@ def apply_step(v: Vector, step: FinishStep, m: int, n: int, rest: int) -> Vector
     if code == LEAKY:
         return vselect(vlt(v, 0.0), v * p, v)
     if code == ELU:
-        return vselect(vlt(v, 0.0), vexpm1(v) * p, v)
+        return vselect(vlt(v, 0.0), vexpm1_negative(v) * p, v)
     if code == PRELU:
         return vselect(vlt(v, 0.0), v * vload_part(step.operand, n, rest), v)
     if code == MUL_ROUND:
