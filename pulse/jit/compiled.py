@@ -77,7 +77,7 @@ class CompiledFunction(NotCopyable, ABC):
         return emitted(module, symbol)
 
     def path(self) -> Path | None:
-        """Its file; None where nothing is kept."""
+        """Its file; None if nothing is kept."""
         return self._on_disk().path
 
     def _carried(self) -> int | None:

@@ -35,7 +35,7 @@ class KeptCode:
 
     @property
     def path(self) -> Path | None:
-        """Its file; None where nothing is kept."""
+        """Its file; None if nothing is kept."""
         folder = cache.cache_location().folder
         name = re.sub(r"[^\w.-]", "_", self.name)
         return folder and folder / f"{name}-{self.fingerprint[:DIGITS]}.kernel"
@@ -45,7 +45,7 @@ class KeptCode:
         cache.warn_if_nothing_is_kept()
 
     def read(self) -> NativeCode | None:
-        """The code on the disk; None where there is none, or none to trust, which is told once."""
+        """The code on the disk; None if there is none, or none to trust, which a warning says once."""
         path = self.path
         if path is None:
             return None
@@ -59,7 +59,7 @@ class KeptCode:
             return None
 
     def keep(self, code: NativeCode) -> str | None:
-        """Write it; why it could not be kept, which is told once, or None."""
+        """Write it; why it could not be kept, which a warning says once, or None."""
         path = self.path
         if path is None:
             return None

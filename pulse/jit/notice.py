@@ -1,14 +1,15 @@
-"""Warnings that are told once in a process."""
+"""Warnings that are given once in a process."""
 
 import warnings
 
 from pulse.errors import PulseWarning
 
 warned: set[str] = set()
+"""What ``warn_once`` has been given in this process."""
 
 
 def warn_once(message: str, about: str = "") -> None:
-    """Warn, the first time in this process that it is about this: the message itself by default."""
+    """Warn once per process for each ``about``; by default for each message."""
     if (about or message) not in warned:
         warned.add(about or message)
         warnings.warn(message, PulseWarning, stacklevel=2)

@@ -47,6 +47,7 @@ class TableCheck:
         self._memories = (weights, initial, arena)
         self._typed: dict[tuple[int, str], NDArray[Any]] = {}
         self._sizes = tuple(memory.size for memory in self._memories)
+        self._state_bytes = initial.size
         self._written: list[tuple[int, int]] = []
         self._times: set[int] = set()
         self._loops = 0
@@ -87,7 +88,7 @@ class TableCheck:
 
     def time(self, byte: int) -> None:
         """Note that a word of the state is one of time. Raises UnsafeRowError."""
-        if byte % 8 or not 0 <= byte <= self._sizes[STATE] - 8:
+        if byte % 8 or not 0 <= byte <= self._state_bytes - 8:
             raise UnsafeRowError("a word of time outside of the state")
         self._times.add(byte)
 

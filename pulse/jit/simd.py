@@ -136,7 +136,7 @@ def _chunks(p: Pointer, i: int, step: int, n: int, width: int) -> Vector:
 
 
 def vload_twos(p: Pointer, i: int, step: int, n: int) -> Vector:
-    """Eight times 2 float32 elements, ``step`` apart, from ``p[i]``; the last of n again where there are no more."""
+    """Eight times 2 float32 elements, ``step`` apart, from ``p[i]``; the last of n again if there are no more."""
     return _chunks(p, i, step, n, 2)
 
 

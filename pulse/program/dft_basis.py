@@ -144,7 +144,7 @@ def _searched(matrix: Array, bound: float) -> DftBasis | None:
 
 
 def _late(matrix: Array, bound: float) -> DftBasis | None:
-    """A transform of real points without its first ones: with points in front that read any place and count nothing."""
+    """A transform of real points without its first ones: padded in front with points of weight 0."""
     row = int((matrix**2).sum(axis=1).argmax())
     for bins in _layouts(matrix.shape[1]):
         if bins[1] is None:

@@ -55,7 +55,7 @@ class OpenedModel:
         return self.model.pulsed(pulse, max_context=self.max_context)
 
     def _pulsed_about(self, frames: int) -> "PulsedModel":
-        """In the smallest pulses that have so many frames. Raises PulsifyError."""
+        """In the smallest pulses that have this many frames. Raises PulsifyError."""
         try:
             return self.model.pulsed(frames, max_context=self.max_context)
         except PulsifyError:  # most models take any pulse; this one does not, or is refused below

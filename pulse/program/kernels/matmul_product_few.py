@@ -38,7 +38,7 @@ from pulse.jit.simd import (
 from pulse.jit.span import Reach, require, run, table
 from pulse.jit.stack import stack_f32
 from pulse.program.kernels.matmul_finish import Finish, finish
-from pulse.program.kernels.matmul_product import start
+from pulse.program.kernels.matmul_product import initial_sum
 from pulse.program.kernels.matmul_scales import begin_sum, end_sum
 
 WIDTHS = (1, 2, 4, 8)
@@ -60,7 +60,7 @@ def pack_few(w: NDArray[Any], width: int) -> NDArray[Any]:
 
 
 def width_of_few(M: int, K: int, N: int) -> int | None:
-    """The columns of a vector with which ``product_few`` has the least to multiply; None where ``product`` has less."""
+    """The columns of a vector with which ``product_few`` has the least to multiply; None if ``product`` has less."""
     for width in WIDTHS:
         inputs = LANES // width
         if 0 < N <= width and K > 0 and K % inputs == 0:
@@ -104,7 +104,7 @@ class ProductFew(Instruction):
 
 
 def block_of(inputs: int, load: Callable[[Pointer, int], Vector]) -> Callable[..., None]:
-    """The sums of eight rows, with so many inputs in a vector; ``load`` repeats them over the vector."""
+    """The sums of eight rows, with this many inputs in a vector; ``load`` repeats them over the vector."""
 
     @device
     def block(
@@ -225,7 +225,7 @@ def product_few(row: ProductFew) -> None:
         if not direct:
             for i in range(rows):
                 p = y + rows_y[m + i]
-                begun = start(bias, p, N, accumulate)
+                begun = initial_sum(bias, p, N, accumulate)
                 total = vload_part(sums, i * width, N) + begin_sum(begun, scales)
                 vstore_part(p, 0, N, end_sum(total, begun, scales, 0, N))
     finish(row.finish, y, rows_y, M, N)

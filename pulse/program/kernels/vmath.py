@@ -50,7 +50,7 @@ def exp_fraction(r: Vector) -> Vector:
 
 @device
 def vexp(x: Vector) -> Vector:
-    """e**x; 1.1 ulp. 0 where it would be denormal."""
+    """e**x; 1.1 ulp. 0 if it would be denormal."""
     n = vround(x * LOG2_E)
     p = exp_fraction(vfma(n, -LN2_LOW, vfma(n, -LN2_HIGH, x)))
     y = vfrombits(vbits(p + 1.0) + (vtoint(n) << 23))  # times 2**n
