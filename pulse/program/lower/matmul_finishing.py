@@ -97,6 +97,8 @@ def finishing(cx: Lowering, outlet: OutletId, axis: int, gates: bool) -> Finishi
     """
     found = Finishing(outlet, axis, cx.fact(outlet).sizes[axis])
     while len(found.steps) < MOST:
+        if _swished(cx, found):
+            continue
         reader = _only_reader(cx, found.outlet)
         if reader is None or not _absorbed(cx, found, reader):
             break
@@ -117,6 +119,29 @@ def _only_reader(cx: Lowering, outlet: OutletId) -> PulsedNode | None:
     fact = cx.fact(OutletId(node.id)) if node.outputs else None
     same = fact is not None and fact.sizes == cx.fact(outlet).sizes and fact.dtype == np.float32
     return node if same and isinstance(node.op, Elementwise) else None
+
+
+def _swished(cx: Lowering, found: Finishing) -> bool:
+    """Whether what follows is ``v * sigmoid(v)``, of two nodes; they are then done."""
+    graph, outlet = cx.graph, found.outlet
+    readers = [graph.nodes[inlet.node] for inlet in graph.outlet(outlet).successors]
+    if len(readers) != 2 or outlet in cx.kept or graph.is_output(outlet):
+        return False
+    for sigmoid, product in (readers, readers[::-1]):
+        at = OutletId(sigmoid.id)
+        if _is(sigmoid, "sigmoid") and _is(product, "mul") and set(product.inputs) == {outlet, at}:
+            if _only_reader(cx, at) is not product or cx.fact(at).dtype != np.float32:
+                return False
+            cx.done.update((sigmoid.id, product.id))
+            found.steps.append(Step("swish", 1.0))
+            found.outlet = OutletId(product.id)
+            return True
+    return False
+
+
+def _is(node: PulsedNode, kind: str) -> bool:
+    """Whether a node is the elementwise function of a name."""
+    return isinstance(node.op, Elementwise) and node.op.kind == kind
 
 
 def _absorbed(cx: Lowering, found: Finishing, node: PulsedNode) -> bool:
