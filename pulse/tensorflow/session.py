@@ -17,9 +17,10 @@ from pulse.infer.fact import InferenceFact
 from pulse.tensorflow.messages import GraphDef
 from pulse.tensorflow.nodes import Endpoint, GraphNode, declared, graph_nodes
 from pulse.tensorflow.partial_run import PartialRun
+from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.building import NEXT, SILENT, Request, build_model, prepare_graph
 from pulse.tensorflow.read.checkpoint import Checkpoint
-from pulse.tensorflow.read.effects import ASSIGNMENTS, VARIABLES
+from pulse.tensorflow.read.effects import VARIABLES, Variables
 from pulse.tensorflow.read.file import Contents, decoded
 from pulse.tensorflow.read.flat import FlatGraph
 from pulse.tensorflow.tensors import RESOURCE, TensorType
@@ -163,7 +164,8 @@ class Session:
         plan = self._plan(_Key(frozenset(fed), frozenset(wanted), frozenset(targets)))
         names = [each.node for each in wanted if each not in fed]
         whole = plan.graph.needed([*names, *targets], fed)
-        effects = [node.name for node in whole.values() if node.op in ASSIGNMENTS]
+        variables = Variables(plan.graph, self._library)
+        effects = [node.name for node in whole.values() if variables.changed(node)]
         pure = [name for name in targets if name in whole and whole[name].op not in SILENT]
         return list(plan.graph.needed([*names, *effects, *pure], fed, controls=False))
 

@@ -12,8 +12,10 @@ from pulse.errors import LoadError
 from pulse.infer.network import FileNetwork
 from pulse.onnx.read.inputs import input_facts
 from pulse.tensorflow.nodes import Endpoint, GraphNode, declared
+from pulse.tensorflow.read.assignments import ASSIGNMENTS
+from pulse.tensorflow.read.branch_effects import branch_places
 from pulse.tensorflow.read.building import SILENT, Request, build_model, prepare_graph
-from pulse.tensorflow.read.effects import ASSIGNMENTS, VARIABLES
+from pulse.tensorflow.read.effects import VARIABLES
 from pulse.tensorflow.read.file import Contents, Signature
 from pulse.tensorflow.read.flat import FlatGraph
 from pulse.tensorflow.read.loops import EXIT, inside_loops
@@ -107,7 +109,7 @@ def _of_graph(
     flat = prepare_graph(
         contents.nodes, contents.library, contents.title, _names(fetches), list(places.values())
     )
-    effects = [node.name for node in flat if node.op in ASSIGNMENTS]
+    effects = [node.name for node in flat if node.op in ASSIGNMENTS or branch_places(node, contents.library)]
     needed = flat.needed([*_names(fetches), *effects], list(places.values()), controls=False)
     for node in needed.values():
         if node.op in PLACES:
