@@ -9,7 +9,7 @@ from pulse.graph import OutletId
 from pulse.ops.elementwise import ELEMENTWISE
 from pulse.ops.quantize import CodeTable
 from pulse.tflite import fixed_point
-from pulse.tflite.codes import SLOPES, limited, limits, narrowed, sloped, table_of, target
+from pulse.tflite.codes import SLOPES, input_range, limited, limits, narrowed, sloped, table_of, target
 from pulse.tflite.int16_tables import LEAST, MOST, interpolated, squashed
 from pulse.tflite.multipliers import multiplied, times
 from pulse.tflite.node import F64, TfliteNode
