@@ -245,6 +245,14 @@ def shifted(node: TfliteNode, x: OutletId, source: Tensor, made: Tensor, suffix:
     return limited(node, x, NONE, suffix)
 
 
+def input_range(node: TfliteNode) -> tuple[int, int]:
+    """The least and the largest ``code - zero`` of the first input. Raises LoadError where it has no codes."""
+    source = node.read(0)
+    if not source.coded or source.dtype is None:
+        raise node.error(f"its input {source.name} is {source.kind} and no codes, beside an output of codes")
+    return code_range(source.dtype, int(node.quantization(0).zero[0]))
+
+
 def _away(y: Array) -> Array:
     return np.trunc(y + np.copysign(0.5, y))
 
@@ -253,10 +261,9 @@ def table_of(
     node: TfliteNode, function: Callable[[Array], Array], whole: Callable[[Array], Array] = _away
 ) -> Array:
     """The output's ``code - zero`` for each code of an 8-bit input, from the least one on; halves away from zero."""
-    source, ours = node.read(0), node.quantization(0)
+    ours, (low, high) = node.quantization(0), input_range(node)
     made_tensor, made = target(node)
-    assert source.dtype is not None and made_tensor.dtype is not None
-    low, high = code_range(source.dtype, int(ours.zero[0]))
+    assert made_tensor.dtype is not None
     x = np.arange(low, high + 1).astype(np.float32) * ours.scale[0]
     with np.errstate(all="ignore"):
         y = function(x.astype(np.float64)) / np.float64(made.scale[0])

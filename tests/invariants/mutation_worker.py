@@ -9,6 +9,7 @@ Prints a line of JSON for each file: before it is read, and when it is done.
 
 import faulthandler
 import json
+import re
 import resource
 import signal
 import sys
@@ -31,6 +32,8 @@ from tests.invariants.program_mutations import mutated_program, whole_files
 from tests.invariants.tensorflow_mutations import mutated_graph
 
 KINDS = (".onnx", ".tflite")
+MODULE = re.compile(r"\.pyc?(\.\d+)?$")
+"""A file of Python's own; a number behind the name is one that is being written."""
 MEMORY = 2 << 30
 SECONDS = 10
 """Of CPU time: the machines of the tests are shared."""
@@ -99,7 +102,7 @@ def watch(opened: list[str]) -> None:
     """Note every file that is opened from here on, Python's own modules aside."""
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "open" and isinstance(arguments[0], str) and not arguments[0].endswith((".py", ".pyc")):
+        if event == "open" and isinstance(arguments[0], str) and not MODULE.search(arguments[0]):
             opened.append(arguments[0])
 
     sys.addaudithook(hook)

@@ -9,7 +9,7 @@ from pulse.graph import OutletId
 from pulse.ops.elementwise import ELEMENTWISE
 from pulse.ops.quantize import CodeTable
 from pulse.tflite import fixed_point
-from pulse.tflite.codes import SLOPES, code_range, limited, limits, narrowed, sloped, table_of, target
+from pulse.tflite.codes import SLOPES, input_range, limited, limits, narrowed, sloped, table_of, target
 from pulse.tflite.int16_tables import LEAST, MOST, activation_table, interpolated
 from pulse.tflite.multipliers import multiplied, times
 from pulse.tflite.node import F64, TfliteNode
@@ -118,17 +118,13 @@ def looked_up(node: TfliteNode, function: Callable[[Array], Array]) -> OutletId:
 
 def picked(node: TfliteNode, table: Array) -> OutletId:
     """Codes by a table that begins with the least one."""
-    source = node.read(0)
-    assert source.dtype is not None
-    low, _ = code_range(source.dtype, int(node.quantization(0).zero[0]))
+    low, _ = input_range(node)
     return node.wire(CodeTable(low), [node.codes(0), node.constant(table, "table")])
 
 
 def of_codes(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
     """A table: a function from each ``code - zero`` of the input to one of the output, kept inside of its range."""
-    source = node.read(0)
-    assert source.dtype is not None
-    low, high = code_range(source.dtype, int(node.quantization(0).zero[0]))
+    low, high = input_range(node)
     return np.clip(function(np.arange(low, high + 1)), *limits(node)).astype(np.float32)
 
 
