@@ -37,7 +37,14 @@ CARRIED = ("numba", "llvmlite", "importlib.metadata")
 """What compiling imports."""
 KEPT = ("pulse.jit.cache", "pulse.jit.kernel_file", "pulse.jit.fingerprint")
 """What looks for compiled kernels on the disk."""
-MODELS = ("pulse.api", "pulse.formats", "pulse.graph", "pulse.models", "pulse.typed", "pulse.program.lowering")
+MODELS = (
+    "pulse.api",
+    "pulse.formats",
+    "pulse.graph",
+    "pulse.models",
+    "pulse.typed",
+    "pulse.program.lowering",
+)
 """What reads and analyses models."""
 UNUSED = ("pulse.program.kernels.recurrent", "pulse.program.packed", "pulse.program.profile")
 """Kernels that a Relu has none of, and what a step does not need."""
