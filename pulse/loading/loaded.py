@@ -44,7 +44,9 @@ class Loaded:
         """What the file says beside its graph."""
         if isinstance(self.read, StoredProgram):
             return self.read.metadata
-        return self.read.metadata if self._given_pulsed is None else self._given_pulsed.typed.metadata
+        from pulse.models import PulsedModel
+
+        return self.read.typed.metadata if isinstance(self.read, PulsedModel) else self.read.metadata
 
     @property
     def program(self) -> StoredProgram | None:
