@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from pulse.errors import CompileError, PulseWarning
 from pulse.jit.cache import cache_location
+from pulse.jit.compiled import CompiledFunction
 from pulse.jit.registry import KERNELS
 from pulse.program import machine
 from streaming import warming
@@ -268,8 +269,9 @@ def test_a_script_is_not_run_again_by_what_compiles_for_it(folder, tmp_path, opt
 
 @pytest.mark.parametrize("arguments", [("run",), ("bench", "--steps", "5"), ("check", "--weights", "bf16")])
 def test_commands_compile_side_by_side(tmp_path, monkeypatch, arguments):
-    """All that they need is asked for before it is compiled."""
+    """All that they need and that is not kept or carried is asked for before it is compiled."""
     asked = []
+    monkeypatch.setattr(CompiledFunction, "kept", False)
     monkeypatch.setattr(warming, "compile_in_parallel", lambda *entries: asked.extend)
     monkeypatch.setattr("streaming.cli.model.RUN", SimpleNamespace(kept=False))
     monkeypatch.chdir(tmp_path)
