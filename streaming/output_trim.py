@@ -78,11 +78,9 @@ class OutputTrim:
         return self._plain_from is not None and self.pulses >= self._plain_from and self.end is None
 
     def count_pulse(self) -> None:
-        """A pulse whose results were delivered as they are."""
-        sent = self.sent.copy()
+        """A pulse whose results were delivered as they are, and which is not undone."""
         for name, _, frames, *_ in self._layouts:
-            sent[name] += frames
-        self.sent = sent
+            self.sent[name] += frames
         self.pulses += 1
 
     def check_end(self, frames: int) -> None:
