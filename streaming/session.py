@@ -106,8 +106,9 @@ class Session:
         returns  every streaming output: the valid frames that are ready, maybe 0, the caller's to keep
         Raises   InputError: a name, shape or dtype that does not fit, NaN, or the stream has been flushed
         """
-        self._check_open("push")
         input_blocks, state, output_trim = self._input_blocks, self._state, self._output_trim
+        if self._changing or output_trim.end is not None:
+            self._check_open("push")
         if output_trim.is_plain and input_blocks.is_empty:
             pulse = state.clock.pulse
             try:

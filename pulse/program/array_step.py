@@ -23,7 +23,7 @@ from pulse.jit.raw import as_i16
 from pulse.jit.registry import device
 from pulse.jit.structs import Struct, struct_at
 from pulse.not_copyable import NotCopyable
-from pulse.program.machine import run_rows
+from pulse.program.machine import RUN, run_rows
 from pulse.program.packed import Packed, boxes_at, call_at, copy_box
 
 RAN, DIFFERS, HAS_NAN = 0, 1, 2
@@ -148,7 +148,9 @@ def _step_arrays(address: int, first: int, second: int, refuses_nan: int) -> int
 
 
 STEP_ARRAYS = _step_arrays
-"""The entry that every stream needs."""
+"""What each step calls."""
+STEPPING = RUN, STEP_ARRAYS
+"""The entries that every stream needs."""
 
 
 @functools.cache
