@@ -41,6 +41,9 @@ def page(results: Results) -> str:
     if results.starts:
         lines = ([row.title, row.runtime, f"{row.seconds:.2f}"] for row in results.starts)
         parts += ["## Start\n", START, table(("model, pulse", "runtime", "seconds"), lines, left=2)]
+    if results.calls:
+        lines = ([row.name, f"{row.us:.2f}", f"{row.over_us:.2f}"] for row in results.calls)
+        parts += ["## Calls\n", CALLS, table(("call", "us", "us over the machine"), lines)]
     if results.growth:
         lines = growth_lines(results)
         parts += ["## Growth\n", GROWTH, table(GROWTH_COLUMNS, lines, left=2)]
@@ -60,6 +63,10 @@ the recurrent networks and 62.5 for GTCRN. *times* is the time of separate state
 START = """The time from before the first import to the first result, each in its own process. *cold* starts with an
 empty kernel cache and compiles all kernels that the model needs; *warm* is every later start; *carried* runs the
 machine code of a wheel and compiles nothing.
+"""
+
+CALLS = """One call from Python of a model of one Relu, 16 frames, and what it takes more than the machine's own run
+of the program in the same rounds (`python -m bench.calls`).
 """
 
 GROWTH = f"""A call of one model: with more frames in a pulse, with more streams in one call, with weights of 16 and 8

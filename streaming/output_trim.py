@@ -29,6 +29,7 @@ class OutputTrim:
         self.program = program
         self._streaming = [port for port in program.outputs if port.streams]
         self._layouts = [_Layout.of(port) for port in self._streaming]
+        self._frames = [(port.name, port.frames) for port in self._streaming]
         self._final = [port for port in program.outputs if not port.streams]
         self._unsure = {port.name: port for port in self._streaming if not _surely_there(port, program)}
         late = [-(-port.delay // port.frames) for port in self._streaming]
@@ -78,11 +79,9 @@ class OutputTrim:
         return self._plain_from is not None and self.pulses >= self._plain_from and self.end is None
 
     def count_pulse(self) -> None:
-        """A pulse whose results were delivered as they are."""
-        sent = self.sent.copy()
-        for name, _, frames, *_ in self._layouts:
-            sent[name] += frames
-        self.sent = sent
+        """A pulse whose results were delivered as they are, and which is not undone."""
+        for name, frames in self._frames:
+            self.sent[name] += frames
         self.pulses += 1
 
     def check_end(self, frames: int) -> None:

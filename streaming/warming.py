@@ -21,7 +21,7 @@ from pulse.jit.compiled import CompiledFunction
 from pulse.jit.entries import ENTRIES
 from pulse.jit.registry import KERNELS
 from pulse.plugins import load_plugins
-from pulse.program import machine
+from pulse.program.array_step import STEPPING
 from pulse.program.compiler import Prepare
 from pulse.program.kernels import families as families
 from pulse.program.lowering import GROUP
@@ -135,7 +135,7 @@ def compile_in_parallel(*entries: str) -> Prepare:
     """
 
     def prepare(kernels: Sequence[str]) -> None:
-        needed = dict.fromkeys([*entries, machine.RUN.name, *kernels])
+        needed = dict.fromkeys([*entries, *(one.name for one in STEPPING), *kernels])
         missing = [name for name in needed if not is_kept(name)]
         if not missing:
             return

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.ops.check import Site
 from pulse.program import machine
+from pulse.program.array_step import ArrayStep, headers_are_known
 from pulse.program.cost import RowNote
 from pulse.program.executable import Executable
 from pulse.program.feeds import Feed
@@ -171,6 +173,12 @@ class NativeState(State):
         for name, place in self._outputs:
             outputs[name][...] = place
         return outputs
+
+    @cached_property
+    def _array_step(self) -> ArrayStep | None:
+        if self._fetched or self.program.limit is not None or not headers_are_known():
+            return None
+        return ArrayStep(self.packed())
 
     def _ended(self) -> None:
         for length, register in self._ends:

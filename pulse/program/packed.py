@@ -191,7 +191,7 @@ def _copy_runs(
 
 
 @device
-def _copy_box(box: Box, packed: Pointer, inward: bool) -> None:
+def copy_box(box: Box, packed: Pointer, inward: bool) -> None:
     """Between a tensor's place and packed bytes."""
     place, run, count, step = bytes_at(box.place), box.run, box.count, box.step
     packed, axes = packed + box.offset, axes_at(box.first_axis)
@@ -212,7 +212,7 @@ def _copy_box(box: Box, packed: Pointer, inward: bool) -> None:
 def _copy_boxes(boxes: Box, count: int, packed: int, inward: bool) -> None:
     """This many boxes."""
     for number in range(count):
-        _copy_box(boxes[number], bytes_at(packed), inward)
+        copy_box(boxes[number], bytes_at(packed), inward)
 
 
 @device

@@ -13,8 +13,8 @@ from pulse.facts import TypedFact
 from pulse.jit.registry import KERNELS
 from pulse.loading.loaded import Loaded
 from pulse.loading.stored import loaded_program
+from pulse.program.array_step import STEPPING
 from pulse.program.container import is_program_file
-from pulse.program.machine import RUN
 from pulse.program.program import Program
 from pulse.program.stored_program import read_program
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
@@ -129,7 +129,7 @@ def compiling(live: bool = False) -> "Prepare":
     """How commands compile."""
 
     def prepare(kernels: Sequence[str]) -> None:
-        if not live and RUN.kept and all(KERNELS[name].kept for name in kernels):
+        if not live and all(one.kept for one in (*STEPPING, *(KERNELS[name] for name in kernels))):
             return
         from streaming.warming import LIVE, compile_in_parallel
 

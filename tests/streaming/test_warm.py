@@ -17,7 +17,7 @@ from pulse.errors import CompileError, PulseWarning
 from pulse.jit.cache import cache_location
 from pulse.jit.compiled import CompiledFunction
 from pulse.jit.registry import KERNELS
-from pulse.program import machine
+from pulse.program.array_step import STEPPING
 from streaming import warming
 from streaming.cli import app
 from tests.pulse.jit.folders import COMPILING, kernels_in
@@ -142,7 +142,7 @@ def begun(monkeypatch):
     processes, begin = [], warming.begin_process
     monkeypatch.setattr(warming, "begin_process", lambda: processes.append(begin()) or processes[-1])
     monkeypatch.setattr(warming, "processors", lambda: 2)
-    for one in (machine.RUN, *(KERNELS[name] for name in ("tick", "move", "fill"))):
+    for one in (*STEPPING, *(KERNELS[name] for name in ("tick", "move", "fill"))):
         monkeypatch.setattr(one, "loaded_address", None)
         monkeypatch.setattr(one, "unkept", None)
     return processes
@@ -157,7 +157,7 @@ def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(tmp_pat
             warming.compile_in_parallel()(["tick", "move", "fill"])
         location = cache_location()
         assert len(told) == 1 and location.kind == "temporary" and len(begun) == 2
-        assert len(list(location.folder.iterdir())) == 4
+        assert len(list(location.folder.iterdir())) == 5
         KERNELS["fill"].prepare()
         assert KERNELS["fill"].cached
 
