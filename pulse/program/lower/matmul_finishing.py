@@ -133,7 +133,7 @@ def _swished(cx: Lowering, found: Finishing) -> bool:
             if _only_reader(cx, at) is not product or cx.fact(at).dtype != np.float32:
                 return False
             cx.done.update((sigmoid.id, product.id))
-            found.steps.append(Step("swish", 1.0))
+            found.steps.append(FusedStep("swish", 1.0))
             found.outlet = OutletId(product.id)
             return True
     return False
