@@ -113,7 +113,7 @@ def _nan_count(data: int, size: int, count: int) -> int:
     return found
 
 
-@entry("machine.step_arrays", 4, gives_int=True, brief=True)
+@entry("machine.step_arrays", 4, gives_int=True, keeps_gil=True)
 def _step_arrays(address: int, first: int, second: int, refuses_nan: int) -> int:
     step = array_call_at(address)
     given, forms = words_at(step.given), forms_at(step.forms)

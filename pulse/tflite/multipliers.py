@@ -35,7 +35,7 @@ def times(
     """Whole f64 numbers times factors of 31 bits: rounded halves up, then over a power of two away from zero.
 
     up     halves up there too
-    count  a factor of sums over so many numbers
+    count  a factor of sums over this many numbers
     """
     multiplier, shift = multiplier_of(factor) if count == 1 else multiplier_of_mean(float(factor), count)
     y = _rounded(node, x, np.exp2(np.maximum(shift, 0) - 31) * multiplier, name)

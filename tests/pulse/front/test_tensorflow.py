@@ -80,7 +80,7 @@ def test_mfcc_equals_its_formula(rate: int, count: int, coefficients: int, low: 
 @pytest.mark.parametrize("size", [64, 80])
 @pytest.mark.parametrize("noise", [0.0, 1e-3])
 def test_a_level_leaves_nothing_in_bins_where_its_spectrum_is_zero(size: int, noise: float) -> None:
-    """A logarithm of what a level leaves there would be one of rounding errors: 14 in place of 27.6."""
+    """A logarithm of a level's rest would be one of rounding errors: 14 in place of 27.6 for frames of 64 samples."""
     x = (0.7 + noise * sound(1000)).astype(np.float32)
     model = pulse.chain(
         tf_spectrogram(size, 32, True),
