@@ -50,10 +50,10 @@ class Variables:
             if node.op not in (*PASSING, *_RETURNING) or slot >= len(node.inputs) or endpoint.slot > slot:
                 break
             endpoint = node.inputs[slot]
-        if found is not None and self._graph.nodes[found].op in REFERENCES:
-            if not self._refers(chain):  # though a part of the chain may
-                self._known[chain[0]] = None
-                return None
+        refers = found is None or self._graph.nodes[found].op not in REFERENCES or self._refers(chain)
+        if not refers:  # though a part of the chain may
+            self._known[chain[0]] = None
+            return None
         self._known.update(dict.fromkeys(chain, found))
         return found
 
