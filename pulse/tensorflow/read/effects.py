@@ -50,8 +50,10 @@ class Variables:
             if node.op not in (*PASSING, *_RETURNING) or slot >= len(node.inputs) or endpoint.slot > slot:
                 break
             endpoint = node.inputs[slot]
-        if found is not None and self._graph.nodes[found].op in REFERENCES:
-            found = found if self._refers(chain) else None
+        refers = found is None or self._graph.nodes[found].op not in REFERENCES or self._refers(chain)
+        if not refers:  # though a part of the chain may
+            self._known[chain[0]] = None
+            return None
         self._known.update(dict.fromkeys(chain, found))
         return found
 
@@ -89,9 +91,10 @@ class Variables:
         variable = self.assigned(node)
         if variable is not None:
             return (variable,)
-        handles = [self.of(each) for each in node.inputs[1:]]
+        places = branch_places(node, self._library)
+        handles = [self.of(each) for each in node.inputs[1:]] if places else []
         found: list[str] = []
-        for place in branch_places(node, self._library):
+        for place in places:
             name = handles[place] if place < len(handles) else None
             if name is None or handles.count(name) > 1:
                 raise node.error(
