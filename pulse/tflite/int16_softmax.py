@@ -8,14 +8,15 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.quantize import CodeTable
 from pulse.ops.reduce import Reduce
+from pulse.tflite.int16_tables import interpolated
 from pulse.tflite.multipliers import times
 from pulse.tflite.node import F32, F64, TfliteNode
 
 LEAST, MOST = -(1 << 15), (1 << 15) - 1
 MOST_ENTRIES = 512
-"""So many numbers of 15 bits have a sum that is exact in f32."""
-STEPS, REACH = 512, 10.0
-"""Entries of a table less one, and how far below the largest e**x is more than 0."""
+"""The most entries whose sum of 15-bit numbers is exact in f32."""
+REACH = 10.0
+"""How far below the largest e**x is more than 0."""
 
 
 def softmax_of_int16(node: TfliteNode, beta: float) -> OutletId:
@@ -69,23 +70,5 @@ def _looked_up(
     kept = node.each(
         "min", node.each("max", x, float(LEAST), suffix=f"{name}.low"), float(MOST), suffix=f"{name}.kept"
     )
-    table = node.constant(_table(function, low, high), f"{name}.table")
+    table = node.constant(interpolated(function, low, high, 2.0**15), f"{name}.table")
     return node.wire(CodeTable(LEAST), [node.cast(kept, F32, f"{name}.place"), table], name)
-
-
-def _table(function: Callable[[Array], Array], low: float, high: float) -> Array:
-    """All int16 values by straight lines between the entries, which are moved by half of the error in their middle."""
-    step = (high - low) / STEPS
-    x = low + step * np.arange(STEPS + 1)
-    y, middle = function(x) * 2**15, _rounded(function(x[:-1] + step / 2) * 2**15)
-    error = _rounded((y[1:] + _rounded(y[:-1])) / 2) - middle
-    entries = np.append(_rounded(y[:-1]) - _rounded(error / 2), _rounded(y[-1:]))
-    entries = np.clip(entries, LEAST, MOST).astype(np.int64)
-    value = np.arange(LEAST, MOST + 1)
-    place = STEPS // 2 + (value >> 7)
-    slope = entries[place + 1] - entries[place]
-    return (entries[place] + ((slope * (value & 127) + 64) >> 7)).astype(np.float32)
-
-
-def _rounded(x: Array) -> Array:
-    return np.trunc(x + np.copysign(0.5, x))

@@ -34,7 +34,7 @@ from pulse.program.kernels.matmul_digits import (
     with_one,
     with_two,
 )
-from pulse.program.kernels.matmul_scales import Scales, scaled
+from pulse.program.kernels.matmul_scales import Scales, apply_scales
 from pulse.program.kernels.vmath import vsigmoid, vtanh
 
 Function: TypeAlias = tuple[int, float, float]
@@ -59,6 +59,11 @@ def pack_gates(r: NDArray[Any], hidden: int) -> NDArray[Any]:
     rows, paired = packed.reshape(blocks * depth, gates * LANES), gates // 2 * PAIR
     pairs = in_pairs(rows[:, :paired].reshape(len(rows), gates // 2, PAIR))
     return np.hstack([pairs.reshape(len(rows), paired), rows[:, paired:]]).ravel()
+
+
+def packed_gates(hidden: int, depth: int, gates: int) -> int:
+    """The elements of ``pack_gates``."""
+    return -(-hidden // LANES) * LANES * depth * gates
 
 
 @device
@@ -94,7 +99,7 @@ def one_float_sum(h: Pointer, w: Pointer, K: int, scales: Scales) -> Vector:
         a = vfma(h[k], vload(w, 0), a)
         w = w + LANES
         k += 1
-    return scaled((a + b) + (c + d), scales, 0)
+    return apply_scales((a + b) + (c + d), scales, 0)
 
 
 @device
@@ -111,7 +116,7 @@ def two_float_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vect
     if k < K:
         p = vsplat(h[k])
         a0, b0 = vfma(p, vload_first(w, 0), a0), vfma(p, vload_second(w, 0), b0)
-    return scaled(a0 + a1, scales, 0), scaled(b0 + b1, scales, 16)
+    return apply_scales(a0 + a1, scales, 0), apply_scales(b0 + b1, scales, 16)
 
 
 @device
@@ -140,7 +145,11 @@ def three_float_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Ve
             vfma(p, vload_second(w, 0), b0),
             vfma(p, vload(w, 32), c0),
         )
-    return scaled(a0 + a1, scales, 0), scaled(b0 + b1, scales, 16), scaled(c0 + c1, scales, 32)
+    return (
+        apply_scales(a0 + a1, scales, 0),
+        apply_scales(b0 + b1, scales, 16),
+        apply_scales(c0 + c1, scales, 32),
+    )
 
 
 @device
@@ -160,8 +169,8 @@ def four_float_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vec
         p = vsplat(h[k])
         a0, b0 = vfma(p, vload_first(w, 0), a0), vfma(p, vload_second(w, 0), b0)
         c0, d0 = vfma(p, vload_first(w, 32), c0), vfma(p, vload_second(w, 32), d0)
-    a, b = scaled(a0 + a1, scales, 0), scaled(b0 + b1, scales, 16)
-    c, d = scaled(c0 + c1, scales, 32), scaled(d0 + d1, scales, 48)
+    a, b = apply_scales(a0 + a1, scales, 0), apply_scales(b0 + b1, scales, 16)
+    c, d = apply_scales(c0 + c1, scales, 32), apply_scales(d0 + d1, scales, 48)
     return a, b, c, d
 
 
@@ -171,7 +180,7 @@ def one_sum(h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits) -> V
     if scales is None:
         return one_float_sum(h, w, K, scales)
     if digits[1] > 0:
-        return scaled(value_of(with_one(no_sums(), digits[0], h, w, K), digits), scales, 0)
+        return apply_scales(value_of(with_one(no_sums(), digits[0], h, w, K), digits), scales, 0)
     return one_float_sum(h, w, K, scales)
 
 
@@ -182,7 +191,7 @@ def two_sums(h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits) -> 
         return two_float_sums(h, w, K, scales)
     if digits[1] > 0:
         a, b = with_two(no_sums(), no_sums(), digits[0], h, w, K)
-        return scaled(value_of(a, digits), scales, 0), scaled(value_of(b, digits), scales, 16)
+        return apply_scales(value_of(a, digits), scales, 0), apply_scales(value_of(b, digits), scales, 16)
     return two_float_sums(h, w, K, scales)
 
 
@@ -195,7 +204,7 @@ def three_sums(
         return three_float_sums(h, w, K, scales)
     if digits[1] > 0:
         a, b, c = three_of_digits(digits, h, w, K)
-        return scaled(a, scales, 0), scaled(b, scales, 16), scaled(c, scales, 32)
+        return apply_scales(a, scales, 0), apply_scales(b, scales, 16), apply_scales(c, scales, 32)
     return three_float_sums(h, w, K, scales)
 
 
@@ -208,7 +217,12 @@ def four_sums(
         return four_float_sums(h, w, K, scales)
     if digits[1] > 0:
         a, b, c, d = four_of_digits(digits, h, w, K)
-        return scaled(a, scales, 0), scaled(b, scales, 16), scaled(c, scales, 32), scaled(d, scales, 48)
+        return (
+            apply_scales(a, scales, 0),
+            apply_scales(b, scales, 16),
+            apply_scales(c, scales, 32),
+            apply_scales(d, scales, 48),
+        )
     return four_float_sums(h, w, K, scales)
 
 
@@ -284,18 +298,18 @@ def four_sums_of_four(
         a3, b3, c3, d3 = vfma(s, u, a3), vfma(s, v, b3), vfma(s, x, c3), vfma(s, y, d3)
         w = w + 4 * LANES
     store_three(sums, a0, b0, c0, scales)
-    vstore(sums, 48, scaled(d0, scales, 48))
+    vstore(sums, 48, apply_scales(d0, scales, 48))
     store_three(sums + 64, a1, b1, c1, scales)
-    vstore(sums, 112, scaled(d1, scales, 48))
+    vstore(sums, 112, apply_scales(d1, scales, 48))
     store_three(sums + 128, a2, b2, c2, scales)
-    vstore(sums, 176, scaled(d2, scales, 48))
+    vstore(sums, 176, apply_scales(d2, scales, 48))
     store_three(sums + 192, a3, b3, c3, scales)
-    vstore(sums, 240, scaled(d3, scales, 48))
+    vstore(sums, 240, apply_scales(d3, scales, 48))
 
 
 @device
 def store_three(sums: Pointer, a: Vector, b: Vector, c: Vector, scales: Scales) -> None:
     """One row of sums."""
-    vstore(sums, 0, scaled(a, scales, 0))
-    vstore(sums, 16, scaled(b, scales, 16))
-    vstore(sums, 32, scaled(c, scales, 32))
+    vstore(sums, 0, apply_scales(a, scales, 0))
+    vstore(sums, 16, apply_scales(b, scales, 16))
+    vstore(sums, 32, apply_scales(c, scales, 32))

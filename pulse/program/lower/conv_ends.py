@@ -1,17 +1,17 @@
 """Outputs near the ends of a padded axis, which have fewer taps than the others: then nothing need be padded."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pulse.ops.conv import Conv
 from pulse.program.memory import Value
 from pulse.program.weights import is_depthwise
+from pulse.record import record
 
 WORTH = 512
 """Elements of an input from which on its copy into a padded one costs as much as another instruction."""
 
 
-@dataclass(frozen=True)
+@record
 class Piece:
     """Outputs ``start … stop - 1`` along an axis, which have the same taps; ``before``: zeros in front of the axis."""
 

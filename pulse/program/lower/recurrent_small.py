@@ -15,7 +15,8 @@ from pulse.program.kernels.recurrent_gates import ACTIVATIONS
 from pulse.program.kernels.recurrent_gru_small import GATES, GruEights, GruFours, pack_small
 from pulse.program.lower.matmul_product import emit_product, stored_of, weights_of
 from pulse.program.lower.recurrent_siblings import width_of
-from pulse.program.lower.recurrent_timing import StateTiming, restart_each_pulse, stream_start
+from pulse.program.lower.recurrent_start import stream_start
+from pulse.program.lower.stream_state import StateTiming, restart_each_pulse
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.memory import Value
 
@@ -164,7 +165,7 @@ def _starts(cx: Lowering, nodes: Sequence[PulsedNode], width: int) -> tuple[Valu
 
 
 def _known_start(cx: Lowering, outlet: OutletId | None) -> Array | None:
-    """An initial state that is constant, [1 or B, H]; zeros where there is none."""
+    """An initial state that is constant, [1 or B, H]; zeros if there is none."""
     if outlet is None:
         return np.zeros((1, 1), np.float32)
     source = outlet

@@ -37,8 +37,9 @@ def reduce(node: TfliteNode) -> OutletId:
     count = math.prod(int(size) for size in sizes) if kind == "mean" else 1
     total = node.wire(Reduce("sum", axes, keep), [node.codes(0)], "sum")
     if node.makes[0].dtype == np.int16 and kind == "mean":
-        factor = np.asarray(float(node.quantization(0).scale[0]) / float(made.scale[0]) / max(1, count))
-        return narrowed(node, times(node, node.cast(total, F64, "wide"), factor, "rescaled"))
+        factor = np.asarray(float(node.quantization(0).scale[0]) / float(made.scale[0]))
+        y = times(node, node.cast(total, F64, "wide"), factor, "rescaled", count=max(1, count))
+        return narrowed(node, y)
     return rescaled(
         node, total, np.asarray(node.quantization(0).scale[0] / made.scale[0] / np.float32(max(1, count)))
     )
