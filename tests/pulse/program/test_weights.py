@@ -13,7 +13,7 @@ from pulse.errors import CompileError, InputError
 from pulse.facts import Array
 from pulse.program.native_program import NativeProgram
 from pulse.program.program import Program
-from pulse.program.weights import SMALLEST_BYTES, Layout, as_halves, from_bf16, store, to_bf16
+from pulse.program.weights import SMALLEST_BYTES, UnitLayout, as_halves, from_bf16, store, to_bf16
 from pulse.program.whole import run_whole
 from pulse.proof.signals import feeds_of
 from tests.pulse.cases.build import floats, model, node
@@ -82,14 +82,14 @@ def test_halves_are_taken_where_they_hold_every_weight() -> None:
 @settings(max_examples=50)
 @given(arrays(np.float32, (5, 7), elements=USUAL), st.sampled_from([(0,), (1,)]))
 def test_int8_is_within_half_a_step_of_each_unit(weight: Array, summed: tuple[int, ...]) -> None:
-    stored = store(weight, "int8", Layout(weight.shape, summed))
+    stored = store(weight, "int8", UnitLayout(weight.shape, summed))
     assert stored.scales is not None
     largest = np.abs(weight).max(axis=summed, keepdims=True).astype(np.float64)
     # scales are f32, with fewer bits below their normal range
     slack = 1e-6 * largest + 127 * float(np.finfo(np.float32).smallest_subnormal)
     assert (np.abs(stored.values - weight.astype(np.float64)) <= largest / 254 + slack).all()
     assert np.abs(stored.codes).max() <= 127
-    again = store(stored.values, "int8", Layout(weight.shape, summed))
+    again = store(stored.values, "int8", UnitLayout(weight.shape, summed))
     if largest.min() > 1e-30:
         np.testing.assert_array_equal(again.codes, stored.codes)
 
@@ -175,7 +175,7 @@ def rounded(proto: onnx.ModelProto, form: str) -> onnx.ModelProto:
         value = onnx.numpy_helper.to_array(tensor)
         if value.nbytes >= SMALLEST_BYTES and value.ndim > 1:
             axes = summed.get(tensor.name, tuple(range(1, value.ndim)))
-            new = store(value, form, Layout(value.shape, axes)).values
+            new = store(value, form, UnitLayout(value.shape, axes)).values
             assert not np.array_equal(new, value)
             tensor.CopyFrom(onnx.numpy_helper.from_array(new, tensor.name))
     return changed

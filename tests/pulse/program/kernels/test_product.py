@@ -8,7 +8,7 @@ from pulse.program.kernels.matmul import matmul
 from pulse.program.kernels.matmul_finish import STEPS
 from pulse.program.kernels.matmul_product import PANEL, pack_product, product
 from pulse.program.kernels.matmul_product_few import WIDTHS, pack_few, product_few, width_of_few
-from pulse.program.weights import Layout, Stored, store
+from pulse.program.weights import Stored, UnitLayout, store
 from tests.pulse.program.kernels.rows import At, run_both, run_row
 
 RNG = np.random.default_rng(1)
@@ -30,7 +30,9 @@ def window_case(M, T, K, N, accumulate=0, activation=0, gap=3, form="f32", width
     reach = int(rows_x.max(initial=0) + taps.max(initial=0) + K)
     x, w, bias, y = floats(reach), floats(T * K, N), floats(N), floats(max(1, M * (N + gap)))
     stored = (
-        Stored(w.astype(np.float16), None, None) if form == "f16" else store(w, form, Layout(w.shape, (0,)))
+        Stored(w.astype(np.float16), None, None)
+        if form == "f16"
+        else store(w, form, UnitLayout(w.shape, (0,)))
     )
     w, scales = stored.values, stored.scales_of()
     expected = y.copy()

@@ -13,7 +13,7 @@ from pulse.program.kernels.recurrent import rnn
 from pulse.program.kernels.recurrent_gates import ACTIVATIONS, pack_gates
 from pulse.program.kernels.recurrent_gru import gru, gru_reset
 from pulse.program.kernels.recurrent_lstm import lstm
-from pulse.program.weights import Layout, Stored, store
+from pulse.program.weights import Stored, UnitLayout, store
 from tests.pulse.program.kernels.rows import At, run_both
 
 FAR = 1 << 62
@@ -54,7 +54,9 @@ def check(
     step = T * step if batch_outermost else step
     y = floats(T * B * (H + GAP))
     stored = (
-        Stored(r.astype(np.float16), None, None) if form == "f16" else store(r, form, Layout(r.shape, (1,)))
+        Stored(r.astype(np.float16), None, None)
+        if form == "f16"
+        else store(r, form, UnitLayout(r.shape, (1,)))
     )
     r, codes, scales = stored.values, stored.codes, stored.scales_of()
     bias = np.zeros(rows)
