@@ -1,6 +1,6 @@
 """The numba backend: an instruction table over weights, state and arena, run by one small machine."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from pulse.program.memory import Region, Value, aligned_bytes
 from pulse.program.packed import Packed, pack
 from pulse.program.profile import Profile, measured
 from pulse.program.state import State
-from pulse.program.table import TableBuilder, link
+from pulse.program.table import Table, TableBuilder, link
 from pulse.pulsify.faults import unchecked_bodies
 from pulse.pulsify.network import PulsedNetwork
 from pulse.record import record
@@ -128,7 +128,7 @@ class NativeExecutable(Executable):
     def _link(self) -> None:
         """Find the kernels in this process; they are compiled where they are missing. Raises CompileError."""
         compile_kernels(self._kernels())
-        self.unlinked = self._table()
+        self.unlinked = table_of(self.instructions)
         """The table with kernel numbers, for the machine in plain Python."""
         self.table = link(self.unlinked)
         machine.runner()
@@ -162,13 +162,6 @@ class NativeExecutable(Executable):
         """Memory of each stream, scratch not counted."""
         return self.initial.size
 
-    def _table(self) -> NDArray[np.int64]:
-        builder = TableBuilder()
-        for row in self.instructions:
-            words = [_word_of(argument) for argument in row.instruction.arguments()]
-            builder.add(KERNELS[row.kernel], *words)
-        return builder.finish()
-
     def listing(self) -> list[str]:
         """The instructions as text: number, kernel, node, fields; in front of them the copies and their reasons."""
         lines = [
@@ -181,6 +174,15 @@ class NativeExecutable(Executable):
             text = " ".join(fields if len(fields) <= SHOWN else [*fields[:SHOWN], "…"])
             lines.append(f"{number:4d} {row.kernel:<14} {row.node} ({row.op})  {text}")
         return lines
+
+
+def table_of(rows: Iterable[Emitted]) -> Table:
+    """Instructions whose tensors have their places, as an unlinked table."""
+    builder = TableBuilder()
+    for row in rows:
+        words = [_word_of(argument) for argument in row.instruction.arguments()]
+        builder.add(KERNELS[row.kernel], *words)
+    return builder.finish()
 
 
 def _word(memory: Array, offset: int) -> "memoryview[int]":
@@ -246,7 +248,7 @@ class NativeState(State):
         return self._memory
 
     def _clear(self) -> None:
-        self._memory[:] = self._program.initial
+        self.memory[:] = self._program.initial
 
     def _only_pair(self) -> tuple[str, Array, str, Array] | None:
         if (len(self._inputs), len(self._outputs), len(self._fetched)) != (1, 1, 0) or self.constants:
@@ -288,7 +290,7 @@ class NativeState(State):
         for length, register in self._ends:
             register[0] = self.clock.frames(length)
         if self._program.last_at is not None and self.clock.last is not None:
-            _word(self._memory, self._program.last_at)[0] = self.clock.last
+            _word(self.memory, self._program.last_at)[0] = self.clock.last
 
     @property
     def faulted(self) -> bool:
@@ -302,24 +304,24 @@ class NativeState(State):
 
     def _counts(self) -> Iterator[tuple[Site, int]]:
         for site, offset in self._program.counters:
-            yield site, _word(self._memory, offset)[0]
+            yield site, _word(self.memory, offset)[0]
 
     def _save(self) -> bytes:
-        return self._memory.tobytes()
+        return self.memory.tobytes()
 
     def _load(self, memory: bytes) -> None:
-        if len(memory) != self._memory.size:
+        if len(memory) != self.memory.size:
             raise InputError(
-                f"the snapshot holds {len(memory)} bytes of memory where {self._memory.size} are needed"
+                f"the snapshot holds {len(memory)} bytes of memory where {self.memory.size} are needed"
             )
         self.changing = True
-        self._memory[:] = np.frombuffer(memory, np.uint8)
+        self.memory[:] = np.frombuffer(memory, np.uint8)
 
     def _keep(self) -> Array:
-        return self._memory.copy()
+        return self.memory.copy()
 
     def _put_back(self, memory: Array) -> None:
-        self._memory[:] = memory
+        self.memory[:] = memory
 
     def run_machine(self) -> None:
         """Run the table once on whatever is in the inputs; for measuring."""
@@ -330,7 +332,7 @@ class NativeState(State):
         streaming = [pair for pair in self._inputs if pair[0] not in self.constants]
         constants = [pair for pair in self._inputs if pair[0] in self.constants]
         total_at = self._program.total_at
-        faults = 0 if total_at is None else self._memory.ctypes.data + total_at
+        faults = 0 if total_at is None else self.memory.ctypes.data + total_at
         return pack(self.call, streaming, self._outputs, constants, self.constants, faults)
 
     def profile(self, steps: int = 1000) -> Profile:

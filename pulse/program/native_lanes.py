@@ -1,6 +1,8 @@
-"""Lanes of the numba backend: kernels with weights read them once for a group of lanes."""
+"""Lanes of the numba backend: blocks of sixteen with interleaved memories; of the others, kernels with weights read
+them once for a group of lanes.
+"""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +13,12 @@ from pulse.jit.registry import KERNELS
 from pulse.program import machine
 from pulse.program.cost import cost_of
 from pulse.program.feeds import Feed
+from pulse.program.lane_blocks import LaneBlocks, Part
 from pulse.program.lanes import Choice, Lanes, lane_count
 from pulse.program.lowering import Emitted
 from pulse.program.memory import ALIGNMENT, Region, aligned, aligned_bytes
 from pulse.program.native import NativeExecutable, NativeState, Place
+from pulse.program.packed import Packed
 from pulse.program.table import link_lanes
 from pulse.record import record
 
@@ -45,10 +49,57 @@ class Tensors:
             self.array[: len(lanes)] = values
 
 
+class LaneState(NativeState):
+    """The stream of one lane, which may lie in an interleaved block: each use takes it out."""
+
+    def __init__(
+        self, program: NativeExecutable, constants: Feed | None, memory: Array, arena: Array, number: int
+    ) -> None:
+        self._number = number
+        self._blocks: LaneBlocks | None = None
+        super().__init__(program, constants, memory, arena)
+
+    def belong_to(self, blocks: LaneBlocks) -> None:
+        """Take note of the blocks that may hold the stream."""
+        self._blocks = blocks
+
+    def _take_out(self) -> None:
+        if self._blocks is not None:
+            self._blocks.separate(self._number)
+
+    @property
+    def memory(self) -> Array:
+        """All that the stream remembers, as bytes; what is written there counts, until the lanes step."""
+        self._take_out()
+        return super().memory
+
+    def _run(self, feed: Feed) -> dict[str, Array]:
+        self._take_out()
+        return super()._run(feed)
+
+    def _run_into(self, feed: Feed, outputs: dict[str, Array]) -> dict[str, Array]:
+        self._take_out()
+        return super()._run_into(feed, outputs)
+
+    def _ended(self) -> None:
+        self._take_out()
+        super()._ended()
+
+    def run_machine(self) -> None:
+        self._take_out()
+        super().run_machine()
+
+    def packed(self) -> Packed:
+        if self._blocks is not None:
+            self._blocks.exclude(self._number)
+        return super().packed()
+
+
 class NativeLanes(Lanes):
     """The memories of all lanes, side by side.
 
-    They step in groups, one after the other. Arenas are scratch: they belong to the places in a group.
+    Blocks of sixteen that are in the middle of their streams step with interleaved memories, where the program has such
+    a form. The others step in groups, one after the other. Arenas are scratch: they belong to the places in a group.
     """
 
     def __init__(self, program: NativeExecutable, count: int, constants: Feed | None) -> None:
@@ -56,7 +107,14 @@ class NativeLanes(Lanes):
         self._group = group_size(lane_count(count), lane_bytes, program.weights.size)
         self._memory, memories = _side_by_side(count, program.initial.size)
         self._arena, arenas = _side_by_side(self._group, program.arena_bytes)
-        super().__init__(program, [NativeState(program, constants, memory, arenas[0]) for memory in memories])
+        states = [
+            LaneState(program, constants, memory, arenas[0], number) for number, memory in enumerate(memories)
+        ]
+        super().__init__(program, states)
+        self._blocks = LaneBlocks.of(program, self._memory, states[0].constants)
+        if self._blocks is not None:
+            for state in states:
+                state.belong_to(self._blocks)
         self._totals = self._faults_of(program.total_at)
         self._weights = program.weights
         graph = program.model.graph
@@ -102,22 +160,47 @@ class NativeLanes(Lanes):
         return Tensors(name, np.ndarray(shape, place.dtype, memory.data, place.offset, strides), of_all)
 
     def _run(self, feed: dict[str, Array], chosen: Choice) -> dict[str, Array]:
-        lanes, size = chosen.index, self._group
         self._stepping = chosen
-        if len(lanes) <= size:
-            results = self._step_group(feed, lanes)
+        parts = [] if self._blocks is None else self._blocks.parts(chosen)
+        if self._blocks is not None and parts:
+            results = self._step_blocks(self._blocks, parts, feed, chosen.index)
         else:
-            groups = [
-                self._step_group(
-                    {name: array[first : first + size] for name, array in feed.items()},
-                    lanes[first : first + size],
-                )
-                for first in range(0, len(lanes), size)
-            ]
-            results = {name: np.concatenate([group[name] for group in groups]) for name in groups[0]}
+            results = self._step_groups(feed, chosen.index)
         for clock in chosen.clocks:
             clock.pulse += 1
         return results
+
+    def _step_blocks(
+        self, blocks: LaneBlocks, parts: Sequence[Part], feed: dict[str, Array], lanes: NDArray[np.int64]
+    ) -> dict[str, Array]:
+        """One pulse of lanes of which some are whole blocks."""
+        results = {port.name: np.empty((len(lanes), *port.shape), port.dtype) for port in self.program.outputs}
+        left = np.ones(len(lanes), np.bool_)
+        for part in parts:
+            blocks.step(part, feed, results)
+            left[part.at] = False
+        if left.any():
+            rest = self._step_groups({name: array[left] for name, array in feed.items()}, lanes[left])
+            for name, array in rest.items():
+                results[name][left] = array
+        return results
+
+    def _step_groups(self, feed: dict[str, Array], lanes: NDArray[np.int64]) -> dict[str, Array]:
+        """One pulse of lanes whose memories are their own, group by group."""
+        size = self._group
+        if self._blocks is not None:
+            for number in lanes.tolist():
+                self._blocks.separate(number)
+        if len(lanes) <= size:
+            return self._step_group(feed, lanes)
+        groups = [
+            self._step_group(
+                {name: array[first : first + size] for name, array in feed.items()},
+                lanes[first : first + size],
+            )
+            for first in range(0, len(lanes), size)
+        ]
+        return {name: np.concatenate([group[name] for group in groups]) for name in groups[0]}
 
     def _step_group(self, feed: dict[str, Array], lanes: NDArray[np.int64]) -> dict[str, Array]:
         """One pulse of at most so many lanes as a group has."""

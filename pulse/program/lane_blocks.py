@@ -1,0 +1,151 @@
+"""Blocks of sixteen lanes that step together, their memories interleaved."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.facts import Array
+from pulse.jit.lanes import EIGHT
+from pulse.jit.simd import LANES
+from pulse.program import machine
+from pulse.program.feeds import Feed
+from pulse.program.interleaved import WORD, Interleaved, interleaved
+from pulse.program.lanes import Choice
+from pulse.program.memory import Region, aligned_bytes
+from pulse.program.native import NativeExecutable, Place, table_of
+from pulse.program.table import link
+from pulse.record import record
+
+
+@record(eq=False)
+class Part:
+    """A block that steps: its number, and where its lanes are in the arrays of the call."""
+
+    block: int
+    at: "slice | NDArray[np.int64]"
+
+
+class LaneBlocks:
+    """The blocks of lanes 0 … 15, 16 … 31 and so on, as many as are whole.
+
+    The memory of a block is interleaved from a step of all of its lanes until a lane is looked at by itself; then it
+    goes back to the memories of the lanes.
+    """
+
+    def __init__(
+        self, program: NativeExecutable, found: Interleaved, memory: Array, constants: Feed
+    ) -> None:
+        self.settled = found.settled
+        self._clock_at = found.clock_at
+        self._memory = memory[:, : program.initial.size]
+        count = len(memory) // LANES
+        self._inside: list[bool] = [False] * count
+        """Of each block: whether its streams are in the interleaved memory."""
+        self._excluded: set[int] = set()
+        self._steps = [0] * count
+        """Of each block: the steps since its streams went there."""
+        self._blocks: list[Array | None] = [None] * count
+        self._arena = aligned_bytes(program.arena_bytes * LANES)
+        self._weights = found.weights
+        self._table = link(table_of(found.rows))
+        self._call = (self._table.ctypes.data, len(found.rows))
+        self._bases = np.array([found.weights.ctypes.data, 0, self._arena.ctypes.data], np.int64)
+        self._run = machine.runner()
+        graph = program.model.graph
+        self._inputs = [(graph.label(outlet), program.places[outlet]) for outlet in graph.inputs]
+        self._outputs = list(zip(graph.output_names, program.sent))
+        self._constants = constants
+        self._known: tuple[Choice, list[Part]] | None = None
+
+    @classmethod
+    def of(cls, program: NativeExecutable, memory: Array, constants: Feed) -> "LaneBlocks | None":
+        """Those of the lanes with these memories; None where there are too few, or the program has no such form."""
+        places = [*program.places.values(), *program.sent]
+        fits = all(place.region is not Region.WEIGHTS and place.dtype.itemsize == WORD for place in places)
+        if len(memory) < LANES or not EIGHT or not fits or program.total_at is not None:
+            return None
+        found = interleaved(program.instructions, program.weights)
+        return None if found is None else cls(program, found, memory, constants)
+
+    def parts(self, chosen: Choice) -> list[Part]:
+        """The blocks of which a call steps all lanes, and all are in the middle of their streams."""
+        if self._known is None or self._known[0] is not chosen:
+            self._known = chosen, self._whole(chosen.numbers)
+        clocks = chosen.clocks
+        if all(clock.pulse >= self.settled for clock in clocks):
+            return self._known[1]
+        return [part for part in self._known[1] if self._settled(part, chosen)]
+
+    def _whole(self, numbers: Sequence[int]) -> list[Part]:
+        at = {number: place for place, number in enumerate(numbers)}
+        found: list[Part] = []
+        for block in range(len(self._inside)):
+            places = [at.get(number, -1) for number in range(block * LANES, (block + 1) * LANES)]
+            if -1 in places or block in self._excluded:
+                continue
+            run = slice(places[0], places[0] + LANES)
+            in_order = places == list(range(run.start, run.stop))
+            found.append(Part(block, run if in_order else np.array(places, np.int64)))
+        return found
+
+    def _settled(self, part: Part, chosen: Choice) -> bool:
+        places = np.arange(len(chosen.numbers))[part.at]
+        return all(chosen.clocks[place].pulse >= self.settled for place in places)
+
+    def step(self, part: Part, feed: Feed, outputs: dict[str, Array]) -> None:
+        """One pulse of a block; arrays are those of all lanes of the call."""
+        block = self._interleave(part.block)
+        for name, place in self._inputs:
+            array = feed.get(name)
+            target = self._view(place, block)
+            if array is None:
+                target[...] = self._constants[name][..., None]
+            else:
+                target[...] = np.moveaxis(array[part.at], 0, -1)
+        self._bases[Region.STATE] = block.ctypes.data
+        self._run(*self._call, self._bases.ctypes.data)
+        self._steps[part.block] += 1
+        for name, place in self._outputs:
+            outputs[name][part.at] = np.moveaxis(self._view(place, block), -1, 0)
+
+    def _view(self, place: Place, block: Array) -> Array:
+        memory = block if place.region is Region.STATE else self._arena
+        strides = (*(step * LANES for step in place.strides), WORD)
+        shape = (*place.shape, LANES)
+        if 0 in shape:
+            return np.empty(shape, place.dtype)
+        return np.ndarray(shape, place.dtype, memory.data, place.offset * LANES, strides)
+
+    def _lanes_of(self, block: int) -> Array:
+        """The memories of its lanes, as words."""
+        return self._memory[block * LANES : (block + 1) * LANES].view(np.int32)
+
+    def _interleave(self, number: int) -> Array:
+        """The memory of a block, with its streams in it."""
+        block = self._blocks[number]
+        if block is None:
+            block = self._blocks[number] = aligned_bytes(self._memory.shape[1] * LANES)
+        if not self._inside[number]:
+            block.view(np.int32).reshape(-1, LANES)[...] = self._lanes_of(number).T
+            self._steps[number] = 0
+            self._inside[number] = True
+        return block
+
+    def separate(self, lane: int) -> None:
+        """Put the streams of a lane's block back into the memories of the lanes."""
+        number = lane // LANES
+        if number >= len(self._inside) or not self._inside[number]:
+            return
+        block = self._blocks[number]
+        assert block is not None, "an interleaved block has memory"
+        self._lanes_of(number)[...] = block.view(np.int32).reshape(-1, LANES).T
+        rows = self._memory[number * LANES : (number + 1) * LANES]
+        rows[:, self._clock_at : self._clock_at + 8].view(np.int64)[...] += self._steps[number]
+        self._inside[number] = False
+
+    def exclude(self, lane: int) -> None:
+        """Never interleave the block of a lane again: something else writes to its memory."""
+        self.separate(lane)
+        self._excluded.add(lane // LANES)
+        self._known = None
