@@ -1,6 +1,6 @@
 """Blocks of sixteen lanes that step together, their memories interleaved."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from pulse.jit.lanes import EIGHT
 from pulse.jit.simd import LANES
 from pulse.program import machine
 from pulse.program.feeds import Feed
-from pulse.program.interleaved import WORD, Interleaved, interleaved
+from pulse.program.interleaved import Interleaved, interleaved
 from pulse.program.lanes import Choice
 from pulse.program.memory import Region, aligned_bytes
 from pulse.program.native import NativeExecutable, Place, table_of
@@ -33,9 +33,7 @@ class LaneBlocks:
     goes back to the memories of the lanes.
     """
 
-    def __init__(
-        self, program: NativeExecutable, found: Interleaved, memory: Array, constants: Feed
-    ) -> None:
+    def __init__(self, program: NativeExecutable, found: Interleaved, memory: Array, constants: Feed) -> None:
         self.settled = found.settled
         self._clock_at = found.clock_at
         self._memory = memory[:, : program.initial.size]
@@ -46,26 +44,26 @@ class LaneBlocks:
         self._steps = [0] * count
         """Of each block: the steps since its streams went there."""
         self._blocks: list[Array | None] = [None] * count
-        self._arena = aligned_bytes(program.arena_bytes * LANES)
+        self._arena = aligned_bytes(found.arena_bytes)
         self._weights = found.weights
         self._table = link(table_of(found.rows))
         self._call = (self._table.ctypes.data, len(found.rows))
         self._bases = np.array([found.weights.ctypes.data, 0, self._arena.ctypes.data], np.int64)
         self._run = machine.runner()
         graph = program.model.graph
-        self._inputs = [(graph.label(outlet), program.places[outlet]) for outlet in graph.inputs]
-        self._outputs = list(zip(graph.output_names, program.sent))
+        places = [program.places[outlet] for outlet in graph.inputs]
+        self._inputs = self._exchanged(map(graph.label, graph.inputs), places, found.inputs)
+        self._outputs = self._exchanged(graph.output_names, program.sent, found.outputs)
         self._constants = constants
         self._known: tuple[Choice, list[Part]] | None = None
 
     @classmethod
     def of(cls, program: NativeExecutable, memory: Array, constants: Feed) -> "LaneBlocks | None":
         """Those of the lanes with these memories; None where there are too few, or the program has no such form."""
-        places = [*program.places.values(), *program.sent]
-        fits = all(place.region is not Region.WEIGHTS and place.dtype.itemsize == WORD for place in places)
-        if len(memory) < LANES or not EIGHT or not fits or program.total_at is not None:
+        if len(memory) < LANES or not EIGHT or program.total_at is not None:
             return None
-        found = interleaved(program.instructions, program.weights)
+        places = [program.places[outlet] for outlet in program.model.graph.inputs]
+        found = interleaved(program.instructions, program.weights, program.arena_bytes, places, program.sent)
         return None if found is None else cls(program, found, memory, constants)
 
     def parts(self, chosen: Choice) -> list[Part]:
@@ -96,26 +94,23 @@ class LaneBlocks:
     def step(self, part: Part, feed: Feed, outputs: dict[str, Array]) -> None:
         """One pulse of a block; arrays are those of all lanes of the call."""
         block = self._interleave(part.block)
-        for name, place in self._inputs:
-            array = feed.get(name)
-            target = self._view(place, block)
-            if array is None:
-                target[...] = self._constants[name][..., None]
-            else:
-                target[...] = np.moveaxis(array[part.at], 0, -1)
+        for name, array in self._inputs:
+            given = feed.get(name)
+            array[...] = self._constants[name] if given is None else given[part.at]
         self._bases[Region.STATE] = block.ctypes.data
         self._run(*self._call, self._bases.ctypes.data)
         self._steps[part.block] += 1
-        for name, place in self._outputs:
-            outputs[name][part.at] = np.moveaxis(self._view(place, block), -1, 0)
+        for name, array in self._outputs:
+            outputs[name][part.at] = array
 
-    def _view(self, place: Place, block: Array) -> Array:
-        memory = block if place.region is Region.STATE else self._arena
-        strides = (*(step * LANES for step in place.strides), WORD)
-        shape = (*place.shape, LANES)
-        if 0 in shape:
-            return np.empty(shape, place.dtype)
-        return np.ndarray(shape, place.dtype, memory.data, place.offset * LANES, strides)
+    def _exchanged(
+        self, names: Iterable[str], places: Sequence[Place], at: Sequence[int]
+    ) -> list[tuple[str, Array]]:
+        """Inputs or outputs of a block by name, [16, …]."""
+        return [
+            (name, np.ndarray((LANES, *place.shape), place.dtype, self._arena.data, begin))
+            for name, place, begin in zip(names, places, at)
+        ]
 
     def _lanes_of(self, block: int) -> Array:
         """The memories of its lanes, as words."""

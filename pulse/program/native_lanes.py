@@ -174,7 +174,9 @@ class NativeLanes(Lanes):
         self, blocks: LaneBlocks, parts: Sequence[Part], feed: dict[str, Array], lanes: NDArray[np.int64]
     ) -> dict[str, Array]:
         """One pulse of lanes of which some are whole blocks."""
-        results = {port.name: np.empty((len(lanes), *port.shape), port.dtype) for port in self.program.outputs}
+        results = {
+            port.name: np.empty((len(lanes), *port.shape), port.dtype) for port in self.program.outputs
+        }
         left = np.ones(len(lanes), np.bool_)
         for part in parts:
             blocks.step(part, feed, results)
