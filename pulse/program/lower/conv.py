@@ -55,6 +55,11 @@ def padded(cx: Lowering, x: Value, amounts: Sequence[tuple[int, int]], order: Se
     return target
 
 
+def thinned(x: Value, axis: int, taps: int, dilation: int) -> Value:
+    """What a single window reads of an axis: every ``dilation``-th position."""
+    return x.part(axis, 0, (taps - 1) * dilation + 1, dilation)
+
+
 @lowers(Conv)
 def lower_conv(cx: Lowering, node: PulsedNode, op: Conv) -> list[Value]:
     """Rows are the output positions, taps the kernel positions."""
@@ -68,6 +73,11 @@ def lower_conv(cx: Lowering, node: PulsedNode, op: Conv) -> list[Value]:
     pads = [(int(before), int(after)) for before, after in op.pads]
     split = split_channels(cx, node.inputs[0]) if op.group == 1 and not np.any(pads) else None
     x = convolved(cx, node.inputs[0], split, axis)
+    dilations = list(op.dilations)
+    for i, count in enumerate(cx.fact(outlet).sizes[2:]):
+        if count == 1 and pads[i] == (0, 0) and split is None:
+            x = thinned(x, i + 2, weights.shape[i + 2], dilations[i])
+            dilations[i] = 1
     x = padded(cx, x, [(0, 0), (0, 0), *pads], order)
     after = finishing(cx, outlet, 1, gates=op.group == 1)
     y = after.place(cx, cx.fact(outlet).sizes, order)
@@ -81,7 +91,7 @@ def lower_conv(cx: Lowering, node: PulsedNode, op: Conv) -> list[Value]:
     def rows(value: Value) -> Array:
         return value.offsets([0, *range(2, rank + 2)])
 
-    taps = grid_offsets([d * n for d, n in zip(op.dilations, steps)], kernel)
+    taps = grid_offsets([d * n for d, n in zip(dilations, steps)], kernel)
     per_in, per_out = weights.shape[1], weights.shape[0] // op.group
     if is_depthwise(op, weights.shape):
         table = weights.reshape(op.group, -1).T
