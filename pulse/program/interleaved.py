@@ -1,6 +1,6 @@
 """Sixteen streams of a program with interleaved memories: instructions of which a vector is one element of all.
 
-A word of four bytes of a stream's state or arena becomes sixteen, one of each stream. So every instruction runs once for
+A word of four bytes of a stream's state or arena becomes sixteen, one of each stream. So an instruction runs once for
 all of them with full vectors, however small its tensors are, and none waits for its own last result.
 
 The instructions are those of the middle of a stream: every frame of a pulse is a frame of all streams, and states are

@@ -147,18 +147,16 @@ def _chain(cx: Interleaving, row: Chain32) -> Iterator[Instruction]:
             strides.append((*(step * LANES for step in steps), 1))
     loops = Loops((row.s0, row.s1, row.s2, row.s3, LANES), tuple(strides))
     for offsets, inner in loops.merged().inside(CHAIN_LOOPS):
-        moved = [
-            (ChainOutput if part is row.output else ChainInput)(
-                tensor=further_on(tensor, offset), dtype=F32, **numbered("step", steps)
-            )
-            for part, tensor, offset, steps in zip(parts, tensors, offsets, inner.strides)
+        moved: list[dict[str, Any]] = [
+            {"tensor": further_on(tensor, offset), "dtype": F32, **numbered("step", steps)}
+            for tensor, offset, steps in zip(tensors, offsets, inner.strides)
         ]
         yield Chain32(
             **numbered("s", inner.sizes),
             input_count=row.input_count,
             op_count=row.op_count,
-            inputs=moved[:-1],
-            output=moved[-1],
+            inputs=[ChainInput(**fields) for fields in moved[:-1]],
+            output=ChainOutput(**moved[-1]),
             ops=row.ops,
         )
 

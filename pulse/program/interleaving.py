@@ -137,7 +137,8 @@ class Interleaving:
         return Finish(flat=False, gate_count=0, step_count=len(steps), gates=(), steps=steps)
 
     def _step(self, step: Step) -> Step:
-        operand, rows = step.operand, step.rows
+        operand: Any = step.operand
+        rows: Any = step.rows
         if operand is None:
             return step
         by_column = STEPS[step.code] in BY_COLUMN

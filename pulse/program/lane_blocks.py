@@ -1,6 +1,6 @@
 """Blocks of sixteen lanes that step together, their memories interleaved."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,22 @@ class Part:
 
     block: int
     at: "slice | NDArray[np.int64]"
+
+
+@record(eq=False)
+class Parts:
+    """The blocks of a call, and where its other lanes are in the arrays."""
+
+    blocks: tuple[Part, ...]
+    others: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, blocks: Iterable[Part], count: int) -> "Parts":
+        """Those of a call of so many lanes."""
+        found, left = tuple(blocks), np.ones(count, np.bool_)
+        for part in found:
+            left[part.at] = False
+        return cls(found, np.flatnonzero(left))
 
 
 class LaneBlocks:
@@ -55,7 +71,7 @@ class LaneBlocks:
         self._inputs = self._exchanged(map(graph.label, graph.inputs), places, found.inputs)
         self._outputs = self._exchanged(graph.output_names, program.sent, found.outputs)
         self._constants = constants
-        self._known: tuple[Choice, list[Part]] | None = None
+        self._known: tuple[Choice, Parts] | None = None
 
     @classmethod
     def of(cls, program: NativeExecutable, memory: Array, constants: Feed) -> "LaneBlocks | None":
@@ -66,30 +82,26 @@ class LaneBlocks:
         found = interleaved(program.instructions, program.weights, program.arena_bytes, places, program.sent)
         return None if found is None else cls(program, found, memory, constants)
 
-    def parts(self, chosen: Choice) -> list[Part]:
+    def parts(self, chosen: Choice) -> Parts:
         """The blocks of which a call steps all lanes, and all are in the middle of their streams."""
         if self._known is None or self._known[0] is not chosen:
-            self._known = chosen, self._whole(chosen.numbers)
-        clocks = chosen.clocks
-        if all(clock.pulse >= self.settled for clock in clocks):
-            return self._known[1]
-        return [part for part in self._known[1] if self._settled(part, chosen)]
+            self._known = chosen, Parts.of(self._whole(chosen.numbers), len(chosen.numbers))
+        parts, settled = self._known[1], self.settled
+        if not [clock for clock in chosen.clocks if clock.pulse < settled]:
+            return parts
+        pulses = np.array([clock.pulse for clock in chosen.clocks])
+        ready = [part for part in parts.blocks if pulses[part.at].min() >= settled]
+        return Parts.of(ready, len(pulses))
 
-    def _whole(self, numbers: Sequence[int]) -> list[Part]:
+    def _whole(self, numbers: Sequence[int]) -> Iterator[Part]:
         at = {number: place for place, number in enumerate(numbers)}
-        found: list[Part] = []
         for block in range(len(self._inside)):
             places = [at.get(number, -1) for number in range(block * LANES, (block + 1) * LANES)]
             if -1 in places or block in self._excluded:
                 continue
             run = slice(places[0], places[0] + LANES)
             in_order = places == list(range(run.start, run.stop))
-            found.append(Part(block, run if in_order else np.array(places, np.int64)))
-        return found
-
-    def _settled(self, part: Part, chosen: Choice) -> bool:
-        places = np.arange(len(chosen.numbers))[part.at]
-        return all(chosen.clocks[place].pulse >= self.settled for place in places)
+            yield Part(block, run if in_order else np.array(places, np.int64))
 
     def step(self, part: Part, feed: Feed, outputs: dict[str, Array]) -> None:
         """One pulse of a block; arrays are those of all lanes of the call."""

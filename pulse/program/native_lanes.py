@@ -2,7 +2,7 @@
 them once for a group of lanes.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from pulse.jit.registry import KERNELS
 from pulse.program import machine
 from pulse.program.cost import cost_of
 from pulse.program.feeds import Feed
-from pulse.program.lane_blocks import LaneBlocks, Part
+from pulse.program.lane_blocks import LaneBlocks, Parts
 from pulse.program.lanes import Choice, Lanes, lane_count
 from pulse.program.lowering import Emitted
 from pulse.program.memory import ALIGNMENT, Region, aligned, aligned_bytes
@@ -111,7 +111,9 @@ class NativeLanes(Lanes):
             LaneState(program, constants, memory, arenas[0], number) for number, memory in enumerate(memories)
         ]
         super().__init__(program, states)
-        self._blocks = LaneBlocks.of(program, self._memory, states[0].constants)
+        self._reuses = reuses_weights(program.instructions)
+        constants = states[0].constants
+        self._blocks = LaneBlocks.of(program, self._memory, constants) if self._reuses else None
         if self._blocks is not None:
             for state in states:
                 state.belong_to(self._blocks)
@@ -129,7 +131,6 @@ class NativeLanes(Lanes):
         """The group that the bases are of: between calls of the same lanes they stay."""
         table, segments, count_of_segments = link_lanes(program.unlinked)
         self._tables = program.table, table, segments
-        self._reuses = reuses_weights(program.instructions)
         self._call_one = (program.table.ctypes.data, len(program.instructions))
         self._bases_at = [row.ctypes.data for row in self._bases]
         self._call_group = (table.ctypes.data, segments.address, count_of_segments, self._bases.ctypes.data)
@@ -161,30 +162,29 @@ class NativeLanes(Lanes):
 
     def _run(self, feed: dict[str, Array], chosen: Choice) -> dict[str, Array]:
         self._stepping = chosen
-        parts = [] if self._blocks is None else self._blocks.parts(chosen)
-        if self._blocks is not None and parts:
-            results = self._step_blocks(self._blocks, parts, feed, chosen.index)
-        else:
+        blocks = self._blocks
+        parts = None if blocks is None else blocks.parts(chosen)
+        if blocks is None or parts is None or not parts.blocks:
             results = self._step_groups(feed, chosen.index)
+        else:
+            results = self._step_blocks(blocks, parts, feed, chosen.index)
         for clock in chosen.clocks:
             clock.pulse += 1
         return results
 
     def _step_blocks(
-        self, blocks: LaneBlocks, parts: Sequence[Part], feed: dict[str, Array], lanes: NDArray[np.int64]
+        self, blocks: LaneBlocks, parts: Parts, feed: dict[str, Array], lanes: NDArray[np.int64]
     ) -> dict[str, Array]:
         """One pulse of lanes of which some are whole blocks."""
         results = {
             port.name: np.empty((len(lanes), *port.shape), port.dtype) for port in self.program.outputs
         }
-        left = np.ones(len(lanes), np.bool_)
-        for part in parts:
+        for part in parts.blocks:
             blocks.step(part, feed, results)
-            left[part.at] = False
-        if left.any():
-            rest = self._step_groups({name: array[left] for name, array in feed.items()}, lanes[left])
-            for name, array in rest.items():
-                results[name][left] = array
+        if len(parts.others):
+            others = {name: array[parts.others] for name, array in feed.items()}
+            for name, array in self._step_groups(others, lanes[parts.others]).items():
+                results[name][parts.others] = array
         return results
 
     def _step_groups(self, feed: dict[str, Array], lanes: NDArray[np.int64]) -> dict[str, Array]:

@@ -8,7 +8,7 @@ from pulse.program.kernels.matmul_interleaved import finish_rows
 
 
 class InterleavedDepthwise(Instruction):
-    """y[rows_y[m] + c] = bias[c] + sum_t x[rows_x[m] + taps[t] + c] * W[t*C + c] of sixteen streams, then ``finish``."""
+    """y[rows_y[m] + c] = bias[c] + sum_t x[rows_x[m] + taps[t] + c] * W[t*C + c] of 16 streams, then ``finish``."""
 
     x: Operand = reads("f32")
     W: Operand = reads("f32", "T", "C")

@@ -1,4 +1,4 @@
-"""GRUs of sixteen streams whose memories are interleaved, in the middle of their streams; see ``matmul_interleaved``."""
+"""GRUs of sixteen streams with interleaved memories, in the middle of these streams; see ``matmul_interleaved``."""
 
 from typing import Any
 
