@@ -143,8 +143,9 @@ def with_gaps_only(rows: Sequence[Emitted]) -> Iterator[Emitted]:
 def gaps_of(fill: Fill, copy: Copy) -> list[tuple[int, int]]:
     """The runs of a fill that a copy does not write, in its elements."""
     first: Any = fill.dst
+    source: Any = copy.src
     target: Any = copy.dst
-    if fill.size != copy.size or target.buffer is not first.buffer:
+    if fill.size != copy.size or target.buffer is not first.buffer or source.buffer is first.buffer:
         return [(0, fill.count)]
     sizes = (copy.n0, copy.n1, copy.n2, copy.n3, copy.n4, copy.n5)
     strides = (copy.b0, copy.b1, copy.b2, copy.b3, copy.b4, copy.b5)
