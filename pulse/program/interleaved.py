@@ -4,7 +4,7 @@ A word of four bytes of a stream's state or arena becomes sixteen, one of each s
 all of them with full vectors, however small its tensors are, and none waits for its own last result.
 
 The instructions are those of the middle of a stream: every frame of a pulse is a frame of all streams, and states are
-not loaded. A stream that is younger than ``settled`` pulses, or has ended, runs by itself.
+not loaded. A stream that is younger than ``steady_from`` pulses, or has ended, runs by itself.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,15 +41,15 @@ MOST_GAPS = 32
 class Interleaved:
     """The instructions, their weights, and what is known about them.
 
-    settled   from how many pulses of a stream on they hold
-    clock_at  the byte of a stream's state that counts its pulses; the instructions leave it as it is
-    inputs    for each input the byte of the arena where those of sixteen streams are expected, one behind the other
-    outputs   the same of the outputs, where they are left
+    steady_from  from how many pulses of a stream on they hold
+    clock_at     the byte of a stream's state that counts its pulses; the instructions leave it as it is
+    inputs       for each input the byte of the arena where those of sixteen streams are expected, one behind the other
+    outputs      the same of the outputs, where they are left
     """
 
     rows: tuple[Emitted, ...]
     weights: Array
-    settled: int
+    steady_from: int
     clock_at: int
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
@@ -57,27 +57,27 @@ class Interleaved:
 
 
 class Exchange:
-    """Room behind the interleaved arena for tensors of sixteen streams, one behind the other."""
+    """Memory behind the interleaved arena for tensors of sixteen streams, one behind the other."""
 
     def __init__(self, cx: Interleaving, arena_bytes: int) -> None:
         self._cx = cx
         self.end = aligned(arena_bytes * LANES)
 
     def added(self, place: Place, incoming: bool) -> tuple[int, list[Instruction]]:
-        """Room for a tensor, and the copies to the interleaved memory or back."""
+        """A place for a tensor, and the copies to the interleaved memory or back."""
         if place.region is Region.WEIGHTS or place.dtype.itemsize != WORD:
             raise NotInterleavedError("an input or output of another size than a word, or constant")
         size = prod(place.shape)
         at, self.end = self.end, self.end + aligned(size * WORD * LANES)
-        room = _words(Region.ARENA, at, size * LANES)
+        outside = _words(Region.ARENA, at, size * LANES)
         inner = _words(place.region, place.offset * LANES, size * LANES)
         steps = tuple(step // WORD * LANES for step in place.strides)
         alone = dense(place.shape)
         if incoming:
             loops = Loops((*place.shape, LANES), ((*alone, size), (*steps, 1)))
-            return at, list(self._cx.copied_words(room, inner, loops))
+            return at, list(self._cx.copied_words(outside, inner, loops))
         loops = Loops((LANES, *place.shape), ((1, *steps), (size, *alone)))
-        return at, list(self._cx.copied_words(inner, room, loops))
+        return at, list(self._cx.copied_words(inner, outside, loops))
 
 
 def _words(region: Region, at: int, count: int) -> Value:
@@ -116,7 +116,7 @@ def interleaved(
     return Interleaved(
         (*begin, *middle, *end),
         cx.image.image(),
-        cx.settled,
+        cx.steady_from,
         byte_of(clock),
         tuple(at for at, _ in entries),
         tuple(at for at, _ in exits),

@@ -166,7 +166,7 @@ def _fill_ends(cx: Interleaving, row: FillEnds) -> Iterable[Instruction]:
     if not cx.is_clock(row.clock):
         raise NotInterleavedError("ends of every pulse")
     cx.unending(row.end)
-    cx.settle(row.shift + row.keep, row.P)
+    cx.require_past(row.shift + row.keep, row.P)
     overlap = row.overlap - row.keep
     ahead = row.offset + overlap - row.shift
     if row.in_place and ahead == 0:
@@ -184,7 +184,7 @@ def _begun(cx: Interleaving, row: Frames) -> Iterator[Instruction]:
     """Take note of the frames in front of the stream; load the state of a sequence of its own."""
     if cx.is_clock(row.clock):
         cx.unending(row.end)
-        cx.settle(row.offset, row.T)
+        cx.require_past(row.offset, row.T)
         return
     if row.offset or int(cx.constant(row.end).ravel()[0]) < row.T:
         raise NotInterleavedError("a sequence that is not whole")

@@ -34,7 +34,7 @@ class Interleaving:
 
     def __init__(self, weights: Array, clock: Value) -> None:
         self.image = Image(Region.WEIGHTS)
-        self.settled = 1
+        self.steady_from = 1
         self._weights = weights
         self._clock = clock
         self._expanded: dict[int, Buffer] = {}
@@ -92,9 +92,9 @@ class Interleaving:
         end = value.buffer.offset + value.buffer.size
         return self._weights[byte_of(value) : end].view(value.dtype)
 
-    def settle(self, frames: int, frames_of_pulse: int) -> None:
+    def require_past(self, frames: int, frames_of_pulse: int) -> None:
         """Take note that so many frames of a stream must be over."""
-        self.settled = max(self.settled, -(-frames // max(frames_of_pulse, 1)))
+        self.steady_from = max(self.steady_from, -(-frames // max(frames_of_pulse, 1)))
 
     def unending(self, end: Any) -> None:
         """Require that a wire has no end that is known before the stream's."""

@@ -50,7 +50,7 @@ class LaneBlocks:
     """
 
     def __init__(self, program: NativeExecutable, found: Interleaved, memory: Array, constants: Feed) -> None:
-        self.settled = found.settled
+        self.steady_from = found.steady_from
         self._clock_at = found.clock_at
         self._memory = memory[:, : program.initial.size]
         count = len(memory) // LANES
@@ -86,11 +86,11 @@ class LaneBlocks:
         """The blocks of which a call steps all lanes, and all are in the middle of their streams."""
         if self._known is None or self._known[0] is not chosen:
             self._known = chosen, Parts.of(self._whole(chosen.numbers), len(chosen.numbers))
-        parts, settled = self._known[1], self.settled
-        if not [clock for clock in chosen.clocks if clock.pulse < settled]:
+        parts, steady_from = self._known[1], self.steady_from
+        if not [clock for clock in chosen.clocks if clock.pulse < steady_from]:
             return parts
         pulses = np.array([clock.pulse for clock in chosen.clocks])
-        ready = [part for part in parts.blocks if pulses[part.at].min() >= settled]
+        ready = [part for part in parts.blocks if pulses[part.at].min() >= steady_from]
         return Parts.of(ready, len(pulses))
 
     def _whole(self, numbers: Sequence[int]) -> Iterator[Part]:
