@@ -307,13 +307,15 @@ def test_gaps_between_a_fill_and_the_copy_behind_it() -> None:
     assert gaps_of(fill, onto_itself) == [(0, 20)]
 
 
-def test_a_single_window_copies_only_what_it_reads() -> None:
-    """A depthwise kernel of three taps, four frames apart, with a border in frequency."""
+@pytest.mark.parametrize(("op", "pads"), [("Conv", [8, 1, 0, 1]), ("ConvTranspose", [0, 1, 8, 1])])
+def test_a_single_window_copies_only_what_it_reads(op: str, pads: list[int]) -> None:
+    """Depthwise kernels of three taps, four frames apart, with a border in frequency."""
     constants = {"k": floats("k", CHANNELS, 1, 3, 3)}
-    nodes = [node("Conv", "x k", pads=[8, 1, 0, 1], dilations=[4, 1], group=CHANNELS)]
+    nodes = [node(op, "x k", pads=pads, dilations=[4, 1], group=CHANNELS)]
     proto = model(nodes, {"x": floats("x", 1, CHANNELS, 20, BINS)}, constants, stream={"x": 2})
     made = pulse.stream(proto, pulse=1)
     assert isinstance(made, NativeProgram)
     fills = [row.instruction for row in made.instructions if isinstance(row.instruction, Fill)]
     assert [fill.count for fill in fills] == [3 * (BINS + 2) * CHANNELS]
     assert pulse.verify(proto, pulse=1, lengths=(1, 9, 12)).equal
+    assert pulse.verify(proto, pulse=2, lengths=(9,)).equal
