@@ -42,10 +42,6 @@ def layered() -> onnx.ModelProto:
         "b": floats("b", 2, 24),
         "scale": floats("scale", 8),
         "shift": floats("shift", 8),
-        "flat": np.array([-1, BINS, 1, CHANNELS]),
-        "to_frames": np.array([BINS, -1, CHANNELS]),
-        "from_frames": np.array([0, 0, -1]),
-        "half": np.array(0.5, np.float32),
     }
     nodes = [
         node("Conv", "x k1", "wide", pads=[1, 1, 0, 1]),
@@ -66,10 +62,7 @@ def layered() -> onnx.ModelProto:
         node("Mul", "gate rows", "y"),
     ]
     constants |= {"zero": np.array([0]), "shape": np.array([0, BINS, 8])}
-    feeds = {"x": floats("x", 1, 2, 9, BINS)}
-    used = {name for each in nodes for name in each.input}
-    given = {name: value for name, value in constants.items() if name in used}
-    return model(nodes, feeds, given, stream={"x": 2})
+    return model(nodes, {"x": floats("x", 1, 2, 9, BINS)}, constants, stream={"x": 2})
 
 
 def program(pulse_frames: int = 1) -> NativeProgram:
@@ -273,9 +266,9 @@ def test_random_graphs() -> None:
 
 @pytest.mark.slow
 def test_many_random_graphs() -> None:
-    tried, held = hold(range(20_000, 21_500))
+    tried, held = hold(range(20_000, 20_400))
     print(tried, held)
-    assert held > 400
+    assert held > 100
 
 
 def test_loops_are_merged_and_split() -> None:
