@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from bench.calls import call_times
 from bench.contest import WrongResultError, contest
 from bench.docs import PAGE, PICTURE, page
 from bench.growth import Growth, grown, growth
@@ -103,7 +104,8 @@ def measured(options: argparse.Namespace) -> Results:
         for entry in chosen if options.model or options.keys else grown(options.models):
             note(f"growth of {entry.name}", style="dim", highlight=False)
             steps += growth(entry, machine)
-    return Results(host, machine, options.rounds, options.steps, rows, lanes, begun, steps)
+    calls = call_times() if options.docs else []
+    return Results(host, machine, options.rounds, options.steps, rows, lanes, begun, steps, calls)
 
 
 def entries(options: argparse.Namespace) -> list[Entry]:

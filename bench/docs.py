@@ -41,6 +41,9 @@ def page(results: Results) -> str:
     if results.starts:
         lines = ([row.title, row.runtime, f"{row.seconds:.2f}"] for row in results.starts)
         parts += ["## Start\n", START, table(("model, pulse", "runtime", "seconds"), lines, left=2)]
+    if results.calls:
+        lines = ([row.name, f"{row.us:.2f}", f"{row.over_us:.2f}"] for row in results.calls)
+        parts += ["## Calls\n", CALLS, table(("call", "us", "us over the machine"), lines)]
     if results.growth:
         lines = growth_lines(results)
         parts += ["## Growth\n", GROWTH, table(GROWTH_COLUMNS, lines, left=2)]
@@ -64,6 +67,10 @@ empty kernel cache and compiles all kernels that the model needs; *warm* is ever
 machine code of a wheel and compiles nothing.
 """
 
+CALLS = """One call from Python of a model of one Relu, 16 frames, and what it takes more than the machine's own run
+of the program in the same rounds (`python -m bench.calls`).
+"""
+
 GROWTH = f"""A call of one model: with more frames in a pulse, with more streams in one call, with weights of 16 and 8
 bits. *least* is the roofline of the call; weights count once for all lanes.
 
@@ -81,7 +88,7 @@ def table(columns: Sequence[str], lines: Iterable[Sequence[str]], left: int = 1)
 
 
 def section(title: str, lines: Iterable[str], text: str = "") -> Iterator[str]:
-    """A list under a heading; nothing where it is empty."""
+    """A list under a heading; nothing if it is empty."""
     found = list(lines)
     if found:
         yield f"## {title}\n"

@@ -86,7 +86,7 @@ SOURCES = {"saturated": saturated, "paced": paced}
 
 
 def overhead(model: str, source: str, loop: str, load: str, seconds: float) -> Row:
-    """Run one model for about so long."""
+    """Run one model for about this long."""
     program, rate_hz = MODELS[model][0](), MODELS[model][1]
     port, output = program.inputs[0], program.outputs[0]
     x = (np.random.default_rng(0).standard_normal(port.shape) / 10).astype(port.dtype)
@@ -132,7 +132,7 @@ def expected_us(program: Program, x: Array) -> float:
 
 
 def sparse_file(path: Path, minutes: int) -> None:
-    """A WAV file of silence that takes no room on the disk: mono, 16 bit."""
+    """A WAV file of silence that takes no space on the disk: mono, 16 bit."""
     size = 2 * minutes * 60 * SAMPLE_RATE_HZ
     form = struct.pack("<HHIIHH", 1, 1, SAMPLE_RATE_HZ, 2 * SAMPLE_RATE_HZ, 2, 16)
     head = struct.pack("<4sI4s4sI16s4sI", b"RIFF", 36 + size, b"WAVE", b"fmt ", 16, form, b"data", size)
@@ -142,7 +142,7 @@ def sparse_file(path: Path, minutes: int) -> None:
 
 
 async def long_file(minutes: int, folder: Path) -> None:
-    """A file of so many minutes through the denoiser, into another file."""
+    """A file of this many minutes through the denoiser, into another file."""
     sparse_file(folder / "in.wav", minutes)
     async with Executor(MODELS["denoiser"][0](), rate_hz=SAMPLE_RATE_HZ) as executor:
         await executor.run(folder / "in.wav", SoundFileSink(folder / "out.flac"))

@@ -25,7 +25,7 @@ FEWEST = 5
 
 @dataclass(frozen=True)
 class LanesRow:
-    """So many streams.
+    """This many streams.
 
     us_per_stream     p50 of a call of all lanes, divided by their number
     alone_us          the same of separate states, stepped one after the other

@@ -17,7 +17,7 @@ from pulse.front.triangles import kaldi_triangles
 
 Floats = NDArray[np.float32]
 Step = Callable[[Floats], Floats | None]
-"""A hop of samples [hop] to the samples, or the row, that are ready with it; None where nothing is."""
+"""A hop of samples [hop] to the samples, or the row, that are ready with it; None if nothing is."""
 
 BANDS = 80
 INT16 = 32768

@@ -35,7 +35,7 @@ class Peer(Protocol):
         ...
 
     def delay(self, output: str) -> int | None:
-        """Leading frames of an output to drop; None where it is this project's own delay."""
+        """Leading frames of an output to drop; None if it is this project's own delay."""
         ...
 
 
@@ -206,7 +206,7 @@ class TractPeer:
 
 
 def _loaded(model: onnx.ModelProto) -> tract.InferenceModel:
-    """Without the shapes that the file states inside: tract takes their names for other dims than those it is told."""
+    """Without the shapes that the file states inside: tract takes their names for other dims than those it is given."""
     bare = onnx.ModelProto()
     bare.CopyFrom(model)
     del bare.graph.value_info[:]

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.calls import CallTime
 from bench.contest import OURS, Contest
 from bench.growth import Growth
 from bench.host import Host
@@ -39,9 +40,9 @@ class Row:
 
     runtimes  by name, this project among them
     forms     all that was tried: runtime, how, status, note
-    least     the roofline; None where the model does not run
+    least     the roofline; None if the model does not run
     target    how many times slower each peer should be
-    error     why there are no times; empty where there are
+    error     why there are no times; empty if there are
     """
 
     key: str
@@ -104,6 +105,7 @@ class Results:
     lanes: Sequence[LanesRow] = ()
     starts: Sequence[Start] = ()
     growth: Sequence[Growth] = ()
+    calls: Sequence[CallTime] = ()
 
     @property
     def timed(self) -> list[Row]:
@@ -148,7 +150,8 @@ class Results:
         starts = [Start(**each) for each in found["starts"]]
         growth = [Growth(**each) for each in found["growth"]]
         host = Host(**found["host"])
-        return cls(host, machine, found["rounds"], found["steps"], rows, lanes, starts, growth)
+        calls = [CallTime(**each) for each in found.get("calls", ())]
+        return cls(host, machine, found["rounds"], found["steps"], rows, lanes, starts, growth, calls)
 
 
 def _row(found: Mapping[str, Any]) -> Row:

@@ -35,7 +35,7 @@ REPEATS = 5
 
 
 class Read(Instruction):
-    """Add up x, of ``size`` floats (a multiple of 128), so many times; the sum goes to y."""
+    """Add up x, of ``size`` floats (a multiple of 128), this many times; the sum goes to y."""
 
     x: Operand = reads("f32", "size")
     y: Operand = writes("f32", LANES)
@@ -58,7 +58,7 @@ def _read(row: Read) -> None:
 
 
 class MultiplyAdd(Instruction):
-    """Twelve chains of products and sums in registers, so many rounds; factor and summand are in x."""
+    """Twelve chains of products and sums in registers, this many rounds; factor and summand are in x."""
 
     x: Operand = reads("f32", 2)
     y: Operand = writes("f32", LANES)

@@ -29,6 +29,24 @@ program.spawn().step(numpy.zeros(port.shape, numpy.float32))
 print(time.perf_counter() - begin)
 """
 
+PROGRAM = """
+import sys, time
+begin = time.perf_counter()
+import numpy, pulse
+program = pulse.Program.load(sys.argv[1])
+(port,) = [port for port in program.inputs if port.streams]
+program.spawn().step(numpy.zeros(port.shape, numpy.float32))
+print(time.perf_counter() - begin)
+"""
+
+OPTIMISE = """
+import sys, onnxruntime
+options = onnxruntime.SessionOptions()
+options.optimized_model_filepath = sys.argv[2]
+onnxruntime.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
+print(0)
+"""
+
 ONNXRUNTIME = """
 import sys, time
 begin = time.perf_counter()
@@ -65,7 +83,7 @@ class Start:
 
 def starts(entry: Entry, cold: bool = True) -> Iterator[Start]:
     """This project with an empty and a filled kernel cache, with the machine code that the package carries where it is
-    built, and the others on the exported file.
+    built, its program file, and the others on the exported file.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
@@ -84,8 +102,15 @@ def starts(entry: Entry, cold: bool = True) -> Iterator[Start]:
         if library() is not None:
             yield Start(entry.name, "pulse, carried", _median(OURS, arguments))
         program = entry.program(source)
+        saved = Path(folder) / "model.pulse"
+        program.save(saved)
+        level = {} if library() is not None else {"PULSE_LEVEL": NATIVE}
+        yield Start(entry.name, "pulse, program file", _median(PROGRAM, [str(saved)], level))
         exported = Path(folder) / "exported.onnx"
         exported.write_bytes(Explicit.of(program.model).model.SerializeToString())
+        optimised = Path(folder) / "optimised.onnx"
+        _seconds(OPTIMISE, [str(exported), str(optimised)])
+        yield Start(entry.name, "onnxruntime, its own optimised file", _median(ONNXRUNTIME, [str(optimised)]))
         for runtime, code in (("onnxruntime", ONNXRUNTIME), ("tract", TRACT)):
             yield Start(entry.name, f"{runtime}, exported", _median(code, [str(exported)]))
 
@@ -96,7 +121,7 @@ def _median(code: str, arguments: list[str], more: Mapping[str, str] | None = No
 
 def _seconds(code: str, arguments: list[str], more: Mapping[str, str] | None = None) -> float:
     command = [sys.executable, "-c", code, *arguments]
-    done = subprocess.run(
-        command, env={**os.environ, **(more or {})}, capture_output=True, text=True, check=True
-    )
+    usual = {**os.environ, **(more or {})}
+    usual.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process compiles all modules
+    done = subprocess.run(command, env=usual, capture_output=True, text=True, check=True)
     return float(done.stdout.split()[-1])

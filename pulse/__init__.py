@@ -12,6 +12,7 @@ y       = state.step(x)
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from pulse.collector import fewer_collections
 from pulse.errors import (
     CompileError,
     CopyError,
@@ -32,11 +33,12 @@ from pulse.version import __version__
 if TYPE_CHECKING:
     from pulse import front, tensorflow
     from pulse.api import load, stream, verify
-    from pulse.chaining import Stage, chain
+    from pulse.chains import Stage, chain
     from pulse.chunks.chunking import Chunking
     from pulse.costs.counting import cost_report
     from pulse.models import TypedModel
     from pulse.onnx.registry import operator
+    from pulse.program.program import Program
     from pulse.torch import from_torch
 
 __all__ = [
@@ -50,6 +52,7 @@ __all__ = [
     "InputError",
     "LoadError",
     "NotProvedError",
+    "Program",
     "PulseError",
     "PulseWarning",
     "PulsifyError",
@@ -68,12 +71,12 @@ __all__ = [
     "verify",
 ]
 
-
 _HOMES = {
     "Chunking": "pulse.chunks.chunking",
-    "Stage": "pulse.chaining",
+    "Program": "pulse.program.program",
+    "Stage": "pulse.chains",
     "TypedModel": "pulse.models",
-    "chain": "pulse.chaining",
+    "chain": "pulse.chains",
     "cost_report": "pulse.costs.counting",
     "from_torch": "pulse.torch",
     "load": "pulse.api",
@@ -85,14 +88,21 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """A function or class of ``_HOMES``; ``pulse.front`` and ``pulse.tensorflow``."""
-    if name not in __all__:
+    """A function or class of ``_HOMES``, or a module of this package."""
+    if name.startswith("_"):
         raise AttributeError(f"module 'pulse' has no attribute {name!r}")
-    import_module("pulse.formats")
-    if name not in _HOMES:
+    with fewer_collections():
+        if name != "Program":
+            import_module("pulse.formats")  # registers them; a program of a file needs no reader of models
+        if name in _HOMES:
+            found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+            return found
+    try:
         return import_module(f"pulse.{name}")
-    found = globals()[name] = getattr(import_module(_HOMES[name]), name)
-    return found
+    except ModuleNotFoundError as error:
+        if error.name != f"pulse.{name}":
+            raise
+        raise AttributeError(f"module 'pulse' has no attribute {name!r}") from None
 
 
 def __dir__() -> list[str]:

@@ -40,7 +40,7 @@ def rounding_errors(
     """The error of each output on one stream of random input, for weights stored as ``weights``.
 
     frames  of the symbol; the longest of the short streams that ``verify`` tries by default
-    prepare  as of ``compile_model``
+    prepare  as in ``compile_model``
     Raises  CompileError: the form is unknown, or cannot hold the weights
     """
     length = max(short_lengths(model)) if frames is None else frames

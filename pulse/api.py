@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pulse import formats as formats  # registers them
+from pulse.collector import fewer_collections
 from pulse.loading.load import load
 from pulse.program.compiler import Prepare
 from pulse.program.program import Program
@@ -21,7 +22,7 @@ def stream(
     align: bool = False,
     max_context: int | None = None,
     backend: str = "numba",
-    weights: str = "f32",
+    weights: str | None = None,
     prepare: Prepare | None = None,
 ) -> Program:
     """Load, analyse, declutter, pulsify and compile in one call.
@@ -33,12 +34,13 @@ def stream(
     pulse    frames of the symbol for each step; the smallest possible where none is given
     align    delay the earlier outputs so that all belong to the same moment
     max_context  for attention to all frames before: the most frames of the symbol that a stream may have
-    weights  how weights are stored: ``f32``; ``bf16`` and ``int8`` are rounded, and take a half and a quarter.
-             What fits into 16 bits as it is takes a half in any case
-    prepare  as of ``compile_model``: ``streaming.warming.warm_shown`` compiles side by side and shows a bar
+    weights  how weights are stored: ``f32``, the default; ``bf16`` and ``int8`` are rounded, and take a half and a
+             quarter. What fits into 16 bits as it is takes a half in any case
+    prepare  as in ``compile_model``: ``streaming.warming.compile_in_parallel()`` compiles in several processes
     Raises   PulseError
     """
-    return load(source).pulsed(pulse, align, max_context).compile(backend, weights, prepare)
+    with fewer_collections():
+        return load(source).compiled(pulse, align, max_context, backend, weights, prepare)
 
 
 def verify(
@@ -53,10 +55,10 @@ def verify(
 ) -> "ProofReport":
     """Prove on random input that the stream equals the offline model, or name the first wire that diverges.
 
-    source   as of ``stream``. A model of chunks is compared with its author's loop, one in pulses with what it keeps
+    source   as in ``stream``. A model of chunks is compared with its author's loop, one in pulses with what it keeps
              of the model before
     lengths  frames of the symbol to try; by default short ones, and long ones that fill all that the model remembers
-    max_context, prepare  as of ``stream``
+    max_context, prepare  as in ``stream``
     seed     of the inputs
     long     try longer streams, and every signal on them, whatever it takes
     Raises   PulseError where the model cannot be streamed at all

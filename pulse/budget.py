@@ -1,6 +1,6 @@
 """Limits of the analysis of one file, and what it has used: nodes, elements and seconds, all of them counted.
 
-A file is not trusted: a few bytes can ask for a loop of 10^12 turns, or for constants that fill the memory. So the
+A file is not trusted: a few bytes can ask for a loop of 10^12 iterations, or for constants that fill the memory. So the
 limits hold for all of a file together. Nothing is measured: a file gives the same model on every machine.
 """
 
@@ -16,7 +16,7 @@ from pulse.record import record
 from pulse.wording import spell
 
 STORED_TIMES = 4
-"""Constants that are computed may have so many times the elements that the file stores, beyond the budget: weights are
+"""Computed constants may have this many times the elements that the file stores, beyond the budget: weights are
 transposed, cast and dequantised."""
 
 
@@ -74,13 +74,13 @@ class Spending:
         if self.nodes + nodes > self.budget.nodes:
             raise LoadError(
                 f"{what}: the functions, loops and branches of the file unfold to more than {self.budget.nodes:.0f} "
-                "nodes; export it with fewer turns, or loops over frames as Scan, or raise the limit with "
+                "nodes; export it with fewer iterations, or loops over frames as Scan, or raise the limit with "
                 f"{spell('budget', {'nodes': suggest_limit(self.budget.nodes)})}"
             )
         self.nodes += nodes
 
     def excess(self, elements: float) -> str:
-        """Why constants of so many elements cannot be computed, and what would help; empty where they can."""
+        """Why constants of this many elements cannot be computed, and what would help; empty if they can."""
         left = self.budget.elements + STORED_TIMES * self.stored - self.elements
         if elements <= left:
             return ""
@@ -91,7 +91,7 @@ class Spending:
         )
 
     def slowness(self, seconds: float) -> str:
-        """Why what takes so many seconds cannot be computed, and what would help; empty where it can."""
+        """Why what takes this many seconds cannot be computed, and what would help; empty if it can."""
         if self.seconds + seconds <= self.budget.seconds:
             return ""
         wanted = {"seconds": suggest_limit(self.budget.seconds, seconds)}

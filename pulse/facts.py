@@ -45,7 +45,7 @@ def dtype_name(dtype: DType) -> str:
 
 
 def numbers_of(given: Any, dtype: DType) -> Array | None:
-    """What a user gives as a value, in a type; None where it is no numbers or does not fit. Only floats round."""
+    """What a user gives as a value, in a type; None if it is not numbers or does not fit. Only floats round."""
     try:
         array = np.asarray(given)
         if array.dtype.kind not in "biuf":
@@ -63,7 +63,7 @@ def shape_of(*dims: TDim | Symbol | int) -> Shape:
 
 
 def shape_text(shape: Sequence[TDim | int]) -> str:
-    """A shape as people write it: 1,80,T; scalar where there are no axes."""
+    """A shape as people write it: 1,80,T; scalar if there are no axes."""
     return ",".join(str(dim) for dim in shape) or "scalar"
 
 

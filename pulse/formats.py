@@ -2,13 +2,20 @@
 
 from pathlib import Path
 
-from pulse.loading.formats import Content, Format, Reading, register
+from pulse.loading.format import Content, Format, Reading, register
 from pulse.models import Model, TypedModel
 from pulse.onnx.registry import COVERING
+from pulse.program.container import is_program
+from pulse.program.stored_program import StoredProgram, read_program
 from pulse.recipes.recognition import holds_recipe, is_recipe
 from pulse.tensorflow.likeness import is_tensorflow
 from pulse.tensorflow.registry import DOMAIN
 from pulse.tflite.verify import IDENTIFIER
+
+
+def _program(content: Content, reading: Reading) -> StoredProgram:
+    assert isinstance(content.source, Path | bytes)
+    return read_program(content.source)
 
 
 def _recipe(content: Content, reading: Reading) -> TypedModel:
@@ -41,6 +48,7 @@ def _tflite(content: Content, reading: Reading) -> Model:
 
 
 for row in (
+    Format("program", lambda content: is_program(content.head), _program),
     Format("TFLite", lambda content: content.head[4:8] == IDENTIFIER, _tflite),
     Format("recipe", is_recipe, _recipe),
     Format("TensorFlow", is_tensorflow, _tensorflow),

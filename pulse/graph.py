@@ -196,7 +196,7 @@ class Graph(Generic[F, O]):
             self._output_places.setdefault(new, []).append(place)
 
     def retire(self, node_id: int) -> None:
-        """Take a node out if nobody reads it, then what only it read; their names are free again.
+        """Take a node out if it is not read, then what only it read; their names are free again.
 
         Inputs and outputs of the model stay.
         """

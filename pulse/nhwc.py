@@ -1,9 +1,31 @@
 """Tensors with their channels last, as TensorFlow has them, for ops that have them first; and its padding."""
 
+from collections.abc import Sequence
+from typing import Protocol
+
 from pulse.dim import TDim, ceil_div, dim_max
+from pulse.facts import TypedFact
+from pulse.graph import Graph, OutletId
 from pulse.ops.conv import Pads
+from pulse.ops.op import Op
+from pulse.ops.pad import Pad
+from pulse.ops.slice import Slice
 
 Pair = tuple[TDim, TDim]
+ZERO = TDim.of(0)
+
+
+class NodeReader(Protocol):
+    """The reader of a node, of TensorFlow or TFLite."""
+
+    @property
+    def graph(self) -> Graph[TypedFact, Op]:
+        """The graph that is built."""
+        ...
+
+    def wire(self, op: Op, inputs: Sequence[OutletId], suffix: str = "") -> OutletId:
+        """Add an op for the node."""
+        ...
 
 
 def channels_first(rank: int) -> tuple[int, ...]:
@@ -39,3 +61,32 @@ def window_pads(
     return tuple(
         same_pair(size, span, stride) if same else none for size, span, stride in zip(sizes, spans, strides)
     )
+
+
+def kept_ends(pads: Sequence[TDim], crops: Sequence[TDim], rank: int) -> list[Pair] | None:
+    """What blocks leave of the ends of each axis: padding less crops, the axes behind the batch first.
+
+    None if the numbers do not fit the rank.
+    """
+    if len(pads) != len(crops) or len(pads) % 2 or len(pads) > 2 * (rank - 1):
+        return None
+    kept = [pad - crop for pad, crop in zip(pads, crops)]
+    ends = [(ZERO, ZERO), *zip(kept[::2], kept[1::2])]
+    return ends + [(ZERO, ZERO)] * (rank - len(ends))
+
+
+def pad_or_crop(node: NodeReader, x: OutletId, ends: Sequence[Pair]) -> OutletId:
+    """Pad each end with zeros, or cut it if the number is negative."""
+    more = tuple((_above_zero(before), _above_zero(after)) for before, after in ends)
+    if any(pair != (ZERO, ZERO) for pair in more):
+        x = node.wire(Pad(more), [x], "padded")
+    for axis, (before, after) in enumerate(ends):
+        if before.prove_ge(0).no or after.prove_ge(0).no:
+            size = node.graph.fact(x).shape[axis]
+            x = node.wire(Slice(axis, _above_zero(-before), size - _above_zero(-after)), [x], f"cut{axis}")
+    return x
+
+
+def _above_zero(dim: TDim) -> TDim:
+    """The dim if it is above 0, else 0."""
+    return ZERO if dim.prove_ge(0).no else dim

@@ -53,7 +53,7 @@ class Patch:
     def apply(self) -> list[int]:
         """Graft the patch; readers and outputs of the shunted wires read the new ones.
 
-        What nobody reads any more is retired. A new node has the name that it was wired with, if that is free
+        What is no longer read is removed. A new node has the name that it was wired with, if that is free
         by then. Returns the ids of the new nodes.
         """
         target, before = self.target, len(self.target.nodes)

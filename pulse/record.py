@@ -133,7 +133,7 @@ def _delattr(self: Any, name: str) -> None:
 
 def _is_frozen(self: Any, name: str) -> bool:
     """Subclasses that are no dataclasses may add attributes."""
-    return "__dataclass_fields__" in vars(type(self)) or name in self.__dataclass_fields__
+    return "__dataclass_fields__" in self.__class__.__dict__ or name in self.__dataclass_fields__
 
 
 _NOT_GIVEN = object()

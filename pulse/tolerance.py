@@ -37,7 +37,7 @@ CLOSE = 8
 UNITS = 16
 """Roundings of a value: those of the kernels (sums in another order, functions within a few units) with a margin."""
 RUNS = 24
-"""A tie goes the other way in half of the runs: so many leave out one of ten million elements at a tie."""
+"""A tie goes the other way in half of the runs: this many leave out one of ten million elements at a tie."""
 SAFETY = 2
 
 Feeds: TypeAlias = Mapping[str, Array]
@@ -53,7 +53,7 @@ class Judgement:
     relative    the same as a share of the largest value of the output
     share       the largest distance as a share of what is allowed: up to 1 where all is well
     allowed     how far each element may be off
-    wrong       the elements that are further off, None where there are none
+    wrong       the elements that are further off, None if there are none
     fits        whether shape and type are right; nothing is compared where they are not
     """
 
@@ -97,7 +97,7 @@ class Reference:
         return cls(offline(model), feeds, seed)
 
     def judge(self, name: str, got: Array, axis: int | None = None) -> Judgement:
-        """Compare a result with output ``name``; ``axis`` is that of its frames, None where it has none."""
+        """Compare a result with output ``name``; ``axis`` is that of its frames, None if it has none."""
         native = self.native[name]
         if got.shape != native.shape or got.dtype != native.dtype:
             infinite = float("inf")

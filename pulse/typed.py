@@ -28,7 +28,7 @@ TypedNode: TypeAlias = Node[TypedFact, Op]
 class Variable:
     """What a file keeps from call to call by itself: the input that takes it, the output that gives its next value.
 
-    initial   its value at the first call; None where the file has none
+    initial   its value at the first call; None if the file has none
     """
 
     input: str
@@ -225,7 +225,7 @@ def _evaluate(node: TypedNode, inputs: Sequence[Array], env: Env, arithmetic: Ar
 
 
 def _with_results(node: TypedNode, inputs: Sequence[Array], arithmetic: Arithmetic) -> Sequence[Array]:
-    """The inputs of a node, if it has results for all of their values. Raises FaultError where nobody counts."""
+    """The inputs of a node, if it has results for all of their values. Raises FaultError if faults are not counted."""
     checks = node.op.checks([value.shape for value in inputs], [value.dtype for value in inputs])
     if not checks or any(is_symbolic(value) for value in inputs):
         return inputs

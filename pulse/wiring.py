@@ -11,7 +11,7 @@ from pulse.costs.seconds import CALL_S, op_seconds
 from pulse.errors import DimError, FactError
 from pulse.facts import MOST_AXES, Array, TypedFact, is_symbolic
 from pulse.graph import OutletId
-from pulse.ops.control_turns import counting_turns
+from pulse.ops.control_iterations import counting_iterations
 from pulse.ops.op import Op, known_inputs, symbolic_eval
 from pulse.ops.source import Const
 from pulse.typed import TypedGraph
@@ -19,7 +19,7 @@ from pulse.typed import TypedGraph
 SMALL = 1 << 12
 """Elements that take a call of numpy, whatever is done with them."""
 SYMBOLIC_ELEMENTS, SYMBOLIC_S = 64, 1e-4
-"""What a dim in a tensor of dims takes: the memory of so many numbers, and so long."""
+"""What a dim in a tensor of dims takes: the memory and the time of this many numbers."""
 
 
 def wire(graph: TypedGraph, name: str, op: Op, inputs: Sequence[OutletId]) -> list[OutletId]:
@@ -70,8 +70,8 @@ class _Fold:
         if self.account.slowness(self.seconds):
             raise TooLongError
 
-    def turns(self, op: Op, inputs: Sequence[Array]) -> Callable[[], None]:
-        """What counts each turn of a loop, at any depth."""
+    def iterations(self, op: Op, inputs: Sequence[Array]) -> Callable[[], None]:
+        """What counts each iteration of a loop, at any depth."""
         facts = [TypedFact.of(array) for array in inputs]
         each = op_seconds(op, facts, op.facts(facts), lambda dim: int(dim) if dim.is_const else 1)
         return lambda: self.take(each)
@@ -95,13 +95,13 @@ def _folded(
     values = None
     if not reason:
         fold = _Fold(account, seconds)
-        token = counting_turns.set(fold.turns)
+        token = counting_iterations.set(fold.iterations)
         try:
             values = symbolic_eval(op, inputs)
         except TooLongError:
             reason = account.slowness(fold.seconds)
         finally:
-            counting_turns.reset(token)
+            counting_iterations.reset(token)
         account.seconds = min(account.seconds + fold.seconds, account.budget.seconds)
     if reason:
         account.unfolded.setdefault(name, f"{name} ({op.name}) is not computed before running: {reason}")

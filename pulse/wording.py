@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from typing import Any, TypeAlias, cast
 
 Spelling: TypeAlias = Callable[[str, Any], str]
-"""From a parameter and an example of its value, None where there is none, to how it is written."""
+"""From a parameter and an example of its value, None if there is none, to how it is written."""
 
 
 OF_CHUNKING = ("states", "context", "axes", "delay", "initial")

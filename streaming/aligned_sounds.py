@@ -49,7 +49,7 @@ class AlignedSounds:
 
     @property
     def expected(self) -> int | None:
-        """``samples`` at the end; None where nobody knows."""
+        """``samples`` at the end; None if unknown."""
         counts = [track.reader.frames for track in self._tracks]
         rate_hz = self._tracks[0].reader.rate_hz
         known = [
@@ -72,7 +72,7 @@ class AlignedSounds:
             yield from self._silence(ended, min((one.made for one in going), default=self.made))
 
     def fill(self, samples: int) -> Iterator[dict[str, Samples]]:
-        """Silence behind all sounds until each has so many samples at the model's rate."""
+        """Silence behind all sounds until each has this many samples at the model's rate."""
         yield from self._silence(self._tracks, samples)
 
     def _silence(self, tracks: Sequence["_Track"], until: int) -> Iterator[dict[str, Samples]]:
@@ -113,7 +113,7 @@ class _Track:
         return self._split(self._resampler.flush())
 
     def silence(self, count: int) -> dict[str, Samples]:
-        """So much, by input."""
+        """Zeros of this length, by input."""
         return self._split(np.zeros((count, sum(self._widths)), np.float32))
 
     def _split(self, samples: Samples) -> dict[str, Samples]:

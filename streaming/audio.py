@@ -19,7 +19,7 @@ from streaming.sound import BLOCK_S, Clipping, SoundReader, SoundWriter
 from streaming.sound_formats import BITS, UNLIMITED, SoundFormat, common_suffixes, open_file, sound_format
 
 EXACT_BITS = 24
-"""Integers of up to so many bits are all float32."""
+"""Integers of up to this many bits are all float32."""
 LENGTHENED = ("WAV", "WAVEX")
 
 

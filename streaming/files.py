@@ -1,4 +1,4 @@
-"""Whole files through a program, timed chunk by chunk."""
+"""Whole files through a program, timed pulse by pulse."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,9 +11,9 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.interface import Port
 from pulse.ops.stateful import frames_at
 from pulse.program.program import Program
-from pulse.pulsify.network import Port
 from pulse.record import record
 from streaming.aligned_sounds import AlignedSounds, RoutedSound
 from streaming.channels import Samples
@@ -24,7 +24,7 @@ from streaming.session import Session
 from streaming.target import Target
 
 Advance = Callable[[int, int | None], None]
-"""Called with how many samples or frames are done and how many there are; None: nobody knows."""
+"""Called with how many samples or frames are done and how many there are; None: unknown."""
 
 
 @record
@@ -34,11 +34,11 @@ class FileRun:
     frames     frames of the symbol, of each stream
     streams    one for each channel of the input
     nonfinite  values of the written outputs, before resampling, that are NaN or infinite
-    latency    of every chunk: pushing one pulse and getting what is ready
+    latency    of every pulse: pushing one pulse and getting what is ready
     elapsed_s  everything, files and resampling included
     samples    of each channel of the input; None if it was not sound
     written    the sounds that were written
-    events     that were found; None where frames were written
+    events     that were found; None if frames were written
     padded     input -> frames of zeros behind what was given for it, where that ended before the others
     """
 
@@ -64,9 +64,9 @@ class _Timed:
         """Push blocks, of some of the inputs or all."""
         ports = [port for port in self.session.program.inputs if port.name in blocks]
         counts = [-(-blocks[port.name].shape[port.axis or 0] // port.frames) for port in ports]
-        chunks = max(counts, default=0)
-        for number in range(chunks):
-            chunk = {
+        pulses = max(counts, default=0)
+        for number in range(pulses):
+            pulse = {
                 port.name: frames_at(
                     blocks[port.name], port.axis or 0, number * port.frames, (number + 1) * port.frames
                 )
@@ -74,7 +74,7 @@ class _Timed:
             }
             before = self.session.pulses
             started = time.perf_counter_ns()
-            ready = self.session.push(chunk)
+            ready = self.session.push(pulse)
             took = time.perf_counter_ns() - started
             if self.session.pulses > before:
                 self.latency.record_ns(took)
@@ -162,11 +162,11 @@ class _Feed:
 
     @property
     def samples(self) -> int:
-        """Of each input channel, at the rate of the first sound, with the silence that was added."""
+        """The samples of each input channel, at the rate of the first sound, with the silence that was added."""
         return self._hearing.samples
 
     def pieces(self, advance: Advance | None) -> Iterator[Sequence[dict[str, Array]]]:
-        """For each chunk the ready frames of every stream; the last are those of the flush."""
+        """For each pulse the ready frames of every stream; the last are those of the flush."""
         yield from self._pushed({}, self._tables)
         for blocks in self._hearing:
             yield from self._pushed(blocks, self._behind())

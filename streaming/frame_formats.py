@@ -22,7 +22,7 @@ class FrameFormat(Protocol):
     """How frames are written."""
 
     def head(self, frames: int) -> bytes:
-        """What stands in front of so many frames; it is as long for any number."""
+        """What stands in front of this many frames; it is as long for any number."""
         ...
 
     def body(self, frames: Array, number: int) -> bytes:
@@ -30,7 +30,7 @@ class FrameFormat(Protocol):
         ...
 
     def complete(self, part: Part, frames: int) -> Part:
-        """The file with all that it needs, once so many frames are in ``part``.
+        """The file with all that it needs, once this many frames are in ``part``.
 
         Raises InputError, and says where the frames are meanwhile if no longer in ``part``.
         """
@@ -42,7 +42,7 @@ class NpyFormat:
 
     A file grows along the slowest of its axes: the first in C order, the last in Fortran order, those of size 1 not
     counted. Where the axis of frames is neither, they wait one behind the other, and are put in C order at the end, in
-    a second file. If that has no room, they stay as they are: an array whose first axis is that of frames.
+    a second file. If that does not fit on the disk, they stay as they are: an array whose first axis is that of frames.
     """
 
     def __init__(self, first: Array, axis: int | None) -> None:
@@ -58,7 +58,7 @@ class NpyFormat:
         self._header_bytes = size - len(self._start)
 
     def head(self, frames: int) -> bytes:
-        """Padded with spaces, so that it has room for the largest number."""
+        """Padded with spaces, so that the largest number fits."""
         return self._head(self._shape_of(frames))
 
     def body(self, frames: Array, number: int) -> bytes:
@@ -146,13 +146,13 @@ class TableFormat:
         return _rows([["frame" if self._rate_hz is None else "time_s", *values]])
 
     def body(self, frames: Array, number: int) -> bytes:
-        """Its rows."""
+        """The rows of these frames, numbered from ``number``."""
         rows = frames[None] if self._axis is None else np.moveaxis(frames, self._axis, 0)
         numbered = enumerate(rows.reshape(len(rows), self._columns).tolist(), number)
         return _rows([self._time(frame), *values] for frame, values in numbered)
 
     def complete(self, part: Part, frames: int) -> Part:
-        """It is."""
+        """Return ``part`` unchanged: a table needs no completion."""
         return part
 
     def _time(self, frame: int) -> int | str:

@@ -45,7 +45,7 @@ class FramesFile(NotCopyable):
     rate_hz  frames a second, for the times; None numbers the frames
     Raises   InputError: another suffix, or a folder that cannot be written to
 
-    Memory does not grow. A .npy whose frames are on neither the first nor the last of its axes needs its room on the
+    Memory does not grow. A .npy whose frames are on neither the first nor the last of its axes needs its size on the
     disk twice at the end; without it the error says in which file they are, in another order.
     """
 

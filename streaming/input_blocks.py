@@ -1,15 +1,18 @@
 """InputBlocks: re-blocks the input before the machine. Blocks of any size in, checked and counted; pulses out."""
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import NoReturn, cast
 
 import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array, dtype_name
+from pulse.interface import Port
 from pulse.program.executable import Executable
-from pulse.pulsify.network import Port
 from streaming.reblocking import Reblocker
+
+_empty = attrgetter("empty")
 
 
 class InputBlocks:
@@ -26,6 +29,8 @@ class InputBlocks:
         self.program = program
         self.check_finite = check_finite
         self._queues = {port.name: Reblocker(port) for port in program.inputs if port.streams}
+        self._all = tuple(self._queues.values())
+        self._frames = [(name, queue.frames) for name, queue in self._queues.items()]
         self._floating = {
             name for name, queue in self._queues.items() if np.issubdtype(queue.port.dtype, np.floating)
         }
@@ -73,6 +78,11 @@ class InputBlocks:
             self._check_limit(blocks, self.program.limit)
         return blocks
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits."""
+        return all(map(_empty, self._all))
+
     def is_pulse(self, blocks: Mapping[str, Array]) -> bool:
         """Whether checked blocks are a pulse as they are: nothing waits, and each input has one of just its size."""
         for name, queue in self._queues.items():
@@ -82,11 +92,9 @@ class InputBlocks:
         return True
 
     def count_pulse(self) -> None:
-        """A pulse that has gone past the queues."""
-        received = self.received.copy()
-        for name, queue in self._queues.items():
-            received[name] += queue.frames
-        self.received = received
+        """A pulse that has gone past the queues, and is not undone."""
+        for name, frames in self._frames:
+            self.received[name] += frames
 
     def mark(self) -> None:
         """Remember this moment, between two blocks."""
@@ -149,7 +157,7 @@ class InputBlocks:
         return [queue.dump() for queue in self._queues.values()]
 
     def nbytes(self, held: Sequence[int]) -> list[int]:
-        """The sizes that ``dump`` gives where so many frames wait."""
+        """The sizes that ``dump`` gives where this many frames wait."""
         return [queue.nbytes(frames) for queue, frames in zip(self._queues.values(), held)]
 
     def load(self, received: Sequence[int], held: Sequence[int], chunks: Sequence[bytes]) -> None:

@@ -14,7 +14,7 @@ from pulse.record import record
 from pulse.report import duration
 
 FINE_BITS = 6
-"""A bucket is a power of two in so many parts, as a power of two."""
+"""A bucket is a power of two in this many parts, as a power of two."""
 BUCKETS = 41 << FINE_BITS
 """Up to 2**46 ns, 19 hours; longer ones count as that."""
 
@@ -162,7 +162,7 @@ class Latency:
         return [(_upper_ns(place), self.counts[place]) for place in np.flatnonzero(self.counts).tolist()]
 
     def percentile_s(self, percent: float) -> float:
-        """The smallest time that ``percent`` of all did not exceed, in seconds; 0 where there are none."""
+        """The smallest time that ``percent`` of all did not exceed, in seconds; 0 if there are none."""
         return self._percentiles_s([percent])[0]
 
     def _percentiles_s(self, percents: Sequence[float]) -> list[float]:

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import numpy as np
 
 from pulse.facts import Array
-from pulse.pulsify.network import Port
+from pulse.interface import Port
 from pulse.record import record
 from streaming.events.output import EventsOutput
 from streaming.resampling import Resampler
@@ -82,7 +82,7 @@ class FramesOutput:
 
     @property
     def event_count(self) -> int | None:
-        """How many events were found; None where frames are written."""
+        """How many events were found; None if frames are written."""
         return self._file.found if isinstance(self._file, EventsOutput) else None
 
     def write(self, piece: Sequence[dict[str, Array]]) -> None:

@@ -8,10 +8,10 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array, DType
+from pulse.interface import Port
 from pulse.ops.stateful import FAR, frames_at, most_frames
 from pulse.program.executable import Executable
 from pulse.pulsify.lengths import lag
-from pulse.pulsify.network import Port
 
 Mark = tuple[int, int | None, dict[str, int], dict[str, Array], dict[str, Array]]
 
@@ -29,6 +29,7 @@ class OutputTrim:
         self.program = program
         self._streaming = [port for port in program.outputs if port.streams]
         self._layouts = [_Layout.of(port) for port in self._streaming]
+        self._frames = [(port.name, port.frames) for port in self._streaming]
         self._final = [port for port in program.outputs if not port.streams]
         self._unsure = {port.name: port for port in self._streaming if not _surely_there(port, program)}
         late = [-(-port.delay // port.frames) for port in self._streaming]
@@ -78,15 +79,13 @@ class OutputTrim:
         return self._plain_from is not None and self.pulses >= self._plain_from and self.end is None
 
     def count_pulse(self) -> None:
-        """A pulse whose results were delivered as they are."""
-        sent = self.sent.copy()
-        for name, _, frames, *_ in self._layouts:
-            sent[name] += frames
-        self.sent = sent
+        """A pulse whose results were delivered as they are, and which is not undone."""
+        for name, frames in self._frames:
+            self.sent[name] += frames
         self.pulses += 1
 
     def check_end(self, frames: int) -> None:
-        """Raise InputError where a stream of so many frames leaves an output unknown."""
+        """Raise InputError where a stream of this many frames leaves an output unknown."""
         if self._final and self.program.steps(frames) == 0:
             names = ", ".join(port.name for port in self._final)
             raise InputError(f"{names}: not known in a stream of 0 frames; push some first")
@@ -110,7 +109,7 @@ class OutputTrim:
         return [*(array.tobytes() for array in self._kept.values()), *last]
 
     def nbytes(self, kept: Sequence[int]) -> list[list[int]]:
-        """The sizes that ``dump`` may give where so many frames are held back: before the first pulse, and after."""
+        """The sizes that ``dump`` may give where this many frames are held back: before the first pulse, and after."""
         sizes = [_nbytes(_shape(port, frames), port) for port, frames in zip(self._unsure.values(), kept)]
         return [sizes, sizes + [_nbytes(port.shape, port) for port in self._final]]
 

@@ -18,7 +18,7 @@ LATE_S = 0.3
 
 @contextmanager
 def progress(title: str, shown: bool = True) -> Generator[Callable[[int, int | None], None]]:
-    """A bar on stderr, where someone can see it; it moves to and fro where nobody knows how much there is.
+    """A bar on stderr, if stderr is a terminal; it moves to and fro if the amount is unknown.
 
     shown  False: no bar, since something else is written to the terminal meanwhile
     """
@@ -39,7 +39,7 @@ def progress(title: str, shown: bool = True) -> Generator[Callable[[int, int | N
 
 
 def _bar(title: str) -> "Bar | None":
-    """None where stderr is no terminal."""
+    """None if stderr is no terminal."""
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 

@@ -5,8 +5,8 @@ from math import prod
 import numpy as np
 
 from pulse.facts import Array
+from pulse.interface import Port
 from pulse.ops.stateful import frames_at
-from pulse.pulsify.network import Port
 
 
 class Reblocker:
@@ -131,7 +131,7 @@ class Reblocker:
         self._taken += frames
 
     def _move(self, frames: int) -> None:
-        """Move the waiting frames to the beginning, of a larger buffer where so many more do not fit."""
+        """Move the waiting frames to the beginning, of a larger buffer where this many more do not fit."""
         source, capacity = self.rest(), self._buffer.shape[self.axis]
         waiting = source.shape[self.axis]
         target = self._buffer

@@ -21,9 +21,9 @@ def lengthen(path: Path) -> bool:
     """Turn a WAV file that is longer than its 32-bit sizes into RF64; whether it was one.
 
     path    a complete file whose last chunk is ``data``, such as libsndfile writes
-    Raises  OSError: the disk, which may need room for some bytes more; without them the file is as it was
+    Raises  OSError: the disk, which may need space for some bytes more; without them the file is as it was
 
-    Floats have room enough in front, since libsndfile notes their peaks there, and are done at once. The samples of
+    Floats have space enough in front, since libsndfile notes their peaks there, and are done at once. The samples of
     other files are moved up, which takes as long as copying the file does.
     """
     with FileIO(path, "r+b") as file:
@@ -69,7 +69,7 @@ def _head(form: bytes, size: int, frames: int, frame_bytes: int, junk: int) -> b
 
 
 def _grow(file: FileIO, size: int, up: int) -> None:
-    """Copy the last bytes behind themselves, or leave the file as it was: what follows needs no more room."""
+    """Copy the last bytes behind themselves, or leave the file as it was: what follows needs no more space."""
     file.seek(size - up)
     tail = file.read(up)
     try:

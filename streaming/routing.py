@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 
 from pulse.errors import InputError
+from pulse.interface import Port
 from pulse.program.program import Program
-from pulse.pulsify.network import Port
 from pulse.record import record
 from pulse.wording import spell
 from streaming.channels import Channels
@@ -19,7 +19,7 @@ class Route:
 
     name     of the input
     place    a file or a device; empty: the one that the other inputs share
-    channel  counted from 0; None where it is not said
+    channel  counted from 0; None if it is not said
     """
 
     name: str

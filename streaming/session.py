@@ -106,8 +106,19 @@ class Session:
         returns  every streaming output: the valid frames that are ready, maybe 0, the caller's to keep
         Raises   InputError: a name, shape or dtype that does not fit, NaN, or the stream has been flushed
         """
-        self._check_open("push")
         input_blocks, state, output_trim = self._input_blocks, self._state, self._output_trim
+        if self._changing or output_trim.end is not None:
+            self._check_open("push")
+        if output_trim.is_plain and input_blocks.is_empty:
+            pulse = state.clock.pulse
+            try:
+                if (ready := self._try_pulse(x)) is not None:
+                    return ready
+            except FaultError:
+                raise
+            except BaseException:
+                self._changing = state.changing or state.clock.pulse != pulse
+                raise
         blocks = input_blocks.checked(x)
         input_blocks.mark()
         sent, ran = output_trim.mark(), None
@@ -129,6 +140,16 @@ class Session:
         except BaseException:
             self._undo(sent, ran)
             raise
+
+    def _try_pulse(self, x: Array | Mapping[str, Array]) -> dict[str, Array] | None:
+        """``push`` of just a pulse whose results are what is delivered; None, and nothing has changed, if it is not."""
+        self._changing = True
+        ready = self._state.try_step(x, None, self._input_blocks.check_finite)
+        if ready is not None:
+            self._input_blocks.count_pulse()
+            self._output_trim.count_pulse()
+        self._changing = False
+        return ready
 
     def check(self, x: Array | Mapping[str, Array]) -> None:
         """Raise the InputError that ``push`` would raise."""

@@ -19,7 +19,7 @@ class Clipping:
     """Samples beyond -1..1 that an integer encoding cannot hold.
 
     samples  how many, of each channel
-    peaks    the largest magnitude among them, of each channel; 0 where there is none
+    peaks    the largest magnitude among them, of each channel; 0 if there is none
     """
 
     def __init__(self, channels: int) -> None:
@@ -41,7 +41,7 @@ class Clipping:
             self.peaks = [max(one, other) for one, other in zip(self.peaks, peaks)]
 
     def as_list(self) -> list[dict[str, Any]]:
-        """The channels that were cut off, for JSON; the peak is None where it is infinite."""
+        """The channels that were cut off, for JSON; the peak is None if it is infinite."""
         return [
             {"channel": channel, "samples": samples, "peak": peak if isfinite(peak) else None}
             for channel, (samples, peak) in enumerate(zip(self.samples, self.peaks))
@@ -84,7 +84,7 @@ class SoundReader(NotCopyable, ABC):
     @property
     @abstractmethod
     def frames(self) -> int | None:
-        """Samples of each channel; None where nobody knows before the end."""
+        """Samples of each channel; None if unknown before the end."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[Samples]: ...

@@ -40,7 +40,7 @@ BITS = {
     "PCM_32": 32,
     "ALAC_32": 32,
 }
-"""Of the encodings that are integers without loss."""
+"""The bits of the encodings that store integers without loss."""
 FLOATING = {"FLOAT": 24, "DOUBLE": 53}
 """Bits of those that are floating point."""
 UNLIMITED = {*FLOATING, "VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III"}
@@ -99,7 +99,7 @@ def _usual() -> dict[str, str]:
 
 
 def find_format(suffix: str) -> SoundFormat | None:
-    """The format that a suffix, with its dot or without, stands for; None where it is none of sound."""
+    """The format that a suffix, with its dot or without, stands for; None if it is not one of sound."""
     word = suffix.removeprefix(".")
     name, encoding = SUFFIXES.get(word.lower(), (word.upper(), None))
     usual = _usual().get(name)

@@ -41,7 +41,7 @@ class StreamReader(SoundReader):
 
     @property
     def frames(self) -> int | None:
-        """What the header says; None where it does not know."""
+        """What the header says; None if it does not know."""
         size = self._form.data_bytes
         return None if size is None else size // self._form.frame_bytes
 
@@ -75,7 +75,7 @@ class StreamReader(SoundReader):
         self._file.close()
 
     def _exactly(self, count: int) -> bytes:
-        """So many bytes, or fewer at the end."""
+        """Read ``count`` bytes, or fewer at the end."""
         data = b""
         while len(data) < count and (piece := self._file.take(count - len(data))):
             data += piece
@@ -105,7 +105,7 @@ class StreamWriter(SoundWriter):
                 raise
 
     def write(self, block: Samples) -> None:
-        """Append [samples, channels]. Raises InputError: nobody reads any more, or a disk is full."""
+        """Append [samples, channels]. Raises InputError: the pipe is closed, or a disk is full."""
         if self.encoding not in UNLIMITED:
             self.clipping.count(block)
         data = self._form.encoding.encode(block)
@@ -149,7 +149,7 @@ class TableStream(NotCopyable):
         self._frames = 0
 
     def write(self, frames: Array) -> None:
-        """Append frames. Raises InputError: nobody reads any more, or a disk is full."""
+        """Append frames. Raises InputError: the pipe is closed, or a disk is full."""
         head = b""
         if self._form is None:
             self._form = TableFormat(frames, self._axis, self._rate_hz)
@@ -167,10 +167,10 @@ class TableStream(NotCopyable):
 
 
 class _Descriptor(FileIO):
-    """A descriptor that is waited for, even if whoever shares it has made it one that does not wait."""
+    """A descriptor that is waited for, even if another process that shares it has made it one that does not wait."""
 
     def take(self, size: int) -> bytes:
-        """What is there, at least a byte and at most so many; nothing at the end."""
+        """What is there, at least a byte and at most this many; nothing at the end."""
         while (data := self.read(size)) is None:
             select.select([self], [], [])
         return data

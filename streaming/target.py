@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from pulse.errors import InputError
-from pulse.pulsify.network import Port
+from pulse.interface import Port
 from pulse.record import record
 from pulse.wording import spell
 from streaming.audio import AudioWriter
@@ -117,7 +117,7 @@ class Target:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether somebody sees what is written while it is."""
+        """Whether what is written can be seen at once."""
         return self.descriptor is not None and os.isatty(self.descriptor)
 
     @property

@@ -16,12 +16,12 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from pulse.errors import CompileError, PulseWarning
-from pulse.jit.cache import cache_location, cannot_keep, tell_where_nothing_is_kept
+from pulse.jit.cache import cache_location, cannot_keep, warn_if_nothing_is_kept
 from pulse.jit.compiled import CompiledFunction
 from pulse.jit.entries import ENTRIES
 from pulse.jit.registry import KERNELS
 from pulse.plugins import load_plugins
-from pulse.program import machine
+from pulse.program.array_step import STEPPING
 from pulse.program.compiler import Prepare
 from pulse.program.kernels import families as families
 from pulse.program.lowering import GROUP
@@ -128,18 +128,18 @@ def warm(
 def compile_in_parallel(*entries: str) -> Prepare:
     """For ``prepare`` of ``pulse.stream`` and ``compile``: several processes compile what a program needs.
 
-    A bar on stderr shows it, where someone can see one. Processes begin only where they save time, and never where
+    A bar on stderr shows it, if stderr is a terminal. Processes begin only where they save time, and never where
     their work cannot be kept; where the disk is full in the middle, this process compiles the rest.
 
     entries  what is needed besides: ``LIVE``, ``EXECUTOR``, ``MICROPHONE``
     """
 
     def prepare(kernels: Sequence[str]) -> None:
-        needed = dict.fromkeys([*entries, machine.RUN.name, *kernels])
+        needed = dict.fromkeys([*entries, *(one.name for one in STEPPING), *kernels])
         missing = [name for name in needed if not is_kept(name)]
         if not missing:
             return
-        tell_where_nothing_is_kept()
+        warn_if_nothing_is_kept()
         with progress("compiling kernels, once on this machine") as advance, closing(_each(missing)) as each:
             for done, _ in enumerate(each, 1):
                 advance(done, len(missing))

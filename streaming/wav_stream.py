@@ -17,7 +17,7 @@ UNKNOWN = 0xFFFF_FFFF
 LARGEST_SAID = 0x7FFF_F000
 """Sizes from here on are what programs write that do not know them: SoX this one, FFmpeg the largest of 32 bits."""
 FORM_BYTES = 40
-"""Of a ``fmt`` chunk that matter."""
+"""The bytes of a ``fmt`` chunk that are read."""
 PIECE = 1 << 16
 
 
@@ -25,7 +25,7 @@ PIECE = 1 << 16
 class StreamFormat:
     """How samples are written in a stream of bytes.
 
-    data_bytes  of all samples; None where nobody knows before the end
+    data_bytes  of all samples; None if unknown before the end
     """
 
     encoding: Encoding
@@ -64,7 +64,7 @@ def read_header(name: str, exactly: Callable[[int], bytes]) -> StreamFormat:
     """Read up to the first sample.
 
     name     for messages
-    exactly  gives so many bytes, or fewer at the end
+    exactly  gives this many bytes, or fewer at the end
     Raises   InputError: no WAV, or samples that are not read from a stream
     """
     start = exactly(12)

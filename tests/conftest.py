@@ -8,8 +8,7 @@ from collections.abc import Generator
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Before anything imports onnxruntime: from a thread of its own it opens sockets now and then, to tell its makers of us,
-# and tests count descriptors.
+# Before anything imports onnxruntime: its telemetry thread opens sockets, and tests count descriptors.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 # Tests start hundreds of processes, each of which would compile all modules again.
@@ -18,10 +17,7 @@ sys.dont_write_bytecode = False
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The default suite tries the same examples each time, a run of long ones others; neither has a clock.
-
-    What is slow on a machine that others share is not the test.
-    """
+    """The default suite tries the same examples each time, slow runs try others. No deadline: the machine is shared."""
     seeded = config.option.markexpr == "not slow"
     settings.register_profile(
         "shared machine", deadline=None, derandomize=seeded, suppress_health_check=[HealthCheck.too_slow]
@@ -43,7 +39,7 @@ def distributes_all(config: pytest.Config) -> bool:
 def usual_signals() -> Generator[None]:
     """Signals as in a terminal, also for what a test starts.
 
-    What runs in the background of a script, or under nohup, is deaf to some, and so is all that it starts.
+    A process in the background of a script, or under nohup, ignores some signals, and so do its children.
     """
     usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
     if hasattr(signal, "SIGHUP"):

@@ -71,7 +71,7 @@ class _Exchange:
         self._results: deque[tuple[int, Array]] = deque()
 
     def callback(self, captured: Array, played: Array, frames: int, times: Any, flags: object) -> None:
-        """In the device's thread: hand over what is heard, play the result that is due now or silence.
+        """In the device's thread: hand over what was recorded, play the result that is due now or silence.
 
         A block has arrived when PortAudio called, before Python's lock was acquired.
         """

@@ -36,7 +36,7 @@ class StolenTime:
     """What was seen, once its context has ended.
 
     spans  int64 [n, 2]: ns in which one processor or more did not run, in order, none touching another;
-           None: this system has no such priority, or not for this user, so nobody looked
+           None: this system has no such priority, or not for this user, so nothing was observed
     """
 
     spans: NDArray[np.int64] | None = None

@@ -30,7 +30,7 @@ class Entry:
     key     what the command line calls it
     source  what this project is given: an offline model, or one that its author made streaming
     offline  whether ``source`` is an offline model, which other runtimes may pulsify
-    twin    the author's explicit-state form of the same pulse; None where there is none
+    twin    the author's explicit-state form of the same pulse; None if there is none
     arguments  further ones of ``pulse.load``
     scale   of the normal noise that it is fed with
     rate_hz  frames of its input each second

@@ -23,7 +23,7 @@ def time_axis(shape: Sequence[int], dtype: DType) -> tuple[int, str] | None:
 def output_axis(
     shape: Sequence[int], dtype: DType, rank: int, axis: int, frames: int
 ) -> tuple[int, str] | None:
-    """The axis of an output's frames, and why; None where the output has none.
+    """The axis of an output's frames, and why; None if the output has none.
 
     rank, axis, frames   of the input that streams: its new frames in a chunk
     """

@@ -17,7 +17,7 @@ class Chunking:
     axes     input or output -> its axis of frames
     delay    output -> leading frames to drop
     initial  state -> its value at the first chunk, or one number for all of it; zeros by default
-    pulse    new frames in each chunk, where the file leaves that open; as of the call that streams by default
+    pulse    new frames in each chunk, where the file leaves that open; by default that of the call that streams
     """
 
     states: Mapping[str, str] | None = None
@@ -47,7 +47,7 @@ DETECT_ALL = Chunking()
 
 @record
 class PortAxis:
-    """The axis of frames of an input or output, None where it has none, and why; ``frames`` new ones each chunk."""
+    """The axis of frames of an input or output, None if it has none, and why; ``frames`` new ones each chunk."""
 
     name: str
     axis: int | None

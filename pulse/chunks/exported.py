@@ -13,13 +13,14 @@ from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, LoadError, PulsifyError
 from pulse.facts import Array, PulsedFact, StreamFact, TypedFact
 from pulse.graph import Graph, OutletId
+from pulse.interface import AwaitedWire, Port
 from pulse.onnx.metadata import Notes, PortNote, StateNote, is_exported
 from pulse.ops.op import Op
 from pulse.ops.source import Source
 from pulse.ops.time_length import StreamEnd
 from pulse.pulsify.constant import transfer_constants
-from pulse.pulsify.network import Port, PulsedNetwork
-from pulse.pulsify.registers import AwaitedWire, Register
+from pulse.pulsify.network import PulsedNetwork
+from pulse.pulsify.registers import Register
 from pulse.pulsify.wiring import Wiring
 from pulse.typed import TypedNetwork
 

@@ -18,7 +18,7 @@ class NameRule:
     sure: bool = True
 
     def apply(self, name: str) -> str | None:
-        """The name of the next value; None where the rule does not speak of this name."""
+        """The name of the next value; None if the rule does not speak of this name."""
         other, count = re.subn(self.pattern, self.replacement, name)
         return other if count and other != name else None
 

@@ -49,7 +49,7 @@ def scan_over_chunks(
     typed   the model of one call, of constant shapes
     given   how it is called
     symbol  the name of the stream's length
-    outputs, symbol_axes  as of ``plan_chunks``
+    outputs, symbol_axes  as in ``plan_chunks``
     Raises  PulsifyError: nothing streams; a state, an axis, a context does not fit
     """
     chunks = plan_chunks(typed, given, outputs, symbol_axes)

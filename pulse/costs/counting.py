@@ -12,7 +12,7 @@ from pulse.loading.load import load
 from pulse.ops.bodies import bodies
 from pulse.ops.source import Const, Source
 from pulse.ops.time import Delay
-from pulse.program.executable import Executable
+from pulse.program.compiled import CompiledProgram
 from pulse.pulsify.network import PulsedNetwork
 from pulse.typed import TypedGraph, TypedNetwork
 
@@ -27,8 +27,8 @@ def cost_report(model: "Loadable", rate_hz: float | None = None) -> CostReport:
     rate_hz  frames of the symbol a second; ``sample_rate`` of the file's metadata where none is given
     Raises   PulseError: the model cannot be read
     """
-    if isinstance(model, Executable):
-        return replace(cost_report(model.model, rate_hz), program_cost=_compiled(model))
+    if isinstance(model, CompiledProgram):
+        return replace(cost_report(model.network, rate_hz), program_cost=_compiled(model))
     if isinstance(model, PulsedNetwork):
         return replace(cost_report(model.typed, rate_hz), symbol=model.symbol, pulse_cost=_streamed(model))
     if isinstance(model, TypedNetwork):
@@ -108,7 +108,7 @@ def _streamed(model: PulsedNetwork) -> PulseCost:
     return PulseCost(model.pulse, graph_work(model.graph), delays, sum(size for _, _, size in buffers))
 
 
-def _compiled(program: Executable) -> ProgramCost:
+def _compiled(program: CompiledProgram) -> ProgramCost:
     from pulse.program.native_program import NativeProgram
 
     if not isinstance(program, NativeProgram):

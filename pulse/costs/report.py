@@ -19,7 +19,7 @@ class NodeCost:
 
     shapes      of its outputs, as text
     parameters  numbers of the float constants that it is the first to read
-    work        multiply-adds and elementwise operations; None where nobody knows
+    work        multiply-adds and elementwise operations; None if unknown
     """
 
     node: str
@@ -89,7 +89,7 @@ class ProgramCost:
 class CostReport(Report):
     """What a model is made of and what it takes to run it.
 
-    symbol        the dim that is time; None where there is not one alone
+    symbol        the dim that is time; None if there is not exactly one
     rate_hz       frames of the symbol a second, where known
     parameters    numbers in float constants, each counted once; tables that a file stores are among them
     weight_bytes  of all constants
@@ -111,7 +111,7 @@ class CostReport(Report):
     refused: str | None = None
 
     def per_frame(self, amount: TDim) -> float | None:
-        """How much of an amount each frame of the symbol adds in a long stream; None where that has no limit."""
+        """How much of an amount each frame of the symbol adds in a long stream; None if that has no limit."""
         if self.symbol is None:
             return None
         try:

@@ -24,14 +24,14 @@ PAIR_STEPS = 40
 def op_seconds(
     op: Op, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact], size: Callable[[TDim], int]
 ) -> float:
-    """The seconds of one core that ``eval`` takes; of one turn, for a loop of which the number of turns is not known.
+    """The seconds of one core that ``eval`` takes; of one iteration, for a loop with an unknown number of them.
 
     size  the number that a dim stands for
     """
     if isinstance(op, Scan):
         return size(inputs[0].shape[op.scanned[0].axis]) * _body_seconds(op.body.graph, size)
     if isinstance(op, Loop):
-        return size(op.turns or TDim.of(1)) * _body_seconds(op.body.graph, size)
+        return size(op.iterations or TDim.of(1)) * _body_seconds(op.body.graph, size)
     work = op_work(op, inputs, outputs)
     elements = sum(size(volume(fact.shape)) for fact in outputs)
     if isinstance(op, BandedAttention):  # its oracle looks at all pairs of frames
@@ -42,7 +42,7 @@ def op_seconds(
 
 
 def _body_seconds(graph: TypedGraph, size: Callable[[TDim], int]) -> float:
-    """Of one turn."""
+    """Of one iteration."""
     return sum(
         op_seconds(node.op, graph.input_facts(node), [outlet.fact for outlet in node.outputs], size)
         for node in graph.nodes

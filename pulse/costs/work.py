@@ -74,7 +74,7 @@ class Work:
         return Work(self.macs + other.macs, self.elementwise + other.elementwise)
 
     def times(self, count: TDim) -> "Work":
-        """The same, so many times over."""
+        """The same, this many times over."""
         return Work(self.macs * count, self.elementwise * count)
 
 
@@ -142,8 +142,8 @@ def _scan(op: Scan, inputs: Facts, outputs: Facts) -> Work:
 
 
 def _loop(op: Loop, inputs: Facts, outputs: Facts) -> Work:
-    """Of one turn where it is not known how many there are."""
-    return graph_work(op.body.graph).times(op.turns or TDim.of(1))
+    """Of one iteration where it is not known how many there are."""
+    return graph_work(op.body.graph).times(op.iterations or TDim.of(1))
 
 
 def _inner(op: Any, inputs: Facts, outputs: Facts) -> Work:
@@ -239,7 +239,7 @@ UNCOUNTED: tuple[type[Op], ...] = (Generic,)
 
 
 def op_work(op: Op, inputs: Facts, outputs: Facts) -> Work:
-    """The work of one op; none where nothing is known of it."""
+    """The work of one op; none if nothing is known of it."""
     return WORK.get(type(op), _moves)(op, inputs, outputs)
 
 

@@ -69,7 +69,7 @@ def _of_kind(kind: str, x: OutletId, value: Wide, constant_first: bool) -> Affin
 
 
 def _narrowed(value: Wide, dtype: DType) -> Array | None:
-    """The value in the type of the model, None where that overflows or loses small numbers."""
+    """The value in the type of the model, None if that overflows or loses small numbers."""
     with np.errstate(all="ignore"):
         narrow = value.astype(dtype)
     lost = (value != 0) & (np.abs(narrow) < np.finfo(dtype).tiny)
@@ -77,7 +77,7 @@ def _narrowed(value: Wide, dtype: DType) -> Array | None:
 
 
 def _weights(graph: TypedGraph, node: TypedNode) -> tuple[Wide, Wide | None] | None:
-    """Weights and bias (None where there is none) of a node, if they are known and its own."""
+    """Weights and bias (None if there is none) of a node, if they are known and its own."""
     w = known(graph, node.inputs[1])
     if w is None or not reads_alone(graph, node.inputs[1]):
         return None

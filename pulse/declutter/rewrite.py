@@ -18,7 +18,7 @@ class Rewrite:
     """One rewrite.
 
     reason   why the meaning is kept
-    patch    the patch for a node, None where the rule does not fit. Every patch must leave less to do:
+    patch    the patch for a node, None if the rule does not fit. Every patch must leave less to do:
              fewer nodes, or a shorter way to a wire
     ops      of the nodes that it may fit
     """

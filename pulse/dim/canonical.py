@@ -253,7 +253,7 @@ def _turn(terms: dict[Monomial, int], atom: Div, mirror: Div) -> None:
 def _mirror(atom: Div) -> Div | None:
     """The quotient of k-1-N: N/k = (sum of N's monomials) - mirror.
 
-    None where N holds quotients, which turning would bring into the sum on a side not chosen there.
+    None if N holds quotients, which turning would bring into the sum on a side not chosen there.
     """
     scope = atom.num.scope
     assert scope is not None

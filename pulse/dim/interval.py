@@ -22,7 +22,7 @@ class Relaxed(NamedTuple):
 
 
 def interval(dim: TDim) -> Interval:
-    """Least and greatest value as far as known from the symbols' own ranges; None where not known."""
+    """Least and greatest value as far as known from the symbols' own ranges; None if not known."""
     if dim.scope is None:
         return dim.const, dim.const
     cache = dim.scope.cache.intervals

@@ -7,14 +7,14 @@ from math import gcd
 from typing import TypeAlias
 
 Row: TypeAlias = tuple[dict[Hashable, int], int]
-"""sum(coefficient * variable) + const, >= 0 where it is a premise."""
+"""sum(coefficient * variable) + const, >= 0 if it is a premise."""
 
 ROW_LIMIT = 160
 _GOAL = object()
 
 
 def value_range(goal: Row, premises: Iterable[Row]) -> tuple[int | None, int | None] | None:
-    """Bounds of the goal where all premises are >= 0; None where no integers satisfy them.
+    """Bounds of the goal where all premises are >= 0; None if no integers satisfy them.
 
     The bounds are exact for one variable; for more they are sound (elimination is over the rationals, each
     row rounded to integers).

@@ -20,7 +20,7 @@ RELATIONS: dict[str, Callable[[TDim, TDim], TDim]] = {
     "!=": lambda a, b: 1 - eq(a, b),
 }
 MOST_NESTED = 64
-"""Brackets, calls and signs inside of each other; no dim that a person writes has so many."""
+"""Brackets, calls and signs inside of each other; no dim that a person writes has as many."""
 MOST_DIGITS = 18
 TOKEN = re.compile(rf"\s*(\d+|{NAME.pattern}|`[^`]+`|//|>=|<=|==|!=|[-+*/%()<>,]|\Z)")
 

@@ -96,7 +96,7 @@ class Arithmetic:
         return self.algebra.slope(TDim.of(self), symbol)
 
     def bounds(self) -> tuple[int | None, int | None]:
-        """Proven least and greatest value; None where there is none or none is known."""
+        """Proven least and greatest value; None if there is none or none is known."""
         return self.algebra.bounds(TDim.of(self))
 
     def prove_ge(self, other: DimLike) -> Proof:

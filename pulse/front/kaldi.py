@@ -109,7 +109,7 @@ def kaldi_mfcc(
 
     Input    x [B, T]
     Output   features [B, frames, num_ceps]
-    Delay    as of ``kaldi_fbank``
+    Delay    as in ``kaldi_fbank``
 
     num_ceps  coefficients, at most num_mel_bins; the first one is the energy with ``use_energy``, and comes last with
              ``htk_compat``, which scales it by sqrt(2) if it is no energy

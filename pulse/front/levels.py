@@ -123,7 +123,7 @@ def limiter(
 
 
 def _largest(draft: Draft, x: OutletId, frames: int) -> OutletId:
-    """The largest of each so many neighbouring frames of x [B, 1, T], in about 2 sqrt(frames) steps."""
+    """The largest of each group of ``frames`` neighbouring frames of x [B, 1, T], in about 2 sqrt(frames) steps."""
     near = math.isqrt(frames)
     far = frames // near
     for taps, apart in ((near, 1), (far, near), (2, frames - near * far)):

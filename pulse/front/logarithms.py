@@ -50,7 +50,7 @@ def db(
 
     of       ``power`` or ``amplitude``
     floor    1e-10 of powers, 1e-5 of amplitudes by default
-    top_db   at least so much below ``maximum``, in dB: the libraries take the loudest value of the whole recording,
+    top_db   at least this much below ``maximum``, in dB: the libraries take the loudest value of the whole recording,
              which a stream does not know
     Raises   InputError: also where top_db has no maximum
     """

@@ -78,11 +78,11 @@ def mel_spectrogram(
 
     Input    x [B, T]
     Output   features [B, frames, n_mels]; [B, n_mels, frames] with ``output_layout="F,T"``
-    Delay    as of ``stft``
+    Delay    as in ``stft``
 
     hop      win_length // 2 by default, as torchaudio has it
     power    1: of magnitudes, 2: of powers
-    normalized  as of ``stft``; torchaudio's True is ``"window"``
+    normalized  as in ``stft``; torchaudio's True is ``"window"``
     log      ``none``, ``natural``, ``log10`` or ``db``, of the larger of ``floor`` and the value plus ``offset``
     The others are those of ``stft`` and ``mel``.
     Raises   InputError
@@ -130,10 +130,10 @@ def mfcc(
 
     Input    x [B, T]
     Output   features [B, frames, n_mfcc]; [B, n_mfcc, frames] with ``output_layout="F,T"``
-    Delay    as of ``stft``
+    Delay    as in ``stft``
 
     log      ``db``, ``natural`` (torchaudio's ``log_mels`` with ``floor=0, offset=1e-6``), ``log10`` or ``none``
-    dct_norm, lifter  as of ``dct``
+    dct_norm, lifter  as in ``dct``
     The others are those of ``mel_spectrogram``.
     Raises   InputError
     """

@@ -86,10 +86,10 @@ def sliding_cmvn(
 
     Input    x [B, frames, bins]
     Output   features [B, frames, bins]
-    Delay    min_window - 1 frames, with ``center`` window - 1: the first frame waits for so many
+    Delay    min_window - 1 frames, with ``center`` window - 1: the first frame waits for these
 
     window   frames of the mean: those before a frame and itself, or around it with ``center``
-    min_window  at the beginning the mean is that of the first so many frames
+    min_window  at the beginning the mean is that of the first ``min_window`` frames
     norm_vars  divide by the deviation over the same frames
     Raises   InputError. A stream of fewer frames than min_window (with ``center``: than window) is refused at its end
     """
@@ -120,7 +120,7 @@ def _given(where: str, name: str, value: Sequence[float] | float, bins: int) -> 
 
 
 def _sums(draft: Draft, x: OutletId, frames: int) -> OutletId:
-    """Of each so many neighbouring frames."""
+    """Of each group of this many neighbouring frames."""
     turned = draft.transposed(x, (0, 2, 1))
     y = draft.add("sums", Pool("sum", (frames,), (1,), (1,), no_pads(1)), turned)
     return draft.transposed(y, (0, 2, 1))

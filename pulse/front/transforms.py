@@ -60,7 +60,7 @@ def rfft(
              ``polar``: magnitude and phase, each [B, F, frames]
     Delay    none
 
-    norm     ``backward``, ``ortho`` or ``forward``, as of numpy
+    norm     ``backward``, ``ortho`` or ``forward``, as in numpy
     window   of ``n`` samples, multiplied before
     Raises   InputError
     """
@@ -96,7 +96,7 @@ def irfft(
     Output   frames [B, frames, n]
     Delay    none
 
-    norm     ``backward``, ``ortho`` or ``forward``, as of numpy
+    norm     ``backward``, ``ortho`` or ``forward``, as in numpy
     window   of ``n`` samples, multiplied afterwards
     Raises   InputError
     """
@@ -166,7 +166,7 @@ def transformed(
     onesided: bool,
     shape: str,
 ) -> tuple[Draft, OutletId]:
-    """A draft with the input x [B, T], and its spectrum [B, frames, 2F], the real parts first; as of ``stft``.
+    """A draft with the input x [B, T], and its spectrum [B, frames, 2F], the real parts first; as in ``stft``.
 
     Zeros at the ends of the window are not read, so that nothing waits for them.
     """

@@ -56,7 +56,7 @@ def window_values(
 ) -> Array:
     """A window of ``size`` samples, f64.
 
-    periodic  as of a Fourier transform (``torch.hann_window``, ``scipy.signal.get_window``); else symmetric
+    periodic  as for a Fourier transform (``torch.hann_window``, ``scipy.signal.get_window``); else symmetric
     beta      of a kaiser window
     Raises    InputError: no such window, numbers that are not ``size`` finite ones
     """

@@ -17,7 +17,7 @@ def quotient(total: TDim, divisor: int) -> TDim | None:
 
 
 def solve(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
-    """The one value of ``unknown`` with which ``left == right``; None where that is not known to be just one.
+    """The one value of ``unknown`` with which ``left == right``; None if that is not known to be just one.
 
     ``right`` must not depend on the unknown. A negative result says that there is no size with which they are equal.
     """
@@ -42,7 +42,7 @@ def _linear(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
 
 
 def _beyond(left: TDim, right: TDim, unknown: Symbol) -> int | None:
-    """By how much the solution exceeds ``NEAR``, negative where there is none from there on; None if not known."""
+    """By how much the solution exceeds ``NEAR``, negative if there is none from there on; None if not known."""
     scope = scope_of(unknown)
     with scope.trial():
         scope.assume(ge(TDim.of(unknown), TDim.of(0)))

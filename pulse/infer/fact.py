@@ -11,7 +11,7 @@ from pulse.facts import Array, DType, TypedFact, dtype_name, is_symbolic
 from pulse.record import record
 
 Dim: TypeAlias = TDim | None
-"""A size; None where it is not known."""
+"""A size; None if it is not known."""
 Dims: TypeAlias = tuple[Dim, ...]
 
 

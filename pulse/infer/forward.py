@@ -40,7 +40,7 @@ class Outcome:
 def translate_node(
     op: ModelOp, name: str, inputs: Sequence[OutletId], wire_facts: WireFacts, scope: SymbolScope
 ) -> Outcome | None:
-    """The outcome of a translation; None where too little is known for it.
+    """The outcome of a translation; None if too little is known for it.
 
     A node that cannot be translated says nothing here: it is refused, with the reason, when the model is analysed.
     Raises FactError where known inputs do not fit each other.

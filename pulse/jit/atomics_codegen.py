@@ -20,7 +20,7 @@ class Word:
 
 
 def word_of(words, i) -> Word | None:
-    """The word of two arguments; None: they are none."""
+    """The word that two arguments name; None if they name none."""
     if isinstance(words, StructType) and isinstance(i, types.StringLiteral):
         name = i.literal_value
         if words.type_of(name) == types.int64:

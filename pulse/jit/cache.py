@@ -2,7 +2,7 @@
 """The folder of compiled kernels, and the owner that it must have.
 
 Its files are machine code that this process runs. So on POSIX the folders and the files must belong to the user or to
-root, and nobody else may write to them; ``PULSE_CACHE_SHARED=1`` takes others' files too.
+root, and others may not write to them; ``PULSE_CACHE_SHARED=1`` takes others' files too.
 """
 
 import atexit
@@ -12,12 +12,11 @@ import shutil
 import stat
 import sys
 import tempfile
-import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pulse.errors import PulseWarning
+from pulse.jit.notice import warn_once
 from pulse.record import record
 from pulse.version import __version__
 
@@ -31,7 +30,7 @@ class CacheLocation:
 
     path     what PULSE_CACHE names
     folder   inside of it: the files of these versions and this processor; None: nothing is kept
-    refused  why the one that was asked for is not used, where a temporary one, if there is room for any, is
+    refused  why the one that was asked for is not used, where a temporary one, if there is space for any, is
     """
 
     path: Path
@@ -68,10 +67,10 @@ def cache_location() -> CacheLocation:
     return CacheLocation(temporary, temporary / folder.name, "temporary", refused)
 
 
-def tell_where_nothing_is_kept() -> None:
+def warn_if_nothing_is_kept() -> None:
     """Warn, once, where compiled kernels are lost when the process ends."""
     if refused := cache_location().refused:
-        tell_once(f"{refused}; until then kernels are compiled again by each process")
+        warn_once(f"{refused}; until then kernels are compiled again by each process")
 
 
 def make_folder(folder: Path) -> None:
@@ -97,7 +96,7 @@ def distrust(found: os.stat_result) -> str | None:
 
 
 def cannot_keep(folder: Path) -> str | None:
-    """Why a kernel more has no place in the folder, or None: something as large is written, and removed."""
+    """Why another kernel cannot be stored in the folder; None if it can. Tries a temporary file of ``PROBE_BYTES``."""
     try:
         make_folder(folder)
         with tempfile.TemporaryFile(dir=folder) as file:
@@ -105,16 +104,6 @@ def cannot_keep(folder: Path) -> str | None:
     except OSError as error:
         return error.strerror or str(error)
     return None
-
-
-_told: set[str] = set()
-
-
-def tell_once(message: str, about: str = "") -> None:
-    """Warn, the first time in this process that it is about this: the message itself by default."""
-    if (about or message) not in _told:
-        _told.add(about or message)
-        warnings.warn(message, PulseWarning, stacklevel=2)
 
 
 def versions() -> dict[str, Any]:

@@ -1,5 +1,5 @@
 # pyright: basic
-"""All that functions mean to numba; importing this tells it of the language, ``tell_numba`` of what was declared."""
+"""What functions mean to numba; importing this registers the language, ``register_with_numba`` what was declared."""
 
 from numba.extending import register_jitable
 
@@ -13,7 +13,7 @@ from pulse.jit import (
     stack_codegen,
     structs_codegen,
 )
-from pulse.jit.declared import UNTOLD, Dispatcher, Helper, Outlined, StructAt
+from pulse.jit.declared import UNREGISTERED, Dispatcher, Helper, Outlined, StructAt
 from pulse.jit.dispatch_codegen import declare_dispatcher, declare_outlined
 from pulse.jit.foreign_codegen import declare_c_function
 from pulse.jit.structs_codegen import declare_struct_at
@@ -30,10 +30,10 @@ LANGUAGE = (
 )
 
 
-def tell_numba() -> None:
+def register_with_numba() -> None:
     """Let compiled functions call what was declared since the last time."""
-    while UNTOLD:
-        declared = UNTOLD.pop(0)
+    while UNREGISTERED:
+        declared = UNREGISTERED.pop(0)
         if isinstance(declared, Helper):
             register_jitable(**declared.options)(declared.function)
         elif isinstance(declared, Dispatcher):

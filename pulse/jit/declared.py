@@ -1,6 +1,6 @@
 """Declarations of the functions that compiled code may call; numba learns of them when something is compiled.
 
-So a process that compiles nothing imports no numba. ``codegen`` takes from ``UNTOLD``.
+So a process that compiles nothing imports no numba. ``codegen`` takes from ``UNREGISTERED``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -70,12 +70,12 @@ class StructAt:
     kind: type[Fields]
 
 
-UNTOLD: list[Helper | Dispatcher | Outlined | CFunction | StructAt] = []
+UNREGISTERED: list[Helper | Dispatcher | Outlined | CFunction | StructAt] = []
 
 
 def helper(function: F, **options: Any) -> F:
     """Let kernels call a function of plain Python."""
-    UNTOLD.append(Helper(function, options))
+    UNREGISTERED.append(Helper(function, options))
     return function
 
 

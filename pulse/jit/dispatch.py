@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pulse.jit.declared import UNTOLD, Argument, Dispatcher, Element, F, Function, Outlined
+from pulse.jit.declared import UNREGISTERED, Argument, Dispatcher, Element, F, Function, Outlined
 from pulse.jit.pointer import Pointer
 from pulse.jit.simd import LANES, Vector, vload, vstore
 
@@ -52,7 +52,7 @@ def dispatcher(name: str, rows: Sequence[tuple[Function, bool]], element: Elemen
                 d[i] = result
 
     apply.__name__ = apply.__qualname__ = name
-    UNTOLD.append(Dispatcher(apply, rows, element))
+    UNREGISTERED.append(Dispatcher(apply, rows, element))
     return apply
 
 
@@ -60,7 +60,7 @@ def outlined(*takes: Argument) -> Callable[[F], F]:
     """A helper of these arguments, without a result, that kernels call: for what is rarely needed."""
 
     def declare(function: F) -> F:
-        UNTOLD.append(Outlined(function, takes))
+        UNREGISTERED.append(Outlined(function, takes))
         return function
 
     return declare

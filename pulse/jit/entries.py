@@ -6,7 +6,7 @@ from typing import Any
 
 from pulse.jit.compiled import CompiledFunction
 from pulse.jit.declared import CSignature
-from pulse.jit.python_call import Form, builtin
+from pulse.jit.python_call import CallForm, builtin
 
 OPTIONS = {"error_model": "numpy"}
 
@@ -19,7 +19,7 @@ class Entry(CompiledFunction):
 
     arguments  how many ints it takes
     gives_int  it gives one; else nothing
-    brief      it keeps the GIL: who gives it up waits for it afterwards, 5 ms where another thread computes
+    keeps_gil  do not release the GIL: getting it back can take 5 ms if another thread is computing
     """
 
     def __init__(
@@ -28,9 +28,9 @@ class Entry(CompiledFunction):
         function: Callable[..., Any],
         arguments: int,
         gives_int: bool = False,
-        brief: bool = False,
+        keeps_gil: bool = False,
     ) -> None:
-        super().__init__(name, function, OPTIONS, Form(arguments, gives_int, brief))
+        super().__init__(name, function, OPTIONS, CallForm(arguments, gives_int, keeps_gil))
         self._c_signature = CSignature("i64" if gives_int else None, ("i64",) * arguments)
         self._call: Callable[..., Any] | None = None
 
@@ -65,12 +65,12 @@ def _numba_signature(signature: CSignature) -> Any:
 
 
 def entry(
-    name: str, arguments: int, gives_int: bool = False, brief: bool = False
+    name: str, arguments: int, gives_int: bool = False, keeps_gil: bool = False
 ) -> Callable[[Callable[..., Any]], Entry]:
     """Declare an entry; the function takes that many ints. See ``Entry``."""
 
     def declare(function: Callable[..., Any]) -> Entry:
-        made = Entry(name, function, arguments, gives_int, brief)
+        made = Entry(name, function, arguments, gives_int, keeps_gil)
         ENTRIES[name] = made
         return made
 

@@ -104,9 +104,7 @@ def _absorb(digest: Any, value: Any, seen: set[int]) -> None:
 
 
 def fingerprint(function: types.FunctionType, *further: object) -> str:
-    """A hash of a function, of what it closes over and refers to, of the sources that it uses, and of what is further
-    given, as it prints.
-    """
+    """A hash of a function, its closure and globals, the sources it uses, and the ``repr`` of further values."""
     digest = hashlib.sha256()
     _update(digest, sources_hash(function.__module__), *further)
     _absorb(digest, function, set())

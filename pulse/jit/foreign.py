@@ -1,6 +1,6 @@
 """C functions by name and by address, as compiled code calls them."""
 
-from pulse.jit.declared import UNTOLD, CFunction, CSignature, CType, Function, refuse
+from pulse.jit.declared import UNREGISTERED, CFunction, CSignature, CType, Function, refuse
 
 
 def c_signature(gives: CType | None, *takes: CType) -> CSignature:
@@ -25,7 +25,7 @@ def _declared(signature: CSignature, name: str | None) -> Function:
     def call(*arguments: object) -> object:
         refuse()
 
-    UNTOLD.append(CFunction(call, signature, name))
+    UNREGISTERED.append(CFunction(call, signature, name))
     return call
 
 

@@ -44,7 +44,7 @@ def declare_c_function(declared: CFunction) -> None:
 def external(builder, name, kind):
     """The C function, or LLVM's, of that name and LLVM type, for ``builder.call``.
 
-    What it is given the address of is made with ``alloca_once``: an ``alloca`` in a loop takes more of the stack each
-    time, until there is none.
+    Allocate what you pass by address with ``alloca_once``: an ``alloca`` in a loop takes more of the stack each time,
+    until there is none.
     """
     return builder.module.globals.get(name) or ir.Function(builder.module, kind, name)

@@ -23,7 +23,7 @@ the row that has it.
 
 import operator
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, fields
 from functools import cache
 from math import prod
 from typing import (
@@ -42,6 +42,7 @@ import numpy as np
 
 from pulse.jit.fields import Count, Element, Field, Fields, Spec, fields_of, words_of
 from pulse.jit.pointer import HEADER, Bases, Pointer, Row, operand_at, real_at, real_bits
+from pulse.jit.span import Reach
 from pulse.record import record
 
 DTYPES: dict[str, type[np.generic]] = {
@@ -136,6 +137,9 @@ def many(count: str) -> Any:
 class Part(Fields):
     """Fields that lie one behind the other in a row."""
 
+    DATA: ClassVar[tuple[str, ...]] = ()
+    """Numbers that are values, not counts or steps of elements and frames: any int64."""
+
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         record(eq=False, kw_only=True)(cls)
@@ -210,6 +214,13 @@ class Part(Fields):
             elif value is not None:
                 yield each.name, each.spec, value
 
+    def reaches(self) -> Iterator[Reach]:
+        """How far operands reach that are not declared with a number of elements: each with its span.
+
+        It is asked of rows of files from strangers, and the answer must hold for any numbers. Raises UnsafeRowError.
+        """
+        return iter(())
+
     @classmethod
     def seen(cls, words: Row, at: int, bases: Bases, form: Form) -> Self:
         """A row from its word ``at`` on, as a kernel in plain Python sees it; pointers check what is declared."""
@@ -260,8 +271,8 @@ class Instruction(Part):
     @cache
     def forms(cls) -> tuple[Form, ...]:
         """The forms of weights that it is declared for."""
-        has_weights = any(each.kind == "weights" for each in fields_of(cls).values())
-        return tuple(FORMS) if has_weights else ("f32",)
+        given: list[Spec | None] = [each.metadata.get("spec") for each in fields(cls)]  # type: ignore[arg-type]
+        return tuple(FORMS) if any(spec and spec.kind == "weights" for spec in given) else ("f32",)
 
     @property
     def form(self) -> Form:
@@ -304,7 +315,7 @@ def in_form(kernel: str, form: Form) -> str:
 
 
 def lanes_on(row: P, words: int) -> P:
-    """The same row over memories whose bases lie so many words further on."""
+    """The same row over memories whose bases lie this many words further on."""
     start, at, bases, form = row.__dict__["source"]
     return row.seen(start, at, bases + words, form)
 

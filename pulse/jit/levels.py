@@ -89,7 +89,7 @@ def processor_flags() -> frozenset[str]:
 
 @cache
 def named_level() -> Level | None:
-    """The level that PULSE_LEVEL names; None where it names none, or this very processor.
+    """The level that PULSE_LEVEL names; None if it names none, or this very processor.
 
     Raises CompileError: there is no such level.
     """
@@ -120,5 +120,5 @@ def runnable_level() -> Level | None:
 
 
 def _machine() -> str:
-    """The architecture of this process; empty where it is no Linux of 64 bits."""
+    """The architecture of this process; empty if it is no Linux of 64 bits."""
     return platform.machine() if sys.platform == "linux" and sys.maxsize > 1 << 32 else ""

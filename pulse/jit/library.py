@@ -12,8 +12,8 @@ from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
-from pulse.jit.cache import tell_once
 from pulse.jit.levels import Level, runnable_level
+from pulse.jit.notice import warn_once
 from pulse.record import record
 
 FORMAT = 1
@@ -45,7 +45,7 @@ class Index:
 
     @classmethod
     def read(cls, folder: Path) -> "Index | None":
-        """That of a folder; None where there is none, or one of another format."""
+        """That of a folder; None if there is none, or one of another format."""
         try:
             found = json.loads((folder / INDEX).read_bytes())
         except FileNotFoundError:
@@ -60,7 +60,7 @@ class Library:
         self._index, self._code = index, code
 
     def address(self, name: str, module: str) -> int | None:
-        """Where the function of that name is which that module declares; None where it is not in it."""
+        """Where the function of that name is which that module declares; None if it is not in it."""
         if self._index.functions.get(name) != module:
             return None
         return ctypes.cast(self._code[symbol_of(name)], ctypes.c_void_p).value
@@ -86,7 +86,7 @@ def checksum(data: Iterable[bytes]) -> str:
 
 
 def checksum_of_sources(sources: Iterable[str]) -> str | None:
-    """Of files below ``ROOT``, with their names; None where one is missing."""
+    """Of files below ``ROOT``, with their names; None if one is missing."""
     try:
         return checksum(part for name in sources for part in (name.encode(), (ROOT / name).read_bytes()))
     except OSError:
@@ -95,7 +95,7 @@ def checksum_of_sources(sources: Iterable[str]) -> str | None:
 
 @cache
 def library() -> Library | None:
-    """What is used by this process; None where its kernels are compiled on this machine.
+    """What is used by this process; None if its kernels are compiled on this machine.
 
     Raises CompileError: PULSE_LEVEL names a level that does not exist, or that this processor does not have.
     """
@@ -104,7 +104,7 @@ def library() -> Library | None:
 
 
 def load(level: Level, folder: Path) -> Library | None:
-    """That of a folder; None where there is none of these sources, or it is damaged, which a warning says."""
+    """That of a folder; None if there is none of these sources, or it is damaged, which a warning says."""
     index = Index.read(folder)
     if index is None or level.name not in index.checksums:
         return None
@@ -116,5 +116,5 @@ def load(level: Level, folder: Path) -> Library | None:
             raise OSError("its checksum is wrong")
         return Library(index, ctypes.CDLL(str(path)))
     except OSError as error:
-        tell_once(f"{path}: {error}; kernels are compiled instead, so install the package again")
+        warn_once(f"{path}: {error}; kernels are compiled instead, so install the package again")
         return None

@@ -20,7 +20,7 @@ from numba.core.registry import cpu_target
 
 from pulse.errors import CompileError
 from pulse.jit import python_call
-from pulse.jit.codegen import tell_numba
+from pulse.jit.codegen import register_with_numba
 from pulse.jit.kernel_file import NativeCode
 from pulse.jit.processor import processor, target_machine
 from pulse.jit.python_call_codegen import code as python_code
@@ -100,7 +100,7 @@ def _target_context():
 @global_compiler_lock
 def _numba_code(name: str, function: Callable, signature: Any, options: Mapping[str, Any]):
     """Numba's optimised LLVM code, and which of its functions is the one in C. Raises CompileError."""
-    tell_numba()
+    register_with_numba()
     flags = compiler.Flags()
     cpu_target.options.parse_as_flags(flags, {"nopython": True, **options})
     flags.no_cpython_wrapper = flags.no_compile = True
@@ -132,7 +132,7 @@ def optimised(
     function: Callable,
     signature: Any,
     options: Mapping[str, Any],
-    python: python_call.Form | None = None,
+    python: python_call.CallForm | None = None,
 ):
     """The LLVM code, for ``emitted``; ``symbol`` is its one global function.
 

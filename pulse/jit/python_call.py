@@ -29,17 +29,17 @@ def addresses() -> dict[str, int]:
 
 
 @record
-class Form:
-    """What Python calls.
+class CallForm:
+    """How Python calls a C function.
 
     arguments  how many ints
     gives_int  an int comes back; else None
-    brief      it keeps the GIL
+    keeps_gil  the GIL is not released
     """
 
     arguments: int
     gives_int: bool
-    brief: bool
+    keeps_gil: bool
 
 
 class _MethodDef(ctypes.Structure):

@@ -3,7 +3,7 @@
 
 from llvmlite import ir
 
-from pulse.jit.python_call import Form
+from pulse.jit.python_call import CallForm
 
 INT, INT64, POINTER = ir.IntType(32), ir.IntType(64), ir.PointerType(ir.IntType(8))
 NOTHING = ir.VoidType()
@@ -20,7 +20,7 @@ FUNCTIONS = {
 """Of the interpreter's stable interface: result and arguments."""
 
 
-def code(form: Form, symbol: str, function: str, triple: str) -> str:
+def code(form: CallForm, symbol: str, function: str, triple: str) -> str:
     """LLVM code of ``symbol``, a METH_FASTCALL function around the C function of int64. Its self is None."""
     module = ir.Module(symbol)
     module.triple = triple
@@ -50,7 +50,7 @@ def code(form: Form, symbol: str, function: str, triple: str) -> str:
         ):
             builder.ret(NULL)
         values.append(value)
-    thread = None if form.brief else call("PyEval_SaveThread")
+    thread = None if form.keeps_gil else call("PyEval_SaveThread")
     result = builder.call(inner, values)
     if thread is not None:
         call("PyEval_RestoreThread", thread)

@@ -135,13 +135,18 @@ def _chunks(p: Pointer, i: int, step: int, n: int, width: int) -> Vector:
     return Vector(np.concatenate([p.elements[p.span(place, width)] for place in places]))
 
 
+def vload_twos(p: Pointer, i: int, step: int, n: int) -> Vector:
+    """Eight times 2 float32 elements, ``step`` apart, from ``p[i]``; the last of n again if there are no more."""
+    return _chunks(p, i, step, n, 2)
+
+
 def vload_fours(p: Pointer, i: int, step: int, n: int) -> Vector:
-    """Four times 4 float32 elements, ``step`` apart, from ``p[i]``; the last of n again where there are no more."""
+    """Four times 4 float32 elements, ``step`` apart, from ``p[i]``; the last of n again if there are no more."""
     return _chunks(p, i, step, n, 4)
 
 
 def vload_eights(p: Pointer, i: int, step: int, n: int) -> Vector:
-    """Twice 8 float32 elements, ``step`` apart, from ``p[i]``; the last of n again where there are no more."""
+    """Twice 8 float32 elements, ``step`` apart, from ``p[i]``; the last of n again if there are no more."""
     return _chunks(p, i, step, n, 8)
 
 
@@ -157,6 +162,12 @@ def vturn_fours(v: Value) -> Vector:
 def vturn_eights(v: Value) -> Vector:
     """Each eight lanes turned by one: lanes 1, 2 … 7, 0, then 9, 10 … 15, 8."""
     return _turned(v, 8)
+
+
+def vadd_pairs(a: Value, b: Value) -> Vector:
+    """Sums of neighbouring lanes: a0 + a1, a2 + a3 … a14 + a15, then b0 + b1 … b14 + b15."""
+    pairs = np.concatenate([_lanes(a), _lanes(b)])
+    return Vector(pairs[::2] + pairs[1::2])
 
 
 def vsplat(x: float) -> Vector:

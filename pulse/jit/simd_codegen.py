@@ -189,7 +189,7 @@ def chunks(builder, p, i, step, n, width: int):
     return parts[0]
 
 
-for _function, _width in ((simd.vload_fours, 4), (simd.vload_eights, 8)):
+for _function, _width in ((simd.vload_twos, 2), (simd.vload_fours, 4), (simd.vload_eights, 8)):
     lowers(_function, FLOATS, FLOAT_POINTER, types.int64, types.int64, types.int64)(
         lambda builder, p, i, step, n, width=_width: chunks(builder, p, i, step, n, width)
     )
@@ -313,6 +313,14 @@ for _function, _width in ((simd.vturn_fours, 4), (simd.vturn_eights, 8)):
             v, v, constant(INTS_LL, [i - i % width + (i + 1) % width for i in range(LANES)])
         )
     )
+
+
+@lowers(simd.vadd_pairs, FLOATS, FLOATS, FLOATS)
+def _add_pairs(builder, a, b):
+    left, right = (
+        builder.shuffle_vector(a, b, constant(INTS_LL, list(range(first, 2 * LANES, 2)))) for first in (0, 1)
+    )
+    return builder.fadd(left, right)
 
 
 def across(builder, v, combine: Callable):

@@ -22,17 +22,17 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.declared import UNTOLD, StructAt
+from pulse.jit.declared import UNREGISTERED, StructAt
 from pulse.jit.fields import LINE, WORD, Field, Fields, Spec, fields_of, words_of
 
 
 def numbers(count: int | None = None) -> Any:
-    """So many int64; None, for the last field: up to the end of the memory."""
+    """This many int64; None, for the last field: up to the end of the memory."""
     return field(metadata={"spec": Spec("numbers", count=() if count is None else (count,))})
 
 
 class Struct(Fields):
-    """Fields in memory, which whoever made it keeps.
+    """Fields in memory that belongs to its maker.
 
     words  int64 from its first word on, to the end of the memory
     """
@@ -62,7 +62,7 @@ class Struct(Fields):
 
     @classmethod
     def new(cls, count: int = 1, more: int = 0) -> Self:
-        """Zeros, on a cache line: so many structs, one at least, and the words of numbers up to the end."""
+        """Zeros, on a cache line: this many structs, one at least, and the words of numbers up to the end."""
         words = max(count, 1) * words_of(cls) + more
         memory = np.zeros(words + LINE, np.int64)
         first = -memory.ctypes.data // WORD % LINE
@@ -124,5 +124,5 @@ def struct_at(kind: type[S]) -> Callable[[int], S]:
         return kind.at(address)
 
     at.__module__, at.__qualname__ = kind.__module__, f"{kind.__qualname__} at"
-    UNTOLD.append(StructAt(at, kind))
+    UNREGISTERED.append(StructAt(at, kind))
     return at

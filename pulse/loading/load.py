@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pulse.chunks.chunking import DETECT_ALL, Chunking
 from pulse.errors import InputError, LoadError
-from pulse.loading.formats import Content, Reading, format_of
+from pulse.loading.format import Content, Reading, format_of
 from pulse.loading.loaded import Loaded
+from pulse.loading.stored import loaded_program
 from pulse.models import Model, Network, PulsedModel, TypedModel, model_of
-from pulse.program.executable import Executable
+from pulse.program.compiled import CompiledProgram
+from pulse.program.program import Program
+from pulse.program.stored_program import StoredProgram
 from pulse.wording import spell
 
 if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource
 
-    Loadable: TypeAlias = Loaded | Network | Executable | ModelSource
+    Loadable: TypeAlias = Loaded | Network | Program | ModelSource
     """Whatever says what a model is."""
 
 
@@ -56,7 +59,7 @@ def load(
     given: Any = chunking
     if given is not None and not isinstance(given, Chunking):
         raise LoadError(f"chunking must be a pulse.Chunking, not {type(given).__name__}")
-    if isinstance(source, Loaded | Network | Executable):
+    if isinstance(source, Loaded | Network | Program):
         for option, value in {
             "inputs": inputs,
             "constants": constants,
@@ -69,6 +72,8 @@ def load(
                     "give it where the file is read"
                 )
         loaded = _as_loaded(source)
+        if isinstance(loaded.read, StoredProgram):
+            return loaded_program(loaded.read, outputs, symbol, chunking)
         if isinstance(loaded.read, PulsedModel) and (outputs, symbol, chunking) != (None, None, None):
             raise LoadError(
                 f"{loaded.title}: is in pulses already; leave out {spell('outputs')}, {spell('symbol')} and "
@@ -81,23 +86,34 @@ def load(
             chunking=chunking or loaded.chunking,
         )
     reading = Reading(inputs, constants, chunking or DETECT_ALL, ignore_value_info, budget, signature)
-    return Loaded(_read(source, reading), outputs, symbol, chunking or DETECT_ALL)
+    read = _read(source, reading)
+    if isinstance(read, StoredProgram):
+        return loaded_program(read, outputs, symbol, chunking, inputs, constants, budget, signature)
+    return Loaded(read, outputs, symbol, chunking or DETECT_ALL)
 
 
 def is_module(source: object) -> bool:
-    """Whether it is a module of PyTorch; that is imported by whoever has one."""
+    """Whether it is a module of PyTorch; this does not import PyTorch."""
     torch: Any = sys.modules.get("torch")
     return torch is not None and isinstance(source, torch.nn.Module)
 
 
-def _as_loaded(source: Loaded | Network | Executable) -> Loaded:
-    """A model that is there already."""
+def _as_loaded(source: Loaded | Network | Program) -> Loaded:
+    """A model that is there already. Raises LoadError: a program of another kind than ours."""
     if isinstance(source, Loaded):
         return source
-    return Loaded(model_of(source.model if isinstance(source, Executable) else source))
+    if isinstance(source, StoredProgram):
+        return Loaded(source)
+    if isinstance(source, CompiledProgram):
+        return Loaded(model_of(source.network))
+    if isinstance(source, Program):
+        raise LoadError(
+            f"{source.model.title}: a {type(source).__name__} has no model; give the model itself"
+        )
+    return Loaded(model_of(source))
 
 
-def _read(source: "ModelSource", reading: Reading) -> Model | TypedModel:
+def _read(source: "ModelSource", reading: Reading) -> Model | TypedModel | StoredProgram:
     if is_module(source):
         raise InputError(
             f"{type(source).__name__} is a PyTorch module, and what it does depends on what it is fed: use "

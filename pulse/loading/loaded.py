@@ -3,26 +3,33 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from pulse.chunks.chunking import DETECT_ALL, Chunking, Chunks
-from pulse.chunks.scanned import pulsify_chunks
-from pulse.errors import LoadError, PulsifyError
-from pulse.loading.resolution import ResolvedModel, resolve
-from pulse.loading.sizes import leaves_pulse_open
-from pulse.models import Model, PulsedModel, TypedModel
+from pulse.errors import CompileError, LoadError, PulsifyError
 from pulse.onnx.metadata import is_exported
+from pulse.program.program import Program
+from pulse.program.stored_program import StoredProgram
 from pulse.record import record
+from pulse.wording import spell
+
+if TYPE_CHECKING:
+    from pulse.loading.resolution import ResolvedModel
+    from pulse.models import Model, PulsedModel, TypedModel
+    from pulse.program.compiler import Prepare
 
 
 @record(eq=False)
 class Loaded:
     """A model, and the options of the user. How it streams is resolved on first use.
 
+    A program of a file is run without what models are analysed by: that is imported where there is a model.
+
     read      as it was read: facts may be partial; a recipe and what is in Python may be further
-    outputs, symbol, chunking  as of ``pulse.load``
+    outputs, symbol, chunking  as in ``pulse.load``
     """
 
-    read: Model | TypedModel | PulsedModel = field(repr=False)
+    read: "Model | TypedModel | PulsedModel | StoredProgram" = field(repr=False)
     outputs: Sequence[str] | None = None
     symbol: str | None = None
     chunking: Chunking = DETECT_ALL
@@ -30,51 +37,64 @@ class Loaded:
     @property
     def title(self) -> str:
         """The model's name."""
-        return self.read.title
+        return self.read.model.title if isinstance(self.read, StoredProgram) else self.read.title
 
     @property
     def metadata(self) -> Mapping[str, str]:
         """What the file says beside its graph."""
+        if isinstance(self.read, StoredProgram):
+            return self.read.metadata
+        from pulse.models import PulsedModel
+
         return self.read.typed.metadata if isinstance(self.read, PulsedModel) else self.read.metadata
 
     @property
-    def model(self) -> Model:
+    def program(self) -> StoredProgram | None:
+        """The program that it is, if it comes from the file of one: then there is no model."""
+        return self.read if isinstance(self.read, StoredProgram) else None
+
+    @property
+    def model(self) -> "Model":
         """The file's own nodes. Raises LoadError: it was no file with nodes."""
+        from pulse.models import Model
+
         if isinstance(self.read, Model):
             return self.read
+        if self.program is not None:
+            raise self._is_program()
         raise LoadError(f"{self.title}: has no nodes of a file; the typed model is the first that there is")
 
     @cached_property
-    def resolved(self) -> ResolvedModel:
+    def resolved(self) -> "ResolvedModel":
         """What it turns out to be. Raises PulseError."""
-        if isinstance(self.read, PulsedModel):
-            model = self.read
-            return ResolvedModel(
-                TypedModel.of(model.typed), model.symbol.name, model.chunks, sizes=model.sizes
-            )
+        if isinstance(self.read, StoredProgram):
+            raise self._is_program()
+        from pulse.loading.resolution import resolve
+
         return resolve(self.read, self.chunking, self.symbol, self.outputs)
 
     @property
     def chunks(self) -> Chunks | None:
-        """How a model of chunks is called; None where it is offline. Raises PulseError."""
-        return self.resolved.chunks
+        """How a model of chunks is called; None if it is offline. Raises PulseError."""
+        return None if isinstance(self.read, StoredProgram) else self.resolved.chunks
 
     @property
     def sizes(self) -> Mapping[str, int]:
         """Symbols of the file that are no time, and what they were made: ``{"batch": 1}``. Raises PulseError."""
-        return self.resolved.sizes
+        return self.read.model.sizes if isinstance(self.read, StoredProgram) else self.resolved.sizes
 
     @property
-    def typed(self) -> TypedModel:
+    def typed(self) -> "TypedModel":
         """``analyse()``, decluttered. Raises PulseError."""
         return self.resolved.typed
 
     @property
     def defines_pulse(self) -> bool:
         """Whether the model itself says what a pulse is: it takes chunks, or is in pulses."""
-        return isinstance(self.read, PulsedModel) or is_exported(self.metadata) or self.chunks is not None
+        ready = self.program is not None or self._given_pulsed is not None
+        return ready or is_exported(self.metadata) or self.chunks is not None
 
-    def analyse(self) -> TypedModel:
+    def analyse(self) -> "TypedModel":
         """The offline model, every type and shape known: of a model of chunks its author's loop over the whole stream.
 
         ``model.analyse()`` is the file alone: of a model of chunks one call, its symbols all left as they are.
@@ -83,38 +103,85 @@ class Loaded:
         return self.resolved.original
 
     def with_pulse(self, pulse: int | None) -> "Loaded":
-        """The same, its chunks of so many frames where nothing else says how long they are. Raises PulsifyError."""
+        """The same, its chunks of this many frames where nothing else says how long they are. Raises PulsifyError."""
         if pulse is None or self.chunking.pulse is not None or not self._leaves_pulse_open:
             return self
         return replace(self, chunking=replace(self.chunking, pulse=pulse))
 
     @cached_property
     def _leaves_pulse_open(self) -> bool:
+        from pulse.loading.sizes import leaves_pulse_open
+        from pulse.models import Model
+
         read = self.read
         if not isinstance(read, Model) or is_exported(read.metadata):
             return False
         return leaves_pulse_open(read, self.chunking, self.symbol)
 
+    @property
+    def _given_pulsed(self) -> "PulsedModel | None":
+        """What it is, where that is in pulses."""
+        from pulse.models import PulsedModel
+
+        return self.read if isinstance(self.read, PulsedModel) else None
+
     def pulsed(
         self, pulse: int | None = None, align: bool = False, max_context: int | None = None
-    ) -> PulsedModel:
+    ) -> "PulsedModel":
         """The model in pulses; of whole chunks, one by default, where it takes chunks. Raises PulseError."""
-        if isinstance(self.read, PulsedModel):
-            if pulse not in (None, self.read.pulse):
-                raise PulsifyError(
-                    f"pulse {pulse}: {self.title} is in pulses of {self.read.pulse} frames; give the model before it "
-                    "is pulsified"
-                )
-            return self.read
-        form = self.with_pulse(pulse).resolved
-        if form.chunks is not None:
-            made = PulsedModel.of(pulsify_chunks(form.typed, form.chunks, pulse, align))
-        else:
-            made = form.typed.pulsify(form.symbol, pulse, align, max_context)
-        return replace(made, sizes=form.sizes)
+        if self.program is not None:
+            raise self._is_program()
+        given = self._given_pulsed
+        if given is None:
+            return self.with_pulse(pulse).resolved.pulsed(pulse, align, max_context)
+        if pulse not in (None, given.pulse):
+            raise PulsifyError(
+                f"pulse {pulse}: {self.title} is in pulses of {given.pulse} frames; give the model before it "
+                "is pulsified"
+            )
+        return given
+
+    def compiled(
+        self,
+        pulse: int | None = None,
+        align: bool = False,
+        max_context: int | None = None,
+        backend: str = "numba",
+        weights: str | None = None,
+        prepare: "Prepare | None" = None,
+    ) -> Program:
+        """A program that runs it; the arguments are those of ``pulsed`` and of ``PulsedModel.compile``.
+
+        A program of a file is itself. Raises PulseError: also where it was compiled with other arguments
+        """
+        program = self.program
+        if program is None:
+            return self.pulsed(pulse, align, max_context).compile(backend, weights or "f32", prepare)
+        other = {
+            spell("pulse", pulse): pulse not in (None, program.pulse),
+            "align": align,
+            spell("max_context", max_context): max_context is not None,
+            spell("backend", backend): backend != program.backend,
+            spell("weights", weights): weights not in (None, program.form),
+        }
+        if wrong := [text for text, differs in other.items() if differs]:
+            raise CompileError(
+                f"{self.title}: is a program with pulses of {program.pulse} frames and weights of {program.form}; "
+                f"leave out {', '.join(wrong)}, or compile the model with that"
+            )
+        if prepare is not None:
+            prepare(program.kernel_names)
+        return program
+
+    def _is_program(self) -> LoadError:
+        return LoadError(
+            f"{self.title}: is a program, whose file does not contain the model; give the model that it was compiled of"
+        )
 
     def detected(self) -> list[tuple[str, str]]:
         """What was found out by itself, in words: title and text. Raises PulseError."""
+        if isinstance(self.read, StoredProgram):
+            return list(self.read.detected)
         lines = [] if self.chunks is None else self.chunks.lines()
         why = "" if self.chunks is not None else ", as its name counts streams and another dim is time"
         return lines + [("size", f"{name} = {size}{why}") for name, size in self.sizes.items()]

@@ -1,17 +1,17 @@
 """Resolution of a loaded model: offline or of chunks; symbols that are not time become numbers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 
 from pulse.budget import counting
 from pulse.chunks.chunking import Chunking, Chunks
 from pulse.chunks.plan import find_candidates
-from pulse.chunks.scanned import scan_over_chunks
+from pulse.chunks.scanned import pulsify_chunks, scan_over_chunks
 from pulse.dim import Symbol
 from pulse.errors import FactError, LoadError, PulsifyError
-from pulse.loading.sizes import Call, call_of, stream_counts, symbols_of
-from pulse.models import Model, TypedModel
+from pulse.loading.sizes import ChunkCall, call_of, stream_counts, symbols_of
+from pulse.models import Model, PulsedModel, TypedModel
 from pulse.onnx.metadata import is_exported
 from pulse.record import record
 from pulse.wording import spell
@@ -23,7 +23,7 @@ class ResolvedModel:
 
     original  a scan over its calls where it takes chunks: what a stream has to equal
     symbol    the name of the stream's length, where the file or the user has one
-    chunks    how it is called; None where it is offline and to be pulsified
+    chunks    how it is called; None if it is offline and to be pulsified
     call      one call of it, as it was read, where it takes chunks
     sizes     symbols of the file -> what they were made
     """
@@ -39,9 +39,20 @@ class ResolvedModel:
         """The original, decluttered."""
         return self.original.declutter()
 
+    def pulsed(self, pulse: int | None, align: bool, max_context: int | None) -> PulsedModel:
+        """In pulses; of whole chunks, one by default, where it takes chunks. Raises PulsifyError."""
+        if self.chunks is not None:
+            made = PulsedModel.of(pulsify_chunks(self.typed, self.chunks, pulse, align))
+        else:
+            made = self.typed.pulsify(self.symbol, pulse, align, max_context)
+        return replace(made, sizes=self.sizes)
+
 
 def resolve(
-    read: Model | TypedModel, given: Chunking, symbol: str | None, outputs: Sequence[str] | None
+    read: Model | TypedModel | PulsedModel,
+    given: Chunking,
+    symbol: str | None,
+    outputs: Sequence[str] | None,
 ) -> ResolvedModel:
     """Find out whether a model is one of chunks.
 
@@ -50,12 +61,14 @@ def resolve(
 
     Raises PulseError
     """
+    if isinstance(read, PulsedModel):
+        return ResolvedModel(TypedModel.of(read.typed), read.symbol.name, read.chunks, sizes=read.sizes)
     if is_exported(read.metadata):
         return _exported(read, given, symbol, outputs)
     if not symbols_of(read):
         typed = _analysed(read)
         if given.is_chunked or given.states is not None or _has_states(typed):
-            return _calling(_keeping(typed, outputs), given, Call({}, {}, symbol), outputs)
+            return _calling(_keeping(typed, outputs), given, ChunkCall({}, {}, symbol), outputs)
         return ResolvedModel(_with_outputs(typed, outputs), symbol)
     call = call_of(read, given, symbol) if isinstance(read, Model) else None
     if call is not None:
@@ -85,14 +98,16 @@ def _by_name(sizes: Mapping[Symbol, int]) -> Mapping[str, int]:
     return {symbol.name: size for symbol, size in sizes.items()}
 
 
-def _calling(call: TypedModel, given: Chunking, sized: Call, outputs: Sequence[str] | None) -> ResolvedModel:
+def _calling(
+    call: TypedModel, given: Chunking, sized: ChunkCall, outputs: Sequence[str] | None
+) -> ResolvedModel:
     """Of a model that takes chunks, ``call`` being one call of it. Raises PulsifyError."""
     with counting(call.spending):
         original, chunks = scan_over_chunks(call, given, sized.symbol, outputs, sized.axes)
     return ResolvedModel(TypedModel.of(original), sized.symbol, chunks, call, _by_name(sized.sizes))
 
 
-def _analysed_call(read: Model | TypedModel, call: Call) -> TypedModel:
+def _analysed_call(read: Model | TypedModel, call: ChunkCall) -> TypedModel:
     """Analysed with the sizes of one call. Raises LoadError, FactError: it does not take chunks of these sizes."""
     try:
         return _analysed(_with_sizes(read, call.sizes))

@@ -17,7 +17,7 @@ _COUNTS_STREAMS = re.compile(r"(n|b|bs|.*batch.*)", re.IGNORECASE)
 
 
 @record
-class Call:
+class ChunkCall:
     """One call of a model of chunks that has symbols.
 
     sizes   of the symbols
@@ -64,14 +64,14 @@ def stream_counts(read: Model | TypedModel, symbol: str | None) -> Mapping[Symbo
 
 
 def leaves_pulse_open(model: Model, given: Chunking, symbol: str | None) -> bool:
-    """Whether a model takes chunks of any length, so that somebody has to say it. Raises PulsifyError."""
+    """Whether a model takes chunks of any length, so that the length must be given. Raises PulsifyError."""
     states = _states(model, given)
     streams = [name for name in model.inputs if name not in states]
     return bool(states or given.is_chunked) and _time(model, streams, symbol) is not None
 
 
-def call_of(model: Model, given: Chunking, symbol: str | None) -> Call | None:
-    """One call of a model with symbols; None where it seems to be offline.
+def call_of(model: Model, given: Chunking, symbol: str | None) -> ChunkCall | None:
+    """One call of a model with symbols; None if it seems to be offline.
 
     Symbols that count streams are 1; the frames of a chunk are those of the pulse and of the context.
 
@@ -108,7 +108,7 @@ def call_of(model: Model, given: Chunking, symbol: str | None) -> Call | None:
                 f"{main}: its chunk is not {time.name} frames long; give its shape with {spell('inputs')}"
             )
         sizes[time] = given.pulse + given.context.get(main, 0)
-    return Call(sizes, axes, symbol if time is None else time.name)
+    return ChunkCall(sizes, axes, symbol if time is None else time.name)
 
 
 def _dims(read: Model | TypedModel, name: str) -> list[TDim]:

@@ -77,7 +77,7 @@ class NodeContext(FileNode):
         return size
 
     def affords(self, size: int) -> bool:
-        """Whether so many elements may be computed while the model is read; they are counted then."""
+        """Whether this many elements may be computed while the model is read; they are counted then."""
         account = spending()
         if account.excess(size):
             return False

@@ -19,7 +19,7 @@ T = TypeVar("T")
 class FileNode:
     """One node of a file, its attributes read with their types.
 
-    ``wire_name`` is the name of its first output; ``inputs`` has None where an optional input is left out.
+    ``wire_name`` is the name of its first output; ``inputs`` has None if an optional input is left out.
     """
 
     op_type: str

@@ -10,8 +10,8 @@ pulse_states       JSON list of {input, output, initial}: feed the input with wh
                    before; ``initial`` is an .npy file in base64, left out where it is zeros
 pulse_end          the input, i64 scalar, that is fed with the frames of the symbol in the whole stream, and as long as
                    the stream has not ended with 1 << 45; left out where the model does not ask
-pulse_awaits       JSON list of {frames, offset, length}: pulses go on until ``offset + length`` frames, so many in each
-                   pulse, have been run
+pulse_awaits       JSON list of {frames, offset, length}: pulses go on until ``offset + length`` frames, that many in
+                   each pulse, have been run
 pulse_assumptions  JSON list of what must hold of the symbol
 sample_rate        frames of the symbol a second, where that is known
 title              what the model is called, where a recipe says it
@@ -64,7 +64,7 @@ class AwaitedNote:
 
 @record
 class StateNote:
-    """A pair that carries state; ``initial`` is an .npy file in base64, empty where it is zeros."""
+    """A pair that carries state; ``initial`` is an .npy file in base64, empty if it is zeros."""
 
     input: str
     output: str
@@ -80,7 +80,7 @@ class StateNote:
         return cls(read, write, base64.b64encode(file.getvalue()).decode("ascii"))
 
     def value(self) -> Array | None:
-        """The initial value; None where it is zeros. Raises LoadError."""
+        """The initial value; None if it is zeros. Raises LoadError."""
         if not self.initial:
             return None
         try:
@@ -122,7 +122,7 @@ class Notes:
 
     @classmethod
     def parse(cls, entries: Mapping[str, str]) -> "Notes | None":
-        """Of a file's entries; None where it is no exported file. Raises LoadError."""
+        """Of a file's entries; None if it is no exported file. Raises LoadError."""
         format_text = entries.get("pulse_format")
         if format_text is None:
             return None

@@ -25,6 +25,11 @@ Rounded: TypeAlias = "bool | NDArray[np.bool_]"
 F64 = np.dtype(np.float64)
 
 
+def accumulator_type(x: Array) -> DType:
+    """The type in which the oracle sums the elements of x: f64 for floats, else its own."""
+    return F64 if np.issubdtype(x.dtype, np.floating) else x.dtype
+
+
 class Arithmetic:
     """In the types of the model."""
 

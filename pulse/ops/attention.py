@@ -8,7 +8,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact, dtype_name
-from pulse.ops.conv import matrix_type
+from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.op import Banded, Env, Op, Pointwise, Relation, Whole, broadcast_shapes, unify
 from pulse.ops.stateful import Clock, OnPulses, frames_at
 from pulse.record import record
@@ -79,7 +79,7 @@ class BandedAttention(Op):
         return np.where(inside, found, -np.inf)
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
-        q, k, v = (x.astype(matrix_type(x), copy=False) for x in inputs)
+        q, k, v = (x.astype(accumulator_type(x), copy=False) for x in inputs)
         scores = np.matmul(q, np.swapaxes(k, -1, -2)) * self.scale + self.full_bias(q.shape[-2])
         return [weighted(scores, v, self.empty).astype(inputs[2].dtype, copy=False)]
 
@@ -143,7 +143,7 @@ class BandedAttentionStream(OnPulses):
 
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
         op = self.op
-        q, k, v = (x.astype(matrix_type(x), copy=False) for x in inputs)
+        q, k, v = (x.astype(accumulator_type(x), copy=False) for x in inputs)
         pulse, rank = q.shape[-2], max(x.ndim for x in inputs)
         batch = np.broadcast_shapes(*(x.shape[:-2] for x in inputs))
         y = np.zeros((*batch, pulse, v.shape[-1]), inputs[2].dtype)

@@ -8,29 +8,29 @@ from pulse.dim import TDim
 from pulse.errors import FactError, InputError
 from pulse.facts import Array, TypedFact
 from pulse.ops.arithmetic import arithmetic_in_use
-from pulse.ops.control_turns import turn_counter
+from pulse.ops.control_iterations import iteration_counter
 from pulse.ops.op import Env, Op, Relation, Whole
 from pulse.record import record
 from pulse.typed import TypedNetwork
 
-MOST_TURNS = 1 << 20
+MOST_ITERATIONS = 1 << 20
 """A loop without a trip count that does not stop by then is stuck."""
 
 
 @record(eq=False)
 class Loop(Op):
-    """Run a body again and again; states go from each turn to the next.
+    """Run a body again and again; states go from each iteration to the next.
 
     go_on, states, gathered[j] = body(j, go_on, states, captured)   while go_on and j < limit
 
-    Inputs   initial states…, captured…; in front of them limit i64 and go_on bool (scalars) where ``turns`` is None
-    Outputs  the last states; what each turn gathers, stacked along a new first axis of ``turns``
+    Inputs   initial states…, captured…; in front of them limit i64 and go_on bool (scalars) if ``iterations`` is None
+    Outputs  the last states; what each iteration gathers, stacked along a new first axis of ``iterations``
     Stream   whole
     Raises   FactError: states that change their shape
     Source   ONNX Loop-25
 
-    body      takes ``names`` (the number of the turn, go_on, the states) and ``captured``, as far as it reads them
-    turns     how many turns there are, where that does not depend on data; it may be a length
+    body        takes ``names`` (the number of the iteration, go_on, the states) and ``captured``, if it reads them
+    iterations  how many there are, if that does not depend on data; it may be a length
     """
 
     iterates = True
@@ -38,7 +38,7 @@ class Loop(Op):
     body: TypedNetwork
     names: tuple[str, ...]
     captured: tuple[str, ...]
-    turns: TDim | None
+    iterations: TDim | None
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         count = len(self.names) - 2
@@ -48,42 +48,44 @@ class Loop(Op):
             if not before.agrees(after):
                 raise FactError(f"its state {name} begins as {before} and goes on as {after}")
         gathered = results[count:]
-        if gathered and self.turns is None:
+        if gathered and self.iterations is None:
             raise FactError(
                 "how often it runs depends on data, so the length of what it gathers is not known"
             )
-        turns = TDim.of(0) if self.turns is None else self.turns
+        iterations = TDim.of(0) if self.iterations is None else self.iterations
         last = [TypedFact(fact.dtype, fact.shape) for fact in states]
-        return [*last, *(TypedFact(fact.dtype, (turns, *fact.shape)) for fact in gathered)]
+        return [*last, *(TypedFact(fact.dtype, (iterations, *fact.shape)) for fact in gathered)]
 
     @property
     def _first(self) -> int:
         """The input that is the first state."""
-        return 2 if self.turns is None else 0
+        return 2 if self.iterations is None else 0
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         count, first = len(self.names) - 2, self._first
         limit, go_on = (
-            (int(inputs[0]), bool(inputs[1])) if self.turns is None else (self.turns.eval(env), True)
+            (int(inputs[0]), bool(inputs[1]))
+            if self.iterations is None
+            else (self.iterations.eval(env), True)
         )
         states, around = list(inputs[first:][:count]), dict(zip(self.captured, inputs[first + count :]))
         outlets = self.body.graph.outputs[1 + count :]
         made: list[list[Array]] = [[] for _ in outlets]
-        count_turn = turn_counter(self, inputs) if self.turns is None else None
-        turn = 0
-        while go_on and turn < limit:
-            if turn == MOST_TURNS:
-                raise InputError(f"{self.body.title}: the loop has not stopped after {turn} turns")
-            if count_turn is not None:
-                count_turn()
-            feeds = dict(zip(self.names, (np.array(turn), np.array(go_on), *states))) | around
+        count_iteration = iteration_counter(self, inputs) if self.iterations is None else None
+        iteration = 0
+        while go_on and iteration < limit:
+            if iteration == MOST_ITERATIONS:
+                raise InputError(f"{self.body.title}: the loop has not stopped after {iteration} iterations")
+            if count_iteration is not None:
+                count_iteration()
+            feeds = dict(zip(self.names, (np.array(iteration), np.array(go_on), *states))) | around
             wanted = {name: feeds[name] for name in self.body.inputs}
             results = self.body.run(wanted, arithmetic=arithmetic_in_use().plain)
             values = [results[name] for name in self.body.graph.output_names]
             go_on, states = bool(values[0]), values[1 : 1 + count]
             for values_of, value in zip(made, values[1 + count :]):
                 values_of.append(value)
-            turn += 1
+            iteration += 1
         facts = [self.body.graph.fact(outlet) for outlet in outlets]
         empty = [np.zeros((0, *(dim.eval(env) for dim in fact.shape)), fact.dtype) for fact in facts]
         return [
@@ -93,10 +95,10 @@ class Loop(Op):
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         return Whole(
-            "a loop sees all of its inputs in every turn",
+            "a loop sees all of its inputs in every iteration",
             "export a loop over frames as Scan, or give it a constant trip count",
         )
 
     def detail(self) -> str:
-        times = "until it stops" if self.turns is None else f"{self.turns} times"
+        times = "until it stops" if self.iterations is None else f"{self.iterations} times"
         return f"{len(self.body.graph.nodes)} nodes, {times}"

@@ -9,7 +9,8 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.errors import FactError
-from pulse.facts import Array, DType, TypedFact
+from pulse.facts import Array, TypedFact
+from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window, unify
 from pulse.record import record
 
@@ -27,7 +28,7 @@ def pads_text(pads: Pads) -> str:
 
 
 def windows(x: Array, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> Array:
-    """Every window over the last axes: ``[..., out axes, kernel axes]``, a view; none where x is too short."""
+    """Every window over the last axes: ``[..., out axes, kernel axes]``, a view; none if x is too short."""
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
     if any(size < span for size, span in zip(x.shape[x.ndim - len(kernel) :], spans)):
         sizes = x.shape[x.ndim - len(kernel) :]
@@ -46,11 +47,6 @@ def pad_spatial(x: Array, pads: Pads, env: Env, fill: float = 0.0) -> Array:
     if not any(itertools.chain.from_iterable(amounts)):
         return x
     return np.pad(x, [(0, 0)] * (x.ndim - len(pads)) + amounts, constant_values=fill)
-
-
-def matrix_type(x: Array) -> DType:
-    """The type in which the oracle sums: wide for floats."""
-    return np.dtype(np.float64) if np.issubdtype(x.dtype, np.floating) else x.dtype
 
 
 def check_ranks(x: TypedFact, w: TypedFact, rank: int) -> int:
@@ -111,7 +107,7 @@ class Conv(Op):
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         x, w = inputs[0], inputs[1]
-        wide = matrix_type(x)
+        wide = accumulator_type(x)
         padded = pad_spatial(x, self.pads, env).astype(wide, copy=False)
         batch, channels = padded.shape[:2]
         kernel = w.shape[2:]
@@ -198,7 +194,7 @@ class ConvTranspose(Op):
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         x, w = inputs[0], inputs[1]
-        wide = matrix_type(x)
+        wide = accumulator_type(x)
         kernel, sizes = w.shape[2:], x.shape[2:]
         spans = [(k - 1) * d + 1 for k, d in zip(kernel, self.dilations)]
         full = [

@@ -7,7 +7,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact
-from pulse.ops.conv import matrix_type
+from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole
 from pulse.ops.stateful import Carried, Clock, frames_at
 from pulse.record import record
@@ -43,7 +43,7 @@ class CumSum(Op):
     def sums(self, x: Array, before: Array) -> tuple[Array, Array]:
         """The running sums and the total, going on from a sum; in the type in which the oracle sums."""
         wide = np.flip(x, self.axis) if self.reverse else x
-        wide = np.concatenate([before, wide.astype(matrix_type(x))], self.axis)
+        wide = np.concatenate([before, wide.astype(accumulator_type(x))], self.axis)
         running = np.cumsum(wide, self.axis, dtype=wide.dtype)
         count = x.shape[self.axis]
         y = frames_at(running, self.axis, 0 if self.exclusive else 1, count + (0 if self.exclusive else 1))
@@ -54,7 +54,7 @@ class CumSum(Op):
         (x,) = inputs
         shape = list(x.shape)
         shape[self.axis] = 1
-        return [sums.astype(x.dtype) for sums in self.sums(x, np.zeros(shape, matrix_type(x)))]
+        return [sums.astype(x.dtype) for sums in self.sums(x, np.zeros(shape, accumulator_type(x)))]
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         axis = axes[0]
@@ -91,7 +91,7 @@ class CumSumStream(Carried):
 
     def begin(self) -> list[Array]:
         first = np.zeros(self.sizes, self.dtype) if self.past is None else self.past[1]
-        return [first.astype(matrix_type(first))]
+        return [first.astype(accumulator_type(first))]
 
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
         (x,) = inputs

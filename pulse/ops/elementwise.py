@@ -2,7 +2,7 @@
 
 A row is the numpy form (the oracle), the number of inputs (-1: any number from one), the type of the result and
 whether the numpy form also works on tensors of TDim. Kernels mirror the table by name in
-``pulse/program/kernels/elementwise.py``.
+``pulse/program/kernels/elementwise_microops.py``.
 """
 
 import math

@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact, dtype_name
-from pulse.ops.conv import matrix_type
+from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, broadcast_shapes, unify
 from pulse.record import record
 
@@ -42,7 +42,7 @@ class MatMul(Op):
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         a, b = inputs
-        wide = matrix_type(a)
+        wide = accumulator_type(a)
         y = np.matmul(a.astype(wide, copy=False), b.astype(wide, copy=False))
         return [np.asarray(y).astype(a.dtype, copy=False)]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
-from pulse.ops.conv import matrix_type
+from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, broadcast_shapes
 from pulse.record import record
 
@@ -39,7 +39,7 @@ class Softmax(Op):
         (x,) = inputs
         if not x.size:
             return [x]
-        wide = x.astype(matrix_type(x), copy=False)
+        wide = x.astype(accumulator_type(x), copy=False)
         with np.errstate(all="ignore"):
             shifted = wide - wide.max(axis=self.axis, keepdims=True)
             total = np.exp(shifted).sum(axis=self.axis, keepdims=True)
@@ -87,7 +87,7 @@ class LayerNorm(Op):
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         x = inputs[0]
-        wide = x.astype(matrix_type(x), copy=False)
+        wide = x.astype(accumulator_type(x), copy=False)
         axes = tuple(range(self.axis, x.ndim))
         centred = wide - wide.mean(axis=axes, keepdims=True)
         variance = np.square(centred).mean(axis=axes, keepdims=True)

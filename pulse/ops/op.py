@@ -34,7 +34,7 @@ class Op:
 
     ``symbolic`` says that ``eval`` also works on tensors of TDim, which is what folds shape arithmetic;
     ``positional`` that it can make a stream out of inputs that do not stream; ``folds`` that it is computed before
-    running where all that it reads is known; ``iterates`` that it runs a body or a cell for each of many turns;
+    running where all that it reads is known; ``iterates`` that it runs a body or a cell for each of many iterations;
     ``copies`` that it computes nothing: the elements of its outputs are those
     of its inputs, or known before.
     """
@@ -59,7 +59,7 @@ class Op:
         raise NotImplementedError
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> "Relation":
-        """How the outputs depend on time; ``axes[i]`` is the stream axis of input i, None where it has none."""
+        """How the outputs depend on time; ``axes[i]`` is the stream axis of input i, None if it has none."""
         return Whole("it has no rule for a streaming input", "compute it outside of the streaming model")
 
     def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> Sequence[Check]:
@@ -125,7 +125,7 @@ class Window:
     source: int = 0
 
     def needs(self, groups: int) -> int:
-        """How many input frames so many groups in a row see."""
+        """How many input frames this many groups in a row see."""
         return (groups - 1) * self.stride + self.span
 
 
@@ -261,7 +261,7 @@ def known_inputs(op: Op, inputs: Sequence[TypedFact]) -> list[Array]:
 
 
 def symbolic_eval(op: Op, inputs: Sequence[TypedFact]) -> list[Array] | None:
-    """The outputs of an op whose inputs are all known; None where they are not. Raises FactError, DimError."""
+    """The outputs of an op whose inputs are all known; None if they are not. Raises FactError, DimError."""
     known = known_inputs(op, inputs)
     if not known:
         return None

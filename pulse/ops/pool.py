@@ -9,7 +9,8 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
-from pulse.ops.conv import Pads, matrix_type, pad_spatial, pads_text, windows, without_pad
+from pulse.ops.arithmetic import accumulator_type
+from pulse.ops.conv import Pads, pad_spatial, pads_text, windows, without_pad
 from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window
 from pulse.record import record
 
@@ -69,7 +70,7 @@ class Pool(Op):
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         (x,) = inputs
-        view = self.windows(x.astype(matrix_type(x), copy=False), env, self._fill(x))
+        view = self.windows(x.astype(accumulator_type(x), copy=False), env, self._fill(x))
         taps = tuple(range(view.ndim - len(self.kernel), view.ndim))
         if self.kind == "max":
             y = view.max(axis=taps)

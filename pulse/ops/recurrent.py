@@ -62,7 +62,7 @@ class Recurrent(Op):
         return [TypedFact(x.dtype, (time, batch, hidden)), *[last] * self.cell.states]
 
     def optional_slot(self, name: str) -> int | None:
-        """Which input is h, c or p; None where it is left out."""
+        """Which input is h, c or p; None if it is left out."""
         return 4 + self.optional.index(name) if name in self.optional else None
 
     def begin(self, inputs: Sequence[Array]) -> list[Wide]:
@@ -162,7 +162,7 @@ class Recurrent(Op):
 class RecurrentStream(Carried):
     """A recurrent layer that goes on where the pulse before it ended.
 
-    Inputs   as of ``op``; x [P, B, I], whose frame j is at index j + offset and which has ``length`` frames
+    Inputs   as in ``op``; x [P, B, I], whose frame j is at index j + offset and which has ``length`` frames
     Outputs  y [P, B, H], zeros outside of the stream; the state after the last valid frame so far
     State    h and (lstm) c [B, H]; at first those of ``past`` (the outputs for the frames of a prefix), without a
              past the initial state, taken with the first pulse

@@ -8,7 +8,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, DType, Shape, TypedFact, is_symbolic
-from pulse.ops.conv import matrix_type
+from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 from pulse.record import record
 
@@ -131,7 +131,9 @@ class Reduce(Op):
         if is_symbolic(x):
             return [np.asarray(run(x, axis=self.axes, keepdims=self.keepdims), dtype=object)]
         with np.errstate(all="ignore"):
-            y = np.asarray(run(x.astype(matrix_type(x), copy=False), axis=self.axes, keepdims=self.keepdims))
+            y = np.asarray(
+                run(x.astype(accumulator_type(x), copy=False), axis=self.axes, keepdims=self.keepdims)
+            )
         return [y.astype(x.dtype, copy=False)]
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:

@@ -28,7 +28,7 @@ class Interpolate(Op):
              itself matters (align_corners, no constant ratio), or where the weights differ at the ends
     Source   ONNX Resize-19
 
-    ``ratio`` is the scale; None where it is ``length / X`` and not constant.
+    ``ratio`` is the scale; None if it is ``length / X`` and not constant.
     """
 
     axis: int

@@ -133,8 +133,8 @@ class Scan(Op):
 class ScanStream(Carried):
     """A scan that goes on where the pulse before it ended.
 
-    Inputs   as of ``op``; frame j of each x is at index j + offset, and there are ``length`` frames
-    Outputs  as of ``op``; frames outside of the stream are zeros
+    Inputs   as in ``op``; frame j of each x is at index j + offset, and there are ``length`` frames
+    Outputs  as in ``op``; frames outside of the stream are zeros
     State    the body's states, at first ``initial``; the input's, with the first pulse, where ``reload`` is set
     """
 

@@ -298,7 +298,7 @@ class Expand(Op):
 
 
 def first_symbolic(shape: Shape) -> int:
-    """The first axis whose length is not a number. Raises FactError where there is none."""
+    """The first axis whose length is not a number. Raises FactError if there is none."""
     for axis, dim in enumerate(shape):
         if not dim.is_const:
             return axis

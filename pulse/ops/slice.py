@@ -17,7 +17,7 @@ class Slice(Op):
 
     Input    x [..., X, ...]; for a positive step bounds beyond X mean X; for a negative one
              -1 <= end <= start < X, where end -1 means up to the first frame
-    Output   y [..., ceil((end - start) / step), ...], nothing where that is negative
+    Output   y [..., ceil((end - start) / step), ...], nothing if that is negative
     Stream   window(1, step) that starts at ``start``; the last frames, if start moves with the end;
              a table of constant length sliced by the stream's length is a positional source
     Source   ONNX Slice-13

@@ -20,7 +20,7 @@ def unit_circle(angle: Array) -> Array:
 def dft_matrix(frames: int, parts: int, length: int, bins: int, inverse: bool) -> Array:
     """``[frames, parts, bins, 2]`` f64: what each frame, real (and imaginary) part, adds to each bin of a transform.
 
-    length  points of the transform; ``frames`` at most so many
+    length  points of the transform; ``frames`` at most this many
     """
     turns = np.outer(np.arange(frames), np.arange(bins)) % length / length
     angle = 2 * np.pi * (turns if inverse else -turns)

@@ -14,7 +14,7 @@ FAR = 1 << 62
 
 @cached_in_scope
 def most_frames(length: TDim) -> int:
-    """The most frames that a wire of this length can have, FAR where there is no proven bound."""
+    """The most frames that a wire of this length can have, FAR if there is no proven bound."""
     highest = length.bounds()[1]
     return FAR if highest is None else max(0, highest)
 
@@ -49,7 +49,7 @@ class Stateful(Op):
 
     @property
     def awaits(self) -> tuple[int, TDim] | None:
-        """Offset and length of the input whose last frame this op's outputs wait for; None where they stream."""
+        """Offset and length of the input whose last frame this op's outputs wait for; None if they stream."""
         return None
 
     def begin(self) -> list[Array]:

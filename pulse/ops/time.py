@@ -50,7 +50,7 @@ class LastFrames(Stateful):
     """The last valid frames seen so far.
 
     Input    x [..., P, ...], whose frame j is at index j + offset and which has ``length`` frames
-    Output   y [..., frames, ...]: the newest at the end; zeros where there were fewer
+    Output   y [..., frames, ...]: the newest at the end; zeros if there were fewer
     State    the same
     """
 

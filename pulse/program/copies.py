@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from pulse.program.cost import cost_of
-from pulse.program.lowering import Emitted
+from pulse.program.emitted import Emitted
 from pulse.record import record
 
 REASONS = {

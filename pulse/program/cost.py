@@ -1,6 +1,6 @@
 """The cost of an instruction: bytes of each memory that it touches, and multiply-adds, both from its declaration.
 
-Bytes are counted once however often a kernel reads them, as of a run in the middle of a stream: what a kernel does at
+Bytes are counted once however often a kernel reads them, as in a run in the middle of a stream: what a kernel does at
 the first pulse only (to load a state that an input gives) or beyond the ends of the stream is left out. So they are
 the least that the memory must deliver. A multiply-add is one term of a sum of products; functions of single elements
 count none.
@@ -8,7 +8,7 @@ count none.
 
 from math import prod
 
-from pulse.program.lowering import Emitted
+from pulse.program.emitted import Emitted
 from pulse.program.memory import Region, Value
 from pulse.record import record
 
@@ -40,6 +40,16 @@ class Cost:
             self.arena + other.arena,
             self.multiply_adds + other.multiply_adds,
         )
+
+
+@record
+class RowNote:
+    """What is reported of an instruction: the node and the op that it belongs to, its kernel, what it costs."""
+
+    node: str
+    op: str
+    kernel: str
+    cost: Cost
 
 
 def touched(value: Value) -> int:

@@ -26,7 +26,7 @@ ANSWERS = 64
 
 
 @record(eq=False)
-class Parts:
+class ComplexLayout:
     """Where the complex points are among the rows (or columns) of a matrix, and what each is multiplied by.
 
     re, im    numbers of rows [points]; no im: they are real
@@ -48,8 +48,8 @@ class DftBasis:
     """A matrix [rows, columns] that is a transform of ``length``: ``X[k] = sum_n x[n] exp(2i pi n k / length)``."""
 
     length: int
-    points: Parts
-    bins: Parts
+    points: ComplexLayout
+    bins: ComplexLayout
     first: int = 0
     """The number k of the first bin."""
 
@@ -144,7 +144,7 @@ def _searched(matrix: Array, bound: float) -> DftBasis | None:
 
 
 def _late(matrix: Array, bound: float) -> DftBasis | None:
-    """A transform of real points without its first ones: with points in front that read any place and count nothing."""
+    """A transform of real points without its first ones: padded in front with points of weight 0."""
     row = int((matrix**2).sum(axis=1).argmax())
     for bins in _layouts(matrix.shape[1]):
         if bins[1] is None:
@@ -187,7 +187,7 @@ def _layouts(size: int) -> Iterator[tuple[Array, Array | None]]:
 
 
 def _lengths(points: int, bins: int) -> list[int]:
-    """The lengths that so many points and bins can belong to."""
+    """The lengths that this many points and bins can belong to."""
     least = max(points, 2)
     found = {points, bins, 2 * (points - 1), 2 * (bins - 1), 1 << (least - 1).bit_length()}
     return sorted(length for length in found if length >= max(points, bins))
@@ -209,7 +209,7 @@ def _fitted(
     begin: int,
     part: slice = slice(None),
 ) -> DftBasis | None:
-    """The factors of rows and columns that fit; None where a look at ``part`` of the bins shows that none do.
+    """The factors of rows and columns that fit; None if a look at ``part`` of the bins shows that none do.
 
     Imaginary parts whose columns are zeros get the factor 0: they are zeros, and not what rounding makes of them.
     """
@@ -235,8 +235,8 @@ def _fitted(
     out_im = sign_out * out * (1.0 if im is None else matrix[:, im].any(axis=0))
     return DftBasis(
         length,
-        Parts(points[0], points[1], np.stack([into, sign_in * into])),
-        Parts(re, im, np.stack([out, out_im])),
+        ComplexLayout(points[0], points[1], np.stack([into, sign_in * into])),
+        ComplexLayout(re, im, np.stack([out, out_im])),
         int(numbers[0]),
     )
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from pulse.dim import Symbol
 from pulse.errors import InputError
+from pulse.interface import Port
 from pulse.pulsify.lengths import least_reaching
-from pulse.pulsify.network import Port
 
 
 def stream_end(ports: Sequence[Port], totals: Mapping[str, int], symbol: Symbol) -> int:

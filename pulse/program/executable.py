@@ -1,17 +1,12 @@
 """The part of a program that streams share: a pulsed model made ready to run."""
 
-import hashlib
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any, Self
 
 from pulse.errors import LoadError
-from pulse.ops.bodies import nodes_within
-from pulse.ops.source import Const
-from pulse.ops.stateful import Stateful
-from pulse.program.weights import checked_form
-from pulse.pulsify.limit import longest
-from pulse.pulsify.network import PulsedNetwork
+from pulse.interface import Interface
+from pulse.pulsify.limit import longest_stream
 from pulse.version import __version__
 
 _WRITER = "pickled by"
@@ -23,15 +18,15 @@ class Executable(ABC):
     A copy is the program itself. It pickles without addresses, and is linked again where it arrives.
     """
 
-    def __init__(self, model: PulsedNetwork, form: str = "f32") -> None:
+    def __init__(self, model: Interface, form: str = "f32") -> None:
         self.model = model
-        self.form = checked_form(form)
+        self.form = form
         """How weights are stored: ``f32``, ``bf16`` or ``int8``."""
         self.inputs = model.inputs
         self.outputs = model.outputs
         self.pulse = model.pulse
-        self.limit = longest(model.symbol, model.typed.scope.assumptions)
-        """The most frames of the symbol that the model takes, None where there is no limit."""
+        self.limit = longest_stream(model.symbol, model.assumptions)
+        """The most frames of the symbol that the model takes, None if there is no limit."""
 
     def __copy__(self) -> Self:
         return self
@@ -61,15 +56,10 @@ class Executable(ABC):
     @cached_property
     def fingerprint(self) -> bytes:
         """Tells snapshots of another model, pulse, backend or form of weights apart."""
-        digest = hashlib.blake2b(f"{self.backend} {self.pulse} {self.form}".encode(), digest_size=16)
-        for node in nodes_within(self.model.graph.nodes):
-            value = node.op.value.tobytes() if isinstance(node.op, Const) else node.op.detail().encode()
-            digest.update(f"{node.name} {node.op.name} {node.inputs}".encode() + value)
-            if isinstance(node.op, Stateful):
-                digest.update(b"".join(array.tobytes() for array in node.op.begin()))
-        for register in self.model.registers:
-            digest.update(f"{register.read} {register.write}".encode() + register.initial.tobytes())
-        return digest.digest()
+        return self._digest()
+
+    @abstractmethod
+    def _digest(self) -> bytes: ...
 
     def steps(self, end: int) -> int:
         """How many pulses a stream of ``end`` frames of the symbol takes, its tail included."""

@@ -7,8 +7,8 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array, dtype_name, shape_text
+from pulse.interface import Port
 from pulse.ops.stateful import frames_at
-from pulse.pulsify.network import Port
 from pulse.wording import spell
 
 Feed = Mapping[str, Array]
@@ -64,7 +64,7 @@ def checked_constants(inputs: Sequence[Port], constants: Feed) -> dict[str, Arra
 
 
 def named_rest(ports: Sequence[Port], rest: Feed | Array | None) -> dict[str, Array]:
-    """The last frames of each streaming input, less than a pulse of one of them; none where there is no rest."""
+    """The last frames of each streaming input, less than a pulse of one of them; none if there is no rest."""
     nothing = {port.name: frames_at(_filled_frames(port, 0), port.axis or 0, 0, 0) for port in ports}
     named = nothing if rest is None else _named(ports, rest)
     if named.keys() != nothing.keys():
@@ -103,7 +103,7 @@ def padded_pulses(ports: Sequence[Port], named: Feed, fill: float) -> list[dict[
 
 
 def filled_pulse(ports: Sequence[Port], fill: float) -> dict[str, Array]:
-    """A pulse of nothing but ``fill``, or 0 where the type cannot hold it."""
+    """A pulse of nothing but ``fill``, or 0 if the type cannot hold it."""
     return {port.name: _filled_frames(port, fill) for port in ports}
 
 

@@ -17,6 +17,7 @@ from pulse.facts import Array
 from pulse.jit.instruction import Instruction
 from pulse.jit.simd import LANES
 from pulse.program import interleaved_forms as interleaved_forms
+from pulse.program.emitted import Emitted
 from pulse.program.interleaving import (
     WORD,
     Interleaving,
@@ -28,9 +29,9 @@ from pulse.program.interleaving import (
 from pulse.program.kernels.copy import Copy, Fill
 from pulse.program.kernels.time import Tick
 from pulse.program.loops import Loops
-from pulse.program.lowering import Emitted
 from pulse.program.memory import Buffer, Region, Value, aligned
-from pulse.program.native import Place
+from pulse.program.native import NativeExecutable
+from pulse.program.place import Place
 from pulse.record import record
 
 MOST_GAPS = 32
@@ -85,30 +86,25 @@ def _words(region: Region, at: int, count: int) -> Value:
     return Value(Buffer(region, count * WORD, at), 0, (count,), (1,), np.dtype(np.float32))
 
 
-def interleaved(
-    rows: Sequence[Emitted],
-    weights: Array,
-    arena_bytes: int,
-    inputs: Sequence[Place],
-    outputs: Sequence[Place],
-) -> Interleaved | None:
-    """The instructions for sixteen streams; None where one of them has no such form."""
+def interleaved(program: NativeExecutable) -> Interleaved | None:
+    """The instructions for sixteen streams; None if one of them has no such form, or they are not known."""
+    rows = program.emitted
     ticks = [row.instruction for row in rows if isinstance(row.instruction, Tick)]
     if len(ticks) != 1:
         return None
     (tick,) = ticks
     clock: Any = tick.clock
-    cx = Interleaving(weights, clock)
-    exchange = Exchange(cx, arena_bytes)
+    cx = Interleaving(program.weights, clock)
+    exchange = Exchange(cx, program.arena_bytes)
     try:
-        entries = [exchange.added(place, True) for place in inputs]
+        entries = [exchange.added(place, True) for _, place in program.received]
         middle = [
             Emitted(instruction, row.node, row.op)
             for row in with_gaps_only(rows)
             if row.instruction is not tick
             for instruction in cx.of(row.instruction)
         ]
-        exits = [exchange.added(place, False) for place in outputs]
+        exits = [exchange.added(place, False) for _, place in program.sent]
     except NotInterleavedError:
         return None
     begin = [Emitted(copy, "", "input") for _, copies in entries for copy in copies]

@@ -14,11 +14,17 @@ from pulse.program.kernels.conv_interleaved import InterleavedDepthwise
 from pulse.program.kernels.copy import Copy, Fill, Move
 from pulse.program.kernels.dtypes import F32
 from pulse.program.kernels.elementwise import Chain32, ChainInput, ChainOutput
-from pulse.program.kernels.matmul_interleaved import COLUMNS, InterleavedProduct, interleaved_weights
+from pulse.program.kernels.matmul_interleaved import (
+    COLUMNS,
+    InterleavedProduct,
+    few_weights,
+    interleaved_weights,
+)
 from pulse.program.kernels.matmul_product import Product
+from pulse.program.kernels.matmul_product_few import ProductFew
 from pulse.program.kernels.norm import LayerNormRows
 from pulse.program.kernels.norm_interleaved import InterleavedLayerNorm
-from pulse.program.kernels.recurrent import Frames
+from pulse.program.kernels.recurrent import RecurrentFrames
 from pulse.program.kernels.recurrent_gru import Gru
 from pulse.program.kernels.recurrent_gru_small import GruEights, GruFours, SmallGrus
 from pulse.program.kernels.recurrent_interleaved import InterleavedGru, gates_by_unit, small_gates_by_unit
@@ -34,12 +40,25 @@ CHAIN_LOOPS = 4
 def _product(cx: Interleaving, row: Product) -> Iterator[Instruction]:
     if row.form != "f32":
         raise NotInterleavedError("weights that are not f32")
-    packed, bias = cx.constant(row.W).ravel(), cx.constant(row.bias).ravel()[: row.N]
+    packed = cx.constant(row.W).ravel()
+    yield _sums(cx, row, interleaved_weights(packed, row.T * row.K, row.N))
+
+
+@form_of(ProductFew)
+def _product_few(cx: Interleaving, row: ProductFew) -> Iterator[Instruction]:
+    if row.form != "f32":
+        raise NotInterleavedError("weights that are not f32")
+    packed = cx.constant(row.W).ravel()
+    yield _sums(cx, row, few_weights(packed, row.width, row.N))
+
+
+def _sums(cx: Interleaving, row: Product | ProductFew, weights: Array) -> Instruction:
+    bias = cx.constant(row.bias).ravel()[: row.N]
     padded = np.zeros(-(-row.N // COLUMNS) * COLUMNS, np.float32)
     padded[: row.N] = bias
-    yield InterleavedProduct(
+    return InterleavedProduct(
         x=cx.data(row.x),
-        W=cx.table(interleaved_weights(packed, row.T * row.K, row.N)),
+        W=cx.table(weights),
         bias=cx.table(padded),
         y=cx.data(row.y),
         M=row.M,
@@ -180,7 +199,7 @@ def _fill_ends(cx: Interleaving, row: FillEnds) -> Iterable[Instruction]:
     return cx.copied(source, cx.data(row.y), Loops(sizes, strides))
 
 
-def _begun(cx: Interleaving, row: Frames) -> Iterator[Instruction]:
+def _from_the_state(cx: Interleaving, row: RecurrentFrames) -> Iterator[Instruction]:
     """Take note of the frames in front of the stream; load the state of a sequence of its own."""
     if cx.is_clock(row.clock):
         cx.unending(row.end)
@@ -196,7 +215,7 @@ def _begun(cx: Interleaving, row: Frames) -> Iterator[Instruction]:
 def _recurrence(
     cx: Interleaving, row: Gru | SmallGrus, weights: Array, bias: Array, step_x: int
 ) -> Iterator[Instruction]:
-    yield from _begun(cx, row)
+    yield from _from_the_state(cx, row)
     count, units = weights.shape[:2]
     yield InterleavedGru(
         y=cx.data(row.y),

@@ -9,7 +9,7 @@ from pulse.facts import Array
 from pulse.jit.instruction import Instruction, numbered
 from pulse.jit.simd import LANES
 from pulse.program.kernels.copy import Copy
-from pulse.program.kernels.matmul_finish import BY_COLUMN, STEPS, Finish, Step
+from pulse.program.kernels.matmul_finish import BY_COLUMN, STEPS, Finish, FinishStep
 from pulse.program.loops import Loops
 from pulse.program.memory import Buffer, Image, Region, Value
 
@@ -136,13 +136,13 @@ class Interleaving:
         steps = [self._step(step) for step in finish.steps]
         return Finish(flat=False, gate_count=0, step_count=len(steps), gates=(), steps=steps)
 
-    def _step(self, step: Step) -> Step:
+    def _step(self, step: FinishStep) -> FinishStep:
         operand: Any = step.operand
         rows: Any = step.rows
         if operand is None:
             return step
         by_column = STEPS[step.code] in BY_COLUMN
-        return Step(
+        return FinishStep(
             code=step.code,
             parameter=step.parameter,
             operand=self.shared(operand) if by_column else self.data(operand),
@@ -163,9 +163,9 @@ def further_on(value: Value, words: int) -> Value:
     return Value(value.buffer, value.offset + words, value.shape, value.strides, value.dtype)
 
 
-Form: TypeAlias = Callable[[Interleaving, Any], Iterable[Instruction]]
-F = TypeVar("F", bound=Form)
-FORMS: dict[type[Instruction], Form] = {}
+InterleavedForm: TypeAlias = Callable[[Interleaving, Any], Iterable[Instruction]]
+F = TypeVar("F", bound=InterleavedForm)
+FORMS: dict[type[Instruction], InterleavedForm] = {}
 
 
 def form_of(*kinds: type[Instruction]) -> Callable[[F], F]:

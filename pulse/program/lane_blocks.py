@@ -9,11 +9,13 @@ from pulse.facts import Array
 from pulse.jit.lanes import EIGHT
 from pulse.jit.simd import LANES
 from pulse.program import machine
+from pulse.program.emitted import table_of
 from pulse.program.feeds import Feed
 from pulse.program.interleaved import Interleaved, interleaved
-from pulse.program.lanes import Choice
+from pulse.program.lanes import LaneSelection
 from pulse.program.memory import Region, aligned_bytes
-from pulse.program.native import NativeExecutable, Place, table_of
+from pulse.program.native import NativeExecutable
+from pulse.program.place import Place
 from pulse.program.table import link
 from pulse.record import record
 
@@ -66,23 +68,20 @@ class LaneBlocks:
         self._call = (self._table.ctypes.data, len(found.rows))
         self._bases = np.array([found.weights.ctypes.data, 0, self._arena.ctypes.data], np.int64)
         self._run = machine.runner()
-        graph = program.model.graph
-        places = [program.places[outlet] for outlet in graph.inputs]
-        self._inputs = self._exchanged(map(graph.label, graph.inputs), places, found.inputs)
-        self._outputs = self._exchanged(graph.output_names, program.sent, found.outputs)
+        self._inputs = self._exchanged(program.received, found.inputs)
+        self._outputs = self._exchanged(program.sent, found.outputs)
         self._constants = constants
-        self._known: tuple[Choice, Parts] | None = None
+        self._known: tuple[LaneSelection, Parts] | None = None
 
     @classmethod
     def of(cls, program: NativeExecutable, memory: Array, constants: Feed) -> "LaneBlocks | None":
         """Those of the lanes with these memories; None where there are too few, or the program has no such form."""
         if len(memory) < LANES or not EIGHT or program.total_at is not None:
             return None
-        places = [program.places[outlet] for outlet in program.model.graph.inputs]
-        found = interleaved(program.instructions, program.weights, program.arena_bytes, places, program.sent)
+        found = interleaved(program)
         return None if found is None else cls(program, found, memory, constants)
 
-    def parts(self, chosen: Choice) -> Parts:
+    def parts(self, chosen: LaneSelection) -> Parts:
         """The blocks of which a call steps all lanes, and all are in the middle of their streams."""
         if self._known is None or self._known[0] is not chosen:
             self._known = chosen, Parts.of(self._whole(chosen.numbers), len(chosen.numbers))
@@ -115,13 +114,11 @@ class LaneBlocks:
         for name, array in self._outputs:
             outputs[name][part.at] = array
 
-    def _exchanged(
-        self, names: Iterable[str], places: Sequence[Place], at: Sequence[int]
-    ) -> list[tuple[str, Array]]:
+    def _exchanged(self, ports: Sequence[tuple[str, Place]], at: Sequence[int]) -> list[tuple[str, Array]]:
         """Inputs or outputs of a block by name, [16, …]."""
         return [
             (name, np.ndarray((LANES, *place.shape), place.dtype, self._arena.data, begin))
-            for name, place, begin in zip(names, places, at)
+            for (name, place), begin in zip(ports, at)
         ]
 
     def _lanes_of(self, block: int) -> Array:

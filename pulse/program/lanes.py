@@ -8,16 +8,16 @@ from numpy.typing import NDArray
 
 from pulse.errors import FaultError, InputError
 from pulse.facts import Array, dtype_name, shape_text
+from pulse.interface import Port
 from pulse.ops.stateful import Clock
 from pulse.program.executable import Executable
 from pulse.program.feeds import Feed
 from pulse.program.state import State
-from pulse.pulsify.network import Port
 from pulse.record import record
 
 
 @record
-class Choice:
+class LaneSelection:
     """The lanes of one call, in the order of its arrays: their numbers, as a list and as int64, and their clocks."""
 
     numbers: Sequence[int]
@@ -39,8 +39,8 @@ class Lanes:
         self.program = program
         self._states = tuple(states)
         self._joined = set(range(len(states)))
-        self._everyone: Choice | None = None
-        self._stepping: Choice | None = None
+        self._everyone: LaneSelection | None = None
+        self._stepping: LaneSelection | None = None
         """The lanes that a call is changing."""
         self._interrupted = False
         """Whether an exception has left some lane inside of a pulse."""
@@ -116,12 +116,12 @@ class Lanes:
             self._tell_states()
             raise
 
-    def _all(self) -> Choice:
+    def _all(self) -> LaneSelection:
         """All that have joined."""
         self._everyone = self._choice(self.joined)
         return self._everyone
 
-    def _some(self, lanes: Sequence[int]) -> Choice:
+    def _some(self, lanes: Sequence[int]) -> LaneSelection:
         """The lanes to step. Raises InputError."""
         numbers = [int(number) for number in lanes]
         self._require(numbers)
@@ -135,7 +135,7 @@ class Lanes:
                 self._states[number].changing = True
             self._stepping = None
 
-    def _failed(self, chosen: Choice) -> list[int]:
+    def _failed(self, chosen: LaneSelection) -> list[int]:
         """The lanes with values for which a node has no result."""
         states = self._states
         return [n for n in chosen.numbers if states[n].faulted and states[n].stops_at_faults]
@@ -155,11 +155,11 @@ class Lanes:
             outputs,
         )
 
-    def _choice(self, numbers: Sequence[int]) -> Choice:
+    def _choice(self, numbers: Sequence[int]) -> LaneSelection:
         """Of lanes that exist and have joined."""
-        return Choice(numbers, np.array(numbers, np.int64), [self._states[n].clock for n in numbers])
+        return LaneSelection(numbers, np.array(numbers, np.int64), [self._states[n].clock for n in numbers])
 
-    def _run(self, feed: dict[str, Array], chosen: Choice) -> dict[str, Array]:
+    def _run(self, feed: dict[str, Array], chosen: LaneSelection) -> dict[str, Array]:
         """One pulse of checked inputs; sets ``_stepping`` before it changes a lane."""
         marks = [(self._states[number], self._states[number].mark()) for number in chosen.numbers]
         self._stepping = chosen
@@ -171,7 +171,7 @@ class Lanes:
             self._stepping = None
             raise
 
-    def _one_by_one(self, feed: dict[str, Array], chosen: Choice) -> dict[str, Array]:
+    def _one_by_one(self, feed: dict[str, Array], chosen: LaneSelection) -> dict[str, Array]:
         results = [
             self._states[number].advance({name: array[i] for name, array in feed.items()}, raises=False)
             for i, number in enumerate(chosen.numbers)
@@ -183,7 +183,7 @@ class Lanes:
             for port in self.program.outputs
         }
 
-    def _check_open(self, chosen: Choice) -> None:
+    def _check_open(self, chosen: LaneSelection) -> None:
         """Raise InputError where a lane has ended, failed, was left inside of a pulse or would become too long."""
         if self._interrupted or self._stepping is not None:
             self._tell_states()

@@ -1,6 +1,6 @@
 """From the nodes of a pulsed graph to instructions over three memories."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from math import prod
@@ -19,33 +19,14 @@ from pulse.ops.source import Const, Source
 from pulse.ops.stateful import FAR, most_frames
 from pulse.ops.time import Delay
 from pulse.plugins import load_plugins
+from pulse.program.emitted import Emitted
 from pulse.program.kernels.copy import Copy
 from pulse.program.memory import Buffer, Image, Region, Value, dense_strides, plan
 from pulse.pulsify.network import PulsedGraph
 from pulse.pulsify.registers import Register
-from pulse.record import record
 from pulse.wording import spell
 
 PulsedNode: TypeAlias = Node[PulsedFact, Op]
-
-
-@record
-class Emitted:
-    """An instruction of a program, and the node that it belongs to."""
-
-    instruction: Instruction
-    node: str
-    op: str
-
-    @property
-    def kernel(self) -> str:
-        """The name of the kernel that runs it."""
-        return self.instruction.kernel_name
-
-    @property
-    def operands(self) -> Iterator[Value]:
-        """The tensors that it touches."""
-        return (value for _, _, value in self.instruction.operands() if isinstance(value, Value))
 
 
 Arrange: TypeAlias = Callable[[PulsedGraph, Sequence[int]], "tuple[list[int], dict[int, tuple[int, ...]]]"]
@@ -77,7 +58,7 @@ class Lowering:
     Instructions are kept in two lists: those of the step, and those that end it (buffers move on by a pulse).
 
     form     how weights are stored; see ``pulse.program.weights``
-    arrange  which nodes become one instruction, see ``pulse.program.lower.recurrent_small``
+    arrange  which nodes become one instruction, see ``pulse.program.lower.recurrent_siblings.side_by_side``
     """
 
     graph: PulsedGraph
@@ -102,7 +83,7 @@ class Lowering:
     counted: dict[tuple[str, str, Check], Value] = field(default_factory=dict[tuple[str, str, Check], Value])
     """Where faults are counted, by node, op and check."""
     unchecked: Collection[int] = ()
-    """Nodes whose bodies nobody looks at."""
+    """Nodes whose bodies are not checked for faults."""
     body: "Callable[[Lowering, PulsedNode], None] | None" = None
     """Called for each node of a body before it is lowered; looks for faults."""
     arrange: Arrange | None = None

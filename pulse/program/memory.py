@@ -90,7 +90,7 @@ class Value:
         return self.view(shape, strides, start * self.strides[axis])
 
     def reshape(self, shape: Sequence[int]) -> "Value | None":
-        """The same elements in the same logical order, as a view; None where that needs a copy."""
+        """The same elements in the same logical order, as a view; None if that needs a copy."""
         base = np.lib.stride_tricks.as_strided(
             np.empty(1, np.int8), self.shape, self.strides, writeable=False
         )
@@ -152,7 +152,7 @@ class Image:
 
 
 def aligned(size: int) -> int:
-    """The size rounded up to the alignment, with room so that no two runs share a line."""
+    """The size rounded up to the alignment, with space so that no two runs share a line."""
     return -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
 
 

@@ -11,14 +11,15 @@ from pulse.facts import Array
 from pulse.jit.lanes import BLOCK, COUNT, LANE_WORDS
 from pulse.jit.registry import KERNELS
 from pulse.program import machine
-from pulse.program.cost import cost_of
+from pulse.program.cost import RowNote
 from pulse.program.feeds import Feed
+from pulse.program.kernels import families as families
 from pulse.program.lane_blocks import LaneBlocks, Parts
-from pulse.program.lanes import Choice, Lanes, lane_count
-from pulse.program.lowering import Emitted
+from pulse.program.lanes import Lanes, LaneSelection, lane_count
 from pulse.program.memory import ALIGNMENT, Region, aligned, aligned_bytes
-from pulse.program.native import NativeExecutable, NativeState, Place
+from pulse.program.native import NativeExecutable, NativeState
 from pulse.program.packed import Packed
+from pulse.program.place import Place
 from pulse.program.table import link_lanes
 from pulse.record import record
 
@@ -73,6 +74,13 @@ class LaneState(NativeState):
         self._take_out()
         return super().memory
 
+    def try_step(
+        self, feed: Feed | Array, outputs: Feed | Array | None = None, refuses_nan: bool = False
+    ) -> dict[str, Array] | None:
+        """``State.try_step``; the stream is taken out of its block first."""
+        self._take_out()
+        return super().try_step(feed, outputs, refuses_nan)
+
     def _run(self, feed: Feed) -> dict[str, Array]:
         self._take_out()
         return super()._run(feed)
@@ -111,7 +119,7 @@ class NativeLanes(Lanes):
             LaneState(program, constants, memory, arenas[0], number) for number, memory in enumerate(memories)
         ]
         super().__init__(program, states)
-        self._reuses = reuses_weights(program.instructions)
+        self._reuses = reuses_weights(program.notes)
         constants = states[0].constants
         self._blocks = LaneBlocks.of(program, self._memory, constants) if self._reuses else None
         if self._blocks is not None:
@@ -119,9 +127,8 @@ class NativeLanes(Lanes):
                 state.belong_to(self._blocks)
         self._totals = self._faults_of(program.total_at)
         self._weights = program.weights
-        graph = program.model.graph
-        self._inputs = [self._tensors(graph.label(outlet), program.places[outlet]) for outlet in graph.inputs]
-        self._outputs = [self._tensors(name, place) for name, place in zip(graph.output_names, program.sent)]
+        self._inputs = [self._tensors(name, place) for name, place in program.received]
+        self._outputs = [self._tensors(name, place) for name, place in program.sent]
         self._constants = self[0].constants
         self._states_at = np.array([memory.ctypes.data for memory in memories], np.int64)
         self._bases = np.zeros((self._group, LANE_WORDS), np.int64)
@@ -131,19 +138,19 @@ class NativeLanes(Lanes):
         """The group that the bases are of: between calls of the same lanes they stay."""
         table, segments, count_of_segments = link_lanes(program.unlinked)
         self._tables = program.table, table, segments
-        self._call_one = (program.table.ctypes.data, len(program.instructions))
+        self._call_one = (program.table.ctypes.data, program.rows)
         self._bases_at = [row.ctypes.data for row in self._bases]
         self._call_group = (table.ctypes.data, segments.address, count_of_segments, self._bases.ctypes.data)
         self._run_one, self._run_group = machine.runner(), machine.lanes_runner()
 
     def _faults_of(self, total_at: int | None) -> NDArray[np.int64] | None:
-        """For each lane how many faults it had; None where there can be none."""
+        """For each lane how many faults it had; None if there can be none."""
         if total_at is None:
             return None
         strides = (self._memory.strides[0],)
         return np.ndarray((len(self._memory),), np.int64, self._memory.data, total_at, strides)
 
-    def _failed(self, chosen: Choice) -> list[int]:
+    def _failed(self, chosen: LaneSelection) -> list[int]:
         if self._totals is None or not np.count_nonzero(self._totals):
             return []
         return super()._failed(chosen)
@@ -160,7 +167,7 @@ class NativeLanes(Lanes):
         shape = (len(memory), *place.shape)
         return Tensors(name, np.ndarray(shape, place.dtype, memory.data, place.offset, strides), of_all)
 
-    def _run(self, feed: dict[str, Array], chosen: Choice) -> dict[str, Array]:
+    def _run(self, feed: dict[str, Array], chosen: LaneSelection) -> dict[str, Array]:
         self._stepping = chosen
         blocks = self._blocks
         parts = None if blocks is None else blocks.parts(chosen)
@@ -205,7 +212,7 @@ class NativeLanes(Lanes):
         return {name: np.concatenate([group[name] for group in groups]) for name in groups[0]}
 
     def _step_group(self, feed: dict[str, Array], lanes: NDArray[np.int64]) -> dict[str, Array]:
-        """One pulse of at most so many lanes as a group has."""
+        """One pulse of at most as many lanes as a group has."""
         for places in self._inputs:
             array = feed.get(places.name)
             places.write(lanes, self._constants[places.name] if array is None else array)
@@ -227,9 +234,9 @@ class NativeLanes(Lanes):
         return 0 if whole == 1 else whole
 
 
-def reuses_weights(rows: Iterable[Emitted]) -> bool:
+def reuses_weights(rows: Iterable[RowNote]) -> bool:
     """Whether a lane alone uses a weight more than twice in a step: lanes that fill no block then only cost time."""
-    costs = [cost_of(row) for row in rows if KERNELS[row.kernel].lanes]
+    costs = [row.cost for row in rows if KERNELS[row.kernel].lanes]
     return sum(cost.multiply_adds for cost in costs) * FLOAT_BYTES > 2 * sum(cost.weights for cost in costs)
 
 

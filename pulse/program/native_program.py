@@ -1,17 +1,161 @@
-"""The program of the numba backend: its executable with streams, one by one or in lanes."""
+"""The programs of the numba backend: streams of native kernels, and how a pulsed model becomes their rows."""
 
-from pulse.program.feeds import Feed
-from pulse.program.memory import aligned_bytes
-from pulse.program.native import NativeExecutable, NativeState
-from pulse.program.native_lanes import NativeLanes
-from pulse.program.program import Program
+from collections.abc import Callable, Sequence
+from os import PathLike
+from typing import Any
+
+from pulse.graph import OutletId
+from pulse.jit.registry import (
+    KERNELS,
+    compile_kernels,
+    modules_of,
+    require_kernels,
+)
+from pulse.program import lower as lower
+from pulse.program.compiled import CompiledProgram
+from pulse.program.copies import copies
+from pulse.program.cost import RowNote, cost_of
+from pulse.program.emitted import Emitted, table_of
+from pulse.program.kernels import families as families
+from pulse.program.kernels.time import Tick
+from pulse.program.lower.recurrent_siblings import side_by_side
+from pulse.program.lowering import Lowering
+from pulse.program.memory import Value, aligned_bytes
+from pulse.program.native_streams import NativeStreams
+from pulse.program.place import Place
+from pulse.program.program_file import encoded_program, write_file
+from pulse.program.proof_note import ProofNote
+from pulse.pulsify.faults import unchecked_bodies
+from pulse.pulsify.network import PulsedNetwork
+from pulse.report import json_value
+
+_MODULES = "kernels"
+SHOWN = 12
+"""Fields of an instruction in a listing."""
 
 
-class NativeProgram(NativeExecutable, Program):
-    """A program of native kernels."""
+class NativeProgram(NativeStreams, CompiledProgram):
+    """A pulsed model as rows of native kernels."""
 
-    def spawn(self, constants: Feed | None = None) -> NativeState:
-        return NativeState(self, constants, aligned_bytes(self.initial.size), aligned_bytes(self.arena_bytes))
+    def __init__(
+        self,
+        model: PulsedNetwork,
+        fetches: Sequence[OutletId] = (),
+        form: str = "f32",
+        prepare: Callable[[Sequence[str]], None] | None = None,
+    ) -> None:
+        super().__init__(model, form)
+        lowering = Lowering(
+            model.graph,
+            set(fetches),
+            model.registers,
+            form,
+            checks=model.checks,
+            unchecked=unchecked_bodies(model),
+            arrange=side_by_side,
+        )
+        lowering.run()
+        self.arena_bytes = max(lowering.plan(), 64)
+        self.weights = aligned_bytes(max(lowering.weights.size, 64))
+        image = lowering.weights.image()
+        self.weights[: image.size] = image
+        self.weights.flags.writeable = False
+        self.initial = lowering.state.image()
+        self.instructions = (
+            *lowering.instructions,
+            *lowering.endings,
+            Emitted(Tick(clock=lowering.clock), "", "clock"),
+        )
+        self.ends = tuple(
+            (length, value.buffer.offset) for length, value in lowering.ends if not length.is_const
+        )
+        self.counters = tuple((site, value.buffer.offset) for site, value in lowering.counted.items())
+        self.total_at, self.last_at = (
+            None if word is None else word.buffer.offset
+            for word in (lowering.word_of("faults"), lowering.word_of("last"))
+        )
+        graph = model.graph
+        self.received = tuple(
+            (graph.label(outlet), Place.of(lowering.values[outlet])) for outlet in graph.inputs
+        )
+        self.sent = tuple(
+            (name, Place.of(lowering.results[outlet]))
+            for name, outlet in zip(graph.output_names, graph.outputs)
+        )
+        self.fetched = tuple(Place.of(lowering.results[outlet]) for outlet in fetches)
+        if prepare is not None:
+            prepare(self._kernels())
+        self.link()
 
-    def spawn_many(self, count: int, constants: Feed | None = None) -> NativeLanes:
-        return NativeLanes(self, count, constants)
+    def _kernels(self) -> list[str]:
+        """The names of all that it runs."""
+        return list(dict.fromkeys(row.kernel for row in self.instructions))
+
+    def link(self) -> None:
+        """Find the kernels in this process. Raises CompileError."""
+        compile_kernels(self._kernels())
+        self.unlinked = table_of(self.instructions)
+        super().link()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        del state["unlinked"], state["_linked"]
+        rows = [(row.kernel, dict(vars(row.instruction)), row.node, row.op) for row in self.instructions]
+        return {**state, "instructions": rows, _MODULES: modules_of(self._kernels())}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        parts = dict(state)
+        modules = parts.pop(_MODULES)
+        super().__setstate__(parts)
+        self.weights = aligned_bytes(self.weights.size)
+        self.weights[:] = parts["weights"]
+        self.weights.flags.writeable = False
+        require_kernels(modules)
+        self.instructions = tuple(
+            Emitted(KERNELS[kernel].instruction(**fields), node, op)
+            for kernel, fields, node, op in parts["instructions"]
+        )
+        self.link()
+
+    @property
+    def rows(self) -> int:
+        return len(self.instructions)
+
+    @property
+    def emitted(self) -> Sequence[Emitted]:
+        return self.instructions
+
+    @property
+    def notes(self) -> Sequence[RowNote]:
+        return [RowNote(row.node, row.op, row.kernel, cost_of(row)) for row in self.instructions]
+
+    def save(self, path: "str | PathLike[str]", proof: ProofNote | None = None, **metadata: str) -> None:
+        """``Program.save``, with what a proof has shown and more metadata, such as ``sample_rate``."""
+        write_file(self.encoded(proof, **metadata), path)
+
+    def encoded(self, proof: ProofNote | None = None, **metadata: str) -> bytes:
+        """The bytes of the file that ``save`` writes. Raises WriteError."""
+        model = self.network
+        chunks = None if model.chunks is None else json_value(model.chunks)
+        sizes = tuple(("size", f"{name} = {size}") for name, size in model.sizes.items())
+        told = () if model.chunks is None else tuple(model.chunks.lines())
+        return encoded_program(self, {**model.typed.metadata, **metadata}, proof, chunks, (*told, *sizes))
+
+    def listing(self) -> list[str]:
+        lines = [
+            f"{len(self.instructions)} instructions, {self.weights.size} bytes of weights ({self.form}), "
+            f"{self.state_bytes} of state, {self.arena_bytes} of arena",
+            *map(str, copies(self.instructions)),
+        ]
+        for number, row in enumerate(self.instructions):
+            fields = [f"{name}={_text(value)}" for name, value in row.instruction.named()]
+            text = " ".join(fields if len(fields) <= SHOWN else [*fields[:SHOWN], "…"])
+            lines.append(f"{number:4d} {row.kernel:<14} {row.node} ({row.op})  {text}")
+        return lines
+
+
+def _text(value: object) -> str:
+    if isinstance(value, Value):
+        place = Place.of(value)
+        return f"{place.region.name.lower()[0]}{place.offset}[{'x'.join(map(str, place.shape))}]"
+    return str(value)

@@ -22,7 +22,7 @@ from pulse.program.memory import aligned
 from pulse.record import record
 
 
-class Call(Struct):
+class MachineCall(Struct):
     """A call of the machine, and the boxes of the tensors in front of it and behind it."""
 
     table: int
@@ -34,7 +34,7 @@ class Call(Struct):
     fixed: int
     """Address of the bytes of the constants."""
     faults: int
-    """Address of the ``Count`` of values without a result; 0 where there is none."""
+    """Address of the ``Count`` of values without a result; 0 if there is none."""
     boxes: int
     """Address of the boxes: of constants, inputs, outputs."""
 
@@ -72,7 +72,12 @@ class Count(Struct):
     count: int
 
 
-call_at, boxes_at, axes_at, count_at = struct_at(Call), struct_at(Box), struct_at(Axis), struct_at(Count)
+call_at, boxes_at, axes_at, count_at = (
+    struct_at(MachineCall),
+    struct_at(Box),
+    struct_at(Axis),
+    struct_at(Count),
+)
 FLOAT = 4
 
 
@@ -103,7 +108,7 @@ class Packed(NotCopyable):
 
     instead = "it holds addresses of this process; copy its state, and call packed() on the copy"
 
-    call: Call
+    call: MachineCall
     kept: tuple[Array | Struct, ...]
     inputs: tuple[Slot, ...]
     outputs: tuple[Slot, ...]
@@ -141,7 +146,7 @@ def pack(
         boxes[number].offset = slot.offset
         _set_box(boxes[number], place, axes[first])
         first += place.ndim
-    made = Call.new()
+    made = MachineCall.new()
     made.table, made.rows, made.bases = call
     made.constants, made.inputs, made.outputs = len(constants), len(inputs), len(outputs)
     made.fixed, made.faults, made.boxes = fixed.ctypes.data, faults, boxes.address
@@ -186,7 +191,7 @@ def _copy_runs(
 
 
 @device
-def _copy_box(box: Box, packed: Pointer, inward: bool) -> None:
+def copy_box(box: Box, packed: Pointer, inward: bool) -> None:
     """Between a tensor's place and packed bytes."""
     place, run, count, step = bytes_at(box.place), box.run, box.count, box.step
     packed, axes = packed + box.offset, axes_at(box.first_axis)
@@ -205,13 +210,13 @@ def _copy_box(box: Box, packed: Pointer, inward: bool) -> None:
 
 @device
 def _copy_boxes(boxes: Box, count: int, packed: int, inward: bool) -> None:
-    """So many boxes."""
+    """This many boxes."""
     for number in range(count):
-        _copy_box(boxes[number], bytes_at(packed), inward)
+        copy_box(boxes[number], bytes_at(packed), inward)
 
 
 @device
-def fault_count(call: Call) -> int:
+def fault_count(call: MachineCall) -> int:
     """How many values of the stream had no result."""
     found = 0
     if call.faults != 0:
@@ -220,7 +225,7 @@ def fault_count(call: Call) -> int:
 
 
 @device
-def take_faults(call: Call) -> int:
+def take_faults(call: MachineCall) -> int:
     """The same since the last time."""
     found = fault_count(call)
     if found != 0:
@@ -229,7 +234,7 @@ def take_faults(call: Call) -> int:
 
 
 @device
-def packed_step(call: Call, inputs: int, outputs: int) -> None:
+def packed_step(call: MachineCall, inputs: int, outputs: int) -> None:
     """Run one pulse, of the addresses of the bytes of its inputs and of its outputs."""
     boxes = boxes_at(call.boxes)
     _copy_boxes(boxes, call.constants, call.fixed, True)

@@ -6,8 +6,7 @@ from typing import Literal
 import numpy as np
 
 from pulse.program import machine
-from pulse.program.cost import Cost, cost_of
-from pulse.program.lowering import Emitted
+from pulse.program.cost import Cost, RowNote
 from pulse.record import record
 
 MOST_ROUNDS = 100
@@ -41,7 +40,7 @@ class ProfileRow:
 
     @property
     def giga_multiply_adds_per_s(self) -> float | None:
-        """Multiply-adds a second; None where there are none."""
+        """Multiply-adds a second; None if there are none."""
         return self._rate(lambda cost: cost.multiply_adds)
 
     def _rate(self, count: Callable[[Cost], int]) -> float | None:
@@ -83,7 +82,7 @@ class Profile:
         return iter(self.rows)
 
     def by(self, group: Group) -> list[ProfileRow]:
-        """One row for all instructions of a kernel, an op or a node; the dearest first."""
+        """One row for all instructions of a kernel, an op or a node; the most expensive first."""
         together: dict[str, ProfileRow] = {}
         for row in self.rows:
             name = getattr(row, group)
@@ -91,13 +90,13 @@ class Profile:
         return sorted(together.values(), key=lambda row: -row.seconds_per_step)
 
 
-def measured(instructions: Sequence[Emitted], table_address: int, bases_address: int, steps: int) -> Profile:
+def measured(notes: Sequence[RowNote], table_address: int, bases_address: int, steps: int) -> Profile:
     """Run a linked table ``steps`` times with the clock read behind each row, and as often without.
 
     The times are the medians of rounds, so that what else the processor did in some of them is left out.
     """
     rounds = min(steps, MOST_ROUNDS)
-    each, rows = -(-steps // rounds), len(instructions)
+    each, rows = -(-steps // rounds), len(notes)
     ticks, whole = np.zeros((rounds, rows), np.int64), np.zeros(rounds, np.int64)
     machine.run(table_address, rows, bases_address)
     for number in range(rounds):
@@ -108,8 +107,8 @@ def measured(instructions: Sequence[Emitted], table_address: int, bases_address:
     seconds = np.maximum(np.median(ticks, axis=0) / each / rate - reading_s, 0.0)
     total = float(seconds.sum()) or 1.0
     found = [
-        ProfileRow(row.node, row.op, row.kernel, float(time), float(time) / total, cost_of(row))
-        for row, time in zip(instructions, seconds)
+        ProfileRow(row.node, row.op, row.kernel, float(time), float(time) / total, row.cost)
+        for row, time in zip(notes, seconds)
     ]
     step_s = max(float(np.median(whole)) / each / rate - reading_s, 0.0)
     return Profile(tuple(found), rounds * each, step_s, rows * reading_s)

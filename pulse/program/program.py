@@ -1,8 +1,11 @@
 """Program: a pulsed model made ready to run, and its streams."""
 
 from abc import abstractmethod
+from collections.abc import Callable
+from os import PathLike
+from typing import ClassVar
 
-from pulse.errors import PulseError
+from pulse.errors import PulseError, WriteError
 from pulse.program.executable import Executable
 from pulse.program.feeds import Feed
 from pulse.program.lanes import Lanes, lane_count
@@ -11,6 +14,29 @@ from pulse.program.state import State
 
 class Program(Executable):
     """A pulsed model made ready to run: immutable, shared by all of its streams."""
+
+    reader: "ClassVar[Callable[[str | PathLike[str] | bytes], Program]]"
+    """What ``load`` calls; ``pulse.program`` sets it."""
+
+    @staticmethod
+    def load(source: "str | PathLike[str] | bytes") -> "Program":
+        """A program from the file that ``save`` wrote, or the bytes of it.
+
+        The weights are mapped, so the file must not be written to as long as the program is in use.
+
+        Raises LoadError: it is no program, damaged, of another version, or its rows are not safe to run; or one of its
+        kernels is not installed
+        """
+        return Program.reader(source)
+
+    def save(self, path: "str | PathLike[str]") -> None:
+        """Write it to a file that ``load`` reads: rows, weights, ports, metadata; of what ``pulse compile`` has proved.
+
+        Raises WriteError: the folder refuses, or the program is one of the numpy backend
+        """
+        raise WriteError(
+            f"{self.model.title}: only programs of the numba backend are saved; compile it with backend='numba'"
+        )
 
     @abstractmethod
     def spawn(self, constants: Feed | None = None) -> State:

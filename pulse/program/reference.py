@@ -14,8 +14,8 @@ from pulse.ops.check import Site, Tally, checked, counting
 from pulse.ops.fault import CountFaults
 from pulse.ops.source import Source
 from pulse.ops.stateful import Stateful
+from pulse.program.compiled import CompiledProgram
 from pulse.program.feeds import Feed
-from pulse.program.program import Program
 from pulse.program.state import State
 from pulse.program.weights import stored_operand
 from pulse.pulsify.faults import body_sites, unchecked_bodies
@@ -25,10 +25,10 @@ BODIES = -1
 """Where a state counts the faults of bodies, beside the memories of nodes."""
 
 
-class ReferenceProgram(Program):
+class ReferenceProgram(CompiledProgram):
     """Runs each op's own numpy form.
 
-    arithmetic  as of ``TypedNetwork.run``
+    arithmetic  as in ``TypedNetwork.run``
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class ReferenceProgram(Program):
         nodes = [graph.nodes[node_id] for node_id in self.order]
         self.bodied = {node.id for node in nodes if bodies(node.op)}
         self.read_back = bool(model.registers)
-        """Whether nobody knows which values are of the stream: then the ops raise by themselves."""
+        """Whether it is unknown which values are of the stream: then the ops raise by themselves."""
         looked_at = (node for node in nodes if node.id not in self.unchecked)
         sites = (site for node in looked_at for site in body_sites(node.name, node.op))
         self.sites = {site: place for place, site in enumerate(dict.fromkeys(sites))}
@@ -56,7 +56,7 @@ class ReferenceProgram(Program):
         """(node, slot) -> the weight as f32 that its stored form stands for, where that differs."""
 
     def _rounded(self) -> Iterator[tuple[tuple[int, int], Array]]:
-        graph = self.model.graph
+        graph = self.network.graph
         for node in map(graph.nodes.__getitem__, self.order):
             facts = [graph.fact(outlet) for outlet in node.inputs]
             for slot in range(len(facts)):
@@ -81,25 +81,25 @@ class ReferenceState(State):
         self._memory: dict[int, list[Array]] = {}
         self._next: dict[int, list[Array]] = {}
         """What the pulse that is being run leaves behind; it becomes the memory when all of it is known."""
-        self._counting = bool(program.model.checks or program.sites)
+        self._counting = bool(program.network.checks or program.sites)
         self._clear()
 
     def _clear(self) -> None:
         self._taken = 0
-        nodes = self._program.model.graph.nodes
+        nodes = self._program.network.graph.nodes
         self._memory = {BODIES: [np.zeros(len(self._program.sites), np.int64)]}
         self._memory |= {
             node_id: [self._program.arithmetic.given(array) for array in op.begin()]
             for node_id in self._program.order
             if isinstance(op := nodes[node_id].op, Stateful)
         }
-        for register in self._program.model.registers:
+        for register in self._program.network.registers:
             initial = self._program.arithmetic.given(register.initial)
             self._memory[register.read.node] = [initial.copy()]
 
     def _run(self, feed: Feed) -> dict[str, Array]:
         graph, rounded, arithmetic = (
-            self._program.model.graph,
+            self._program.network.graph,
             self._program.rounded,
             self._program.arithmetic,
         )
@@ -127,14 +127,14 @@ class ReferenceState(State):
             name: np.array(values[outlet])
             for name, outlet in zip(graph.output_names, graph.outputs, strict=True)
         }
-        for register in self._program.model.registers:
+        for register in self._program.network.registers:
             memory[register.read.node] = [np.array(values[register.write])]
         self.changing = True
         self._memory, self.fetched = memory, fetched
         return outputs
 
     def evaluated(self, node_id: int, inputs: Sequence[Array]) -> Sequence[Array]:
-        op = self._program.model.graph.nodes[node_id].op
+        op = self._program.network.graph.nodes[node_id].op
         if isinstance(op, Stateful):
             return self._with_bodies(node_id, lambda: op.step(inputs, self._next[node_id], self.clock))
         if self._program.read_back:
@@ -147,7 +147,7 @@ class ReferenceState(State):
         """The results of a node; faults in its bodies are counted."""
         if node_id not in self._program.bodied:
             return compute()
-        tally = Tally(path=[self._program.model.graph.nodes[node_id].name])
+        tally = Tally(path=[self._program.network.graph.nodes[node_id].name])
         results = counting(tally, compute)
         if node_id not in self._program.unchecked:
             (counts,) = self._next[BODIES]
@@ -164,8 +164,8 @@ class ReferenceState(State):
         return self._taken - before
 
     def _counts(self) -> Iterator[tuple[Site, int]]:
-        graph = self._program.model.graph
-        for outlet in self._program.model.checks:
+        graph = self._program.network.graph
+        for outlet in self._program.network.checks:
             op = graph.node(outlet).op
             assert isinstance(op, CountFaults)
             yield (op.node, op.op, op.check), int(self._memory[outlet.node][0][0])

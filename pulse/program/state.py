@@ -5,7 +5,7 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from pulse.errors import Fault, FaultError, InputError
 from pulse.facts import Array
 from pulse.ops.check import Site
 from pulse.ops.stateful import Clock
+from pulse.program.array_step import ArrayStep
 from pulse.program.ending import stream_end
 from pulse.program.executable import Executable
 from pulse.program.feeds import (
@@ -61,7 +62,7 @@ class State(ABC):
         """The word that counts them, where there is one."""
         self._failed = False
         self.fetched: list[Array] = []
-        """The wires that the program was asked to fetch, as of the last pulse."""
+        """The wires that the program was asked to fetch, in the last pulse."""
         self.changing = False
         """Whether a call is changing the stream, or an exception ended one that did."""
 
@@ -74,6 +75,11 @@ class State(ABC):
         for name, array in self._run(feed).items():
             outputs[name][...] = array
         return outputs
+
+    @cached_property
+    def _array_step(self) -> ArrayStep | None:
+        """A pulse as one compiled call, where there is one."""
+        return None
 
     @abstractmethod
     def _clear(self) -> None:
@@ -126,14 +132,12 @@ class State(ABC):
         Raises   InputError: names, shape or dtype differ, or the stream has ended; the state is then unchanged.
                  FaultError: a node has no result for some value; the state then takes no more, but reset and restore
         """
-        checked = self._checked(feed)
         clock = self.clock
-        if self.changing or self._failed or clock.end is not None or self.program.limit is not None:
-            self.check_open()
         pulse = clock.pulse
         try:
-            return self.advance(checked)
-        except FaultError:
+            results = self.try_step(feed)
+            return self._step(self._checked(feed), None) if results is None else results
+        except (FaultError, InputError):
             raise
         except BaseException:
             self.changing = self.changing or clock.pulse != pulse
@@ -142,25 +146,63 @@ class State(ABC):
     def step_into(self, feed: Feed | Array, outputs: Feed | Array) -> dict[str, Array]:
         """``step`` that allocates no arrays.
 
-        feed     as of ``step``; not changed, unless an output lies over it
+        feed     as in ``step``; not changed, unless an output lies over it
         outputs  output name -> array of the port's shape and dtype, which is written; an array where there is one
                  output. After an exception it may hold anything
         returns  them by name
         Raises   as ``step``; InputError also where ``outputs`` do not fit
         """
-        checked = self._checked(feed)
-        targets = checked_outputs(self._given, outputs)
         clock = self.clock
-        if self.changing or self._failed or clock.end is not None or self.program.limit is not None:
-            self.check_open()
         pulse = clock.pulse
         try:
-            return self.advance(checked, True, targets)
-        except FaultError:
+            results = self.try_step(feed, outputs)
+            if results is None:
+                checked = self._checked(feed)
+                results = self._step(checked, checked_outputs(self._given, outputs))
+            return results
+        except (FaultError, InputError):
             raise
         except BaseException:
             self.changing = self.changing or clock.pulse != pulse
             raise
+
+    def try_step(
+        self, feed: Feed | Array, outputs: Feed | Array | None = None, refuses_nan: bool = False
+    ) -> dict[str, Array] | None:
+        """``step``, or ``step_into``, as one compiled call; after an exception the caller looks at ``clock``.
+
+        refuses_nan  do nothing where an input has NaN
+        returns      None where nothing has changed: an array is not C-contiguous, or not just what its port says, or
+                     the call cannot be made at all. ``step`` and ``step_into`` then say why, or do it in another way
+        """
+        call, clock = self._array_step, self.clock
+        if call is None or self.changing or self._failed or clock.end is not None:
+            return None
+        if call.alone is None:
+            taken = call.take(feed, outputs)
+            if taken is None:
+                return None
+            held, results = taken  # held: until the call has run
+            first = second = 0
+        else:
+            given, name, shape, dtype = call.alone
+            held = _only(feed, given)
+            array = np.empty(shape, dtype) if outputs is None else _only(outputs, name)
+            results, first, second = {name: cast(Array, array)}, id(held), id(array)
+        self.changing = True
+        if call.run(call.address, first, second, refuses_nan):
+            self.changing = False
+            return None
+        clock.pulse += 1
+        self.changing = False
+        if self._counting:
+            self._stop_at_faults()
+        return results
+
+    def _step(self, feed: Feed, outputs: dict[str, Array] | None) -> dict[str, Array]:
+        """``step`` of checked arrays."""
+        self.check_open()
+        return self.advance(feed, True, outputs)
 
     def advance(
         self, feed: Feed, raises: bool = True, outputs: dict[str, Array] | None = None
@@ -173,13 +215,15 @@ class State(ABC):
         result = self._run(feed) if outputs is None else self._run_into(feed, outputs)
         self.clock.pulse += 1
         self.changing = False
-        if self._counting and (self._total is None or self._total[0]) and raises and self._stops():
-            self.fail()
-            raise self.failure(f"in pulse {self.clock.pulse - 1}")
+        if self._counting and raises:
+            self._stop_at_faults()
         return result
 
-    def _stops(self) -> bool:
-        return self.stops_at_faults and self.faulted
+    def _stop_at_faults(self) -> None:
+        """Raise FaultError where the last pulse had some."""
+        if (self._total is None or self._total[0]) and self.stops_at_faults and self.faulted:
+            self.fail()
+            raise self.failure(f"in pulse {self.clock.pulse - 1}")
 
     @property
     def failed(self) -> bool:
@@ -210,7 +254,7 @@ class State(ABC):
 
         Of several inputs one may have more frames left, where its length says so. What is missing is padded with
         ``fill``, which reaches no valid output frame. ``after`` is called after each pulse.
-        Raises InputError: ``rest`` does not fit, or the model needs another length. FaultError as of ``step``. After
+        Raises InputError: ``rest`` does not fit, or the model needs another length. FaultError as in ``step``. After
         any other exception nothing has changed.
         """
         self._require_whole()
@@ -336,7 +380,7 @@ class State(ABC):
                 f"the model takes at most {limit} frames of {self.program.model.symbol.name}, and this stream has {end}"
             )
         env = {self.program.model.symbol: end}
-        for assumption in self.program.model.typed.scope.assumptions:
+        for assumption in self.program.model.assumptions:
             if assumption.symbols <= env.keys() and not assumption.eval(env):
                 raise InputError(
                     f"a stream of {end} frames of {self.program.model.symbol.name} does not satisfy {assumption}, "
@@ -356,6 +400,11 @@ class State(ABC):
             else:
                 return feed
         return named_pulses(self._streaming, feed)
+
+
+def _only(given: Feed | Array, name: str) -> object:
+    """What is given alone, or as the only thing under a name."""
+    return given.get(name) if isinstance(given, dict) and len(given) == 1 else given
 
 
 class _Spawning(Protocol):

@@ -86,7 +86,7 @@ def link(table: Table) -> Table:
 
 
 def link_lanes(table: Table) -> tuple[Table, Segment, int]:
-    """The linked table for several streams at once, and its segments, so many; see ``machine.lanes_runner``."""
+    """The linked table for several streams at once, and the number of its segments; see ``machine.lanes_runner``."""
     kernels = kernels_of(table)
     compile_kernels(kernel.name for single in kernels for kernel in (single, single.lanes) if kernel)
     linked = table.copy()

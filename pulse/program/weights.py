@@ -50,7 +50,7 @@ def from_bf16(bits: Array) -> Array:
 
 
 @record
-class Layout:
+class UnitLayout:
     """A weight seen in another shape, and the axes of that shape that one output unit sums over."""
 
     shape: tuple[int, ...]
@@ -68,7 +68,7 @@ class Stored:
 
     codes: Array
     scales: Array | None
-    layout: Layout | None
+    layout: UnitLayout | None
 
     @property
     def values(self) -> Array:
@@ -80,13 +80,13 @@ class Stored:
         return (self.codes.reshape(self.layout.shape) * self.scales).reshape(self.codes.shape)
 
     def scales_of(self, first: int = 0, count: int | None = None) -> Array | None:
-        """The scales of some output units, [count]; all of them by default; None where there are none."""
+        """The scales of some output units, [count]; all of them by default; None if there are none."""
         if self.scales is None:
             return None
         return self.scales.ravel()[first:][:count]
 
 
-def store(weight: Array, form: str, layout: Layout) -> Stored:
+def store(weight: Array, form: str, layout: UnitLayout) -> Stored:
     """A weight in a form; int8 is symmetric: the largest weight of each output unit becomes 127 or -127.
 
     Raises ValueError: int8 cannot hold infinities and NaN
@@ -113,7 +113,7 @@ def are_codes(weight: Array) -> bool:
     return bool(((weight >= info.min) & (weight <= info.max) & (np.rint(weight) == weight)).all())
 
 
-def as_codes(weight: Array, layout: Layout) -> Stored:
+def as_codes(weight: Array, layout: UnitLayout) -> Stored:
     """Whole numbers as int8, exactly: a quarter of the memory in every form."""
     units = [1 if axis in layout.summed else size for axis, size in enumerate(layout.shape)]
     return Stored(weight.astype(np.int8), np.ones(units, np.float32), layout)
@@ -153,25 +153,25 @@ def stored_operand(name: str, op: Op, inputs: Sequence[PulsedFact], slot: int, f
         raise CompileError(f"{name} ({op.name}): {error}; use {spell('weights', 'bf16')} or 'f32'") from error
 
 
-def _is_transform(weight: Array, layout: Layout) -> bool:
+def _is_transform(weight: Array, layout: UnitLayout) -> bool:
     """Whether the weights are the basis of a Fourier transform."""
     summed = layout.summed
     rows = np.moveaxis(weight.reshape(layout.shape), summed, range(len(summed)))
     return find_dft_basis(rows.reshape(math.prod(rows.shape[: len(summed)]), -1)) is not None
 
 
-def layout_of(op: Op, inputs: Sequence[PulsedFact], slot: int) -> Layout | None:
+def layout_of(op: Op, inputs: Sequence[PulsedFact], slot: int) -> UnitLayout | None:
     """Where the output units of an operand lie; None if it is no weight."""
     shape = inputs[slot].sizes
     if isinstance(op, Conv) and slot == 1 and not is_depthwise(op, shape):
-        return Layout(shape, tuple(range(1, len(shape))))
+        return UnitLayout(shape, tuple(range(1, len(shape))))
     if isinstance(op, ConvTranspose) and slot == 1 and not is_depthwise(op, shape):
         groups = op.group, shape[0] // op.group, *shape[1:]
-        return Layout(groups, (1, *range(3, len(groups))))
+        return UnitLayout(groups, (1, *range(3, len(groups))))
     if isinstance(op, MatMul) and slot == packed_operand(inputs):
-        return Layout(shape, (0,) if slot == 1 else (1,))
+        return UnitLayout(shape, (0,) if slot == 1 else (1,))
     if isinstance(op, Recurrent | RecurrentStream) and slot in (1, 2):
-        return Layout(shape, (1,))
+        return UnitLayout(shape, (1,))
     return None
 
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.interface import Port
 from pulse.ops.stateful import frames_at
 from pulse.program.program import Program
 from pulse.program.state import State
-from pulse.pulsify.network import Port
 
 
 def stream_whole(program: Program, feeds: Mapping[str, Array], fill: float = np.nan) -> dict[str, Array]:

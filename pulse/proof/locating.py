@@ -7,13 +7,15 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.graph import OutletId
+from pulse.interface import Interface
 from pulse.ops.stateful import frames_at
+from pulse.program.compiled import CompiledProgram
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.program import Program
 from pulse.program.whole import run_whole, spawn_with_inputs, stream_whole
 from pulse.proof.report import Divergence
 from pulse.proof.trials import Trial
-from pulse.pulsify.network import PulsedNetwork, ScheduledWire
+from pulse.pulsify.network import ScheduledWire
 from pulse.tolerance import Feeds, Reference, offline
 
 TOGETHER = 1 << 23
@@ -35,23 +37,24 @@ def first_divergence(program: Program, feeds: Feeds, reference: Reference, trial
 
 def wrong_wires(program: Program, feeds: Feeds, trial: Trial) -> Iterator[Divergence]:
     """The wires that differ from those of the offline model, in the order of the graph; of our own backends."""
-    if program.backend not in BACKENDS or not program.model.wires:
+    if not isinstance(program, CompiledProgram) or program.backend not in BACKENDS:
         return
     some: dict[OutletId, ScheduledWire] = {}
     numbers = 0
-    for outlet, where in program.model.wires.items():
+    for outlet, where in program.network.wires.items():
         some[outlet] = where
         numbers += prod(where.fact.sizes) * program.steps(trial.length)
         if numbers > TOGETHER:
             yield from _wrong_among(program, some, feeds, trial)
             some, numbers = {}, 0
-    yield from _wrong_among(program, some, feeds, trial)
+    if some:
+        yield from _wrong_among(program, some, feeds, trial)
 
 
 def _wrong_among(
-    program: Program, wires: Mapping[OutletId, ScheduledWire], feeds: Feeds, trial: Trial
+    program: CompiledProgram, wires: Mapping[OutletId, ScheduledWire], feeds: Feeds, trial: Trial
 ) -> Iterator[Divergence]:
-    model = program.model
+    model = program.network
     graph = model.typed.graph
     traced = compile_model(model, program.backend, [where.outlet for where in wires.values()])
     _, pulses = run_whole(spawn_with_inputs(traced, feeds), feeds, np.nan)
@@ -64,7 +67,7 @@ def _wrong_among(
 
 
 def _wrong_outputs(
-    model: PulsedNetwork, results: Mapping[str, Array], reference: Reference, trial: Trial, backend: str
+    model: Interface, results: Mapping[str, Array], reference: Reference, trial: Trial, backend: str
 ) -> Iterator[Divergence]:
     for name in reference.native:
         yield from _wrong(name, "output", results[name], reference, model.port(name).axis, trial, backend)

@@ -36,7 +36,7 @@ def prove(
     lengths  frames of the symbol to try; chosen from the pulse and from what an output sees by default
     backend  what is proved, beside the numpy reference
     seed     of the inputs
-    prepare  as of ``compile_model``
+    prepare  as in ``compile_model``
     long     try longer streams, and every signal on them, whatever it takes
     Raises   CompileError; PulsifyError where no length can be run
     """

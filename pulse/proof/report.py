@@ -22,7 +22,7 @@ Outcome = Literal["equal", "diverged", "not proved"]
 class Divergence:
     """The first wire, in the order of the graph, whose stream differs from offline.
 
-    frame    of the wire; None where the stream gave no values to compare, as ``reason`` says
+    frame    of the wire; None if the stream gave no values to compare, as ``reason`` says
     offline, streamed, allowed   the value in f64, what the stream has, and how far it may be off
     """
 
@@ -78,7 +78,7 @@ class Coverage:
 
     @property
     def missing(self) -> str:
-        """Why equality says nothing of this output; empty where it does."""
+        """Why equality says nothing of this output; empty if it does."""
         if not self.values:
             return "it has no frames"
         if not self.finite:

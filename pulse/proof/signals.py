@@ -7,8 +7,9 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.interface import Port
 from pulse.ops.arithmetic import NATIVE, is_floating
-from pulse.pulsify.network import Port, PulsedNetwork
+from pulse.pulsify.network import PulsedNetwork
 from pulse.tolerance import Oracle
 
 Signal: TypeAlias = Literal["noise", "quiet", "loud", "steps", "gaps", "silence", "mixed"]

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from pulse.proof.effort import Effort
 from pulse.proof.signals import PURE, Signal
 from pulse.pulsify.lengths import least_reaching
-from pulse.pulsify.limit import fits, longest
+from pulse.pulsify.limit import allows_length, longest_stream
 from pulse.pulsify.network import PulsedNetwork
 from pulse.record import record
 
 CONSECUTIVE = 8
-"""So many lengths in a row: what is wrong only at multiples of a small number shows."""
+"""This many lengths in a row: what is wrong only at multiples of a small number shows."""
 SIGNAL_FRAMES, SIGNAL_PULSES, FEW_PULSES = 512, 8, 3
 """Frames and pulses of the streams of each signal; fewer if a run takes long."""
 LONG_FRAMES, LONG_PULSES = 4096, 8
@@ -18,7 +18,7 @@ LONG_FRAMES, LONG_PULSES = 4096, 8
 DRIFT_FRAMES, DRIFT_PULSES = 16_384, 64
 """The same where states may drift: where an output depends on all frames before."""
 SEEN = 2
-"""A long stream has so many times what an output sees."""
+"""A long stream has this many times what an output sees."""
 SIGNAL_S, LONG_S, TOTAL_S, MOST_S = 0.1, 0.4, 1.6, 30.0
 """What a run of the offline model may take, about, in seconds of one core: on a signal, on a long stream, on all
 streams together; and on a long stream if the user requests one. The whole proof takes about ten times as long."""
@@ -44,7 +44,7 @@ class Trial:
 class Trials:
     """The streams of a proof.
 
-    seen      frames of the symbol that an output depends on, the most of all; None where there is no limit
+    seen      frames of the symbol that an output depends on, the most of all; None if there is no limit
     wanted    frames that a long stream should have; fewer are tried where that takes too long
     left_out  streams that would take too long
     """
@@ -111,7 +111,7 @@ def short_lengths(model: PulsedNetwork) -> list[int]:
 
 
 def receptive_frames(model: PulsedNetwork) -> int | None:
-    """How many frames of the symbol an output depends on, the most of all; None where there is no limit."""
+    """How many frames of the symbol an output depends on, the most of all; None if there is no limit."""
     spans = [field.frames for field in model.fields.values()]
     known = [span for span in spans if span is not None]
     return max(known) if known and len(known) == len(spans) else None
@@ -125,7 +125,7 @@ def _long_length(model: PulsedNetwork, seen: int | None) -> int:
     else:
         frames = max(SEEN * seen, LONG_FRAMES, LONG_PULSES * pulse)
     frames = -(-frames // pulse) * pulse + pulse // 2 + 1
-    limit = longest(model.symbol, model.typed.scope.assumptions)
+    limit = longest_stream(model.symbol, model.typed.scope.assumptions)
     return frames if limit is None else min(frames, limit)
 
 
@@ -140,4 +140,4 @@ def _allowed_length(model: PulsedNetwork, length: int) -> int:
     """The first length from there on that satisfies what the model assumes of it, if one is near."""
     assumptions = model.typed.scope.assumptions
     near = range(length, length + NEAR)
-    return next((other for other in near if fits(other, model.symbol, assumptions)), length)
+    return next((other for other in near if allows_length(other, model.symbol, assumptions)), length)

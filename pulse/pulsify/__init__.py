@@ -1,1 +1,1 @@
-"""From an offline model to a pulsed one: relations, offsets, delays, and the proof that nothing changed."""
+"""From an offline model to a pulsed one: relations, offsets and delays."""

@@ -17,7 +17,7 @@ from pulse.ops.op import Op
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.ops.source import Source
 from pulse.patch import Patch
-from pulse.pulsify.mask import Band, Mask, NoBandError, Step
+from pulse.pulsify.mask import Band, Mask, NoBandError, ScoreStep
 from pulse.record import record
 from pulse.typed import TypedGraph, TypedNetwork
 
@@ -41,11 +41,11 @@ class Reader:
 
 @record
 class Attention:
-    """``softmax(scale * q @ k + bias) @ v``: the product of q and k, what stands before the softmax, the readers."""
+    """``softmax(scale * q @ k + bias) @ v``: the product of q and k, the steps before the softmax, the readers."""
 
     softmax: int
     product: int
-    steps: tuple[Step, ...]
+    steps: tuple[ScoreStep, ...]
     scale: float
     readers: tuple[Reader, ...]
 
@@ -54,7 +54,7 @@ class Attention:
 class BandedModel:
     """A model with its attentions of limited reach written as such.
 
-    refused  nodes by name that belong to an attention without limit: why, None where another node reports it
+    refused  nodes by name that belong to an attention without limit: why, None if another node reports it
     limited  whether some reach is limited by ``max_context`` only
     """
 
@@ -73,10 +73,10 @@ def band_attention(model: TypedNetwork, symbol: Symbol, max_context: int | None 
         return BandedModel(model)
     result = BandedModel(model.copy())
     graph = result.model.graph
-    still = _Still(graph)
+    static = _StaticWires(graph)
     bands: dict[Hashable, Band | NoBandError] = {}
     for node_id in graph.order():
-        found = _attention(graph, graph.nodes[node_id], symbol, still)
+        found = _attention(graph, graph.nodes[node_id], symbol, static)
         if found is None:
             continue
         same = _key(graph, found)
@@ -84,7 +84,7 @@ def band_attention(model: TypedNetwork, symbol: Symbol, max_context: int | None 
             bands[same] = _band(result.model, symbol, found, max_context)
         band = bands[same]
         if isinstance(band, NoBandError):
-            _refuse(result, symbol, found, still, band)
+            _refuse(result, symbol, found, static, band)
             continue
         result.limited |= band.limited
         for reader in found.readers:
@@ -93,7 +93,7 @@ def band_attention(model: TypedNetwork, symbol: Symbol, max_context: int | None 
     return result
 
 
-class _Still:
+class _StaticWires:
     """Which wires depend on lengths and constants alone."""
 
     def __init__(self, graph: TypedGraph) -> None:
@@ -116,15 +116,15 @@ class _Still:
 
 
 def _attention(
-    graph: TypedGraph, node: Node[TypedFact, Op], symbol: Symbol, still: _Still
+    graph: TypedGraph, node: Node[TypedFact, Op], symbol: Symbol, static: _StaticWires
 ) -> Attention | None:
     if not isinstance(node.op, Softmax) or node.op.log or not node.outputs:
         return None
     fact = node.outputs[0].fact
     axes = [fact.rank - 2, fact.rank - 1]
-    if node.op.axis != axes[1] or fact.symbolic_axes(symbol) != axes or still(OutletId(node.id)):
+    if node.op.axis != axes[1] or fact.symbolic_axes(symbol) != axes or static(OutletId(node.id)):
         return None
-    traced = _traced(graph, node.inputs[0], still)
+    traced = _trace_scores(graph, node.inputs[0], static)
     if traced is None:
         return None
     product, steps, scale = traced
@@ -138,15 +138,17 @@ def _attention(
     return Attention(node.id, product, steps, scale, readers) if readers else None
 
 
-def _traced(graph: TypedGraph, outlet: OutletId, still: _Still) -> tuple[int, tuple[Step, ...], float] | None:
+def _trace_scores(
+    graph: TypedGraph, outlet: OutletId, static: _StaticWires
+) -> tuple[int, tuple[ScoreStep, ...], float] | None:
     """From the softmax up to the product: its node, the steps in the order of the scores, and their scale."""
-    steps: list[Step] = []
+    steps: list[ScoreStep] = []
     scale = 1.0
     while True:
         node = graph.node(outlet)
         if isinstance(node.op, MatMul):
             return node.id, tuple(reversed(steps)), scale
-        slots = [slot for slot, read in enumerate(node.inputs) if not still(read)]
+        slots = [slot for slot, read in enumerate(node.inputs) if not static(read)]
         if len(slots) != 1 or not _keeps_scores(graph, node, slots[0]):
             return None
         if isinstance(node.op, Elementwise):
@@ -154,24 +156,24 @@ def _traced(graph: TypedGraph, outlet: OutletId, still: _Still) -> tuple[int, tu
             if factor is None:
                 return None
             scale *= factor
-        steps.append(Step(node.id, slots[0]))
+        steps.append(ScoreStep(node.id, slots[0]))
         outlet = node.inputs[slots[0]]
 
 
 def _keeps_scores(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> bool:
     """Whether each score stays where it is, the last two axes being rows and columns."""
     before, after = graph.fact(node.inputs[slot]), node.outputs[0].fact
-    if before.rank < 2 or after.rank < 2 or not _alike(before.shape[-2:], after.shape[-2:]):
+    if before.rank < 2 or after.rank < 2 or not _same_shape(before.shape[-2:], after.shape[-2:]):
         return False
     if isinstance(node.op, Cast):
         return np.issubdtype(node.op.dtype, np.floating)
     if isinstance(node.op, REGROUPED):
         return True
-    kept = _alike(before.shape, after.shape)
+    kept = _same_shape(before.shape, after.shape)
     return isinstance(node.op, Elementwise) and node.op.kind in AFFINE and kept
 
 
-def _alike(left: Shape, right: Shape) -> bool:
+def _same_shape(left: Shape, right: Shape) -> bool:
     """Whether two shapes are the same for every allowed length."""
     return len(left) == len(right) and all(a.prove_eq(b).yes for a, b in zip(left, right))
 
@@ -202,7 +204,7 @@ def _readers(
     flipped: bool = False,
 ) -> Iterator[Reader]:
     """The products of values and weights that lie as the scores did when they were made."""
-    same = _alike(graph.fact(weights).shape, scores)
+    same = _same_shape(graph.fact(weights).shape, scores)
     for inlet in graph.outlet(weights).successors:
         node = graph.nodes[inlet.node]
         outlet = OutletId(node.id)
@@ -224,7 +226,7 @@ def _readers(
                 yield from _readers(graph, outlet, symbol, scores, cleaned, True)
         elif isinstance(node.op, REGROUPED) and not flipped:
             before, after = graph.fact(weights).shape, graph.fact(outlet).shape
-            if len(after) > 1 and _alike(before[-2:], after[-2:]):
+            if len(after) > 1 and _same_shape(before[-2:], after[-2:]):
                 yield from _readers(graph, outlet, symbol, scores, cleaned, flipped)
         elif inlet.slot == 2 and _cleans(graph, node, weights):
             yield from _readers(graph, outlet, symbol, scores, True, flipped)
@@ -273,18 +275,18 @@ def _rewrite(graph: TypedGraph, found: Attention, reader: Reader, band: Band) ->
     )
     patch = Patch(graph)
     q = patch.tap(product.inputs[0])
-    k = _turned(graph, patch, product.inputs[1], f"{name}.k")
+    k = _transposed(graph, patch, product.inputs[1], f"{name}.k")
     values = graph.nodes[reader.node].inputs[0 if reader.flipped else 1]
     if not reader.flipped:
         patch.shunt(old, patch.wire(name, op, [q, k, patch.tap(values)])[0])
     else:
-        v = _turned(graph, patch, values, f"{name}.v")
+        v = _transposed(graph, patch, values, f"{name}.v")
         y = patch.wire(f"{name}.rows", op, [q, k, v])[0]
         patch.shunt(old, patch.wire(name, Transpose(_last_two(patch.graph.fact(y).rank)), [y])[0])
     patch.apply()
 
 
-def _turned(graph: TypedGraph, patch: Patch, outlet: OutletId, name: str) -> OutletId:
+def _transposed(graph: TypedGraph, patch: Patch, outlet: OutletId, name: str) -> OutletId:
     """A wire with its last two axes exchanged, without a transpose where one is undone."""
     node = graph.node(outlet)
     perm = _last_two(graph.fact(outlet).rank)
@@ -307,7 +309,9 @@ def _lead(graph: TypedGraph, found: Attention, bias: np.ndarray) -> np.ndarray:
     return bias.reshape(*lead, *bias.shape[-2:]) if int(np.prod(lead)) == len(flat) else bias
 
 
-def _refuse(result: BandedModel, symbol: Symbol, found: Attention, still: _Still, why: NoBandError) -> None:
+def _refuse(
+    result: BandedModel, symbol: Symbol, found: Attention, static: _StaticWires, why: NoBandError
+) -> None:
     """One refusal for all nodes that an attention without limit is made of."""
     graph = result.model.graph
     product = graph.nodes[found.product]
@@ -324,7 +328,9 @@ def _refuse(result: BandedModel, symbol: Symbol, found: Attention, still: _Still
         if any(len(outlet.fact.symbolic_axes(symbol)) > 1 for outlet in node.outputs):
             result.refused.setdefault(node.name)
         pending += [
-            read.node for read in node.inputs if node.id == found.softmax or still(read) or _step(found, read)
+            read.node
+            for read in node.inputs
+            if node.id == found.softmax or static(read) or _step(found, read)
         ]
     result.refused[product.name] = refusal
 

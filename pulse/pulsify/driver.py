@@ -4,10 +4,11 @@ from pulse.dim import Symbol
 from pulse.errors import PulsifyError
 from pulse.facts import PulsedFact
 from pulse.graph import Graph, OutletId
+from pulse.interface import Port
 from pulse.ops.op import Op
 from pulse.pulsify.attention import band_attention
 from pulse.pulsify.faults import add_fault_counters, fault_waits
-from pulse.pulsify.network import Port, PulsedNetwork, ScheduledWire
+from pulse.pulsify.network import PulsedNetwork, ScheduledWire
 from pulse.pulsify.prepare import prepare_model
 from pulse.pulsify.receptive import receptive_fields
 from pulse.pulsify.relate import relate

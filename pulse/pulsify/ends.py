@@ -87,7 +87,7 @@ def write_mirrored_ends(wiring: Wiring, name: str, wire: Mirrored) -> Stream:
     sure = sure_delay(wiring, fact.length, fact.rate, name) if wire.ends.after != 0 else 0
     offset = max(0, fact.offset - before, sure - before)
     while not all(
-        (j + offset) // pulse * pulse + pulse > fact.offset + source_of(wire.ends, j - before)
+        (j + offset) // pulse * pulse + pulse > fact.offset + mirrored_frame(wire.ends, j - before)
         for j in range(before)
     ):
         offset += 1
@@ -110,6 +110,6 @@ def look_back(name: str, ends: Ends) -> int:
     return after * (1 if ends.mode == "edge" else 2)
 
 
-def source_of(ends: Ends, frame: int) -> int:
-    """The frame that fills one before the first."""
+def mirrored_frame(ends: Ends, frame: int) -> int:
+    """The frame of the stream that fills a frame before the first."""
     return shown_frame(frame, 1, ends.mode)

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from pulse.dim import TDim
 from pulse.facts import PulsedFact
 from pulse.graph import Node, OutletId
+from pulse.interface import AwaitedWire
 from pulse.ops.bodies import bodies
 from pulse.ops.check import Check, Site
 from pulse.ops.fault import CountFaults, When
@@ -14,7 +15,6 @@ from pulse.ops.op import Op
 from pulse.ops.stateful import Stateful
 from pulse.pulsify.lengths import lag
 from pulse.pulsify.network import PulsedGraph, PulsedNetwork
-from pulse.pulsify.registers import AwaitedWire
 from pulse.pulsify.wiring import Stream, Wiring
 
 PulsedNode: TypeAlias = Node[PulsedFact, Op]
@@ -58,7 +58,7 @@ def add_fault_counters(wiring: Wiring, targets: Iterable[OutletId]) -> tuple[Out
 
 
 def _counter(wiring: Wiring, node: PulsedNode, check: Check, late: bool) -> OutletId | None:
-    """None where no delay is long enough for the wire to be sure that a frame exists."""
+    """None if no delay is long enough for the wire to be sure that a frame exists."""
     outlet, result = node.inputs[check.slot], node.outputs[0].fact
     operand = wiring.graph.fact(outlet)
     own = operand.stream
@@ -86,7 +86,10 @@ def _added(
 
 
 def unchecked_bodies(model: PulsedNetwork) -> set[int]:
-    """Nodes whose bodies nobody looks at: what those of a file read back hold before its stream begins is unknown."""
+    """Nodes whose bodies are not checked for faults.
+
+    In a file read back, their values before the stream begins are unknown.
+    """
     order = model.graph.order(model.targets)
     late = set(order) if model.registers else known_at_end(model.graph, order)
     return {node_id for node_id in late if not isinstance(model.graph.nodes[node_id].op, Stateful)}

@@ -117,7 +117,10 @@ class _Head:
 
 
 def frames_joined(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
-    """A function of the first k frames before y: it of all frames at positions below k, else y, k frames later."""
+    """Rewrite ``concat(f(first k frames), y)`` as a choice by position.
+
+    Below position k it is f of all frames, else y delayed by k frames.
+    """
     node = graph.nodes[node_id]
     if not isinstance(node.op, Concat) or len(node.inputs) != 2:
         return None
@@ -188,7 +191,7 @@ def scan_begun(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
 def _chain(
     graph: TypedGraph, outlet: OutletId, symbol: Symbol, firsts: dict[OutletId, _First]
 ) -> list[int] | None:
-    """The nodes between first frames and a wire, in order; none where it is made of anything else but constants."""
+    """The nodes between first frames and a wire, in order; none if it is made of anything else but constants."""
     found: set[int] = set()
     left = [outlet]
     streams = False
@@ -212,7 +215,7 @@ def _chain(
 def _begun(
     graph: TypedGraph, op: Scan, chains: Mapping[int, Sequence[int]], firsts: Mapping[OutletId, _First]
 ) -> Scan:
-    """The scan with one more frame for each first frame, and a state that is true in the first turn."""
+    """The scan with one more frame for each first frame, and a state that is true in the first iteration."""
     body = op.body.copy()
     inner, taken = body.graph, set(body.inputs)
 

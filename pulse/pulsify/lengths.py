@@ -24,16 +24,16 @@ def least_reaching(length: TDim, frames: int, symbol: Symbol) -> int:
     return low
 
 
-def _bends(length: TDim) -> bool:
-    """Whether it may change its ways far out: a minimum, a maximum or a comparison."""
+def _is_piecewise(length: TDim) -> bool:
+    """Whether a minimum, maximum, comparison or broadcast may change its growth for large values."""
     text = str(length)
     return any(word in text for word in ("min", "max", "=", "<", ">", "broadcast"))
 
 
-def _looked_at(length: TDim, pulse: int) -> Iterator[int]:
-    """Whole pulses, in frames: the first ones, and where the length may bend some after each power of two."""
+def _sample_points(length: TDim, pulse: int) -> Iterator[int]:
+    """Whole pulses, in frames: the first ones, and if the length is piecewise some after each power of two."""
     yield from (step * pulse for step in range(NEAR + 1))
-    if _bends(length):
+    if _is_piecewise(length):
         for power in range(NEAR.bit_length(), FURTHEST_POWER + 1):
             first = max(0, (1 << power) // pulse - 2)
             yield from (step * pulse for step in range(first, first + NEAR // 2))
@@ -43,7 +43,7 @@ def _looked_at(length: TDim, pulse: int) -> Iterator[int]:
 def grows(length: TDim, symbol: Symbol) -> bool:
     """Whether a longer stream never has fewer frames of this length."""
     before, at = 0, -1
-    for frames in _looked_at(length, 1):
+    for frames in _sample_points(length, 1):
         now = max(0, length.eval({symbol: frames}))
         if frames > at and now < before:
             return False
@@ -56,13 +56,13 @@ def lag(length: TDim, rate: Fraction, symbol: Symbol, pulse: int) -> int | None:
     """The smallest delay at which a wire sends no frame before it is sure whether the frame exists.
 
     After n pulses the stream has at least ``x = n*pulse`` frames, so the wire has at least ``length(x)``; a wire
-    of delay d has sent ``rate*x - d``. Frames beyond a proven bound of the length surely do not exist. None where
+    of delay d has sent ``rate*x - d``. Frames beyond a proven bound of the length surely do not exist. None if
     no delay suffices, because the wire falls ever further behind its rate.
     """
     most = most_frames(length)
     if most == FAR and length.slope(symbol) != rate:
         return None
-    steps = set(_looked_at(length, pulse))
+    steps = set(_sample_points(length, pulse))
     if most != FAR and length.eval({symbol: 1 << FURTHEST_POWER}) >= most:
         last = least_reaching(length, most, symbol) // pulse
         steps |= {step * pulse for step in range(max(0, last - NEAR), last + 2)}

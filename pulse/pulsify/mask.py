@@ -11,7 +11,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.attention import BandedAttention
 from pulse.ops.elementwise import Elementwise
-from pulse.pulsify.limit import fits, longest
+from pulse.pulsify.limit import allows_length, longest_stream
 from pulse.record import record
 from pulse.typed import TypedGraph
 from pulse.wording import spell
@@ -39,7 +39,7 @@ class NoBandError(Exception):
 
 
 @record
-class Step:
+class ScoreStep:
     """A node between the product of queries and keys and the softmax, and where it reads the scores."""
 
     node: int
@@ -96,7 +96,7 @@ class Sample:
         return bool(np.allclose(self.bias, other, 1e-6, self.tolerance))
 
     def period(self) -> int | None:
-        """The fewest frames by which rows and columns may move together; None where there is no such number."""
+        """The fewest frames by which rows and columns may move together; None if there is no such number."""
         x = self.bias
         for c in range(1, self.frames // 3 + 1):
             last = replace(self, bias=x[..., -1, c:])
@@ -146,7 +146,7 @@ class Mask:
     symbol: Symbol
     assumptions: Sequence[TDim]
     product: OutletId
-    steps: Sequence[Step]
+    steps: Sequence[ScoreStep]
     context: int | None
     _samples: dict[int, Sample] = field(default_factory=dict[int, Sample])
 
@@ -157,7 +157,7 @@ class Mask:
 
     def band(self) -> Band:
         """The band that holds all that is not masked. Raises NoBandError."""
-        limit = longest(self.symbol, self.assumptions)
+        limit = longest_stream(self.symbol, self.assumptions)
         most = None if limit is None else self.rows.eval({self.symbol: limit})
         lead = math.prod(self.sample(min(SIZES[0], most or SIZES[0])).bias.shape[:-2])
         largest = math.isqrt(LARGEST // max(1, lead))
@@ -223,7 +223,7 @@ class Mask:
         return Band(op.bias, op.back, blind, finite)
 
     def sample(self, frames: int) -> Sample:
-        """The bias at the first length of at least so many frames. Raises NoBandError."""
+        """The bias at the first length of at least this many frames. Raises NoBandError."""
         if frames not in self._samples:
             self._samples[frames] = self._run(self._length(frames))
         return self._samples[frames]
@@ -237,7 +237,9 @@ class Mask:
             low, high = (
                 (low, middle) if self.rows.eval({self.symbol: middle}) >= frames else (middle + 1, high)
             )
-        allowed = (low + more for more in range(64) if fits(low + more, self.symbol, self.assumptions))
+        allowed = (
+            low + more for more in range(64) if allows_length(low + more, self.symbol, self.assumptions)
+        )
         length = next(allowed, None)
         if length is None:
             raise NoBandError("no length of the stream suits its mask")

@@ -14,7 +14,7 @@ from pulse.typed import TypedNetwork
 class Receptive:
     """Output frame j sees the frames ``j/rate + first … j/rate + last`` of the symbol.
 
-    ``first`` is None where it sees everything before.
+    ``first`` is None if it sees everything before.
     """
 
     first: Fraction | None
@@ -22,7 +22,7 @@ class Receptive:
 
     @property
     def frames(self) -> int | None:
-        """How many frames of the symbol it spans, None where that is everything before."""
+        """How many frames of the symbol it spans, None if that is everything before."""
         return None if self.first is None else math.floor(self.last - self.first) + 1
 
     @property

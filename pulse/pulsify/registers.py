@@ -1,9 +1,8 @@
-"""Registers, and outputs that wait for a last frame: what a pulse passes on to later ones."""
+"""Registers: what a pulse passes on to later ones."""
 
 from collections.abc import Iterable
 from dataclasses import field
 
-from pulse.dim import TDim
 from pulse.errors import PulsifyError
 from pulse.facts import Array, PulsedFact, TypedFact
 from pulse.graph import Graph, OutletId
@@ -26,20 +25,6 @@ class Register:
     read: OutletId
     write: OutletId
     initial: Array = field(repr=False)
-
-
-@record
-class AwaitedWire:
-    """A wire whose last frame some output waits for.
-
-    frames  in each pulse
-    offset  frame j is at index j + offset of the concatenated pulses
-    length  frames of the whole stream, a function of the symbol
-    """
-
-    frames: int
-    offset: int
-    length: TDim
 
 
 def check_registers(graph: Graph[PulsedFact, Op], registers: Iterable[Register]) -> None:

@@ -39,7 +39,7 @@ MOST_FRAMES = 1 << 24
 class Flow:
     """How a wire streams: its axis and its frames for each frame of the symbol.
 
-    The rate is 0 where it is known at the end only; then it may have no axis that depends on the stream.
+    The rate is 0 if it is known at the end only; then it may have no axis that depends on the stream.
     """
 
     axis: int | None
@@ -113,7 +113,7 @@ def relate(
 ) -> Related:
     """Walk the graph in order. Raises PulsifyError with every node that cannot stream.
 
-    refused  nodes by name that are known not to stream, and why; None where another node's refusal covers it
+    refused  nodes by name that are known not to stream, and why; None if another node's refusal covers it
     """
     graph = model.graph
     flows: dict[OutletId, Flow] = {}

@@ -13,7 +13,7 @@ from pulse.pulsify.ends import (
     delay_until_sure,
     extend_ends,
     look_back,
-    source_of,
+    mirrored_frame,
     sure_delay,
     write_mirrored_ends,
 )
@@ -84,7 +84,7 @@ def schedule_window(
 def _window_prefix(
     window: Window, stream: Stream, values: list[Array | None], groups: int, name: str
 ) -> Array:
-    """The output frames before index 0, of so many groups whose frames are all known before the stream begins."""
+    """The output frames before index 0, of this many groups whose frames are all known before the stream begins."""
     assert stream.fact.prefix is not None and window.op is not None
     seen = frames_at(stream.fact.prefix, stream.fact.axis, 0, window.needs(groups))
     operands = [seen if slot == window.source else value for slot, value in enumerate(values)]
@@ -116,7 +116,8 @@ def _mirrored_window(
     group_offset = -((window.stride - window.span - first) // window.stride)
     users = [max(0, -((window.span - 1 - frame) // window.stride)) for frame in range(before)]
     while not all(
-        ((group + group_offset) // groups + 1) * pulse > fact.offset + source_of(wire.ends, frame - before)
+        ((group + group_offset) // groups + 1) * pulse
+        > fact.offset + mirrored_frame(wire.ends, frame - before)
         for frame, group in enumerate(users)
     ):
         group_offset += 1

@@ -38,7 +38,7 @@ class Free:
     """A wire whose frames are a function of their position: it can be had at any offset.
 
     at      makes it at an offset
-    first   its first n frames; None where they depend on an input of the model
+    first   its first n frames; None if they depend on an input of the model
     """
 
     axis: int

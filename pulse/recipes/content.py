@@ -1,7 +1,7 @@
 """Reading a recipe as a model."""
 
 from pulse.errors import LoadError
-from pulse.loading.formats import Content, Reading
+from pulse.loading.format import Content, Reading
 from pulse.models import TypedModel
 from pulse.recipes.whole import recipe_model
 from pulse.wording import spell

@@ -60,7 +60,7 @@ class _Axes:
 
     @classmethod
     def of(cls, fact: TypedFact) -> "_Axes | None":
-        """None where there is not one axis of time, or more than one stream."""
+        """None if there is not one axis of time, or more than one stream."""
         moving = [axis for axis, dim in enumerate(fact.shape) if dim.symbols]
         if len(moving) != 1 or moving[0] == 0 or fact.shape[0] != 1:
             return None
@@ -72,7 +72,7 @@ class _Axes:
 
 
 def guess_recipe(given: TypedFact, made: TypedFact) -> Guess | None:
-    """The stages around a model of this input and output; None where nothing usual fits."""
+    """The stages around a model of this input and output; None if nothing usual fits."""
     read, gives = _Axes.of(given), _Axes.of(made)
     if read is None:
         return None

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from pulse.chaining import Stage
+from pulse.chains import Stage
 from pulse.chunks.chunking import Chunking
 from pulse.errors import LoadError
 from pulse.facts import Array
-from pulse.loading.formats import read_onnx
+from pulse.loading.format import read_onnx
 from pulse.loading.load import load
 from pulse.loading.loaded import Loaded
 from pulse.models import TypedModel
@@ -97,7 +97,7 @@ def _is_array(value: Value) -> bool:
 def open_stage_model(stage: RecipeStage, place: RecipeContext, limits: Mapping[str, Any]) -> TypedModel:
     """The model of a stage.
 
-    limits   ``budget`` and ``ignore_value_info`` as of ``pulse.load``
+    limits   ``budget`` and ``ignore_value_info`` as in ``pulse.load``
     Raises   PulseError
     """
     options = dict(stage.options)

@@ -47,7 +47,7 @@ class Rates:
 
 
 def growth(fact: TypedFact) -> Fraction | None:
-    """Frames for each of the one symbol that an axis depends on; None where there is none, or several."""
+    """Frames for each of the one symbol that an axis depends on; None if there is none, or several."""
     for dim in fact.shape:
         if len(dim.symbols) == 1:
             (symbol,) = dim.symbols

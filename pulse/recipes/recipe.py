@@ -21,8 +21,8 @@ class RecipeContext:
 
     where   what errors call it
     path    of its file; it gives the title where the recipe has none
-    folder  what it names is beside it there; None where there is none
-    itself  the model in whose metadata it is; None where it is a file of its own
+    folder  what it names is beside it there; None if there is none
+    itself  the model in whose metadata it is; None if it is a file of its own
     """
 
     where: str
@@ -60,7 +60,7 @@ class RecipeStage:
 
     number   counted from 1
     kind     ``model``, or a function of ``pulse.front``
-    options  of the function its parameters; of a model ``model``, its path, and what ``pulse.chain.Stage`` takes
+    options  of the function its parameters; of a model ``model``, its path, and what ``pulse.Stage`` takes
     reads    the wires that it reads, in the order of its inputs or by input; None: what the stage before it gives
     gives    the names of its outputs, in their order or by output
     """
@@ -94,7 +94,7 @@ class Recipe:
     place    where it is
     title    of the model that it makes
     titled   whether the recipe says so itself
-    rate_hz  samples a second of its sound; None where it does not say so
+    rate_hz  samples a second of its sound; None if it does not say so
     outputs  the outputs to keep; None: those of the last stage
     inputs   name -> shape of the inputs that stages read by name
     """

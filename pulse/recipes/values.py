@@ -51,7 +51,7 @@ def describe_type(hint: object) -> str:
 
 
 def get_value(table: Mapping[str, Value], key: str, hint: object, where: str, example: str) -> Any:
-    """The value of a key, None where it is not there. Raises LoadError: of another type."""
+    """The value of a key, None if it is not there. Raises LoadError: of another type."""
     value = table.get(key)
     if value is not None and not fits(value, hint):
         raise LoadError(
@@ -67,7 +67,7 @@ def quoted(value: Value) -> str:
 
 
 def require_known(given: Iterable[str], known: Iterable[str], where: str, what: str) -> None:
-    """Raise LoadError for a key that nobody knows, with the nearest that somebody does."""
+    """Raise LoadError for an unknown key, with the nearest known one."""
     names = list(known)
     for key in given:
         if key not in names:

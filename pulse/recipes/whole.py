@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pulse.chaining import Stage, chain
+from pulse.chains import Stage, chain
 from pulse.errors import LoadError, PulseError
 from pulse.facts import TypedFact
 from pulse.models import TypedModel
@@ -43,7 +43,7 @@ def recipe_model(source: "ModelSource", limits: Mapping[str, Any] | None = None)
     """The whole model of a recipe, offline.
 
     source   its file, or a model that holds one in its metadata
-    limits   ``budget`` and ``ignore_value_info`` as of ``pulse.load``, for each of its models
+    limits   ``budget`` and ``ignore_value_info`` as in ``pulse.load``, for each of its models
     Raises   LoadError, naming the file and the number of the stage
     """
     path = path_of(source)

@@ -30,6 +30,10 @@ class Functions(Protocol):
         """A function. Raises LoadError: there is none of this name."""
         ...
 
+    def assigned(self, name: FunctionName) -> dict[int, str]:
+        """The arguments that a function assigns, and the outputs of its model that are their next values."""
+        ...
+
     def typed(
         self, name: FunctionName, facts: Sequence[TypedFact], scope: SymbolScope, title: str
     ) -> TypedNetwork:

@@ -1,6 +1,6 @@
 """Telling TensorFlow's files by their content."""
 
-from pulse.loading.formats import Content
+from pulse.loading.format import Content
 
 SAVED = "saved_model.pb"
 

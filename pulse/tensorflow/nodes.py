@@ -109,7 +109,7 @@ class GraphNode:
         return found
 
     def type_number(self, *names: str) -> int:
-        """The number of the first type attribute that there is; 0 where there is none."""
+        """The number of the first type attribute that there is; 0 if there is none."""
         for name in names:
             value = self.attributes.get(name)
             if isinstance(value, TensorType):

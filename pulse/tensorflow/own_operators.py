@@ -42,7 +42,7 @@ class OwnOperator:
 
     shape      shapes of the inputs, tuples of dims -> that of the output, or a list of shapes
     attributes names of attributes of the node, which kernels take by name, with their defaults
-    stream     how outputs depend on time, as ``Op.relation``; refused in streams where there is none
+    stream     how outputs depend on time, as ``Op.relation``; refused in streams if there is none
     kernels    backend -> function of the inputs' arrays that gives an array, or several
     """
 

@@ -47,7 +47,7 @@ class PartialRun:
 
         fetches, feeds, targets  of those that the run was set up with, each once
         Gives    the array of the one name, or a list of them
-        Raises   InputError: a name was not set up, or had its turn; LoadError, FactError: as of ``Session.run``
+        Raises   InputError: a name was not set up, or had its turn; LoadError, FactError: as in ``Session.run``
         """
         names = [fetches] if isinstance(fetches, str) else list(fetches)
         given = {_plain(name): value for name, value in (feeds or {}).items()}

@@ -17,9 +17,10 @@ from pulse.infer.fact import InferenceFact
 from pulse.tensorflow.messages import GraphDef
 from pulse.tensorflow.nodes import Endpoint, GraphNode, declared, graph_nodes
 from pulse.tensorflow.partial_run import PartialRun
-from pulse.tensorflow.read.building import NEXT, SILENT, Request, built, prepared
+from pulse.tensorflow.read.assignments import ASSIGNMENTS
+from pulse.tensorflow.read.building import NEXT, SILENT, Request, build_model, prepare_graph
 from pulse.tensorflow.read.checkpoint import Checkpoint
-from pulse.tensorflow.read.effects import ASSIGNMENTS, VARIABLES
+from pulse.tensorflow.read.effects import VARIABLES, Variables
 from pulse.tensorflow.read.file import Contents, decoded
 from pulse.tensorflow.read.flat import FlatGraph
 from pulse.tensorflow.tensors import RESOURCE, TensorType
@@ -119,11 +120,11 @@ class Session:
         return PartialRun(self, tuple(fetches), tuple(feeds), tuple(targets))
 
     def prevent_feeding(self, name: str) -> None:
-        """Let nobody feed a tensor. Raises InputError: it is unknown."""
+        """Forbid feeding a tensor. Raises InputError: it is unknown."""
         self._unfeedable.add(str(self._endpoint(name, "feed")))
 
     def prevent_fetching(self, name: str) -> None:
-        """Let nobody fetch what a node gives. Raises InputError: it is unknown."""
+        """Forbid fetching the results of a node. Raises InputError: it is unknown."""
         self._unfetchable.add(self._endpoint(name, "fetch").node)
 
     def _require_allowed(self, fetched: Sequence[Endpoint], fed: Sequence[Endpoint]) -> None:
@@ -163,7 +164,8 @@ class Session:
         plan = self._plan(_Key(frozenset(fed), frozenset(wanted), frozenset(targets)))
         names = [each.node for each in wanted if each not in fed]
         whole = plan.graph.needed([*names, *targets], fed)
-        effects = [node.name for node in whole.values() if node.op in ASSIGNMENTS]
+        variables = Variables(plan.graph, self._library)
+        effects = [node.name for node in whole.values() if variables.changed(node)]
         pure = [name for name in targets if name in whole and whole[name].op not in SILENT]
         return list(plan.graph.needed([*names, *effects, *pure], fed, controls=False))
 
@@ -319,7 +321,9 @@ class Session:
             return self._plans[key]
         names = sorted({*(each.node for each in key.fetches if each not in key.feeds), *key.targets})
         with counting(Spending()):
-            graph = prepared(list(self._nodes.values()), self._library, self._title, names, list(key.feeds))
+            graph = prepare_graph(
+                list(self._nodes.values()), self._library, self._title, names, list(key.feeds)
+            )
         self._misses += 1
         plan = self._plans[key] = _Plan(graph)
         if len(self._plans) > MOST_PLANS:
@@ -363,7 +367,7 @@ class Session:
         fetches = {str(end): end for end in sorted(key.fetches)}
         request = Request(fetches, tuple(sorted(key.targets)), facts, values, False)
         with counting(Spending()):
-            return built(plan.graph, self._library, request, SymbolScope()).analyse()
+            return build_model(plan.graph, self._library, request, SymbolScope()).analyse()
 
     def _require_tensor(self, endpoint: Endpoint) -> None:
         node = self._nodes[endpoint.node]

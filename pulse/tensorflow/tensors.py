@@ -52,7 +52,7 @@ LARGEST = 1 << 31
 """Elements of a tensor."""
 
 Dims: TypeAlias = "tuple[int | None, ...] | None"
-"""Sizes, None where one is not known; None for a shape of unknown rank."""
+"""Sizes, None if one is not known; None for a shape of unknown rank."""
 
 
 @record
@@ -68,7 +68,7 @@ class TensorType:
 
     @property
     def known(self) -> DType | None:
-        """The type of the elements; None where they are no numbers."""
+        """The type of the elements; None if they are no numbers."""
         return _TYPES.get(self.plain)
 
     @property

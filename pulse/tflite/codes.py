@@ -15,7 +15,7 @@ import numpy as np
 from pulse.facts import Array, DType
 from pulse.graph import OutletId
 from pulse.tflite.file import Quantization, Tensor
-from pulse.tflite.multipliers import multiplier_of, times
+from pulse.tflite.multipliers import times, times_once
 from pulse.tflite.node import F32, F64, TfliteNode
 
 EXACT = 1 << 24
@@ -94,23 +94,6 @@ def rescaled(
     """Sums or codes in f32 as codes of the output: ``rint(x * factor)`` inside of its range."""
     scale = node.constant(np.asarray(factor, np.float32), f"{suffix}factor")
     return limited(node, node.each("mul_round", x, scale, suffix=f"{suffix}rounded"), activation, suffix)
-
-
-def of_int16(
-    node: TfliteNode,
-    total: OutletId,
-    factor: Array,
-    activation: int,
-    channels_shape: Sequence[int],
-    suffix: str,
-) -> OutletId:
-    """Sums in f64 as int16 codes: a multiplier of 15 bits and a shift, halves up."""
-    multiplier, shift = multiplier_of(factor)
-    reduced = np.where(multiplier < 0x7FFF0000, (multiplier + 0x8000) >> 16, 0x7FFF)
-    step = (reduced * np.exp2(shift - 15)).astype(np.float64).reshape(channels_shape)
-    y = node.each("mul", total, node.constant(step, "step"), suffix="scaled")
-    y = node.each("floor", node.each("add", y, 0.5, suffix="half"), suffix="rounded")
-    return narrowed(node, y, activation, suffix)
 
 
 def narrowed(
@@ -208,11 +191,11 @@ def finished_sum(
     factor: Array,
     shape: Sequence[int],
     suffix: str = "",
-    full: bool = False,
+    rescale: Callable[[OutletId, Array], OutletId] | None = None,
 ) -> OutletId:
     """Exact sums as codes of the output, behind its activation; ``shape`` spreads the factors of channels.
 
-    full   int16 sums with a factor for each channel keep all bits of it
+    rescale   f64 sums times f64 factors as whole numbers, of int16 codes; None: multipliers of 15 bits
     """
     activation, tensor = fused(node), node.makes[0]
     if activation == TANH:
@@ -220,28 +203,35 @@ def finished_sum(
     spread = factor.reshape(shape) if factor.size > 1 else factor.reshape(())
     if tensor.dtype == np.int16:
         wide = node.cast(total, F64, "total64")
-        if full and factor.size > 1:
-            return narrowed(node, times(node, wide, factor.reshape(shape), "rescaled"), activation, suffix)
-        return of_int16(node, wide, factor, activation, shape if factor.size > 1 else (), suffix)
+        codes = times_once(node, wide, spread, 15, "rescaled") if rescale is None else rescale(wide, spread)
+        return narrowed(node, codes, activation, suffix)
     return rescaled(node, node.cast(total, F32, "total32"), spread, activation, suffix)
+
+
+SLOPES = 2.0**-8, 2.0**7
+"""The least and the largest factor between 8-bit codes that XNNPACK takes; the least one is the step of it."""
+
+
+def sloped(x: Array, factor: np.float32) -> Array:
+    """Codes times a factor in steps of 2**-8, halves up."""
+    return np.floor(x * np.rint(factor / SLOPES[0]) * SLOPES[0] + 0.5)
 
 
 def requantized(node: TfliteNode, slot: int, suffix: str = "", out: int = 0) -> OutletId:
     """The codes of an input as codes of the output, whose scale may differ."""
-    ours, (_, made) = node.quantization(slot), target(node, out)
-    x = node.codes(slot)
+    ours, (tensor, made) = node.quantization(slot), target(node, out)
+    x, source = node.codes(slot), node.read(slot)
     if ours.scale[0] == made.scale[0]:
-        return shifted(node, x, node.read(slot), node.makes[out], suffix)
-    if node.makes[out].dtype == np.int16:
-        factor = np.asarray(float(ours.scale[0]) / float(made.scale[0]))
-        return narrowed(
-            node,
-            times(node, node.cast(x, F64, f"{suffix}wide"), factor, f"{suffix}rescaled"),
-            NONE,
-            suffix,
-            out,
-        )
-    return rescaled(node, x, ours.scale[0] / made.scale[0], NONE, suffix)
+        return shifted(node, x, source, tensor, suffix)
+    ratio = np.float32(ours.scale[0] / made.scale[0])
+    if source.dtype == tensor.dtype != np.int16 and SLOPES[0] <= ratio <= SLOPES[1]:
+        step = float(np.rint(ratio / SLOPES[0]) * SLOPES[0])
+        y = node.each("add", node.each("mul", x, step, suffix=f"{suffix}steps"), 0.5, suffix=f"{suffix}half")
+        return limited(node, node.each("floor", y, suffix=f"{suffix}whole"), suffix=suffix, slot=out)
+    factor = np.asarray(float(ours.scale[0]) / float(made.scale[0]))
+    up = np.int16 not in (source.dtype, tensor.dtype)
+    y = times(node, node.cast(x, F64, f"{suffix}wide"), factor, f"{suffix}rescaled", up)
+    return narrowed(node, y, NONE, suffix, out)
 
 
 def shifted(node: TfliteNode, x: OutletId, source: Tensor, made: Tensor, suffix: str = "") -> OutletId:
@@ -255,15 +245,27 @@ def shifted(node: TfliteNode, x: OutletId, source: Tensor, made: Tensor, suffix:
     return limited(node, x, NONE, suffix)
 
 
-def table_of(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
-    """The output's ``code - zero`` for each code of an 8-bit input, from the least one on."""
-    source, ours = node.read(0), node.quantization(0)
+def input_range(node: TfliteNode) -> tuple[int, int]:
+    """The least and the largest ``code - zero`` of the first input. Raises LoadError where it has no codes."""
+    source = node.read(0)
+    if not source.coded or source.dtype is None:
+        raise node.error(f"its input {source.name} is {source.kind} and no codes, beside an output of codes")
+    return code_range(source.dtype, int(node.quantization(0).zero[0]))
+
+
+def _away(y: Array) -> Array:
+    return np.trunc(y + np.copysign(0.5, y))
+
+
+def table_of(
+    node: TfliteNode, function: Callable[[Array], Array], whole: Callable[[Array], Array] = _away
+) -> Array:
+    """The output's ``code - zero`` for each code of an 8-bit input, from the least one on; halves away from zero."""
+    ours, (low, high) = node.quantization(0), input_range(node)
     made_tensor, made = target(node)
-    assert source.dtype is not None and made_tensor.dtype is not None
-    low, high = code_range(source.dtype, int(ours.zero[0]))
+    assert made_tensor.dtype is not None
     x = np.arange(low, high + 1).astype(np.float32) * ours.scale[0]
     with np.errstate(all="ignore"):
         y = function(x.astype(np.float64)) / np.float64(made.scale[0])
     least, most = code_range(made_tensor.dtype, int(made.zero[0]))
-    rounded = np.trunc(y + np.copysign(0.5, y))
-    return np.clip(np.nan_to_num(rounded), least, most).astype(np.float32)
+    return np.clip(np.nan_to_num(whole(y)), least, most).astype(np.float32)

@@ -18,7 +18,7 @@ IMAGE = 4
 """The axes of what a convolution reads."""
 
 
-def dilated(graph: Subgraph) -> Subgraph:
+def merge_dilation(graph: Subgraph) -> Subgraph:
     """The subgraph with dilated convolutions."""
     makers = {number: place for place, each in enumerate(graph.operators) for number in each.outputs}
     readers = Counter(number for each in graph.operators for number in each.inputs)
@@ -46,7 +46,7 @@ def _before(
 def _pattern(
     graph: Subgraph, end: int, makers: Mapping[int, int], readers: Mapping[int, int]
 ) -> dict[int, Operator | None]:
-    """What takes the place of the operators of one pattern, None of one that is left out; empty where it is none."""
+    """What replaces the operators of one pattern, None for one that is left out; empty if there is no pattern."""
     last = graph.operators[end]
     middle, squeezing = _before(graph, last.inputs[0], CONVOLUTIONS, BEHIND, makers)
     if middle is None:

@@ -56,7 +56,7 @@ class Tensor:
 
     name      as in the file
     kind      its type in the words of the schema
-    shape     -1 where a size is not fixed; None where the rank is not known
+    shape     -1 where a size is not fixed; None if the rank is not known
     quantization  of codes; None of plain numbers
     data      its value where the file stores it
     variable  whether it is kept from call to call
@@ -154,7 +154,7 @@ def _text(value: Any) -> str:
 
 
 def _integers(value: Any) -> tuple[int, ...]:
-    """A vector as the package gives it: an array, or 0 where the file has none."""
+    """A vector as the package gives it: an array, or 0 if the file has none."""
     return tuple(int(number) for number in value.tolist()) if isinstance(value, np.ndarray) else ()
 
 

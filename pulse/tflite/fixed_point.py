@@ -34,13 +34,40 @@ def sigmoid(codes: Array, whole: int) -> Array:
 
 
 def tanh(codes: Array, whole: int) -> Array:
-    """The hyperbolic tangent of x in steps of 2**-15; f32. Parameters as of ``sigmoid``."""
+    """The hyperbolic tangent of x in steps of 2**-15; f32. Parameters as in ``sigmoid``."""
     x = codes.astype(np.int64)
     negative = np.where(x < 0, x, -x)
     y = np.clip(
         (_twice_reciprocal(_exponential(negative, whole + 1)) - (1 << (BITS - 2))) << 2, -MOST - 1, MOST
     )
     return np.where(x == 0, 0, np.where(x < 0, -y, y)).astype(np.float32)
+
+
+def hard_swish(codes: Array, scale: float, made: float) -> Array:
+    """8-bit codes times a line from 0 at -3 to 1 at 3, in steps of the output; whole numbers.
+
+    codes        ``code - zero`` of 8 bits
+    scale, made  of the input and the output
+    """
+    fine = codes.astype(np.int64) << 7
+    out, out_shift = _multiplier(scale / 128 / made)
+    line, line_shift = _multiplier(scale / 128 / (3 / 32768))
+    y = _kept(fine << max(line_shift - 1, 0))
+    y = _kept(_product(y, line) << min(max(line_shift, 0), 1))
+    y = (_divided(y, max(-line_shift, 0)) + (1 << BITS)) >> 1
+    both = y * _product(fine, out)
+    product = np.where(both >= 0, both >> BITS, -(-both >> BITS))
+    return _divided(product, max(-out_shift, 0)).astype(np.float64)
+
+
+def _multiplier(factor: float) -> tuple[int, int]:
+    """A factor as ``multiplier / 2**15 * 2**shift``: of 32 bits first, and of these the upper half."""
+    mantissa, shift = np.frexp(factor)
+    return min((int(np.rint(float(mantissa) * 2.0**31)) + (1 << 15)) >> 16, MOST), int(shift)
+
+
+def _kept(x: Whole) -> Whole:
+    return np.clip(x, -MOST - 1, MOST)
 
 
 def _fixed(value: float, whole: int = 0) -> int:

@@ -1,10 +1,12 @@
-"""Sigmoid and tanh of int16 codes, as LiteRT's kernels for 16 bits have them.
+"""Functions of int16 codes, as LiteRT's kernels for 16 bits have them: straight lines between entries of a table.
 
-A table of sigmoid(i / 24) in 16 bits, i < 256, is interpolated; tanh(x) = 2 * sigmoid(2x) - 1. The codes are scaled to
-2**17 for 32/3 first, by a multiplier of 15 bits. Entries lie above the function by half of the most that a line
-between two of them lies below it: ``step**2 / 16 * abs(second derivative)``. Where the scale of the codes is a power of
-two that leaves 3 bits in front of the point (4 for tanh, too), the functions are those of ``fixed_point``.
+Sigmoid and tanh: a table of sigmoid(i / 24) in 16 bits, i < 256, is interpolated; tanh(x) = 2 * sigmoid(2x) - 1. The
+codes are scaled to 2**17 for 32/3 first, by a multiplier of 15 bits. Entries lie above the function by half of the most
+that a line between two lies below it: ``step**2 / 16 * abs(second derivative)``. Where the scale of the codes
+is a power of two that leaves 3 bits in front of the point (4 for tanh, too), the functions are of ``fixed_point``.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +20,13 @@ UNIT = 3 * 4096
 LARGEST = 32767
 WHOLE = {"sigmoid": (3,), "tanh": (3, 4)}
 _SHIFT = 9
+STEPS = 512
+"""Entries of a general table less one."""
+LEAST, MOST = -(1 << 15), (1 << 15) - 1
 Whole = NDArray[np.int64]
 
 
-def squashed(kind: str, scale: float) -> Array:
+def activation_table(kind: str, scale: float) -> Array:
     """The output for each code of the input, from the least one on: f32 [65536]; kind ``sigmoid`` or ``tanh``."""
     x = np.arange(-(1 << 15), 1 << 15, dtype=np.int64)
     whole = next((bits for bits in WHOLE[kind] if scale == 2.0 ** (bits - 15)), None)
@@ -63,3 +68,27 @@ def _tanh(x: Whole) -> Whole:
     half = 1 << (14 + _SHIFT)
     more = 1 << (_SHIFT - 2)
     return np.where(x >= 0, y - half + more, half - y + more - 1) >> bits
+
+
+def interpolated(function: Callable[[Array], Array], low: float, high: float, unit: float) -> Array:
+    """A function of all int16 codes, from the least one on: f32 [65536].
+
+    Entries are moved by half of the error in the middle between them.
+
+    low, high   what the least and the largest code stand for
+    unit        codes of the output for 1
+    """
+    step = (high - low) / STEPS
+    x = low + step * np.arange(STEPS + 1)
+    y, middle = function(x) * unit, _rounded(function(x[:-1] + step / 2) * unit)
+    error = _rounded((y[1:] + _rounded(y[:-1])) / 2) - middle
+    entries = np.append(_rounded(y[:-1]) - _rounded(error / 2), _rounded(y[-1:]))
+    entries = np.clip(entries, LEAST, MOST).astype(np.int64)
+    value = np.arange(LEAST, MOST + 1)
+    place = STEPS // 2 + (value >> 7)
+    slope = entries[place + 1] - entries[place]
+    return (entries[place] + ((slope * (value & 127) + 64) >> 7)).astype(np.float32)
+
+
+def _rounded(x: Array) -> Array:
+    return np.trunc(x + np.copysign(0.5, x))

@@ -15,13 +15,50 @@ def multiplier_of(factor: Array) -> tuple[Array, Array]:
     return np.where(over, multiplier // 2, multiplier), shift + over
 
 
-def times(node: TfliteNode, x: OutletId, factor: Array, name: str) -> OutletId:
-    """Whole f64 numbers times factors of 31 bits: rounded halves up, then over a power of two away from zero."""
+def multiplied(x: Array, factor: float) -> Array:
+    """Whole numbers times a factor, as ``times`` has it; whole numbers."""
+    multiplier, shift = multiplier_of(np.asarray(factor))
+    y = np.floor(x * (np.exp2(np.maximum(shift, 0) - 31) * multiplier) + 0.5)
+    return np.sign(y) * np.floor(np.abs(y) * np.exp2(np.minimum(shift, 0)) + 0.5)
+
+
+def multiplier_of_mean(factor: float, count: int) -> tuple[Array, Array]:
+    """That of sums over ``count`` numbers: the multiplier of a code itself, divided without a rest."""
+    multiplier, shift = multiplier_of(np.asarray(factor))
+    more = min(count.bit_length() - 1, 31 + int(shift))
+    return (multiplier << more) // count, shift - more
+
+
+def times(
+    node: TfliteNode, x: OutletId, factor: Array, name: str, up: bool = False, count: int = 1
+) -> OutletId:
+    """Whole f64 numbers times factors of 31 bits: rounded halves up, then over a power of two away from zero.
+
+    up     halves up there too
+    count  a factor of sums over this many numbers
+    """
+    multiplier, shift = multiplier_of(factor) if count == 1 else multiplier_of_mean(float(factor), count)
+    y = _rounded(node, x, np.exp2(np.maximum(shift, 0) - 31) * multiplier, name)
+    right = np.maximum(-shift, 0)
+    return (
+        _rounded(node, y, np.exp2(-right.astype(np.float64)), f"{name}.up")
+        if up
+        else shifted(node, y, right, name)
+    )
+
+
+def times_once(node: TfliteNode, x: OutletId, factor: Array, bits: int, name: str) -> OutletId:
+    """Whole f64 numbers times factors of 15 or 31 bits, rounded once, halves up."""
     multiplier, shift = multiplier_of(factor)
-    step = np.exp2(np.maximum(shift, 0) - 31) * multiplier
+    if bits == 15:
+        multiplier = np.where(multiplier < 0x7FFF0000, (multiplier + 0x8000) >> 16, 0x7FFF)
+    return _rounded(node, x, multiplier * np.exp2(shift - bits), name)
+
+
+def _rounded(node: TfliteNode, x: OutletId, step: Array, name: str) -> OutletId:
+    """Numbers times steps, halves up."""
     y = node.each("mul", x, node.constant(step.astype(np.float64), f"{name}.factor"), suffix=f"{name}.scaled")
-    y = node.each("floor", node.each("add", y, 0.5, suffix=f"{name}.half"), suffix=f"{name}.rounded")
-    return shifted(node, y, np.maximum(-shift, 0), name)
+    return node.each("floor", node.each("add", y, 0.5, suffix=f"{name}.half"), suffix=f"{name}.rounded")
 
 
 def shifted(node: TfliteNode, x: OutletId, bits: "Array | int", name: str) -> OutletId:

@@ -35,7 +35,7 @@ def _no_body(number: int, facts: Mapping[int, TypedFact], title: str) -> TypedNe
 class TfliteNode(NodeContext):
     """One node while it is translated.
 
-    reads   the tensors that it reads, None where one is left out
+    reads   the tensors that it reads, None if one is left out
     makes   the tensors that it makes
     body    reads another subgraph of the file
     inner   tensors that only say what its sums inside are scaled to
@@ -81,7 +81,7 @@ class TfliteNode(NodeContext):
         return self.wire(Elementwise("mul"), [x, factor], f"values{slot}")
 
     def codes(self, slot: int) -> OutletId:
-        """A coded input as ``code - zero`` in f32. Raises LoadError where it is none."""
+        """A coded input as ``code - zero`` in f32. Raises LoadError if it is not coded."""
         tensor = self.read(slot)
         if not tensor.coded:
             raise self.error(

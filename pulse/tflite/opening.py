@@ -23,7 +23,7 @@ def load(
 ) -> FileNetwork:
     """Read a TFLite model from a path or its bytes; its variables are among its inputs and outputs.
 
-    inputs, constants, budget   as of ``pulse.load``
+    inputs, constants, budget   as in ``pulse.load``
     signature   which one of the file's to read; the first by default
     Raises   LoadError: the file cannot be read, or ``inputs``, ``constants`` or ``signature`` does not fit it
     """

@@ -15,7 +15,7 @@ from pulse.graph import OutletId
 from pulse.infer.fact import InferenceFact
 from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph, Variable
 from pulse.onnx.read.inputs import input_facts
-from pulse.tflite.dilation import dilated
+from pulse.tflite.dilation import merge_dilation
 from pulse.tflite.file import Operator, Signature, Subgraph, Tensor, TfliteFile, parse
 from pulse.tflite.model_ops import Enter, Leave, TfliteOp, differs
 from pulse.tflite.node import F32, centred
@@ -131,15 +131,16 @@ def _steady_variables(graph: Subgraph) -> frozenset[str]:
 class _Builder:
     """Grows the graph of a FileNetwork from a subgraph.
 
-    ``_current`` has the value of each variable at this point of the program, ``_begins`` what it was before; those of
-    ``_steady`` are constants. A layer
-    over any number of frames begins with its first state, ``_open``: one call is the whole stream.
+    _current  the value of each variable at this point of the program
+    _begins   its value before
+    _steady   the variables that are constants
+    _open     the first state of a layer over any number of frames: one call is the whole stream
     """
 
     def __init__(self, file: TfliteFile, number: int, scope: SymbolScope, title: str) -> None:
         self.graph = ModelGraph()
         self._file, self._scope, self._title = file, scope, title
-        self._subgraph = dilated(file.subgraphs[number])
+        self._subgraph = merge_dilation(file.subgraphs[number])
         self._values: dict[int, OutletId] = {}
         self._handles: dict[int, str] = {}
         self._initial: dict[str, Array] = {}

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from pulse.errors import InputError, PulseWarning
-from pulse.loading.formats import read_onnx
+from pulse.loading.format import read_onnx
 from pulse.models import Model
 from pulse.tolerance import offline
 from pulse.torch.arguments import Dynamic, read_call
@@ -44,7 +44,7 @@ def from_torch(
              runs at no other length than the example's;
              LoadError: the exporter fails, or has fixed a dynamic axis to the example's length, or the model differs
              from the module: the first output, frame and value are named; or the module draws random numbers;
-             FactError: as of ``analyse``
+             FactError: as in ``analyse``
     Warns    PulseWarning: the module runs at no longer input than the example, of those that were tried
     """
     torch = _torch()

@@ -13,7 +13,7 @@ Dynamic: TypeAlias = Mapping[str | int, Mapping[int, str]]
 
 
 @record
-class Call:
+class ModuleCall:
     """The example of each parameter of the module's forward, by name, and its dynamic axes."""
 
     arguments: dict[str, Any]
@@ -54,7 +54,7 @@ class Call:
         )
 
 
-def read_call(torch: Any, module: Any, example: Any, dynamic: Dynamic) -> Call:
+def read_call(torch: Any, module: Any, example: Any, dynamic: Dynamic) -> ModuleCall:
     """Examples and dynamic axes by the names of forward's parameters. Raises InputError."""
     if any(map(torch.nn.parameter.is_lazy, [*module.parameters(), *module.buffers()])):
         raise InputError(
@@ -88,7 +88,7 @@ def read_call(torch: Any, module: Any, example: Any, dynamic: Dynamic) -> Call:
     for name, wanted in axes.items():
         _require_axes(torch, name, arguments[name], wanted)
     _require_one_length(arguments, axes)
-    return Call(arguments, axes, positional)
+    return ModuleCall(arguments, axes, positional)
 
 
 def _require_axes(torch: Any, name: str, value: Any, wanted: Axes) -> None:

@@ -10,7 +10,7 @@ from pulse.facts import Array
 from pulse.tolerance import Oracle, Reference
 from pulse.torch.advice import BAKED_HELP
 from pulse.torch.difference import first_difference
-from pulse.torch.inputs import Sample, draw_inputs, lengths_of
+from pulse.torch.inputs import SampledInputs, draw_inputs, lengths_of
 from pulse.torch.lengths import Lengths, format_lengths, variations
 
 Run: TypeAlias = Callable[[dict[str, Array]], dict[str, Array]]
@@ -45,7 +45,7 @@ class Comparison:
         title: str,
         module: Run,
         model: Oracle,
-        samples: Mapping[str, Sample],
+        samples: Mapping[str, SampledInputs],
         dynamic: str,
         seed: int = 0,
     ) -> None:
@@ -111,7 +111,7 @@ class Comparison:
         return ModuleTrial(taken, False, refusal)
 
     def _refusal(self, lengths: Lengths) -> str | None:
-        """Why the module does not take these lengths; None where it does, and the model equals it."""
+        """Why the module does not take these lengths; None if it does, and the model equals it."""
         feeds = draw_inputs(self.samples, lengths, self._rng)
         try:
             expected = self.module(feeds)

@@ -11,7 +11,7 @@ from pulse.tolerance import Reference
 def first_difference(
     module: Mapping[str, Array], model: Reference, example: Mapping[str, Array]
 ) -> str | None:
-    """The first output that differs, and its first frame; None where all agree.
+    """The first output that differs, and its first frame; None if all agree.
 
     module   its outputs by name
     model    what the model gives for the same inputs, and how far rounding may move that

@@ -12,14 +12,14 @@ from typing import Any, cast
 from pulse.errors import LoadError
 from pulse.onnx.proto import ModelProto
 from pulse.torch.advice import BAKED_HELP, plain_message
-from pulse.torch.arguments import Call
+from pulse.torch.arguments import ModuleCall
 
 _FIXED = re.compile(r"static shape of (\d+) for dimension inputs\['(\w+)'\]\.shape\[(\d+)\]")
 _BAKED_WORDS = ("static shape", "specialized", "Constraints violated")
 
 
 def export(
-    torch: Any, module: Any, call: Call, opset: int | None, title: str
+    torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str
 ) -> tuple[ModelProto, list[str]]:
     """The exported model, and notes for the user. Raises LoadError."""
     _forget_recurrent(torch)
@@ -58,7 +58,7 @@ def silence_exporter() -> Generator[None]:
             logger.setLevel(level)
 
 
-def _exported(torch: Any, module: Any, call: Call, opset: int | None, title: str) -> ModelProto:
+def _exported(torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str) -> ModelProto:
     """By the exporter that follows torch.export."""
     shapes = {name: dict(call.axes[name]) if name in call.axes else None for name in call.arguments}
     positional, named = call.filled(torch, {})
@@ -78,7 +78,7 @@ def _exported(torch: Any, module: Any, call: Call, opset: int | None, title: str
 
 
 def _traced(
-    torch: Any, module: Any, call: Call, opset: int | None, title: str
+    torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str
 ) -> tuple[ModelProto, list[str]]:
     """By the older exporter, which traces the example; and what it warns of."""
     file = io.BytesIO()
@@ -111,7 +111,7 @@ def _traced(
     return ModelProto.FromString(file.getvalue()), notes
 
 
-def _failure(error: BaseException, call: Call, title: str) -> str:
+def _failure(error: BaseException, call: ModuleCall, title: str) -> str:
     """What went wrong, in the exporter's own words, and what to do."""
     cause = error
     while cause.__cause__ is not None:
@@ -132,7 +132,7 @@ def _failure(error: BaseException, call: Call, title: str) -> str:
     )
 
 
-def _require_dynamic(proto: ModelProto, call: Call, title: str) -> None:
+def _require_dynamic(proto: ModelProto, call: ModuleCall, title: str) -> None:
     """Raises LoadError where an axis that was to be dynamic is a number, or an input is gone."""
     inputs = {value.name: value.type.tensor_type.shape.dim for value in proto.graph.input}
     for name, wanted in call.axes.items():

@@ -9,14 +9,14 @@ from pulse.facts import Array
 from pulse.torch.lengths import Lengths
 
 
-class Sample(NamedTuple):
+class SampledInputs(NamedTuple):
     """The example of an input, and its dynamic axes."""
 
     value: Array
     axes: Mapping[int, str]
 
 
-def lengths_of(samples: Mapping[str, Sample]) -> Lengths:
+def lengths_of(samples: Mapping[str, SampledInputs]) -> Lengths:
     """How many frames the example has of each symbol."""
     return {
         symbol: sample.value.shape[axis]
@@ -26,7 +26,7 @@ def lengths_of(samples: Mapping[str, Sample]) -> Lengths:
 
 
 def draw_inputs(
-    samples: Mapping[str, Sample], lengths: Lengths, rng: np.random.Generator
+    samples: Mapping[str, SampledInputs], lengths: Lengths, rng: np.random.Generator
 ) -> dict[str, Array]:
     """Inputs of these lengths: frames of the example in random order, the same ones along every axis of a symbol.
 

@@ -10,14 +10,14 @@ import numpy as np
 from pulse.errors import InputError, LoadError
 from pulse.facts import Array
 from pulse.torch.advice import plain_message
-from pulse.torch.arguments import Call
-from pulse.torch.inputs import Sample
+from pulse.torch.arguments import ModuleCall
+from pulse.torch.inputs import SampledInputs
 
 Restore: TypeAlias = Callable[[], None]
 
 
 @contextlib.contextmanager
-def preserve_state(torch: Any, module: Any, call: Call) -> Generator[Restore]:
+def preserve_state(torch: Any, module: Any, call: ModuleCall) -> Generator[Restore]:
     """The module in eval mode; what is yielded brings it back there, with the state that it has now.
 
     Afterwards its modes, parameters, buffers and attributes (tensors, lists and dicts) are as before, and PyTorch's
@@ -114,7 +114,9 @@ class ModuleOracle:
     Raises   InputError: the module raises
     """
 
-    def __init__(self, torch: Any, module: Any, call: Call, restore: Restore, outputs: Sequence[str]) -> None:
+    def __init__(
+        self, torch: Any, module: Any, call: ModuleCall, restore: Restore, outputs: Sequence[str]
+    ) -> None:
         self._torch = torch
         self._module = module
         self._call = call
@@ -147,7 +149,7 @@ class ModuleOracle:
         return made.to(example.device, example.dtype)
 
 
-def samples(torch: Any, call: Call, inputs: Sequence[str], title: str) -> dict[str, Sample]:
+def samples(torch: Any, call: ModuleCall, inputs: Sequence[str], title: str) -> dict[str, SampledInputs]:
     """The example of each input of the exported model. Raises LoadError."""
     leaves = call.leaves(torch)
     unknown = [name for name in inputs if name not in leaves]
@@ -156,7 +158,7 @@ def samples(torch: Any, call: Call, inputs: Sequence[str], title: str) -> dict[s
             f"{title}: the exported model has inputs that are not of the example ({', '.join(unknown)}), so the two "
             "cannot be compared; give each tensor as a parameter of forward, or compare=False"
         )
-    return {name: Sample(_array(torch, leaves[name]), call.axes.get(name, {})) for name in inputs}
+    return {name: SampledInputs(_array(torch, leaves[name]), call.axes.get(name, {})) for name in inputs}
 
 
 def _array(torch: Any, value: Any) -> Array:

@@ -25,5 +25,5 @@ def noisy_path() -> Path:
 
 
 def clean_path() -> Path:
-    """The same sound without the noise."""
+    """The path of the same sound without the noise."""
     return _FOLDER / "clean.flac"

@@ -112,7 +112,7 @@ class GraphWriter:
 
 
 def noise_floor(graph: GraphWriter, power: str, tenths: int = 10) -> str:
-    """The noise power [1, B, frames]: the minimum of the smoothed power over so many tenths of a second."""
+    """The noise power [1, B, frames]: the minimum of the smoothed power over this many tenths of a second."""
     loud, quiet = graph.constant("loud", LOUD), graph.constant("minus_loud", -LOUD)
     smooth = graph.past("AveragePool", power, FLOOR_SMOOTHING_FRAMES, loud, "smooth_power")
     negated = graph.node("Mul", [smooth, graph.constant("minus_one", -1.0)], "negated_power")

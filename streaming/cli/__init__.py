@@ -1,14 +1,18 @@
 """The command line, ``pulse``: one file for each command. Nothing heavy is imported before a command runs."""
 
+import gc
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from pulse.collector import collect_rarely
 from streaming.cli.bench import bench
 from streaming.cli.check import check
+from streaming.cli.compile import compile_
 from streaming.cli.console import BAD_USE, CHECK_FAILED, INTERRUPTED, plain_warnings
 from streaming.cli.convert import convert
 from streaming.cli.devices import devices
@@ -26,7 +30,9 @@ USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 
 
 class Command(TyperCommand):
-    """Options that are not given are not converted: what typer converts with takes 0.1 s to import."""
+    """Texts, paths and options that are not given are not converted by typer: what it does so with takes 0.1 s to
+    import.
+    """
 
     def __init__(self, *others: Any, **named: Any) -> None:
         super().__init__(*others, **named)
@@ -38,15 +44,23 @@ class Command(TyperCommand):
 
 
 def _leave_default(param: Any) -> Any:
-    """Let a parameter take its default as it is; none of several are no values."""
+    """Let a parameter take its default as it is, and a text or path that is given; none of several are no values."""
     if param is None or param.required or param.nargs != 1:
         return param
     process, several = param.process_value, getattr(param, "multiple", False)
+    wanted = getattr(getattr(param, "type_descriptor", None), "annotation", None)  # of typer from 0.26 on
 
     def made(ctx: Any, value: Any) -> Any:
-        if value if several else value is not param.default:
+        if several and not value:
+            found: Any = ()
+        elif several and wanted == list[str]:
+            found = list(value)
+        elif not several and value is param.default:
+            found = value
+        elif isinstance(value, str) and wanted in (str, Path):
+            found = wanted(value)
+        else:
             return process(ctx, value)
-        found = () if several else value
         return found if param.callback is None else param.callback(ctx, param, found)
 
     param.process_value = made
@@ -131,7 +145,7 @@ def pulse(
 
       [cyan]pulse check model.onnx --pulse 160[/cyan]        proof that the stream equals the offline model
 
-      [cyan]pulse run model.onnx in.wav out.wav[/cyan]       a file through it, and how long each chunk takes
+      [cyan]pulse run model.onnx in.wav out.wav[/cyan]       a file through it, and the time of each pulse
 
       [cyan]pulse run recipe.toml in.wav out.wav[/cyan]      a model of spectra or features, by its recipe
 
@@ -139,6 +153,8 @@ def pulse(
 
       [cyan]ffmpeg … | pulse run model.onnx - - | aplay[/cyan]
                                                  sound through pipes, as it comes
+
+      [cyan]pulse compile model.onnx -o model.pulse[/cyan]   a file that starts at once, in place of the model
 
       [cyan]pulse bench model.onnx --pulse 160[/cyan]        where the time goes
 
@@ -154,6 +170,7 @@ def pulse(
     """
 
 
+app.command("compile")(compile_)
 for command in (run, convert, check, bench, dump, recipe, warm, report, devices):
     app.command(cls=Command)(command)
 
@@ -162,4 +179,8 @@ def main() -> None:
     """The entry point of ``pulse``."""
     end_on_signals()
     show_any_name()
-    app()
+    collect_rarely()
+    try:
+        app()
+    finally:
+        gc.freeze()  # else the interpreter looks through all objects once more before it ends

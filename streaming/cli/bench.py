@@ -19,7 +19,7 @@ def bench(
         int, typer.Option("--rounds", min=1, help="Number of rounds; each starts a new stream.")
     ] = 3,
     backend: options.Backend = "numba",
-    weights: options.Weights = "f32",
+    weights: options.Weights = None,
     every: Annotated[
         bool, typer.Option("--profile", help="Report the cost of each node and instruction too.")
     ] = False,
@@ -39,7 +39,7 @@ def bench(
     from streaming.reports.benchmark import measure_steps
 
     opened = open_model(model, given)
-    program = compile_model(opened.pulsed(given.pulse), backend, weights)
+    program = compile_model(opened, given.pulse, backend, weights)
     with progress(f"{rounds} rounds of {steps} steps") as advance:
         benchmark = measure_steps(opened, program, steps, rounds, every, advance)
     shown.print(benchmark)

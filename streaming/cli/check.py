@@ -2,7 +2,7 @@
 
 from streaming.cli import options
 from streaming.cli.options import ModelOptions, ReportOptions, takes_groups
-from streaming.cli.proof import ProofOptions, require_proof
+from streaming.cli.proof import ProofOptions, require_outcome, require_proof
 
 
 @takes_groups
@@ -11,7 +11,7 @@ def check(
     *,
     given: ModelOptions,
     backend: options.Backend = "numba",
-    weights: options.Weights = "f32",
+    weights: options.Weights = None,
     proof: ProofOptions,
     shown: ReportOptions,
 ) -> None:
@@ -21,6 +21,7 @@ def check(
     remembers; noise, quiet and loud, held levels, bursts between zeros, and silence. The last pulse is padded with NaN,
     so that nothing can lean on it. What is allowed to differ follows from the rounding of the model's own arithmetic.
     A model that takes chunks and states is compared with a call for each chunk, the states handed on.
+    Of a program (.pulse) it shows what pulse compile has proved: to prove it again, give the model.
     The proof is of weights of f32. With --weights bf16 or int8 it tells as well what these change in the outputs.
 
     Exit code 1 if any frame differs, 3 if nothing was proved of some output: it is always the same, or never a number.
@@ -35,8 +36,16 @@ def check(
     """
     from streaming.cli.model import compiling, open_model
     from streaming.reports.check import check_model
+    from streaming.reports.stored_proof import StoredProof
 
     opened = open_model(model, given)
-    checked = check_model(opened, opened.pulsed(given.pulse), proof.choice(), backend, weights, compiling())
+    if opened.model.program is not None:
+        opened.compiled(given.pulse, backend, weights)
+        stored = StoredProof(opened, opened.model.program)
+        shown.print(stored)
+        require_outcome(stored.outcome, stored.verdict)
+        return
+    pulsed = opened.pulsed(given.pulse)
+    checked = check_model(opened, pulsed, proof.choice(), backend, weights or "f32", compiling())
     shown.print(checked)
     require_proof(checked.proof)

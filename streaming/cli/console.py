@@ -16,7 +16,7 @@ BAD_USE = 2
 NOT_PROVED = 3
 INTERRUPTED = 130
 PIPE_COLUMNS = 240
-"""Room for a line where no terminal limits it."""
+"""The width of a line if no terminal limits it."""
 
 
 def stdout() -> "Console":

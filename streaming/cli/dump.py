@@ -35,7 +35,7 @@ def dump(
     *,
     given: ModelOptions,
     backend: options.Backend = "numba",
-    weights: options.Weights = "f32",
+    weights: options.Weights = None,
     shown: ReportOptions,
 ) -> None:
     """Print a model at one of its stages, or what it costs.
@@ -68,14 +68,14 @@ def dump(
     shown.print(_costs(opened, given.pulse, backend, weights))
 
 
-def _costs(opened: "OpenedModel", pulse: int | None, backend: str, weights: str) -> "CostReport":
+def _costs(opened: "OpenedModel", pulse: int | None, backend: str, weights: str | None) -> "CostReport":
     """What the model costs, with its pulses and its program where it has them."""
     from pulse.costs.counting import cost_report
     from pulse.errors import CompileError, PulsifyError
     from streaming.cli.model import compile_model
 
     try:
-        return cost_report(compile_model(opened.pulsed(pulse), backend, weights), opened.rate_hz)
+        return cost_report(compile_model(opened, pulse, backend, weights), opened.rate_hz)
     except (PulsifyError, CompileError) as error:
         return replace(cost_report(opened.typed, opened.rate_hz), refused=str(error))
 
@@ -100,7 +100,7 @@ def _read(stage: Stage, loaded: "Loaded", dot: bool) -> str:
 
 
 def _text(
-    stage: Stage, opened: "OpenedModel", pulse: int | None, backend: str, weights: str, dot: bool
+    stage: Stage, opened: "OpenedModel", pulse: int | None, backend: str, weights: str | None, dot: bool
 ) -> str:
     """A model on its way to a program."""
     from pulse import dump as dumps
@@ -112,14 +112,14 @@ def _text(
     if stage is Stage.DECLUTTERED:
         shown = show(opened.typed.graph, f"{opened.title}, decluttered")
         return shown if dot else _totals(opened.typed, opened.rate_hz) + shown
-    pulsed = opened.pulsed(pulse)
     if stage is Stage.PULSED:
+        pulsed = opened.pulsed(pulse)
         shown = show(pulsed.graph, f"{opened.title}, pulse {pulsed.pulse}")
         detected = "".join(f"{what}: {text}\n" for what, text in opened.model.detected())
         return shown if dot else _totals(pulsed, opened.rate_hz) + shown + detected
     if dot:
         raise InputError("a program is a list, not a graph; leave out --dot")
-    program = compile_model(pulsed, backend, weights)
+    program = compile_model(opened, pulse, backend, weights)
     listing = getattr(program, "listing", None)
     if listing is None:
         raise InputError(f"the {backend} backend has no instructions to list; use --backend numba")

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from pulse.errors import InputError
+from pulse.interface import Port
 from pulse.program.program import Program
-from pulse.pulsify.network import Port
 from streaming.atomic_files import refuse_same
 from streaming.builtin import noisy_path
 from streaming.cli.run_request import RunRequest, find_output
@@ -112,7 +112,7 @@ def _routes(opened: OpenedModel, program: Program, request: RunRequest) -> list[
 def _named_routes(
     program: Program, sound_input: Port, texts: list[str], request: RunRequest
 ) -> list[OutputRoute]:
-    """Those of --out. Raises InputError."""
+    """The output routes of --out. Raises InputError."""
     ports: dict[str, list[Port]] = {}
     for text in texts:
         name, equals, path = text.partition("=")
@@ -142,5 +142,5 @@ def _route(ports: tuple[Port, ...], path: Path, sound_input: Port, request: RunR
 
 
 def _with_stdout(target: Target, text: bool) -> Target:
-    """The same, with the descriptor of standard output where it goes there."""
+    """The target, with the descriptor of standard output if it goes there."""
     return replace(target, descriptor=take_stdout(text=text)) if str(target.path) in OUTPUT_NAMES else target

@@ -2,45 +2,61 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 from warnings import warn
 
 import numpy as np
 
-from pulse.api import load
 from pulse.dim import TDim
 from pulse.errors import InputError, PulseWarning
 from pulse.facts import TypedFact
 from pulse.jit.registry import KERNELS
 from pulse.loading.loaded import Loaded
-from pulse.models import PulsedModel
-from pulse.program.compiler import Prepare
-from pulse.program.machine import RUN
+from pulse.loading.stored import loaded_program
+from pulse.program.array_step import STEPPING
+from pulse.program.container import is_program_file
 from pulse.program.program import Program
+from pulse.program.stored_program import read_program
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.cli.chunk_options import budget, chunking, constants, pairs
 from streaming.cli.options import ModelOptions
 from streaming.reports.opened_model import OpenedModel
 
+if TYPE_CHECKING:
+    from pulse.program.compiler import Prepare
+
 DEFAULT_RATE_HZ = 16_000
 
 
 def load_model(path: Path | None, options: ModelOptions) -> Loaded:
-    """Load, with what the options say. Raises PulseError."""
-    return load(
-        path or model_path(),
+    """Load, with what the options say; a program without what reads models. Raises PulseError."""
+    inputs, constant, chunks, limits = (
         parse_inputs(options.inputs),
         constants(options),
+        chunking(options),
+        budget(options),
+    )
+    if path is not None and is_program_file(path):
+        program = read_program(path)
+        more = inputs, constant, limits, options.signature
+        return loaded_program(program, options.keep, options.symbol, chunks, *more)
+    from pulse.api import load
+
+    return load(
+        path or model_path(),
+        inputs,
+        constant,
         options.keep,
         options.symbol,
-        chunking(options),
+        chunks,
         options.ignore_value_info,
-        budget(options),
+        limits,
         options.signature,
     )
 
 
 def open_model(path: Path | None, options: ModelOptions) -> OpenedModel:
-    """The same, with its rate; it has a stream. Raises PulseError."""
+    """Load a model that streams, with its rate. Raises PulseError."""
     model = load_model(path, options)
     if not model.defines_pulse:
         model.typed.find_symbol(options.symbol)
@@ -71,7 +87,7 @@ def _rate(model: Loaded, given: int | None, builtin: bool) -> tuple[int | None, 
 
 
 def _stated(model: Loaded, given: int | None) -> int | None:
-    """The rate in the metadata; None where there is none. Raises InputError."""
+    """The rate in the metadata; None if there is none. Raises InputError."""
     text = model.metadata.get("sample_rate")
     if text is None:
         return None
@@ -85,7 +101,8 @@ def _stated(model: Loaded, given: int | None) -> int | None:
 def takes_sound(model: Loaded) -> bool:
     """Whether all inputs with time are f32, of one value for each frame of the symbol; states do not count."""
     if model.defines_pulse:
-        ports = [port for port in model.pulsed().inputs if port.streams]
+        made = model.pulsed() if model.program is None else model.program
+        ports = [port for port in made.inputs if port.streams]
         return bool(ports) and all(port.is_sound for port in ports)
     typed, symbol = model.typed, model.symbol
     stream = TDim.of(typed.find_symbol(symbol))
@@ -101,16 +118,18 @@ def _is_sound(fact: TypedFact, stream: TDim) -> bool:
     return all(dim == 1 for dim in dims)
 
 
-def compile_model(model: PulsedModel, backend: str, weights: str = "f32", live: bool = False) -> Program:
-    """A program, and what else a live run needs, compiled with a bar at the first time. Raises CompileError."""
-    return model.compile(backend, weights, compiling(live))
+def compile_model(
+    opened: OpenedModel, pulse: int | None, backend: str, weights: str | None = None, live: bool = False
+) -> Program:
+    """A program, and what else a live run needs, compiled with a bar at the first time. Raises PulseError."""
+    return opened.compiled(pulse, backend, weights, compiling(live))
 
 
-def compiling(live: bool = False) -> Prepare:
+def compiling(live: bool = False) -> "Prepare":
     """How commands compile."""
 
     def prepare(kernels: Sequence[str]) -> None:
-        if not live and RUN.kept and all(KERNELS[name].kept for name in kernels):
+        if not live and all(one.kept for one in (*STEPPING, *(KERNELS[name] for name in kernels))):
             return
         from streaming.warming import LIVE, compile_in_parallel
 

@@ -19,7 +19,7 @@ ModelPath = Annotated[
     Path | None,
     typer.Argument(
         metavar="MODEL",
-        help="A model file or a recipe (.toml). Default: the built-in denoiser.",
+        help="A model file, a recipe (.toml) or a program (.pulse). Default: the built-in denoiser.",
         show_default=False,
     ),
 ]
@@ -27,10 +27,11 @@ Backend = Annotated[
     str, typer.Option("--backend", help="numba runs compiled kernels; numpy is the slow reference.")
 ]
 Weights = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--weights",
-        help="Storage of large weights: f32, or rounded to bf16 or int8 (a half or a quarter of the memory).",
+        help="Storage of large weights: f32 (default), or rounded to bf16 or int8 (a half or a quarter of the memory).",
+        show_default=False,
     ),
 ]
 

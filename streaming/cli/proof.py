@@ -30,7 +30,7 @@ class ProofOptions:
     )
 
     def choice(self) -> "ProofChoice":
-        """The same, read."""
+        """The options as values."""
         from streaming.reports.timed_proof import ProofChoice
 
         return ProofChoice(self.length or None, self.seed, self.long)
@@ -41,8 +41,12 @@ def require_proof(timed: "TimedProof", then: str = "") -> None:
 
     then   what follows from a divergence
     """
-    proof = timed.proof
-    if proof.outcome == "equal":
+    require_outcome(timed.proof.outcome, timed.proof.verdict, then)
+
+
+def require_outcome(outcome: str, verdict: str, then: str = "") -> None:
+    """``require_proof`` for an outcome and its verdict."""
+    if outcome == "equal":
         return
-    print_error(f"{proof.verdict}{then if proof.outcome == 'diverged' else ''}")
-    raise typer.Exit(CHECK_FAILED if proof.outcome == "diverged" else NOT_PROVED)
+    print_error(f"{verdict}{then if outcome == 'diverged' else ''}")
+    raise typer.Exit(CHECK_FAILED if outcome == "diverged" else NOT_PROVED)

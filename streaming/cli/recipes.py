@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pulse.errors import InputError
-from pulse.loading.formats import Content
+from pulse.loading.format import Content
 from pulse.recipes.recognition import holds_recipe, is_recipe_file
 from streaming.atomic_files import publish, refuse_same, temporary_file, write_error
 

@@ -39,12 +39,12 @@ def run(
     sound: SoundOptions,
     given: ModelOptions,
     backend: options.Backend = "numba",
-    weights: options.Weights = "f32",
+    weights: options.Weights = None,
     events: EventOptions,
     live: LiveOptions,
     shown: ReportOptions,
 ) -> None:
-    """Run a file, or with --live a microphone, through a model in pulses, and measure every chunk.
+    """Run a file, or with --live a microphone, through a model in pulses, and measure every pulse.
 
     Sound is resampled to the model's rate and back. The output is aligned with the input: the delay is removed,
     the tail is kept. The model's rate is --rate, or "sample_rate" in its metadata, or 16000 Hz.
@@ -70,6 +70,8 @@ def run(
 
       [cyan]pulse run parts.onnx in.wav --out speech=a.wav --out noise=b.wav[/cyan]
 
+      [cyan]pulse run model.pulse in.wav out.wav[/cyan]            a program of pulse compile
+
       [cyan]pulse run recipe.toml in.wav out.wav[/cyan]            with the STFT or features that the recipe adds
 
       [cyan]ffmpeg -i talk.mp4 -f wav - | pulse run model.onnx - - | aplay[/cyan]
@@ -91,7 +93,7 @@ def run(
     request = RunRequest(model, source, target, sound, events.choice())
     request.refuse_live(live) if live.live else request.refuse_file(live)
     opened = open_model(model, given)
-    program = compile_model(opened.pulsed(given.pulse), backend, weights, live.live)
+    program = compile_model(opened, given.pulse, backend, weights, live.live)
     if live.live:
         from streaming.cli.live.command import run_live
 

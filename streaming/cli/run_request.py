@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from pulse.errors import InputError
+from pulse.interface import Port
 from pulse.program.program import Program
-from pulse.pulsify.network import Port
 from pulse.record import record
 from streaming.atomic_files import refuse_same
 from streaming.builtin import noisy_path
@@ -20,7 +20,7 @@ class RunRequest:
     """A run as the command line requests it.
 
     model           None: the built-in one
-    source, target  IN and OUT; None where they are not given
+    source, target  IN and OUT; None if they are not given
     events          what is read off the output; None: nothing
     """
 

@@ -44,7 +44,7 @@ def watch_interrupts() -> Generator[list[int]]:
 
 @contextmanager
 def gather_signals() -> Generator[list[int]]:
-    """Gathers the signals of the block; none raises. Whoever runs the block looks at the list, and ends it soon.
+    """Gathers the signals of the block; none raises. The block looks at the list, and ends it soon.
 
     Nothing that is being written is torn then, however often Ctrl-C is pressed. Where a disk hangs, SIGQUIT and SIGKILL
     end the process at once, as ever. A signal that is ignored stays ignored; outside of the main thread nothing is
@@ -74,9 +74,7 @@ def end_on_signals() -> None:
         signal.signal(signal.SIGHUP, _terminate)
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-        signal.pthread_sigmask(
-            signal.SIG_UNBLOCK, [signal.SIGPIPE]
-        )  # whoever started this may have blocked it
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGPIPE])  # the parent process may have blocked it
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:

@@ -48,7 +48,7 @@ def open_sounds(
 
     texts    routes, see ``routing.Route``
     source   IN: for the inputs that no route names; one that several need gives each a channel, in their order
-    channel  as of ``Channels.parse``, for a model with one input of sound
+    channel  as in ``Channels.parse``, for a model with one input of sound
     Raises   InputError
     """
     title, routes = program.model.title, parse_routes(texts, program)

@@ -26,8 +26,8 @@ def warm(
     """Compile every kernel for this processor and keep it; what is there already is left alone.
 
     Kernels are compiled at their first use otherwise. Run it after an installation or an update, or while an image is
-    built. They are kept in the user's cache folder, or in the folder that PULSE_CACHE names. Nobody else may be able to
-    write there, unless PULSE_CACHE_SHARED is 1.
+    built. They are kept in the user's cache folder, or in the folder that PULSE_CACHE names. No other user may be able
+    to write there, unless PULSE_CACHE_SHARED is 1.
     """
     from streaming.warming import warm as compile_ahead
 

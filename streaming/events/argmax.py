@@ -32,7 +32,7 @@ class Argmax(ClassDetector[_State]):
     """Changes of the best class: an event for each class, from its start to that of the next.
 
     clock       of the output, or its frames a second
-    min_s       a class counts from the first of so long a run of frames in which it is the best
+    min_s       a class counts from the first frame of a run, at least this long, in which it is the best
     labels      names of the classes; their numbers by default
     background  the class that gives no events; None: all are
     Raises      InputError

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pulse.errors import InputError
-from pulse.pulsify.network import Port
+from pulse.interface import Port
 from pulse.record import record
 from pulse.wording import spell
 from streaming.events.argmax import Argmax
@@ -48,7 +48,7 @@ class Choice:
 
     @classmethod
     def parse(cls, kind: str, settings: Sequence[str]) -> "Choice":
-        """Of settings that are written ``name=value``. Raises InputError."""
+        """A choice from settings that are written ``name=value``. Raises InputError."""
         pairs: dict[str, str] = {}
         for text in settings:
             name, equals, value = text.partition("=")

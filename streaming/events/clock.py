@@ -4,11 +4,11 @@ from fractions import Fraction
 from math import ceil
 
 from pulse.errors import InputError
-from pulse.pulsify.network import Port
+from pulse.interface import Port
 from pulse.record import record
 
 NEAR = 1e-6
-"""Of a frame: what seconds may be beside a whole number of frames and still mean it."""
+"""The part of a frame by which seconds may differ from a whole number of frames and still mean it."""
 
 
 @record
@@ -41,7 +41,7 @@ class Clock:
 
     @classmethod
     def of_port(cls, port: Port, rate_hz: float) -> "Clock":
-        """Of an output; ``rate_hz`` is that of the model's time, such as samples a second. Raises InputError."""
+        """The clock of an output; ``rate_hz`` is in frames of the symbol. Raises InputError."""
         if not port.streams:
             raise InputError(f"{port.name}: has no frames in time, so no events; choose another output")
         return cls(Fraction(rate_hz) * Fraction(port.rate), port.delay, port.frames)
@@ -56,5 +56,5 @@ class Clock:
         return float(Fraction(pulses * self.pulse_frames) / self.rate_hz)
 
     def frames(self, seconds: float) -> int:
-        """The least whole number of frames that lasts so long, and at least one."""
+        """The least whole number of frames that lasts this long, and at least one."""
         return max(1, ceil(seconds * float(self.rate_hz) - NEAR))

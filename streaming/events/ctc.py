@@ -44,7 +44,7 @@ class Ctc(Detector[_State]):
     clock    of the output, or its frames a second
     tokens   a file of lines ``token id``, as sherpa and icefall have it, or the texts in order
     unit     of events: ``token``, ``word`` or ``phrase``
-    pause_s  without a new token for so long, a word or phrase has ended; None: 0.6 s for phrases, never for words
+    pause_s  without a new token for this long, a word or phrase has ended; None: 0.6 s for phrases, never for words
     blank    the class of the blank; None: the token of a usual name, such as <blk>, else 0
     values   what the model gives: ``logits``, or their log-softmax; ``probabilities``
     Raises   InputError

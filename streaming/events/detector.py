@@ -94,7 +94,7 @@ class Detector(ABC, Generic[State]):
 
     @abstractmethod
     def _end(self, state: State, frames: int) -> Iterable[Event]:
-        """The events that are known when there were so many frames."""
+        """The events that are known when there were this many frames."""
 
     def _copied(self, state: State) -> State:
         """A state that changes without this one."""
@@ -105,7 +105,7 @@ class Detector(ABC, Generic[State]):
         return rows.tolist()
 
     def _check_classes(self, classes: int) -> None:
-        """Raises InputError where the parameters do not suit so many classes."""
+        """Raises InputError where the parameters do not suit this many classes."""
 
     def _known_at_end(self, frames: int) -> float:
         return self.clock.time_s(frames)

@@ -10,7 +10,7 @@ class Event:
     """Something that was found between two times of the sound.
 
     start_s  in the sound of the model's input: frame j of an output begins at j/rate
-    end_s    likewise; None where only the start is known yet
+    end_s    likewise; None if only the start is known yet
     label    what it is: speech, a keyword, a class, text
     score    mean probability, or what the detector says of it
     known_s  seconds of sound that a stream needs before the event is known, the model's delay and the rest of a pulse

@@ -32,7 +32,7 @@ class EventFormat:
         raise NotImplementedError
 
     def body(self, events: Sequence[Event], number: int) -> tuple[str, int]:
-        """Events behind so many others; and how many there are then."""
+        """Events behind this many others; and how many there are then."""
         parts: list[str] = []
         for event in events:
             if event.end_s is not None or self.open_events:

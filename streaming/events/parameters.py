@@ -31,7 +31,7 @@ def require_class(name: str, value: int | None, classes: int) -> None:
 
 
 def class_names(labels: tuple[str, ...], classes: int) -> tuple[str, ...]:
-    """The names of so many classes: those given, or their numbers."""
+    """The names of this many classes: those given, or their numbers."""
     if labels and len(labels) != classes:
         raise InputError(f"labels: {len(labels)} names for {classes} classes; give one for each")
     return labels or tuple(map(str, range(classes)))

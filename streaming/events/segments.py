@@ -62,10 +62,10 @@ class Segments(Detector[_State]):
     onset            what ``min_speech_s`` is of: ``length``, the segment; ``run``, its first frames, all of them speech
     pad_before_s     is added in front, up to the segment before and the start of the sound
     pad_after_s      is added behind; no longer than ``min_silence_s``
-    max_s            a segment that is so long, without padding, is cut; None: never
-    split_silence_s  it is cut in its longest silence of at least this length, which is left out; None, or where there
-                     is none: behind the frame that makes it so long
-    smooth_s         the mean of the frames of so long a time counts in place of each probability
+    max_s            a segment that is this long, without padding, is cut; None: never
+    split_silence_s  it is cut in its longest silence of at least this length, which is left out; None, or if there
+                     is none: behind the frame that makes it this long
+    smooth_s         the mean over this time counts in place of each probability
     column           of several classes, the one that counts
     label            of the events
     starts           also give an event without an end as soon as a start is certain

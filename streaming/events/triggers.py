@@ -23,8 +23,8 @@ class Triggers(ClassDetector[_State]):
 
     clock         of the output, or its frames a second
     threshold     a mean at or above it triggers; of several classes the one with the highest, or the first of equals
-    smooth_s      the mean is of the frames of so long a time, at the start of those that are there
-    refractory_s  from one event to the next it is at least so long
+    smooth_s      the mean is over this time, at the start over the frames that exist
+    refractory_s  from one event to the next it is at least this long
     labels        names of the classes; their numbers by default
     background    the class that means nothing; None: there is none
     Raises        InputError

@@ -71,7 +71,7 @@ class EventsStream(NotCopyable):
             raise
 
     def write(self, events: Sequence[Event]) -> None:
-        """Write events at once. Raises InputError: nobody reads any more, or a disk is full."""
+        """Write events at once. Raises InputError: the pipe is closed, or a disk is full."""
         text, self._number = self._form.body(events, self._number)
         self._put(text)
 

@@ -19,11 +19,11 @@ class Result(NamedTuple):
 
 
 class Slots(Protocol):
-    """The place of one stream in an engine: room for so many pulses, which come out in the order they went in.
+    """The place of one stream in an engine: space for this many pulses, which come out in the order they went in.
 
     event    set when a pulse has run after ``listen``, and when one fails
-    failure  why no more pulses will come; None where all is well
-    free     pulses for which there is room
+    failure  why no more pulses will come; None if all is well
+    free     pulses for which there is space
     """
 
     event: Event
@@ -35,13 +35,13 @@ class Slots(Protocol):
     def free(self) -> int: ...
 
     def submit(self, pulse: Feed) -> None:
-        """Have a checked pulse run; its arrays are copied. There must be room."""
+        """Have a checked pulse run; its arrays are copied. There must be space."""
         ...
 
     def drop(self) -> int | None:
         """Take back the oldest pulse that is not begun.
 
-        returns  its place among those that were submitted and not collected; None where all are begun
+        returns  its place among those that were submitted and not collected; None if all are begun
         """
         ...
 
@@ -50,11 +50,11 @@ class Slots(Protocol):
         ...
 
     def listen(self) -> int:
-        """The same; have ``event`` set when there is one more."""
+        """How many pulses can be collected; ``event`` is set at the next one."""
         ...
 
     def clear(self) -> None:
-        """Take back that ``event`` is set."""
+        """Clear ``event``."""
         ...
 
     def collect(self, count: int) -> Iterator[Result]:
@@ -83,7 +83,7 @@ class Engine(Protocol):
         ...
 
     def open(self, state: State, depth: int) -> Slots:
-        """Room for ``depth`` pulses of a new stream."""
+        """Space for ``depth`` pulses of a new stream."""
         ...
 
     async def stop(self) -> None:

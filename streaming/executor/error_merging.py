@@ -10,7 +10,7 @@ from streaming.errors import only_one
 def merge_errors(error: BaseException | None, others: Sequence[BaseException]) -> BaseException | None:
     """What is to be raised.
 
-    error   what was on its way; None where all went well
+    error   what was on its way; None if all went well
     others  take its place where it is a cancellation or nothing; else it has them as notes
     """
     if not others:

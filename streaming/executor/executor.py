@@ -33,7 +33,7 @@ class Executor(NotCopyable):
     program       from ``pulse.stream(…)`` or ``PulsedModel.compile()``
     policy        what is done when a source is faster than the engine: ``wait``, ``drop_oldest``,
                   ``silence_then_catch_up`` or ``abort``; see ``streaming.executor.policy``
-    depth         pulses of each stream that may be under way, outputs that nobody has taken included
+    depth         pulses of each stream that may be under way, outputs that have not been taken included
     constants     the inputs that do not stream, by name, for all streams
     realtime      what the engine's thread requests of the system; None for nothing
     rate_hz       frames of the symbol a second; sound needs it
@@ -45,7 +45,7 @@ class Executor(NotCopyable):
 
     One executor has one engine, and that has one thread, in which streams take turns, a pulse each. Leaving the
     ``async with`` ends the thread; streams that still run fail, and what they had accepted is counted as discarded.
-    What a source raises comes out where its outputs are taken, or, if nobody takes them any more, here.
+    What a source raises comes out where its outputs are taken, or, if they are no longer taken, here.
 
         async with Executor(program) as executor:
             async for outputs in executor.stream(source):

@@ -1,4 +1,4 @@
-"""Flow: one stream between its source and whoever takes its outputs, as tasks of an event loop."""
+"""Flow: one stream between its source and the reader of its outputs, as tasks of an event loop."""
 
 import os
 from collections.abc import AsyncGenerator, Callable
@@ -20,7 +20,7 @@ CLOSED = "the executor has been closed; what was under way is counted as discard
 class Flow:
     """Moves the steps of a stream on: ``feed`` from the side of the source, ``next`` from the side of the outputs.
 
-    ``feed`` is a task of its own. ``next`` is called by whoever takes the outputs; when the source has ended it has
+    ``feed`` is a task of its own. ``next`` is called by the reader of the outputs; when the source has ended it has
     what remains run. Both are of one event loop, so what happens between two awaits is one step for the other, and for
     the statistics.
 
@@ -59,7 +59,7 @@ class Flow:
         return self._steps.counters
 
     async def feed(self) -> None:
-        """Take all blocks of the source; what it raises is for whoever takes the outputs."""
+        """Take all blocks of the source; what it raises is for the reader of the outputs."""
         try:
             with self._feeding:
                 async with aclosing(self._blocks) as blocks:
@@ -111,7 +111,7 @@ class Flow:
         raise StopAsyncIteration
 
     def close(self, refusal: str | None = None) -> None:
-        """Give up what is under way; ``refusal`` is raised for whoever takes outputs later. Does not wait."""
+        """Give up what is under way; ``refusal`` is raised if outputs are taken later. Does not wait."""
         if self.closed:
             return
         self._steps.give_up()
@@ -139,7 +139,7 @@ class Flow:
         return [] if found is None else [found]
 
     async def _accept(self, block: Block) -> None:
-        """Submit the pulses that a block completes, each when there is room."""
+        """Submit the pulses that a block completes, each when there is space."""
         if self.closed:
             return
         steps = self._steps
@@ -166,7 +166,7 @@ class Flow:
         return True
 
     def _outputs(self) -> Outputs | None:
-        """What can be given now; None where that is nothing. Raises what the stream fails with."""
+        """What can be given now; None if that is nothing. Raises what the stream fails with."""
         steps = self._steps
         failure = self._slots.failure  # before all that ran before it is taken: the engine goes on meanwhile
         outputs = steps.ready()
@@ -206,12 +206,12 @@ class Flow:
             self._alarm = None
 
     def _wake(self) -> None:
-        """Have whoever waits for outputs look again."""
+        """Wake the reader that waits for outputs."""
         if self._listening:
             self._slots.event.set()
 
     def _leave(self) -> None:
-        """Nobody waits for outputs any more."""
+        """The reader no longer waits for outputs."""
         if not self._left.is_set():
             self._left.set()
             self._slots.close()

@@ -52,7 +52,7 @@ class InFlight:
         return next((arrival.due_s for arrival in self._awaited()), inf)
 
     def submit(self, pulse: Feed, arrival: Arrival) -> None:
-        """Have a pulse run; there must be room."""
+        """Have a pulse run; there must be space."""
         self._slots.submit(pulse)
         self._arrivals.append(arrival)
 
@@ -69,7 +69,7 @@ class InFlight:
         return count, max(0, count - self._owed)
 
     def results(self, count: int) -> Iterator[Mapping[str, Array]]:
-        """Take so many pulses that have run; the results that are wanted, each valid until the next."""
+        """Collect ``count`` finished pulses; yield the results that are wanted, each valid until the next."""
         now_ns = time.monotonic_ns()
         for result in self._slots.collect(count):
             arrival = self._arrivals.popleft()

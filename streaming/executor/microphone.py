@@ -63,7 +63,7 @@ class Microphone(NotCopyable, SoundSource):
 
     @property
     def frames_lost(self) -> int:
-        """Of these: nobody took those before them in time."""
+        """Frames that did not fit, because earlier ones were not taken in time."""
         return 0 if self._capture is None else self._capture.frames_lost
 
     async def blocks(self) -> AsyncGenerator[Samples]:

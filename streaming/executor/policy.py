@@ -14,7 +14,7 @@ class Policy:
              when it comes
     aborts   where an output is wanted and late, the stream fails
 
-    An output is *late* if it is not there when somebody waits for it ``deadline_s`` after the last sample of its
+    An output is *late* if it is not there when a reader waits for it ``deadline_s`` after the last sample of its
     pulse has arrived, or later. What is there is never thrown away, however long it took.
     """
 

@@ -14,9 +14,9 @@ from anyio.abc import ByteSendStream, ObjectSendStream
 
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.interface import Port
 from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
-from pulse.pulsify.network import Port
 from streaming.audio import AudioWriter
 from streaming.encodings import Encoding
 from streaming.executor.sources import SoundSource, require_rate
@@ -44,7 +44,7 @@ class Sink(ABC):
     ) -> AbstractAsyncContextManager[Write]:
         """Ready to take outputs, until the stream has ended or failed.
 
-        rate_hz  of the model; None where nobody has said it
+        rate_hz  of the model; None if unknown
         source   the sound of the model's input; None if it is not sound
         Raises   InputError: the program has no output that the sink can take
         """
@@ -202,7 +202,7 @@ class FramesFileSink(NotCopyable, Sink):
 class Waiting:
     """Arrays that are to be written together.
 
-    size  of all of them, in the unit of whoever adds them
+    size  of all of them, in the unit of the caller
     """
 
     def __init__(self) -> None:
@@ -261,7 +261,7 @@ def _names(program: Program) -> str:
 
 
 def _whole_length(port: Port, program: Program, source: SoundSource | None, file_hz: int) -> int | None:
-    """How many samples the file is to have where it is as long as its source; None where that is not known."""
+    """How many samples the file is to have where it is as long as its source; None if that is not known."""
     sound_input = next(iter(sound_inputs(program)), None)
     same = source is not None and sound_input is not None and port.length == sound_input.length
     return source.samples if source is not None and same and source.rate_hz == file_hz else None

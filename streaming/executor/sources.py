@@ -34,7 +34,7 @@ class SoundSource(ABC):
 
     rate_hz  samples a second
     channels of every block
-    samples  of the whole sound; None where nobody knows
+    samples  of the whole sound; None if unknown
     quality  of the resampler to the model's rate; see ``streaming.resampling``
     """
 
@@ -45,7 +45,7 @@ class SoundSource(ABC):
 
     @abstractmethod
     def blocks(self) -> AsyncGenerator[Samples]:
-        """Float32 [samples, channels], any number of samples; to be closed by whoever iterates."""
+        """Float32 [samples, channels], any number of samples; to be closed by the reader."""
 
 
 class SoundFile(NotCopyable, SoundSource):
@@ -202,7 +202,7 @@ def _sound_blocks(
 
 
 def require_rate(rate_hz: int | None) -> int:
-    """The model's rate. Raises InputError where nobody has said it."""
+    """The model's rate. Raises InputError if it is unknown."""
     if rate_hz is None:
         raise InputError("sound needs the model's rate: give rate_hz to the executor")
     return rate_hz

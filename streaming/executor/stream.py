@@ -15,7 +15,7 @@ class Stream(NotCopyable):
     """What ``Executor.stream`` gives: an async iterator over outputs, and an async context manager that closes it.
 
     Nothing is taken from the source before the first output is requested. A stream that is broken off is closed when
-    nobody holds it any more, or with ``async with``, ``aclose``, or its executor.
+    it is no longer referenced, or with ``async with``, ``aclose``, or its executor.
     """
 
     instead = "it belongs to a running executor; call its stream() again"

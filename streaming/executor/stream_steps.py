@@ -22,7 +22,7 @@ Outputs = dict[str, Array]
 class StreamSteps:
     """Cuts blocks into pulses, has them run, and gives what is ready; counts every frame.
 
-    state, slots  a stream's, for nobody else
+    state, slots  a stream's, not shared
     deadline_s    when an output is late, from the arrival of its pulse
     """
 
@@ -75,15 +75,15 @@ class StreamSteps:
         return self._input_blocks.feed(self._input_blocks.checked(block))
 
     def arrival(self, now_s: float) -> Arrival:
-        """Of whole pulses whose last sample is there now, by the loop's clock."""
+        """The arrival of a full pulse, now, by the loop's clock."""
         return Arrival(time.monotonic_ns(), now_s + self._deadline_s, self._pulse)
 
     def submit(self, arrival: Arrival) -> None:
-        """Have the next pulse run; there must be room."""
+        """Submit the next pulse; the queue must not be full."""
         self._in_flight.submit(self._input_blocks.take(), arrival)
 
     def drop(self) -> bool:
-        """Leave out the oldest pulse that is not begun, maybe the next one; whether that has room then."""
+        """Drop the oldest pulse that has not started, perhaps the next one. True if the queue then has a free slot."""
         dropped = self._in_flight.drop()
         if not dropped:
             self._input_blocks.take()
@@ -93,11 +93,11 @@ class StreamSteps:
         return dropped
 
     def keep(self) -> None:
-        """Copy what is left of the block, which is its giver's again."""
+        """Copy the rest of the block, so that the caller may reuse it."""
         self._input_blocks.keep()
 
     def ready(self) -> Outputs | None:
-        """The frames of all pulses that have run; None where there are none."""
+        """The frames of all finished pulses; None if there are none."""
         count, wanted = self._in_flight.ready()
         if not count:
             return None
@@ -106,7 +106,7 @@ class StreamSteps:
         return nonempty(outputs)
 
     def late(self, now_s: float) -> Outputs | None:
-        """Silence for the pulses that are late; None where none is. Raises ExecutorError: the policy is to abort."""
+        """Silence for the pulses that are late; None if none is. Raises ExecutorError: the policy is to abort."""
         late = self._in_flight.late(now_s)
         if not late:
             return None
@@ -136,7 +136,7 @@ class StreamSteps:
         return self._clock.end is not None
 
     def last(self) -> Outputs | None:
-        """When what remained has been taken: what is known only now; None where that is nothing."""
+        """When what remained has been taken: what is known only now; None if that is nothing."""
         outputs, finals = self._output_trim.valid((), 0), self._output_trim.finals()
         return outputs | finals if finals else nonempty(outputs)
 

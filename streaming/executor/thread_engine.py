@@ -58,7 +58,7 @@ class ThreadEngine(NotCopyable):
 
 
 class ThreadSlots(NotCopyable):
-    """Slots of a ``ThreadEngine``; the condition guards all but ``state``, which belongs to whoever runs a pulse."""
+    """Slots of a ``ThreadEngine``; the condition guards all but ``state``, which belongs to the running thread."""
 
     instead = "it belongs to one engine; make another one"
 

@@ -1,4 +1,4 @@
-"""The devices of this machine, where nobody names another host."""
+"""The devices of this machine, unless another host is named."""
 
 from streaming.errors import DeviceError
 from streaming.hosts.devices import Device

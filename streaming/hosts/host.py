@@ -12,7 +12,7 @@ class Endpoint:
     """One direction of one device.
 
     name         as reports show it
-    index        what the host calls it; None where it has no number. Those of one index have one clock
+    index        what the host calls it; None if it has no number. Those of one index have one clock
     channels     that it has
     rate_hz      its default sample rate
     """
@@ -40,7 +40,7 @@ class StreamRequest:
     latency                   ``low``, ``high`` or seconds
     finished                  called when the device ends by itself, with what went wrong if that is known, from any
                               thread
-    delay_frames              by how much later a sample is played, for hosts that end: they play so much more
+    delay_frames              by how much later a sample is played, for hosts that end: they play this much more
     """
 
     callback_address: int
@@ -56,11 +56,11 @@ class StreamRequest:
     delay_frames: int = 0
 
     def only_source(self) -> "StreamRequest":
-        """The same without output."""
+        """The request without its output."""
         return replace(self, target=None, channels_out=0)
 
     def only_target(self) -> "StreamRequest":
-        """The same without input."""
+        """The request without its input."""
         return replace(self, source=None, channels_in=0)
 
 

@@ -63,7 +63,7 @@ class Capture(NotCopyable):
         self.error: Exception | None = None
         """Why, where that was an error."""
         self.limit_s = stall_s(block_frames, rate_hz)
-        """Without a block for so long the device is taken to be gone."""
+        """Without a block for this long the device is taken to be gone."""
         control = self._control
         control.virtual_clock, control.engine = int(host.virtual_clock), ON_WORKER
         control.wake = self.event.to_write
@@ -79,7 +79,7 @@ class Capture(NotCopyable):
 
     @property
     def frames_lost(self) -> int:
-        """Of these: nobody had read those before them in time."""
+        """Frames that did not fit, because earlier ones were not read in time."""
         return self._control.frames_lost
 
     @property

@@ -31,10 +31,10 @@ class StreamConfig:
     rate_hz                  of the model
     rate_in_hz, rate_out_hz  of the device
     channels_in              of the device
-    channels_out             of the device; 0 where nothing is played
+    channels_out             of the device; 0 if nothing is played
     channels                 the channels that a model with one input of sound takes
     input_channels           the device channel of each input, in order, for a model with several inputs
-    block_frames             of the device; 0 where it is not known or changes
+    block_frames             of the device; 0 if it is not known or changes
     two_clocks               whether input and output are devices with clocks of their own
     """
 
@@ -90,7 +90,7 @@ class EngineConfig:
     quality         of resampling: ``low``, ``medium``, ``high``
     output          the output that is played, by name; the first that is sound where None
     records         whether Python gets all outputs of each pulse, too
-    reserve_frames  the least that the sound is late, in frames of the model: room for the delays of other programs
+    reserve_frames  the least that the sound is late, in frames of the model: for the delays of other programs
     virtual_clock   whether ``Pipeline.set_time`` sets the time
     """
 

@@ -22,8 +22,8 @@ PRIME_S = 1.0
 class Control:
     """Changes the output of a pipeline, and the states of its streams, without a gap.
 
-    pipeline  that runs, or is still
-    running  whether someone computes its pulses; where nobody does, commands are done at once
+    pipeline  a pipeline, running or not yet
+    running   whether its pulses are being computed; if not, commands are carried out at once
     """
 
     def __init__(self, pipeline: Pipeline) -> None:
@@ -34,7 +34,7 @@ class Control:
 
     @property
     def running(self) -> bool:
-        """Whether somebody computes the pipeline's pulses. It changes only between two commands."""
+        """Whether the pipeline's pulses are computed. It changes only between two commands."""
         return self._running
 
     @running.setter
@@ -90,8 +90,9 @@ class Control:
         """Let another program take over without a gap.
 
         It runs beside the current one for ``prime_s`` seconds of sound, or until its delay is over, so that it
-        has heard what it remembers; then the sound fades over within a pulse. Both cost their time meanwhile.
-        Raises InputError: another pulse, other inputs or outputs, or a delay that the pipeline has no room for
+        has seen as many frames as its memory covers; then the sound fades over within a pulse. Until then both cost
+        their time.
+        Raises InputError: another pulse, other inputs or outputs, or a delay that the pipeline has no memory for
         """
         with self._lock:
             self._current_instances()
@@ -152,7 +153,7 @@ class Control:
             self._command(cb.LOAD, memory, pulses)
 
     def _command(self, command: int, memory: Array, number: int = 0) -> None:
-        """Have a command done, which needs this memory until then. Raises PulseError: nobody does it.
+        """Have a command done, which needs this memory until then. Raises PulseError: it is not done.
 
         However this ends, by Ctrl-C too, the command is done or taken back.
         """

@@ -35,9 +35,9 @@ class FileHost:
 
     source        the file that replaces the microphone, once; then the run ends
     target        the file that is played to, from the first block on: so the sound is as late in it as it is live, and
-                  so much longer. None: what is played is thrown away. Where it cannot be written the run goes on; what
+                  this much longer. None: what is played is thrown away. If it cannot be written the run goes on; what
                   was written until then is kept, and the error is raised at the end
-    encoding      of the target, such as float or pcm_24; as that of the source where None
+    encoding      of the target, such as float or pcm_24; as that of the source if None
     pace          how much faster than time; None: as fast as the model computes, which is then never late, and as
                   ``Live.outputs`` are taken, where ``EngineConfig.records``
     block_frames  where the run leaves the choice; 10 ms where None
@@ -49,7 +49,7 @@ class FileHost:
     problem: InputError | None = None
     """What went wrong with ``target`` in the last run."""
     clipping: Clipping | None = None
-    """What the encoding of ``target`` cut off in the last run; None where nothing is written."""
+    """What the encoding of ``target`` cut off in the last run; None if nothing is written."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class FileStream(NotCopyable):
             with self._files:
                 self._play()
             error = self._host.problem
-        except Exception as found:  # whoever waits for the end gets it
+        except Exception as found:  # raised where the end is waited for
             error = found
         if error is not None or not self.stops.is_set():
             self._request.finished(error)

@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.interface import Port
 from pulse.not_copyable import NotCopyable
 from pulse.program.native import NativeState
 from pulse.program.packed import Packed, pack
 from pulse.program.program import Program
 from pulse.program.state import State
-from pulse.pulsify.network import Port
 from streaming.native.control_block import Instance
 from streaming.routing import is_playable
 
@@ -21,7 +21,7 @@ class Instances(NotCopyable):
     """One state of a program for each stream.
 
     program     whose inputs that stream are sound
-    sound       the output that is played; None where nothing is
+    sound       the output that is played; None if nothing is
     constants   the inputs that do not stream, by name
     delay       frames that the sound is to be late, of which the model's own delay is a part
     Raises      InputError
@@ -52,7 +52,7 @@ class Instances(NotCopyable):
         self._memories = [_memory(state) for state in self.states]
         memory = Instance.new(streams)
         self.memory = memory.words
-        """Of the control blocks."""
+        """The memory of the control blocks."""
         self.control_blocks = [memory[number] for number in range(streams)]
         slot = None if sound is None else next(s for s in self.packed[0].outputs if s.name == sound.name)
         for number, instance in enumerate(self.control_blocks):
@@ -70,12 +70,12 @@ class Instances(NotCopyable):
 
     @property
     def address(self) -> int:
-        """Of the control block of the first instance."""
+        """The address of the control block of the first instance."""
         return self.memory.ctypes.data
 
     @property
     def output_bytes(self) -> int:
-        """Of the packed outputs of one stream."""
+        """The bytes of the packed outputs of one stream."""
         return self.packed[0].output_bytes
 
     def new_memory(self) -> Array:
@@ -88,7 +88,7 @@ class Instances(NotCopyable):
         return np.concatenate(fresh)
 
     def pack(self, memory: Array, pulses: int) -> list[bytes]:
-        """Snapshots of the states that had this memory after so many pulses."""
+        """Snapshots of the states that had this memory after this many pulses."""
         snapshots: list[bytes] = []
         for part, state in zip(self._parts(memory), self.states):
             spare = self.program.spawn(state.constants)
@@ -178,7 +178,7 @@ def live_inputs(program: Program) -> list[Port]:
 
 
 def sound_output(program: Program, source: Port, name: str | None) -> Port | None:
-    """The output that can be played: sound at the rate of the input; None where there is none. Raises InputError."""
+    """The output that can be played: sound at the rate of the input; None if there is none. Raises InputError."""
     playable = [port for port in program.outputs if is_playable(port, source)]
     if name is None:
         return playable[0] if playable else None

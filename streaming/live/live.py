@@ -38,15 +38,15 @@ WARM_PULSES = 3
 class Live(NotCopyable):
     """Runs a program between an input device and an output device.
 
-    program    whose inputs that stream are sound
-    plan       devices, rates, blocks, channels
+    program        its streaming inputs must be sound
+    plan           devices, rates, blocks, channels
     engine_config  engine, policy, headroom
-    realtime   what is requested of the system
-    reconnect  what is done where a device goes away: None ends the run with an error; ``keep`` opens it again as soon
-               as it is back, ``reset`` does too and lets the model begin anew
-    constants  the inputs that do not stream, by name
-    host       who has the devices; PortAudio where None
-    Raises     InputError, DeviceError
+    realtime       what is requested of the system
+    reconnect      what to do when a device disappears: None ends the run with an error; ``keep`` opens the device as
+                   soon as it is back; ``reset`` also restarts the model
+    constants      the inputs that do not stream, by name
+    host           the audio system; PortAudio if None
+    Raises         InputError, DeviceError
 
     A context manager, entered once; inside of the block the devices are open. What ends a run by itself is raised by
     ``wait``, else at the end of the block.
@@ -82,7 +82,7 @@ class Live(NotCopyable):
         self.watchdog = Watchdog(self.pipeline, self.devices, self.control, reconnect, self._now_s)
         """Whether the run goes on; what ended it."""
         self.worker: Worker | None = None
-        """The thread that computes; None where a device or a virtual clock does it."""
+        """The thread that computes; None if a device or a virtual clock does it."""
         self._supervisor: threading.Thread | None = None
         self._stops = threading.Event()
         self._prepared = ExitStack()
@@ -134,11 +134,8 @@ class Live(NotCopyable):
     @property
     def setup(self) -> Setup:
         """What the run was started with."""
-        config, engine_config, program = (
-            self.pipeline.stream_config,
-            self.pipeline.engine_config,
-            self.pipeline.program,
-        )
+        config, engine_config = self.pipeline.stream_config, self.pipeline.engine_config
+        program = self.pipeline.program
         choice = config.channels
         named = "each" if choice.each else "mix" if choice.index is None else str(choice.index)
         if config.input_channels:
@@ -184,7 +181,7 @@ class Live(NotCopyable):
         return recorder
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait so long, or for ever, unless the run ends by itself; whether it has. Raises what ended it."""
+        """Wait this long, or for ever, unless the run ends by itself; whether it has. Raises what ended it."""
         ended = self.watchdog.wait(seconds)
         if ended and self.watchdog.error is not None:
             self._raised = True

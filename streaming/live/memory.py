@@ -24,7 +24,7 @@ RING_S = 4.0
 """What can wait on either side."""
 MARKS = 1024
 SHORTEST = 16
-"""Frames of a block that is not known, for how many times of arrival there is room."""
+"""Frames of a block that is not known, for how many times of arrival there is space."""
 RECORDS = 256
 
 
@@ -149,7 +149,7 @@ class PipelineMemory(NotCopyable):
         control.block = block
         control.block_ns = round(block / config.rate_out_hz * 1e9)
         control.deadline_ns = round((headroom or block) / config.rate_out_hz * 1e9)
-        control.spare = headroom if headroom and not config.block_frames else -1
+        control.planned_block_frames = headroom if headroom and not config.block_frames else -1
 
     def _set_up_streams(self) -> None:
         config, resamplers, control = self._config, self._resamplers, self.control_block
@@ -196,7 +196,7 @@ class PipelineMemory(NotCopyable):
 
 
 def ring_frames(rate_hz: int, least_frames: int) -> int:
-    """Frames of a ring that has room for ``RING_S``, and for as many as these; a power of two."""
+    """Frames of a ring that holds ``RING_S`` seconds, and as many frames as these; a power of two."""
     return power_of_two(max(int(RING_S * rate_hz), least_frames))
 
 

@@ -14,7 +14,7 @@ class Outputs:
     """Valid frames of every output, in order, from the records of a pipeline.
 
     pipeline  with ``EngineConfig.records``
-    lost      pulses whose outputs nobody took in time
+    lost      pulses whose outputs were not taken in time
 
     Where states were loaded, what comes next is theirs; frames of the old ones that depended on their end never come.
     """
@@ -26,7 +26,7 @@ class Outputs:
 
     @property
     def lost(self) -> int:
-        """Pulses whose outputs nobody took in time."""
+        """Pulses whose outputs were not taken in time."""
         return self._pipeline.control_block.records_lost
 
     def ready(self) -> list[dict[str, Array]]:
@@ -39,12 +39,12 @@ class Outputs:
         return parts
 
     def flush(self) -> list[dict[str, Array]]:
-        """End the streams: the frames that are still to come. Nobody else may use the pipeline any more.
+        """End the streams: the frames that are still to come. The pipeline must no longer be used elsewhere.
 
         Raises InputError: the model needs another length
         """
         before, control = self.ready(), self._pipeline.control_block
-        control.out_channels = 0  # nobody plays any more, so what is still to be computed needs no room
+        control.out_channels = 0  # nothing is played any more: what is still computed needs no space
         self._pipeline.pump()
         parts = [join_frames(*pair, self._pipeline) for pair in zip(before, self.ready())]
         self._begin(control.loads, control.loaded + control.pulses)
@@ -65,7 +65,7 @@ class Outputs:
         return ends
 
     def _begin(self, loads: int, before: int) -> None:
-        """Deliver from now on what states gave that were loaded so often, after so many pulses of their stream."""
+        """Deliver from now on what states gave that were loaded so often, after this many pulses of their stream."""
         if loads != self._loads:
             self._loads = loads
             self._output_trims = self._new(before)

@@ -39,14 +39,14 @@ class Record:
 class Pipeline(NotCopyable):
     """The native path of one run: its memory, and who calls what of it.
 
-    program    whose inputs that stream are sound; the numba backend runs without Python
+    program        its streaming inputs must be sound; the numba backend runs without Python
     stream_config  what is connected
     engine_config  how it computes
-    constants  the inputs that do not stream, by name
-    Raises     InputError: a program, config or engine_config that do not fit each other
+    constants      the inputs that do not stream, by name
+    Raises         InputError: the program and the configs do not fit each other
 
     A device calls the C function at ``callback_address`` with ``address`` as user data. ``Worker`` computes, or the
-    callback does; ``Control`` changes what is heard.
+    callback does; ``Control`` changes the output.
     """
 
     instead = "it holds addresses of this process; make another one"
@@ -125,12 +125,12 @@ class Pipeline(NotCopyable):
 
     @property
     def address(self) -> int:
-        """Of the control block: the callback's user data."""
+        """The address of the control block: the callback's user data."""
         return self.control_block.address
 
     @property
     def callback_address(self) -> int:
-        """Of the callback's C function."""
+        """The address of the callback's C function."""
         return stream_callback.address
 
     @property
@@ -147,7 +147,7 @@ class Pipeline(NotCopyable):
 
     @property
     def delay_frames(self) -> int:
-        """The same in frames of the device, rounded."""
+        """The delay in frames of the device, rounded."""
         return round(self.delay_s * self.stream_config.rate_out_hz)
 
     def pump(self) -> None:
@@ -178,10 +178,8 @@ class Pipeline(NotCopyable):
 
     def records(self) -> list[Record]:
         """The outputs of the pulses since the last call, if ``EngineConfig.records``."""
-        first, last = (
-            self.control_block.records_read,
-            positions.load(self.control_block, "records_written"),
-        )
+        first = self.control_block.records_read
+        last = positions.load(self.control_block, "records_written")
         rows, found = self.memory.records, list[Record]()
         for number in range(first, last):
             row = rows[number % len(rows)]

@@ -13,7 +13,7 @@ from streaming.stats.statistics import Counters, Delay, LiveStatistics
 class PipelineStatistics:
     """Reads what a pipeline counts; one for each who looks, since levels and load are those since the last statistics.
 
-    pipeline  whose control block is read; reading disturbs nobody
+    pipeline  whose control block is read; reading does not disturb the pipeline
     """
 
     def __init__(self, pipeline: Pipeline) -> None:
@@ -84,11 +84,8 @@ class PipelineStatistics:
 
 def delay_of(pipeline: Pipeline, device_in_s: float, device_out_s: float) -> Delay:
     """The end-to-end latency, the pipeline's part counted in frames."""
-    schedule, rate, late = (
-        pipeline.schedule,
-        pipeline.stream_config.rate_out_hz,
-        late_frames(pipeline.control_block),
-    )
+    schedule, rate = pipeline.schedule, pipeline.stream_config.rate_out_hz
+    late = late_frames(pipeline.control_block)
     return Delay(
         device_in_s=device_in_s,
         reblocking_s=schedule.reblocking / rate,
@@ -101,12 +98,12 @@ def delay_of(pipeline: Pipeline, device_in_s: float, device_out_s: float) -> Del
 
 
 def late_frames(control: ControlBlock) -> int:
-    """By how much more than agreed at first what is played is late, for good.
+    """Frames of delay added since the start, permanently.
 
-    Blocks that were not known before are longer than the delay allows for; or something was late, and the policy is
-    to wait.
+    Blocks are longer than the delay allows for, if their sizes were not known before; or the policy is ``wait``, and
+    something was late.
     """
-    grown = control.grown
+    grown = control.delay_growth_frames
     if control.policy != WAITS:
         return grown
     lost = control.frames_lost * control.out_rate // control.in_rate

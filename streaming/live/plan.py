@@ -130,7 +130,7 @@ class Streams:
             raise
 
     def reopen(self, pipeline: Pipeline, finished: Finished) -> None:
-        """The same devices once more, looked for by their names. Raises DeviceError, InputError."""
+        """Open the same devices again, found by their names. Raises DeviceError, InputError."""
         if not self._host.refresh():
             raise DeviceError("the audio system does not answer any more: start this program again")
         self.source = self._host.choose("input", None if self._usual else self.source.name)

@@ -11,9 +11,9 @@ LARGEST = 4096
 
 
 class Resamplers:
-    """Those of a pipeline: inward one for each input of each stream, outward one for each stream.
+    """The resamplers of a pipeline: inward one for each input of each stream, outward one for each stream.
 
-    None where rates are equal and there is one clock.
+    None if rates are equal and there is one clock.
 
     largest  frames that are fed at a time
     inward   from the device's input to the model

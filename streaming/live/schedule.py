@@ -34,11 +34,11 @@ class Schedule:
     headroom: int
     preroll: int = 0
     preroll_frames: int = 0
-    """The pre-roll in frames of the device."""
+    """``preroll`` in frames of the device."""
 
     @property
     def frames(self) -> int:
-        """All of it."""
+        """The sum of re-blocking, resampling and headroom."""
         return self.reblocking + self.resampling + self.headroom
 
 
@@ -47,7 +47,7 @@ class Timing:
     """Sizes and rates that determine the delay: pulses of the model, blocks and rates of the device.
 
     pulse_frames         of the model
-    block_frames         of the device; 0 where it is not known or changes
+    block_frames         of the device; 0 if it is not known or changes
     rate_hz              of the model
     rate_in_hz, rate_out_hz  of the device
     ahead_in, ahead_out  frames that the filter of each resampler sees ahead, at the rate of its input
@@ -69,11 +69,11 @@ class Timing:
         plain = self._longest_wait(0, 0, 0)
         ahead = -(-self.ahead_in * self.rate_hz // self.rate_in_hz) % self.pulse_frames
         waits = {
-            lead: self._longest_wait(self.ahead_in, self.ahead_out, lead)
-            for lead in dict.fromkeys((0, ahead))
+            preroll: self._longest_wait(self.ahead_in, self.ahead_out, preroll)
+            for preroll in dict.fromkeys((0, ahead))
         }
-        lead = min(waits, key=lambda one: waits[one])
-        return Schedule(plain, waits[lead] - plain, headroom, lead, self.in_device_frames(lead))
+        preroll = min(waits, key=lambda one: waits[one])
+        return Schedule(plain, waits[preroll] - plain, headroom, preroll, self.in_device_frames(preroll))
 
     def in_device_frames(self, frames: int) -> int:
         """Frames of the model at the device's rate of output."""
@@ -84,7 +84,7 @@ class Timing:
         frames = ceil((HEADROOM_S if wanted_s is None else wanted_s) * self.rate_out_hz - 1e-9)
         return max(-(-frames // block), 1) * block
 
-    def _longest_wait(self, ahead_in: int, ahead_out: int, lead: int) -> int:
+    def _longest_wait(self, ahead_in: int, ahead_out: int, preroll: int) -> int:
         """The most that output taken can be ahead of output made, over all blocks, and the pre-roll.
 
         Both go on in the same steps after a period, so one period is all.
@@ -95,15 +95,15 @@ class Timing:
         period = lcm(in_hz * pulse // gcd(in_hz * pulse, hz), in_hz // gcd(in_hz, out_hz))
         step = gcd(max(self.block_frames, 1), period)
         if period // step > LONGEST_PERIOD:
-            behind = Fraction(ahead_in, in_hz) + Fraction(pulse - 1 + ahead_out - lead, hz)
-            return floor(1 + behind * out_hz) + self.in_device_frames(lead)
+            behind = Fraction(ahead_in, in_hz) + Fraction(pulse - 1 + ahead_out - preroll, hz)
+            return floor(1 + behind * out_hz) + self.in_device_frames(preroll)
         arrived = np.arange(0, period, step, dtype=np.int64)
-        resampled = _resampled(arrived, in_hz, hz, ahead_in) + lead
+        resampled = _resampled(arrived, in_hz, hz, ahead_in) + preroll
         made = _resampled(resampled // pulse * pulse, hz, out_hz, ahead_out)
         taken = -(-arrived * out_hz // in_hz)
-        return int(np.max(taken - made)) + self.in_device_frames(lead)
+        return int(np.max(taken - made)) + self.in_device_frames(preroll)
 
 
 def _resampled(frames: NDArray[np.int64], rate_in: int, rate_out: int, ahead: int) -> NDArray[np.int64]:
-    """Frames that a resampler has made of so many: frame k belongs to the moment k / rate_out."""
+    """Frames that a resampler has made of this many: frame k belongs to the moment k / rate_out."""
     return -(-(frames - ahead) * rate_out // rate_in)

@@ -62,7 +62,7 @@ class VirtualHost:
         blocks    the frames of a block, or of one after the other, again and again; those of the run where None
         Raises    InputError: not a whole number of blocks of one size, or no device is open
 
-        While the device does not call, time passes, and nothing is heard or played.
+        While the device does not call, time passes, and nothing is recorded or played.
         """
         captured = captured[:, None] if captured.ndim == 1 else captured
         pieces: list[Samples] = [self._silence()]
@@ -97,7 +97,7 @@ class VirtualHost:
             stream.begin()
 
     def stall(self, seconds: float) -> None:
-        """Nothing is computed for so long from now on, and what is under way gets ready so much later."""
+        """Stop computing for this time from now on; the pulse under way finishes later by as much."""
         if self._worker is not None:
             self._worker.stall(round(seconds * SECOND))
 
@@ -106,11 +106,11 @@ class VirtualHost:
         self._source().finish()
 
     def now_ns(self) -> int:
-        """What time it is."""
+        """The time of the virtual clock."""
         return self._ns
 
     def set_ns(self, ns: int) -> None:
-        """Let it be as late as that; nothing happens meanwhile."""
+        """Set the clock; nothing happens in between."""
         self._ns = ns
         if self._pipeline is not None:
             self._pipeline.set_time(ns)
@@ -129,7 +129,7 @@ class VirtualHost:
         self.set_ns(self._ns)
 
     def detach(self, pipeline: Pipeline) -> None:
-        """Do so no more."""
+        """Stop computing the pulses of this pipeline."""
         if self._pipeline is pipeline:
             self._pipeline = self._look = self._worker = None
 
@@ -155,7 +155,7 @@ class VirtualHost:
         return stream
 
     def closed(self, stream: VirtualStream, took_s: float) -> None:
-        """A stream is open no more, which took so long."""
+        """A stream is open no more, which took this long."""
         self.streams = tuple(other for other in self.streams if other is not stream)
         self.set_ns(self._ns + round(took_s * SECOND))
 
@@ -170,7 +170,7 @@ class VirtualHost:
         return self.devices[endpoint.index]
 
     def _listed(self) -> list[Device]:
-        """Those that are there, the first ones of each kind as the usual ones."""
+        """The devices that are present; the first of each kind is the default."""
         there = [(number, device) for number, device in enumerate(self.devices) if device.present]
         first_input = next((number for number, device in there if device.inputs), None)
         plays = next((number for number, device in there if device.outputs), None)

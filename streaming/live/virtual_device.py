@@ -23,7 +23,7 @@ class VirtualDevice:
     input_latency_s    from the first sample of a block until the callback, as the device states it
     output_latency_s   from the callback until the first sample of the block is played
     jitter_s           by how much its callbacks are late, at most; at random
-    present            False: it is unplugged; nobody finds it, and it does not call
+    present            False: it is unplugged; it is not found, and it does not call
     stalled            True: it does not call, and says nothing
     hangs              True: it cannot be stopped within any limit
     inside             True: nor has its last call returned
@@ -92,12 +92,12 @@ class VirtualStream(NotCopyable):
         return self._running and self.device.present and not self.device.stalled
 
     def due_ns(self, frames: int) -> int:
-        """When the next block is full, if it has so many frames."""
+        """When the next block is full, if it has this many frames."""
         rate_hz = self.request.rate_hz * (1 + self.device.clock_ppm / 1e6)
         return self._begun_ns + round((self._frames + frames) * SECOND / rate_hz)
 
     def pass_by(self, frames: int) -> None:
-        """A block of so many frames is full."""
+        """A block of this many frames is full."""
         self._frames += frames
 
     def call(self, captured: Samples | int, flags: int) -> Samples:
@@ -116,5 +116,5 @@ class VirtualStream(NotCopyable):
             self.request.finished()
 
     def set_time(self, ns: int) -> None:
-        """Tell whoever is called what time it is."""
+        """Tell the callback what time it is."""
         self._control.virtual_now_ns = ns

@@ -41,7 +41,7 @@ class VirtualWorker(NotCopyable):
         self._slow_address = ctypes.cast(self._slow_pump, ctypes.c_void_p).value or 0
 
     def stall(self, ns: int) -> None:
-        """Do nothing for so long from now on; what is under way is ready so much later."""
+        """Do nothing for this long from now on; what is under way is ready this much later."""
         self._free_ns = max(self._free_ns, self._clock.now_ns()) + ns
         if self.due_ns is not None:
             self.due_ns = self.due_ns + ns if self._in_flight else max(self.due_ns, self._free_ns)
@@ -57,7 +57,7 @@ class VirtualWorker(NotCopyable):
             self.due_ns = max(self._clock.now_ns(), self._free_ns)
 
     def step(self) -> None:
-        """It is ``due_ns``: finish the pulse under way, begin the next."""
+        """At ``due_ns``: finish the pulse under way and start the next."""
         if self._in_flight:
             self._in_flight = False
             self._pipeline.run_pulse()

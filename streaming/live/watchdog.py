@@ -15,13 +15,13 @@ PERIOD_S = 0.1
 STALL_S = 1.0
 RETRY_S = 0.5
 PATIENCE_S, SELDOM_S = 60.0, 10.0
-"""A device that has been away for so long is tried that seldom: each try costs the audio system memory."""
+"""A device that has been away for this long is tried that seldom: each try costs the audio system memory."""
 TEARDOWN_S = 2.0
 EVENTS = 100
 
 
 def stall_s(block_frames: int, rate_hz: int) -> float:
-    """Without a callback for so long, or for three blocks, a device is taken to be gone."""
+    """Without a callback for this long, or for three blocks, a device is taken to be gone."""
     return max(STALL_S, 3 * block_frames / rate_hz)
 
 
@@ -69,7 +69,7 @@ class Watchdog:
         return self._ended.is_set()
 
     def wait(self, seconds: float | None) -> bool:
-        """Wait for the end, or so long; whether it has ended."""
+        """Wait for the end, or this long; whether it has ended."""
         return self._ended.wait(seconds)
 
     def finished(self, error: Exception | None = None) -> None:

@@ -13,7 +13,7 @@ INPUT_UNDERFLOW, INPUT_OVERFLOW, OUTPUT_UNDERFLOW, OUTPUT_OVERFLOW = 1, 2, 4, 8
 SIGNATURE = c_signature("i32", "address", "address", "u64", "address", "u64", "address")
 """Input, output, frames, time, flags, user data."""
 FUNCTION = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_ulong, c_void_p, c_ulong, c_void_p)
-"""The same to ctypes."""
+"""The signature for ctypes."""
 
 
 class CallbackTimes(Struct):

@@ -1,5 +1,5 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
-"""Commands of Python, which are applied between two pulses."""
+"""Apply the waiting command of Python, if any, between two pulses."""
 
 from pulse.jit.address import bytes_at
 from pulse.jit.atomics import load, replace, store
@@ -29,9 +29,13 @@ def restart(control: ControlBlock) -> None:
     drift, rate = drift_at(control.drift), control.out_rate
     waiting = (control.in_written - control.in_read) * rate / control.in_rate
     waiting += control.filled * rate / control.rate
-    surplus = control.out_written - control.out_read - int(drift.target + control.grown - waiting + 0.5)
+    surplus = (
+        control.out_written
+        - control.out_read
+        - int(drift.target + control.delay_growth_frames - waiting + 0.5)
+    )
     if surplus > 0:
-        control.cut += surplus
+        control.frames_cut += surplus
         control.out_read += surplus
     ring, channels = control.out_ring, control.out_channels
     for _ in range(-surplus):
@@ -39,13 +43,13 @@ def restart(control: ControlBlock) -> None:
         fill_bytes(bytes_at(ring + place * channels * FLOAT), 0, channels * FLOAT)
         control.out_written += 1
         control.initial_frames += 1
-    control.forgiven = control.frames_silent - control.frames_skipped - control.frames_lost
+    control.uncompensated_frames = control.frames_silent - control.frames_skipped - control.frames_lost
     drift.delay = drift.target
 
 
 @device
 def apply(control: ControlBlock) -> None:
-    """Commands of Python, which are applied between two pulses."""
+    """Apply the waiting command of Python, if any, between two pulses."""
     command = load(control, "command")
     if command == cb.NONE or command == cb.TAKEN or not replace(control, "command", command, cb.TAKEN):
         return
@@ -85,11 +89,11 @@ def give_command(address, command, first, second):
 
 @entry("pipeline.take_back", 2, gives_int=True)
 def take_back(address, command):
-    """Take a command back; whether nobody had begun to apply it."""
+    """Withdraw a command. True if it had not been started."""
     return 1 if replace(control_at(address), "command", command, cb.NONE) else 0
 
 
 @entry("pipeline.apply", 1)
 def apply_now(address):
-    """``apply``, where nobody computes."""
+    """``apply``, while no pulses are computed."""
     apply(control_at(address))

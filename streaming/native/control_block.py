@@ -20,10 +20,10 @@ class Side(Struct):
     output_overflows: int
     callback_times: int  # histograms; written by Python
     interval_times: int
-    input_age_s: (
-        float  # how long before the last call its first sample was heard; 0 where the device states nothing
-    )
-    played_in_s: float  # the same until the first sample that it took is played
+    # Of the last call: the time since its first input sample was captured, and until its first output sample is
+    # played; 0 if the device does not state it.
+    input_age_s: float
+    played_in_s: float
     block_position: int  # of the first frame of the last block, in the ring of input or of output
     block_time_ns: int  # when that block came; 0: there was none, or its position is just being written
 
@@ -70,9 +70,8 @@ class ControlBlock(Struct):
     rate: int  # of the model, Hz
     block: int  # frames that are played at once, if all blocks are alike
     block_ns: int
-    spare: (
-        int  # frames of a block for which the delay suffices, where blocks are not known before; -1: they are
-    )
+    # The longest block for which the delay suffices, if the sizes of blocks are not known before; else -1.
+    planned_block_frames: int
     inputs: int  # sounds that each stream takes
 
     # The device: the side that brings input, also where it takes output; and one that only takes output.
@@ -99,7 +98,7 @@ class ControlBlock(Struct):
     records_lost: int
     instances: int  # address of the first instance
     next_instances: int  # 0: there are none
-    priming: int  # pulses that the next instances run along before they are heard
+    priming: int  # pulses that the next instances run along before they are played
     compute_ns: int
     begun_ns: int  # when computing the pulse in the slots began
     left_out: int  # 1: it is not computed
@@ -109,7 +108,7 @@ class ControlBlock(Struct):
     initial_frames: int  # frames of silence that were written to the ring of output: they are the delay
     last_compute_ns: int
     expected_ns: int  # what a pulse is expected to take: the shorter of the last two; half of it after one was left out
-    faults: int  # values for which a node of the model that is heard had no result
+    faults: int  # values for which a node of the model that is played had no result
 
     # Player; nothing is counted, and all is silence, until more than ``anchor`` frames have come in, which go to the
     # ring of input from ``anchor_place`` on. The worker writes here when it restarts: no device is open then.
@@ -120,12 +119,14 @@ class ControlBlock(Struct):
     late: int
     anchor: int
     anchor_place: int
-    forgiven: int  # the part of the underrun compensation that is not skipped
-    cut: int  # frames that were left out for output to be as late as agreed
+    uncompensated_frames: int  # the part of the underrun compensation that is not skipped
+    frames_cut: int  # left out so that the output has the agreed delay
     longest_block: int  # frames
-    grown: int  # frames of silence that were agreed on while it runs, see ``spare``
+    delay_growth_frames: (
+        int  # silence that was added to the delay since the start, see ``planned_block_frames``
+    )
 
-    # Python: a command and its arguments; whoever applies it sets it to TAKEN, and to NONE when it is done.
+    # Python: a command and its arguments; the thread that applies it sets it to TAKEN, and to NONE when it is done.
     command: int = starts_line()
     first: int
     second: int
@@ -165,7 +166,7 @@ class Instance(Struct):
 
 
 class Mark(Struct):
-    """So many frames had been accepted at a time."""
+    """How many frames had been accepted at a time."""
 
     frames: int
     at_ns: int

@@ -14,7 +14,7 @@ from streaming.native.primitives import monotonic_ns
 
 FLOAT = 4
 LONGEST_BLOCK_NS = 500_000_000
-"""So long after its last block it is known how far a device is."""
+"""How long after its last block the position of a device is extrapolated."""
 
 
 @device
@@ -34,7 +34,7 @@ def into_ring(ring: int, capacity: int, at: int, source: Pointer, frames: int, c
 
 @device
 def from_ring(target: Pointer, ring: int, capacity: int, at: int, frames: int, channels: int) -> None:
-    """The reverse."""
+    """Read frames from a ring, from the position ``at`` on; f32."""
     size, place = channels * FLOAT, at & (capacity - 1)
     first = min(frames, capacity - place)
     move_bytes(as_u8(target), bytes_at(ring + place * size), first * size)
@@ -80,18 +80,24 @@ def capture(control: ControlBlock, source: Pointer, frames: int, at_ns: int) -> 
 
 @device
 def underrun_compensation(control: ControlBlock) -> int:
-    """Underrun compensation: late frames to skip, because silence was played in their place."""
+    """Late frames to skip, because silence was played in their place."""
     if control.policy == WAITS:
         return 0
     lost = load(control, "frames_lost")
     if control.out_rate != control.in_rate and control.in_rate > 0:
         lost = lost * control.out_rate // control.in_rate
-    return max(load(control, "frames_silent") - load(control, "frames_skipped") - lost - control.forgiven, 0)
+    return max(
+        load(control, "frames_silent")
+        - load(control, "frames_skipped")
+        - lost
+        - control.uncompensated_frames,
+        0,
+    )
 
 
 @device
 def start_offset(control: ControlBlock, now: int) -> int:
-    """How many frames an output with a clock of its own begins later than the input did."""
+    """Frames by which an output device with its own clock started later than the input."""
     came = position(control.input_side, now, control.in_rate)
     if came < 0:
         return 0
@@ -100,11 +106,11 @@ def start_offset(control: ControlBlock, now: int) -> int:
 
 @device
 def delay_growth(control: ControlBlock, silent: int) -> int:
-    """How much of a silence is none of lateness: blocks are longer than was known, and the delay grows to suit them."""
-    if control.spare < 0:
+    """Silent frames that are not due to lateness: a block is longer than planned, so the delay grows to fit it."""
+    if control.planned_block_frames < 0:
         return 0
     needed = control.longest_block * (1 if control.drift == 0 else 2)
-    return min(silent, max(needed - control.spare - control.grown, 0))
+    return min(silent, max(needed - control.planned_block_frames - control.delay_growth_frames, 0))
 
 
 @device
@@ -118,7 +124,7 @@ def play(control: ControlBlock, side: Side, target: Pointer, frames: int, at_ns:
     control.longest_block = max(control.longest_block, frames)
     if control.drift != 0 and side.block_time_ns == 0:
         cut = min(start_offset(control, at_ns), available)
-        control.cut += cut
+        control.frames_cut += cut
         read, available = read + cut, available - cut
     skipped = min(underrun_compensation(control), available)
     if skipped > 0:
@@ -130,7 +136,7 @@ def play(control: ControlBlock, side: Side, target: Pointer, frames: int, at_ns:
     if count < frames:
         fill_bytes(as_u8(target + count * channels), 0, (frames - count) * channels * FLOAT)
         grown = delay_growth(control, frames - count)
-        control.grown += grown
+        control.delay_growth_frames += grown
         store(control, "frames_silent", control.frames_silent + (frames - count - grown))
         control.late += 1
     kept = min(frames, capacity)

@@ -6,7 +6,7 @@ from pulse.jit.structs import Struct, struct_at
 
 SMOOTHING_S = 2.0
 PROPORTIONAL = 0.05
-"""Of the ratio, for each second that the delay is too long."""
+"""Change of the ratio for each second by which the delay is too long."""
 INTEGRATING = PROPORTIONAL * PROPORTIONAL / 4
 MOST = 0.003
 

@@ -43,7 +43,7 @@ class Event(NotCopyable):
         os.read(self.to_read, 8)
 
     def close(self) -> None:
-        """Give the descriptors back. Nobody may wait any more."""
+        """Give the descriptors back. No thread may wait any more."""
         with self._closing:
             if not self.closed:
                 self.closed = True

@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false
-"""Between a device and the function that takes its blocks: once it is shut, nobody gets through.
+"""Between a device and the function that takes its blocks: once it is shut, no call gets through.
 
 A device that was given up may come back, and its thread then calls where it called before. What it finds is the gate,
 whose memory is kept for ever, not the memory of a pipeline that is gone or belongs to another device by now.
@@ -79,7 +79,7 @@ class Gate(NotCopyable):
 
     @property
     def address(self) -> int:
-        """Of the memory."""
+        """The address of the memory."""
         return self._fields.address
 
     @property
@@ -93,7 +93,7 @@ class Gate(NotCopyable):
         return bool(self._fields.answer)
 
     def shut(self, limit_s: float) -> bool:
-        """Let nobody in from now on; whether all who were inside have left, so that memory may be given back.
+        """Let no call in from now on; whether all that were inside have left, so that memory may be given back.
 
         limit_s  how long they may take; ``GRACE_S`` at least
         """

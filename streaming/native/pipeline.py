@@ -22,7 +22,7 @@ from streaming.native.pulse_out import keep_record, mix, send
 
 @device
 def is_too_late(control: ControlBlock, begun: int) -> bool:
-    """Whether nothing of the pulse in the slots would be heard any more, if it takes what is expected."""
+    """Whether nothing of the pulse in the slots would be played any more, if it takes what is expected."""
     side = control.input_side if control.drift == 0 else control.output_side
     until_its_end = (
         control.out_written
@@ -64,7 +64,7 @@ def run_pulse(address):
 
 @device
 def may_run(control: ControlBlock) -> bool:
-    """Whether nothing has ended the run, and what the next pulse adds has room."""
+    """Whether nothing has ended the run, and there is space for what the next pulse adds."""
     if control.policy == cb.ABORTS and load(control, "frames_silent") > 0:
         store(control, "status", cb.WAS_LATE)
     backlog = control.out_written - load(control, "out_read")
@@ -99,7 +99,7 @@ def has_pulse(control: ControlBlock) -> bool:
 
 @callback("pipeline.pump", c_signature(None, "i64"))
 def pump(address):
-    """Run all pulses that are there and have room."""
+    """Run all pulses that are complete, while there is space for their output."""
     control = control_at(address)
     mode = flush_denormals()
     while True:  # ``while has_pulse`` would compile that twice

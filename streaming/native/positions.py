@@ -7,12 +7,12 @@ from pulse.jit.structs import Struct
 from pulse.program.packed import count_at
 
 
-@entry("pipeline.load_word", 1, gives_int=True, brief=True)
+@entry("pipeline.load_word", 1, gives_int=True, keeps_gil=True)
 def _load(address):
     return atomics.load(count_at(address), "count")
 
 
-@entry("pipeline.store_word", 2, brief=True)
+@entry("pipeline.store_word", 2, keeps_gil=True)
 def _store(address, value):
     atomics.store(count_at(address), "count", value)
 
@@ -23,5 +23,5 @@ def load(fields: Struct, name: str) -> int:
 
 
 def store(fields: Struct, name: str, value: int) -> None:
-    """Store a field with release ordering: all accesses before it are complete for whoever loads it."""
+    """Store a field with release ordering: all accesses before it are complete for the thread that loads it."""
     _store.call(fields.address_of(name), value)

@@ -66,7 +66,7 @@ def send(control: ControlBlock) -> None:
 
 @device
 def follow_clocks(control: ControlBlock, made: int) -> None:
-    """Tune the last resamplers so that frames stay in the pipeline as long as they should; so many were just written.
+    """Tune the last resamplers so that frames stay in the pipeline as long as they should; this many were just written.
 
     Where both devices are, is reckoned by the time, so that it makes no difference where in a block they are now.
     """
@@ -78,7 +78,7 @@ def follow_clocks(control: ControlBlock, made: int) -> None:
     before = (came - control.in_read) * control.out_rate / control.in_rate
     adjust = rate_correction(
         drift_at(control.drift),
-        before + control.out_written - went - control.grown,
+        before + control.out_written - went - control.delay_growth_frames,
         made,
         control.out_rate,
     )

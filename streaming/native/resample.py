@@ -39,7 +39,7 @@ class Resampler(Struct):
     end: int  # behind the last frame in the history
     taps: int
     phases: int
-    window: int  # the most frames that are kept; the history has room for twice as many
+    window: int  # the most frames that are kept; the history holds twice as many
     table: int  # address of f32 [phases + 1, taps]
     history: int  # address of f32 [2 * window]
 
@@ -137,7 +137,7 @@ def outputs(
 def feed(state: Resampler, source: Pointer, step: int, count: int) -> int:
     """Take samples that are ``step`` elements apart; how many were taken.
 
-    There is room for the largest block once all is produced that is ready, whatever that leaves over.
+    There is space for the largest block once all is produced that is ready, whatever that leaves over.
     """
     return append(state, floats_at(state.history), source, step, count)
 
@@ -196,7 +196,7 @@ class NativeResampler(NotCopyable):
 
     @property
     def address(self) -> int:
-        """Of the state."""
+        """The address of the state."""
         return self.state.address
 
     @property

@@ -3,7 +3,7 @@
 
 A queue of one stream has slots for ``depth`` pulses and an order in which filled ones are to run. The event loop's
 thread fills slots, submits them, and may drop the oldest that is not begun; the worker runs one pulse of each queue
-in turn. Whoever raises ``begun`` has the pulse.
+in turn. The thread that raises ``begun`` has the pulse.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ class WorkerFields(Struct):
     wake: int
     """Descriptor that wakes it."""
     wait: int
-    """The same, to read."""
+    """The other end of ``wake``, to read."""
     table: int
     """Address of the ``Table``."""
     stop: int
@@ -41,7 +41,7 @@ class Table(Struct):
 
     count: int
     queues: NDArray[np.int64] = numbers()
-    """Their addresses; 0 where there is none."""
+    """Their addresses; 0 if there is none."""
 
 
 class Queue(Struct):
@@ -49,7 +49,7 @@ class Queue(Struct):
 
     depth: int
     packed: int
-    """Address of the ``Call``."""
+    """Address of the ``MachineCall``."""
     event: int
     """Descriptor that tells the loop."""
     order: int
@@ -121,7 +121,7 @@ def _run_round(worker: WorkerFields) -> bool:
 
 @entry("slots.work", 1)
 def work(address):
-    """A worker's life: run pulses until ``stop`` is set, and sleep where there are none."""
+    """A worker's life: run pulses until ``stop`` is set, and sleep if there are none."""
     worker = worker_at(address)
     while load(worker, "stop") == 0:
         if _run_round(worker):
@@ -141,14 +141,14 @@ def _wake(worker: WorkerFields) -> None:
         set_event(worker.wake)
 
 
-@entry("slots.join", 4, brief=True)
+@entry("slots.join", 4, keeps_gil=True)
 def join(worker_address, table_address, place, queue_address):
     """Enter a queue in a table, and have the worker look at that table."""
     store(table_at(table_address).queues, place, queue_address)
     store(worker_at(worker_address), "table", table_address)
 
 
-@entry("slots.submit", 3, brief=True)
+@entry("slots.submit", 3, keeps_gil=True)
 def submit(worker_address, queue_address, slot):
     """Put a filled slot at the end of the order."""
     worker, queue = worker_at(worker_address), queue_at(queue_address)
@@ -158,9 +158,9 @@ def submit(worker_address, queue_address, slot):
     _wake(worker)
 
 
-@entry("slots.drop", 1, gives_int=True, brief=True)
+@entry("slots.drop", 1, gives_int=True, keeps_gil=True)
 def drop(queue_address):
-    """Take back the oldest pulse that is not begun; its slot, -1 where there is none."""
+    """Take back the oldest pulse that is not begun; its slot, -1 if there is none."""
     queue = queue_at(queue_address)
     begun, order = load(queue, "begun"), words_at(queue.order)
     while begun < queue.submitted:
@@ -171,13 +171,13 @@ def drop(queue_address):
     return -1
 
 
-@entry("slots.finished", 1, gives_int=True, brief=True)
+@entry("slots.finished", 1, gives_int=True, keeps_gil=True)
 def finished(queue_address):
     """How many pulses of a queue have run."""
     return load(queue_at(queue_address), "finished")
 
 
-@entry("slots.listen", 1, gives_int=True, brief=True)
+@entry("slots.listen", 1, gives_int=True, keeps_gil=True)
 def listen(queue_address):
     """Have the event set when the next pulse is finished; how many have run."""
     queue = queue_at(queue_address)
@@ -186,13 +186,13 @@ def listen(queue_address):
     return load(queue, "finished")
 
 
-@entry("slots.clear", 1, brief=True)
+@entry("slots.clear", 1, keeps_gil=True)
 def clear(descriptor):
     """Clear an event, whose descriptor must not block."""
     wait_event(descriptor)
 
 
-@entry("slots.leave", 3, gives_int=True, brief=True)
+@entry("slots.leave", 3, gives_int=True, keeps_gil=True)
 def leave(worker_address, place, queue_address):
     """Drop all that waits and leave the table; whether the worker is at the queue, whose memory it then needs."""
     worker, queue = worker_at(worker_address), queue_at(queue_address)
@@ -204,13 +204,13 @@ def leave(worker_address, place, queue_address):
     return load(worker, "current") == address_of(queue)
 
 
-@entry("slots.is_at", 2, gives_int=True, brief=True)
+@entry("slots.is_at", 2, gives_int=True, keeps_gil=True)
 def is_at(worker_address, queue_address):
     """Whether the worker is at a queue."""
     return load(worker_at(worker_address), "current") == queue_address
 
 
-@entry("slots.stop", 1, brief=True)
+@entry("slots.stop", 1, keeps_gil=True)
 def stop(worker_address):
     """End the worker's life after the pulse that it runs."""
     worker = worker_at(worker_address)

@@ -12,13 +12,13 @@ from pulse.facts import Array
 from streaming.realtime.rights import CAP_IPC_LOCK, is_capable, limit_advice, soft_limit, status
 
 MCL_CURRENT, MCL_ONFAULT = 1, 4
-"""Of Linux' bits/mman.h: all that is mapped now; not before it is touched."""
+"""From Linux' bits/mman.h: lock what is mapped now; each page when it is first touched."""
 
 
 def prefault(*arrays: Array) -> None:
     """Touch every page of arrays, so that no first access waits for the system. Values stay.
 
-    Nobody else may write to the arrays at the same time. Those that cannot be written are read.
+    No other thread may write to the arrays at the same time. Those that cannot be written are read.
     """
     for array in arrays:
         if array.size:

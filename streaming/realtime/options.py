@@ -53,7 +53,7 @@ class RealtimeSetting:
     name       ``priority``, ``cpu``, ``memory``, ``collector``, ``switch interval``
     requested  the value that was requested
     granted    the value in force, in the same terms
-    reason     why they differ and what to do; None where they are the same
+    reason     why they differ and what to do; None if they are the same
     """
 
     name: str

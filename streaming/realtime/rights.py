@@ -19,7 +19,7 @@ def is_capable(capability: int) -> bool:
 
 
 def soft_limit(kind: str) -> float:
-    """The limit of a resource that is in force, infinity where there is none: ``RTPRIO``, ``NICE``, ``MEMLOCK``."""
+    """The limit of a resource that is in force, infinity if there is none: ``RTPRIO``, ``NICE``, ``MEMLOCK``."""
     import resource
 
     soft, _ = resource.getrlimit(getattr(resource, f"RLIMIT_{kind}"))

@@ -11,7 +11,7 @@ from streaming.realtime.rights import CAP_SYS_NICE, is_capable, limit_advice, so
 NICE = -11
 """What sound servers take where they get no real-time priority."""
 QOS_USER_INTERACTIVE = 0x21
-"""Of macOS' sys/qos.h."""
+"""From macOS' sys/qos.h."""
 
 
 def apply_to_thread(options: Realtime) -> list[RealtimeSetting]:

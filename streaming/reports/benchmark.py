@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from pulse.facts import Array
+from pulse.interface import Port
 from pulse.program.profile import Profile
 from pulse.program.program import Program
-from pulse.pulsify.network import Port
 from pulse.record import record
 from pulse.report import Pairs, Report, Section, Table, Text, duration
 from streaming.latency import Latency
@@ -28,7 +28,7 @@ class Benchmark(Report):
 
     rounds   of ``steps`` steps each
     total    of all rounds
-    profile  None where the backend has no instructions
+    profile  None if the backend has no instructions
     every    whether nodes and instructions are in the text, too
     """
 

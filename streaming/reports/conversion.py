@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from pulse.interface import Port
 from pulse.models import PulsedModel
-from pulse.pulsify.network import Port
 from pulse.record import record
 from pulse.report import Pairs, Report, Section, Table, byte_size
 from streaming.reports.exporting import Exported
@@ -22,7 +22,7 @@ class Conversion(Report):
     written: Exported | None = None
 
     def sections(self) -> list[Section]:
-        """All of it; what was written in place of the tables."""
+        """All sections; if a file was written, its summary in place of the tables."""
         opened, pulsed = self.opened, self.pulsed
         pairs = [("model", opened.title), *opened.pairs(pulsed), *opened.delay_pairs(pulsed)]
         if self.written is not None:

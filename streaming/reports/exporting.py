@@ -18,9 +18,9 @@ from streaming.reports.timed_proof import ProofChoice, TimedProof, time_proof
 class Exported:
     """A file that was written.
 
-    path     None where it differs from the offline model: then there is no file
+    path     None if it differs from the offline model: then there is no file
     states   inputs that carry state
-    proof    None where the user did not want it
+    proof    None if the user did not want it
     """
 
     path: Path | None
@@ -58,7 +58,7 @@ def export(
 ) -> Exported:
     """Write the file, prove it, and only then give it its name; where it differs from the offline model there is none.
 
-    choice   which streams are tried; none at all where it is None
+    choice   which streams are tried; None: no proof
     Raises   WriteError; InputError: a name that does not end in .onnx, a folder that refuses
     """
     if path.suffix.lower() != ".onnx":

@@ -23,8 +23,8 @@ class FileReport(Report):
 
     source, target  their names; ``-`` for standard input and output
     outputs         those that were written
-    sounds          the sounds of the inputs; none where arrays were run
-    channel         as of ``Channels.parse``
+    sounds          the sounds of the inputs; none if arrays were run
+    channel         as in ``Channels.parse``
     snr_db          of the built-in sound, before and after
     """
 
@@ -51,7 +51,7 @@ class FileReport(Report):
 
     @property
     def duration_s(self) -> float | None:
-        """How long what was run lasts; None where nobody knows."""
+        """How long what was run lasts; None if unknown."""
         if self.sounds:
             return (self.result.samples or 0) / self.sounds[0].reader.rate_hz
         return None if self.opened.rate_hz is None else self.result.frames / self.opened.rate_hz
@@ -69,7 +69,7 @@ class FileReport(Report):
         return self.compute_s / (self.result.frames / self.opened.rate_hz)
 
     def sections(self) -> list[Section]:
-        """The files, the delay, and how long chunks took."""
+        """The files, the delay, and the time of the pulses."""
         model, result = self.program.model, self.result
         pairs = [("model", f"{self.opened.title}, {backend_text(self.program)}"), ("file", self._files())]
         pairs += [*self._source_pairs(), *self.opened.pairs(model)]
@@ -178,12 +178,12 @@ class FileReport(Report):
     def _latency_pairs(self) -> list[tuple[str, str]]:
         latency = self.result.latency
         if not latency.count:
-            return [("each chunk", "none: all of it is shorter than a pulse and came with the flush")]
+            return [("each pulse", "none: all of it is shorter than a pulse and came with the flush")]
         times = latency.summary().text() + (", of one channel" if self.result.streams > 1 else "")
-        pairs = [("each chunk", times)]
+        pairs = [("each pulse", times)]
         if latency.deadline_s is not None:
             missed = f"missed by {latency.missed} of {latency.count}"
-            pairs.append(("deadline", f"{duration(latency.deadline_s)} a chunk, {missed}"))
+            pairs.append(("deadline", f"{duration(latency.deadline_s)} a pulse, {missed}"))
         return pairs
 
 

@@ -1,14 +1,18 @@
 """A model and the rate of its stream: what every report says first."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from pulse.errors import PulsifyError
+from pulse.interface import Interface, Port
 from pulse.loading.loaded import Loaded
-from pulse.models import PulsedModel, TypedModel
 from pulse.program.program import Program
-from pulse.pulsify.network import Port, PulsedNetwork
-from pulse.pulsify.receptive import Receptive
 from pulse.record import record
+
+if TYPE_CHECKING:
+    from pulse.models import PulsedModel, TypedModel
+    from pulse.program.compiler import Prepare
+    from pulse.pulsify.receptive import Receptive
 
 PULSE_S = 0.01
 RATE_ORIGINS = {
@@ -24,7 +28,7 @@ class OpenedModel:
     """A model, and how long its frames last.
 
     model        as it was loaded
-    rate_hz      frames of the symbol a second; None where nobody says it
+    rate_hz      frames of the symbol a second; None if unknown
     rate_from    one of ``RATE_ORIGINS``; None without a rate
     max_context  the longest stream, for attention to all frames before
     """
@@ -35,7 +39,7 @@ class OpenedModel:
     max_context: int | None = None
 
     @property
-    def typed(self) -> TypedModel:
+    def typed(self) -> "TypedModel":
         """The decluttered model."""
         return self.model.typed
 
@@ -44,25 +48,42 @@ class OpenedModel:
         """The model's name."""
         return self.model.title
 
-    def pulsed(self, pulse: int | None) -> PulsedModel:
+    def pulsed(self, pulse: int | None) -> "PulsedModel":
         """In pulses of the given size; about 10 ms by default, if the rate is known. Raises PulsifyError."""
         if pulse is None and self.rate_hz is not None and not self.model.defines_pulse:
-            smallest = self.model.pulsed(None, max_context=self.max_context).pulse
-            pulse = max(1, -(-int(self.rate_hz * PULSE_S) // smallest)) * smallest
+            return self._pulsed_about(max(1, int(self.rate_hz * PULSE_S)))
         return self.model.pulsed(pulse, max_context=self.max_context)
+
+    def _pulsed_about(self, frames: int) -> "PulsedModel":
+        """In the smallest pulses that have this many frames. Raises PulsifyError."""
+        try:
+            return self.model.pulsed(frames, max_context=self.max_context)
+        except PulsifyError:  # most models take any pulse; this one does not, or is refused below
+            made = self.model.pulsed(None, max_context=self.max_context)
+        if made.pulse >= frames:
+            return made
+        return self.model.pulsed(-(-frames // made.pulse) * made.pulse, max_context=self.max_context)
+
+    def compiled(
+        self, pulse: int | None, backend: str, weights: str | None = None, prepare: "Prepare | None" = None
+    ) -> Program:
+        """A program of it in such pulses; one of a file is itself. Raises PulseError."""
+        if self.model.program is not None:
+            return self.model.compiled(pulse, False, self.max_context, backend, weights, prepare)
+        return self.pulsed(pulse).compile(backend, weights or "f32", prepare)
 
     def deadline_s(self, pulse: int) -> float | None:
         """How long a pulse lasts."""
         return None if self.rate_hz is None else pulse / self.rate_hz
 
-    def pairs(self, pulsed: PulsedNetwork) -> list[tuple[str, str]]:
+    def pairs(self, pulsed: Interface) -> list[tuple[str, str]]:
         """The rate, the pulse, and what was detected."""
         rate = "not known; --rate gives it"
         if self.rate_hz is not None:
             rate = f"{self.rate_hz} Hz, {RATE_ORIGINS[self.rate_from or 'default']}"
         return [("rate", rate), ("pulse", self._span(pulsed.pulse)), *self.model.detected()]
 
-    def delay_pairs(self, pulsed: PulsedNetwork) -> list[tuple[str, str]]:
+    def delay_pairs(self, pulsed: Interface) -> list[tuple[str, str]]:
         """The delay of every output."""
         return [
             (f"delay of {port.name}", self.delay_text(port, pulsed.pulse))
@@ -70,8 +91,8 @@ class OpenedModel:
             if port.streams
         ]
 
-    def as_dict(self, pulsed: PulsedNetwork, outputs: Iterable[Port] | None = None) -> dict[str, Any]:
-        """The same, for JSON; of these outputs, or of all."""
+    def as_dict(self, pulsed: Interface, outputs: Iterable[Port] | None = None) -> dict[str, Any]:
+        """The model and its delays for JSON; of these outputs, or of all."""
         ports = pulsed.outputs if outputs is None else outputs
         return {
             "model": self.title,
@@ -89,7 +110,7 @@ class OpenedModel:
         own = float(port.delay / port.rate)
         return f"{self._span(own + pulse - 1)}: {own:g} of the model + {pulse - 1} until a pulse is full"
 
-    def receptive_text(self, field: Receptive) -> str:
+    def receptive_text(self, field: "Receptive") -> str:
         """How many frames of the symbol an output frame depends on."""
         span = "all frames so far" if field.frames is None else self._span(field.frames)
         return f"{span}, {field.ahead} of them ahead{self._ms(field.ahead)}"

@@ -10,13 +10,13 @@ RATES = ("a step", "share", "weights", "state", "scratch", "multiply-adds", "GB/
 
 
 def profile_dict(profile: Profile | None) -> dict[str, Any]:
-    """All of it: instructions, ops and nodes with the dearest first, the step, and what profiling itself costs."""
+    """Instructions, ops and nodes, most expensive first; the step, and the cost of profiling itself."""
     if profile is None:
         return {"profile": None}
     return {
         "profile": [
             {"node": row.node, "op": row.op, "kernel": row.kernel, **_numbers(row)}
-            for row in _dearest(profile)
+            for row in _most_expensive(profile)
         ],
         "profile_ops": [
             {"op": row.op, "instructions": row.instructions, **_numbers(row)} for row in profile.by("op")
@@ -44,7 +44,7 @@ def profile_sections(profile: Profile, every: bool) -> list[Section]:
     if not every:
         return [step, ops, Text("nodes and instructions: --profile", "dim")]
     nodes = [((row.node, str(row.instructions)), row) for row in profile.by("node")]
-    instructions = [((row.node, row.op, row.kernel), row) for row in _dearest(profile)]
+    instructions = [((row.node, row.op, row.kernel), row) for row in _most_expensive(profile)]
     return [
         step,
         ops,
@@ -53,7 +53,7 @@ def profile_sections(profile: Profile, every: bool) -> list[Section]:
     ]
 
 
-def _dearest(profile: Profile) -> list[ProfileRow]:
+def _most_expensive(profile: Profile) -> list[ProfileRow]:
     return sorted(profile.rows, key=lambda row: -row.seconds_per_step)
 
 

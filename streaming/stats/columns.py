@@ -24,8 +24,8 @@ class Columns:
     p50_us     the median of the merged intervals' p50; NaN where no pulse was computed, as the next two
     p99_us     the worst p99
     max_us     the longest
-    troubles   of each group, [columns] how often
-    extents    of each group in words, for all columns together; empty where there was nothing
+    problems   of each group, [columns] how often
+    extents    of each group in words, for all columns together; empty if there was nothing
     """
 
     merged: int
@@ -33,7 +33,7 @@ class Columns:
     p50_us: Numbers
     p99_us: Numbers
     max_us: Numbers
-    troubles: dict[str, NDArray[np.int64]]
+    problems: dict[str, NDArray[np.int64]]
     extents: dict[str, str]
 
     @classmethod

@@ -44,7 +44,7 @@ class Interval:
     span_s    how long it was
     new       the counters, of this interval alone
     total     and the next three: percentiles of this interval alone; the longest to 1.6 %
-    levels_in, levels_out   peaks, linear; None where a level is no finite number
+    levels_in, levels_out   peaks, linear; None if a level is not finite
     load      time of computing as a part of the time there is
     delay_s   end to end
     events    new notes that are not settings of the setup
@@ -101,7 +101,7 @@ class SummaryLine:
 
 
 def versions() -> dict[str, str]:
-    """Of this project, of Python and the system, and of what the path of the sound is made with."""
+    """The versions of this project, of Python, of the system, and of the libraries on the path of the sound."""
     found = {"pulse": __version__, "python": platform.python_version(), "system": platform.platform()}
     for name in ("numpy", "numba", "sounddevice"):
         try:

@@ -132,7 +132,7 @@ def _times(axes: "Axes", columns: Columns, unit_s: float, deadline_s: float) -> 
 
 
 def _events(axes: "Axes", columns: Columns, unit_s: float) -> None:
-    """A row for each group of troubles, marked where there was one; how much there was stands behind it."""
+    """A row for each group of problems, marked where one occurred, with its extent at the right."""
     _plain(axes, "What went wrong")
     axes.set_yticks(range(len(GROUPS)), GROUPS)
     axes.set_ylim(len(GROUPS) - 0.4, -0.6)
@@ -140,7 +140,7 @@ def _events(axes: "Axes", columns: Columns, unit_s: float) -> None:
     visible = (columns.edges_s[-1] - columns.edges_s[0]) / unit_s / 300
     for row, name in enumerate(GROUPS):
         axes.axhline(row, color=GRID, linewidth=0.6, zorder=0)
-        marked = np.flatnonzero(columns.troubles[name])
+        marked = np.flatnonzero(columns.problems[name])
         bars = list(zip(begins[marked], np.maximum(spans[marked], visible)))
         axes.broken_barh(bars, (row - 0.36, 0.72), color=EVENTS[name], linewidth=0)
         axes.annotate(
@@ -216,7 +216,7 @@ def _mark(axes: "Axes", marks: Sequence[tuple[str, float, str]], edges: NDArray[
 
 
 def _width(text: str) -> float:
-    """Of a label, as a part of the axes' width before they are laid out; rather more than it will be."""
+    """The width of a label as a part of the axes' width, estimated before the layout, rather too large."""
     from streaming.stats.titles import width_points
 
     return width_points(text, LABEL_SIZE) / (72 * WIDTH_INCHES * AXES_SHARE)

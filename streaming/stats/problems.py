@@ -31,7 +31,7 @@ _NOUNS = {
     "faults": "model fault",
 }
 IRREGULAR = 1.5
-"""A gap between callbacks that is so many blocks long is one that the audio system made."""
+"""A gap between callbacks that is this many blocks long is one that the audio system made."""
 
 
 @record
@@ -57,7 +57,7 @@ def group_count(counters: Counters, name: str) -> int:
 
 
 def describe_counters(counters: Counters) -> str:
-    """All counters of problems, such as ``3 late pulses, 1 stall``; empty where there is none."""
+    """All counters of problems, such as ``3 late pulses, 1 stall``; empty if there is none."""
     found = [(getattr(counters, name), noun) for name, noun in _NOUNS.items()]
     return ", ".join(count_of(count, noun) for count, noun in found if count)
 
@@ -69,10 +69,10 @@ def count_of(count: int, noun: str) -> str:
 
 def find_problems(setup: Setup, statistics: StatisticsSummary) -> list[Problem]:
     """All that went wrong, causes in front of what follows from them; empty after a good run."""
-    return list(_troubles(setup, statistics))
+    return list(_problems(setup, statistics))
 
 
-def _troubles(setup: Setup, statistics: StatisticsSummary) -> Iterator[Problem]:
+def _problems(setup: Setup, statistics: StatisticsSummary) -> Iterator[Problem]:
     found = statistics.counters
     if found.missed:
         cause, way = _lateness(setup, statistics)

@@ -36,7 +36,7 @@ REPORTED = 1000
 LONGEST_RUN_S = 3e9
 """A hundred years, almost."""
 MOST_COUNTED = 1 << 40
-"""Of one line: 350 years of pulses of 10 ms."""
+"""The largest count in a line: 350 years of pulses of 10 ms."""
 Decoded = TypeVar("Decoded")
 MADE_BY = "such files are written by pulse run --live --stats FILE"
 
@@ -187,7 +187,7 @@ class _Reader:
         self.max_ns = max(self.max_ns, times.max_ns)
 
     def possible(self, times: Histogram, number: int) -> None:
-        """Refuse a histogram of so many that they cannot be added."""
+        """Refuse a histogram whose counts are too large to be added."""
         if sum(count for _, count in times.classes) > MOST_COUNTED:
             raise self.broken(number, "counts more than there can be")
 

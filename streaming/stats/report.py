@@ -44,7 +44,7 @@ class Moment:
     events: tuple[str, ...]
 
 
-def in_trouble(interval: Interval) -> bool:
+def has_problem(interval: Interval) -> bool:
     """Whether anything went wrong in an interval."""
     return any(group_count(interval.new, name) for name in GROUPS)
 
@@ -53,7 +53,7 @@ def worst(stats: Stats, count: int = WORST) -> list[Moment]:
     """The worst intervals in the order of time: first those where something went wrong, then the slowest."""
 
     def badness(interval: Interval) -> tuple[bool, float]:
-        return in_trouble(interval), interval.total.max_us
+        return has_problem(interval), interval.total.max_us
 
     chosen = sorted(stats.intervals, key=badness, reverse=True)[:count]
     return [_moment(stats, interval) for interval in sorted(chosen, key=lambda interval: interval.at_s)]
@@ -106,7 +106,7 @@ class StatsReport(Report):
             },
             "histogram": stats.times["total"].histogram(),
             "worst": worst(stats),
-            "troubles": find_problems(header.setup, statistics),
+            "problems": find_problems(header.setup, statistics),
         }
 
 

@@ -17,7 +17,7 @@ class Setup:
     input            name of the input device, None without one
     output           name of the device that plays, None without one
     device_rate_hz   of the devices
-    block_frames     device frames that come at once; 0 where the device chooses
+    block_frames     device frames that come at once; 0 if the device chooses
     channels         the channels in use: ``mix``, ``each`` or a number; with several inputs, the channel of each
     streams          how many streams that makes
     engine           where the model computes: ``callback``, ``worker``, ``python``
@@ -51,5 +51,5 @@ class Setup:
 
     @property
     def block_s(self) -> float:
-        """The time of a block of the device; 0 where the device chooses."""
+        """The time of a block of the device; 0 if the device chooses."""
         return self.block_frames / self.device_rate_hz

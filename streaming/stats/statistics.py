@@ -15,7 +15,7 @@ class Counters:
     callbacks           calls of the device
     pulses              pulses computed; one of all streams together counts as one
     frames_in           frames that the device gave
-    frames_lost         of these: there was no room for them
+    frames_lost         of these: there was no space for them
     frames_out          frames that the device took, silence included
     frames_silent       of these: silence, since nothing was ready; the agreed delay at the start is not counted
     frames_skipped      made, but too late to be played
@@ -89,7 +89,7 @@ class Delay:
 
     @property
     def total_s(self) -> float:
-        """All of it."""
+        """The sum of all stages."""
         return sum(seconds for _, seconds in self.stages)
 
     @property
@@ -109,7 +109,7 @@ class Delay:
 class StatisticsSummary:
     """An statistics with percentiles in place of histograms; what is printed, and written as JSON.
 
-    levels_in, levels_out  None where a level is no finite number
+    levels_in, levels_out  None if a level is not finite
     """
 
     elapsed_s: float

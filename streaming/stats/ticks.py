@@ -11,7 +11,7 @@ EARLY = 0.05
 
 @record
 class Ticks:
-    """Intervals of ``interval_s`` seconds since the start; whoever looks at them looks at any time.
+    """Intervals of ``interval_s`` seconds since the start; they can be read at any time.
 
     Raises  InputError: no positive time
     """

@@ -11,7 +11,7 @@ from matplotlib.textpath import TextToPath
 MOST_LINES = 3
 MORE = "…"
 SPARE = 1.04
-"""What is drawn may be so much wider than it was measured: glyphs are put on whole pixels."""
+"""What is drawn may be this much wider than it was measured: glyphs are put on whole pixels."""
 
 
 def fit_title(parts: Sequence[str], width_points: float, size: float, weight: str) -> str:
@@ -29,7 +29,7 @@ def fit_title(parts: Sequence[str], width_points: float, size: float, weight: st
 
 
 def width_points(text: str, size: float) -> float:
-    """Of a line."""
+    """The width of a line of text."""
     return _width(text, FontProperties(size=size))
 
 
@@ -50,7 +50,7 @@ def _cut(lines: list[str], font: "_Font") -> list[str]:
 
 @contextmanager
 def without_glyphs() -> Generator[None]:
-    """A font may lack a character: a box stands for it, and nobody is warned."""
+    """A font may lack a character: a box stands for it, without a warning."""
     with catch_warnings():
         filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         yield

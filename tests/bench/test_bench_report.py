@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from bench import power
+from bench.calls import MACHINE, CallTime, call_times
 from bench.host import Host
 from bench.models.entry import Entry, Target
 from bench.models.gru import gru
@@ -47,7 +48,8 @@ def found():
         for by in ("pulse", "lanes")
         for at in (1, 4)
     ]
-    return results.Results(Host.here(), machine, 3, 20, [row, other, broken], lanes, starts, growth)
+    calls = [CallTime("Session.push", 1.5, 1.25)]
+    return results.Results(Host.here(), machine, 3, 20, [row, other, broken], lanes, starts, growth, calls)
 
 
 def test_means_are_geometric_and_over_the_models_that_ran(found):
@@ -88,6 +90,7 @@ def test_the_page_has_all_figures(found):
     assert "does not stream" in text
     assert "| net | 64 | 1.50 | 13.50 | 6,666 | 740 | 9.00 (8.00..10.00) |" in text
     assert "| 2 MiB | 50 |" in text
+    assert "| Session.push | 1.50 | 1.25 |" in text
     assert "| net | pulse | 4 | 32.0 | 8.00 | 16.0 | 2.0 |" in text
 
 
@@ -96,6 +99,12 @@ def test_the_terminal_has_the_tables(found):
     report.show(found, Console(file=out, width=200))
     for words in ("8.00 (7.90..8.10)", "does not stream", "against tract, 2 models: 2.00", "6,666"):
         assert words in out.getvalue()
+
+
+def test_the_calls_are_timed():
+    rows = call_times(rounds=3, count=5)
+    assert [row.name for row in rows] == [MACHINE, "State.step_into", "State.step", "Session.push"]
+    assert all(row.us > 0 for row in rows) and rows[0].over_us == 0
 
 
 def test_the_picture(found, tmp_path):
@@ -190,5 +199,11 @@ def test_starts_in_processes_of_their_own():
     start = pytest.importorskip("bench.start", exc_type=ImportError)
     entry = Entry("gru", "GRU", 1, lambda: gru(16, 1))
     found = {row.runtime: row.seconds for row in start.starts(entry, cold=False)}
-    assert set(found) - {"pulse, carried"} == {"pulse, warm", "onnxruntime, exported", "tract, exported"}
+    assert set(found) - {"pulse, carried"} == {
+        "pulse, warm",
+        "pulse, program file",
+        "onnxruntime, its own optimised file",
+        "onnxruntime, exported",
+        "tract, exported",
+    }
     assert all(seconds > 0 for seconds in found.values())

@@ -39,7 +39,9 @@ def inside(monkeypatch: pytest.MonkeyPatch, name: str, *arguments: str) -> objec
 
 
 @pytest.mark.parametrize("name", LIVE)
-def test_help(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_demo_has_help(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert inside(monkeypatch, name, "--help") == 0
     told = capsys.readouterr().out
     assert "--file" in told and "--mic" in told

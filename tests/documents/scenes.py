@@ -186,6 +186,7 @@ SCENES: Mapping[str, tuple[Scene, ...]] = {
     "docs/front.md": (nothing, nothing),
     "docs/kernels.md": (compiled,),
     "docs/live.md": (devices, nothing),
+    "docs/programs.md": (lambda: {**sound(), "Session": Session},),
     "docs/proof.md": (compiled,),
     "docs/pytorch.md": (module,),
     "docs/recipes.md": (lambda: {**published(), "pulse": pulse}, embedded),

@@ -41,7 +41,7 @@ def run(code: CodeType, names: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_blocks(name: str) -> None:
+def test_code_blocks_run(name: str) -> None:
     names: dict[str, Any] = {"__name__": "page"}
     for place, (block, scene) in enumerate(zip(pages()[name].blocks("python"), SCENES[name], strict=True)):
         names.update(scene())

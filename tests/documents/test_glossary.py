@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import pulse
 import streaming
 from tests.documents.pages import ROOT, pages
-from tests.documents.vocabulary import commands, definitions
+from tests.documents.vocabulary import commands, definitions, docstrings
 
 MOST_TERMS = 40
 TERM = re.compile(r"^\| ([a-z][a-z -]*) \|", re.MULTILINE)
@@ -16,6 +16,12 @@ DIALECT = {
     *("attended", "settled", "intake", "uncopied", "placer", "heard"),
 }
 """Words that once named something of this project's own; the field has others."""
+PHRASES = re.compile(
+    r"\b(nobody|somebody|whoever|rooms?|heard|(is|are) told|None where|where there (is|are) (none|no)\b|as of ``)"
+    r"|\bso (many|much|few|long)\b(?!( \w+)? that\b)",
+    re.IGNORECASE,
+)
+"""What docstrings once said in place of: unknown, unread, the caller, space, reported, None if, as in, this many."""
 
 
 def parts(names: Iterable[str]) -> set[str]:
@@ -56,3 +62,11 @@ def test_no_word_of_a_dialect_comes_back() -> None:
     texts = {name: found for name, page in pages().items() if (found := pattern.findall(page.prose))}
     assert not names
     assert not texts
+
+
+def test_docstrings_are_free_of_a_dialect() -> None:
+    texts = {
+        name: text for folder in ("pulse", "streaming", "bench") for name, text in docstrings(folder).items()
+    }
+    assert len(texts) > 500
+    assert not {name: match.group() for name, text in texts.items() if (match := PHRASES.search(text))}

@@ -68,6 +68,22 @@ def definitions(folder: str) -> frozenset[str]:
 
 
 @cache
+def docstrings(folder: str) -> dict[str, str]:
+    """File -> its docstrings and the notes below its fields, with single spaces."""
+    found: dict[str, str] = {}
+    for path in (ROOT / folder).rglob("*.py"):
+        texts = [
+            node.value.value
+            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        ]
+        found[path.relative_to(ROOT).as_posix()] = " ".join(
+            " ".join(text.split()) for text in texts if isinstance(text, str)
+        )
+    return found
+
+
+@cache
 def texts() -> frozenset[str]:
     """Every string of the package's code."""
     trees = (ast.parse(path.read_text("utf-8")) for path in (ROOT / "pulse").rglob("*.py"))

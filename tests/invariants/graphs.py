@@ -34,7 +34,7 @@ from pulse.ops.time_position import Range
 from pulse.typed import TypedGraph
 from pulse.wiring import wire
 from tests.invariants.builder import MOST_CHANNELS, ONE, ZERO, Builder
-from tests.invariants.layers import attention, recurrent, recurrent_over_channels, running_sum
+from tests.invariants.graphs_stateful import attention, recurrent, recurrent_over_channels, running_sum
 
 SHAPED = ("tanh", "sigmoid", "softplus", "softsign", "swish")
 PLAIN = ("relu", "abs", "neg")

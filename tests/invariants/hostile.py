@@ -149,16 +149,16 @@ def functions() -> Iterator[tuple[str, ModelProto]]:
 
 
 def unfolding() -> Iterator[tuple[str, ModelProto]]:
-    """Few nodes that stand for many turns, nodes or numbers."""
+    """Few nodes that stand for many iterations, nodes or numbers."""
     one, many = np.ones(1, np.float32), np.array(10**6)
     constants = {"one": one, "many": many, "first": np.zeros(1, np.float32), "yes": np.array(True)}
     for inner, outer in ((10**6, 10**6), (1000, 1000), (100, 10**6)):
-        turns = {"inner": np.array(inner), "outer": np.array(outer)}
+        iterations = {"inner": np.array(inner), "outer": np.array(outer)}
         deep = counting_loop(
             [node("Loop", "inner yes v", "w", body=counting_loop([node("Add", "v one", "w")]))]
         )
         looped = node("Loop", "outer yes first", "r", body=deep)
-        yield f"loops_{outer}_{inner}", model([looped, node("Add", "x r")], constants | turns)
+        yield f"loops_{outer}_{inner}", model([looped, node("Add", "x r")], constants | iterations)
     ends = counting_loop([node("Add", "v one", "w"), node("Less", "w far", "go")], "go")
     far = {"far": np.full(1, 1e9, np.float32)}
     yield (
@@ -193,7 +193,7 @@ def counting_loop(inner: Sequence[NodeProto], go_on: str = "c1") -> GraphProto:
         helper.make_tensor_value_info("v", F, [1]),
     ]
     outs = [helper.make_empty_tensor_value_info(name) for name in (go_on, "w")]
-    return helper.make_graph([node("Identity", "c", "c1"), *inner], "turn", ports, outs)
+    return helper.make_graph([node("Identity", "c", "c1"), *inner], "iteration", ports, outs)
 
 
 def nested() -> Iterator[tuple[str, ModelProto]]:

@@ -351,7 +351,7 @@ def beyond(declared: Instruction, words: Array) -> bool:
 def stays_inside(model: PulsedModel, program: NativeProgram, mutant: TableMutant) -> bool:
     """Whether a stream in plain Python leaves no region, so that the compiled table may be run."""
     regions = [mutant.weights.copy(), mutant.initial.copy(), np.zeros(program.arena_bytes, np.uint8)]
-    where = [program.places[outlet] for outlet in model.graph.inputs]
+    where = [place for _, place in program.received]
     places = [place.view(regions[place.region]) for place in where]
     rng = np.random.default_rng(0)
     try:

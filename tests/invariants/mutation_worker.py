@@ -3,11 +3,13 @@
 Usage: python -m tests.invariants.mutation_worker START STOP [MODELS]  changed files, made of MODELS/*.onnx
        python -m tests.invariants.mutation_worker FOLDER  *.onnx, *.tflite and folders in FOLDER, as they are
        python -m tests.invariants.mutation_worker tensorflow START STOP changed GraphDefs of these numbers
+       python -m tests.invariants.mutation_worker program START STOP changed program files, which are run
 Prints a line of JSON for each file: before it is read, and when it is done.
 """
 
 import faulthandler
 import json
+import re
 import resource
 import signal
 import sys
@@ -17,14 +19,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import pulse
 from pulse import dump
 from pulse.errors import PulseError, PulseWarning
 from pulse.plugins import load_plugins
+from pulse.program.stored_program import StoredProgram
+from streaming import Session
 from tests.invariants.mutations import models_in, mutated, small_models
+from tests.invariants.program_mutations import mutated_program, whole_files
 from tests.invariants.tensorflow_mutations import mutated_graph
 
 KINDS = (".onnx", ".tflite")
+MODULE = re.compile(r"\.pyc?(\.\d+)?$")
+"""A file of Python's own; a number behind the name is one that is being written."""
 MEMORY = 2 << 30
 SECONDS = 10
 """Of CPU time: the machines of the tests are shared."""
@@ -34,6 +43,8 @@ def files() -> Iterator[tuple[str, Path | bytes]]:
     """Name and source of each file that the command line asks for."""
     if sys.argv[1] == "tensorflow":
         yield from map(mutated_graph, range(int(sys.argv[2]), int(sys.argv[3])))
+    elif sys.argv[1] == "program":
+        yield from map(mutated_program, range(int(sys.argv[2]), int(sys.argv[3])))
     elif len(sys.argv) > 2:
         seeds = models_in(Path(sys.argv[3])) if len(sys.argv) > 3 else small_models()
         yield from (mutated(number, seeds) for number in range(int(sys.argv[1]), int(sys.argv[2])))
@@ -64,11 +75,34 @@ def read(source: Path | bytes) -> str:
     return stage
 
 
+def run_program(data: bytes) -> str:
+    """How far a program goes: it is loaded, listed, and run by a stream and by lanes."""
+    stage = "load"
+    try:
+        made = pulse.load(data).compiled()
+        stage = "tell"
+        assert isinstance(made, StoredProgram)
+        str(made.notes) + "".join(made.listing())
+        stage = "run"
+        constants = {port.name: np.zeros(port.shape, port.dtype) for port in made.inputs if not port.streams}
+        session = Session(made, constants=constants) if constants else Session(made)
+        pulses = {port.name: np.zeros(port.shape, port.dtype) for port in made.inputs if port.streams}
+        for _ in range(3):
+            session.push(pulses)
+        session.flush()
+        lanes = made.spawn_many(3, constants)
+        lanes.step({name: np.zeros((3, *array.shape), array.dtype) for name, array in pulses.items()})
+    except PulseError as error:
+        assert str(error), "an error without words"
+        return stage
+    return "ran"
+
+
 def watch(opened: list[str]) -> None:
     """Note every file that is opened from here on, Python's own modules aside."""
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "open" and isinstance(arguments[0], str) and not arguments[0].endswith((".py", ".pyc")):
+        if event == "open" and isinstance(arguments[0], str) and not MODULE.search(arguments[0]):
             opened.append(arguments[0])
 
     sys.addaudithook(hook)
@@ -94,6 +128,11 @@ def main() -> None:
     read(mutated(0, small_models())[1])
     read(mutated_graph(0)[1])
     load_plugins("pulse.operators")
+    load_plugins("pulse.kernels")
+    programs = sys.argv[1] == "program"
+    if programs:
+        for _, whole in whole_files():
+            assert run_program(whole) == "ran"
     opened: list[str] = []
     watch(opened)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -106,7 +145,7 @@ def main() -> None:
         failed: Exception | None = None
         stage = "crash"
         try:
-            stage = read(source)
+            stage = run_program(source) if programs and isinstance(source, bytes) else read(source)
         except Exception as error:
             failed = error
         folder = source.parent.resolve() if isinstance(source, Path) else None

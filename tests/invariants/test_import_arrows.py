@@ -82,7 +82,7 @@ def test_every_module_has_a_layer() -> None:
         assert parts <= set(named)
 
 
-def test_drawing() -> None:
+def test_the_drawing_of_layers_is_current() -> None:
     from tests.tables.layers import DOCUMENT, drawn
 
     assert DOCUMENT.read_text() == drawn(DOCUMENT.read_text()), "run: python -m tests.tables layers"

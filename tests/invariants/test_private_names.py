@@ -12,9 +12,6 @@ ALLOWED = {
     "_getframe": "of Python: where a trace is",
     "_run_exitfuncs": "of Python: what it does at its end",
     "_version": "of PyTorch: how often a tensor was written",
-    "_options": "of a compiled function: its LLVM code is looked at",
-    "_address": "of a compiled function: as if it had not been compiled yet",
-    "_told": "of the kernels' cache: as if nothing had been told yet",
 }
 """Which are used all the same, and why."""
 REPLACE = ("setattr", "delattr", "getattr")

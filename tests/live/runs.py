@@ -94,21 +94,21 @@ def exact(engine: str, pulse_frames: int, block: int) -> None:
         plan = Plan(RATE_HZ, JACK, JACK, channels=Channels(0), block_frames=block)
         live = Live(program, plan, EngineConfig(engine=engine, policy="wait"))
         heard, played = recorded(server, live, sound, Path(folder))
-        account = live.statistics()
+        statistics = live.statistics()
     start = place_of(sound, heard[:, 0])
     assert np.array_equal(heard[start : start + len(sound), 0], sound), "what arrived is not what was played"
     session = Session(program)
     shape = [-1 if axis == program.inputs[0].axis else 1 for axis in range(len(program.inputs[0].shape))]
     (offline,) = session.push(heard[:, 0].reshape(shape)).values()
-    silent = account.counters.frames_silent
-    delay = account.delay.frames - silent  # which the policy has added
-    assert account.counters.frames_lost == 0, account.counters
+    silent = statistics.counters.frames_silent
+    delay = statistics.delay.frames - silent  # which the policy has added
+    assert statistics.counters.frames_lost == 0, statistics.counters
     expected = np.concatenate([np.zeros(delay, np.float32), offline.ravel()])
     for channel in played.T:
         assert np.array_equal(with_gaps(channel, expected, silent), channel)
     assert np.count_nonzero(played[:, 0]) > 0.9 * len(sound)
     assert silent or place_of(offline.ravel()[: len(sound)], played[:, 0]) == delay
-    print(engine, pulse_frames, block, "exact after", delay, "frames", account.counters)
+    print(engine, pulse_frames, block, "exact after", delay, "frames", statistics.counters)
 
 
 def cancelled(engine: str, pulse_frames: int) -> None:
@@ -172,14 +172,14 @@ def resampled() -> None:
         live = Live(program, Plan(SAMPLE_RATE_HZ, JACK, JACK, block_frames=480))
         live.control.bypassed = True
         heard, played = recorded(server, live, low, Path(folder))
-        account = live.statistics()
-    delay, mono = account.delay.frames, heard.mean(axis=1, dtype=np.float32)
+        statistics = live.statistics()
+    delay, mono = statistics.delay.frames, heard.mean(axis=1, dtype=np.float32)
     assert place_of(mono, played[:, 0]) == delay
     start = place_of(low, mono) + RATE_HZ // 10  # behind the first, soft frames
     sounds = slice(start, start + len(low) - RATE_HZ // 5)
     there = played[delay:, 0][sounds]
     late = there == 0  # what came too late is silent, and the rest keeps its place
-    assert np.count_nonzero(late) <= account.counters.frames_silent < len(late) / 2, account.counters
+    assert np.count_nonzero(late) <= statistics.counters.frames_silent < len(late) / 2, statistics.counters
     apart = (there - mono[sounds])[~late]
     snr_db = 10 * np.log10(np.sum(mono[sounds][~late] ** 2) / np.sum(apart**2))
     print("resampled, delay", delay, "SNR", snr_db)
@@ -195,7 +195,7 @@ def freewheeling() -> None:
             server.freewheel(True)
             assert until(lambda: live.statistics().counters.pulses > 1500, 30)
             server.freewheel(False)
-            account = live.statistics()
-    counters = account.counters
+            statistics = live.statistics()
+    counters = statistics.counters
     assert counters.frames_silent == counters.frames_lost == 0 and counters.pulses >= 1500
-    print("freewheel", counters.pulses, "pulses in", account.elapsed_s, "s")
+    print("freewheel", counters.pulses, "pulses in", statistics.elapsed_s, "s")

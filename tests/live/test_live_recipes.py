@@ -57,7 +57,7 @@ def test_a_recipe_on_jack(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_minute(tmp_path: Path) -> None:
+def test_a_minute_without_loss(tmp_path: Path) -> None:
     """No xrun, no late block; wants a machine that does nothing else."""
     recipe = laid_out("gtcrn.toml", tmp_path, shared("models").parent)
     with had(jack_server()) as server, found_here(server):

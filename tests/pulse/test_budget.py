@@ -19,11 +19,11 @@ BASE = {"one": ONE, "first": FIRST, "yes": YES}
 
 
 def looped(
-    turns: int, step: Sequence[NodeProto] = (node("Add", "v one", "w"),), go_on: str = "c1"
+    iterations: int, step: Sequence[NodeProto] = (node("Add", "v one", "w"),), go_on: str = "c1"
 ) -> ModelProto:
-    """X + the state of a loop after so many turns."""
-    nodes = [node("Loop", "turns yes first", "r", body=counting_loop(step, go_on)), node("Add", "x r")]
-    return model(nodes, BASE | {"turns": np.array(turns), "far": np.full(1, 1e9, np.float32)})
+    """X + the state of a loop after so many iterations."""
+    nodes = [node("Loop", "iterations yes first", "r", body=counting_loop(step, go_on)), node("Add", "x r")]
+    return model(nodes, BASE | {"iterations": np.array(iterations), "far": np.full(1, 1e9, np.float32)})
 
 
 def with_constants(count: int, size: int) -> ModelProto:

@@ -103,7 +103,7 @@ def small() -> CostReport:
     return pulse.cost_report(pulse.load(made).analyse().declutter().pulsify(pulse=4), rate_hz=100)
 
 
-def test_account_of_a_model() -> None:
+def test_costs_of_a_model() -> None:
     made = small()
     assert made.parameters == 4 * 2 * 3 + 4 + 4 * 4
     assert made.weight_bytes == 4 * made.parameters
@@ -121,7 +121,7 @@ def test_account_of_a_model() -> None:
     assert [row["op"] for row in data["nodes"]].count("Conv") == 2
 
 
-def test_account_of_every_stage() -> None:
+def test_costs_of_every_stage() -> None:
     """A file's bytes, a Model, a TypedModel, a Program; weights that two nodes share count once."""
     made = model(
         [node("MatMul", "x w", "h"), node("MatMul", "h w")],

@@ -97,7 +97,7 @@ def test_like_a_dataclass():
 @pytest.mark.parametrize(
     "change", [lambda tone: setattr(tone, "name", "d"), lambda tone: delattr(tone, "name")]
 )
-def test_frozen(change: Callable[[Tone], None]):
+def test_records_cannot_be_changed(change: Callable[[Tone], None]):
     for tone in (Tone(1), Loud(1)):
         with pytest.raises(FrozenInstanceError, match="field 'name'"):
             change(tone)
@@ -107,7 +107,7 @@ def test_frozen(change: Callable[[Tone], None]):
     assert Loud(1).gain == 2
 
 
-def test_inherited():
+def test_records_inherit_fields():
     assert Chord(1, third=3) == Chord(1, third=3) != Chord(1)
     assert Chord(1) != Tone(1)
     assert repr(Chord(1, third=3)) == "Chord(hertz=1, name='a', parts=[], third=3)"
@@ -122,7 +122,7 @@ def test_by_identity_and_by_name():
         Named(1)  # pyright: ignore[reportCallIssue]
 
 
-def test_hash():
+def test_records_hash_by_value():
     assert len({Point(1, 2), Point(1, 2), Point(2, 1)}) == 2
     assert hash(Point(1, 2)) == hash((1, 2))
 
@@ -144,7 +144,7 @@ def test_not_made_by_init():
     assert pickle.loads(pickle.dumps(Point(1, 2))) == Point(1, 2)
 
 
-def test_threads():
+def test_threads_may_call_a_class_at_once():
     """Several threads call a class for the first time."""
     for _ in range(50):
 

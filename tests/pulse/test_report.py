@@ -42,13 +42,13 @@ class Counts(Report):
 EXAMPLE = Example("n", (Inner(nan, Path("a")),), datetime(2026, 1, 2, tzinfo=UTC))
 
 
-def test_text() -> None:
+def test_a_report_as_text() -> None:
     assert str(EXAMPLE) == (
         "name  n\nrows  2\n\nsizes\nop   bytes\na|b      1\nc       20\n\nbars\nx  ##\n\nall\nis well"
     )
 
 
-def test_markdown() -> None:
+def test_a_report_as_markdown() -> None:
     assert EXAMPLE.to_markdown() == (
         "|  |  |\n| --- | --- |\n| name | n |\n| rows | 2 |\n\n"
         "## sizes\n\n| op | bytes |\n| --- | --: |\n| a\\|b | 1 |\n| c | 20 |\n\n"
@@ -79,7 +79,7 @@ def test_empty_tables() -> None:
     ("seconds", "text"),
     [(0, "0.0 us"), (45e-9, "45 ns"), (12.3e-6, "12.3 us"), (4.56e-3, "4.56 ms"), (7.891, "7.89 s")],
 )
-def test_durations(seconds: float, text: str) -> None:
+def test_durations_as_text(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 
 

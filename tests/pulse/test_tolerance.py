@@ -237,7 +237,7 @@ def test_shapes_and_types_must_fit() -> None:
     assert not judgement.agrees and judgement.share == float("inf")
 
 
-def test_arithmetics() -> None:
+def test_perturbed_and_exact_arithmetic() -> None:
     """f64 is exact where f32 is not; perturbed runs repeat with their seed, and differ without."""
     model, x = product(), noise(1, 20, 256)
     native, recording = model.run({"x": x})["y"], Recording()

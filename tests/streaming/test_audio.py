@@ -82,7 +82,7 @@ def test_a_failed_run_leaves_the_old_file_and_nothing_else(tmp_path):
 @pytest.mark.parametrize(
     ("name", "encoding"), [("a.wav", "FLOAT"), ("a.wav", "PCM_16"), ("a.flac", None), ("a.ogg", None)]
 )
-def test_a_full_disk(small_disk, name, encoding):
+def test_a_full_disk_is_reported(small_disk, name, encoding):
     """It is told once, with the system's own reason; what was written before is kept."""
     x = noise(200_000)
     (small_disk / "other").write_bytes(bytes(16 << 10))
@@ -188,7 +188,7 @@ def test_files_that_cannot_be_written(tmp_path, name, message):
         AudioWriter(tmp_path / name, 16000, 1)
 
 
-def test_channels():
+def test_channels_are_chosen_and_mixed():
     x = np.array([[1, 3], [5, 9]], np.float32)
     assert Channels.parse("mix").select(x).tolist() == [[2], [7]]
     assert Channels.parse("1").select(x).tolist() == [[3], [9]]

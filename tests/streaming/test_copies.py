@@ -13,6 +13,7 @@ import pytest
 
 import pulse
 from pulse.errors import CopyError
+from pulse.program.program import Program
 from streaming import Session
 from streaming.audio import AudioReader, AudioWriter
 from streaming.executor import Executor
@@ -32,7 +33,7 @@ WAYS = {
 ways = pytest.mark.parametrize("way", WAYS.values(), ids=list(WAYS))
 
 
-def begun(made: pulse.program.program.Program, frames: int = 11) -> Session:
+def begun(made: Program, frames: int = 11) -> Session:
     """A session with frames that wait."""
     session = Session(made, constants(made))
     session.push(block(made, frames))

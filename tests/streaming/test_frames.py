@@ -105,7 +105,7 @@ def test_what_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "axis"), [("x.npy", 0), ("x.npy", 1), ("x.csv", 1)])
-def test_a_full_disk(small_disk, name, axis):
+def test_a_full_disk_is_reported(small_disk, name, axis):
     """It is told at the write; what was written before may be kept, whole."""
     piece = np.random.default_rng(2).random((5, 100) if axis else (100, 5)).astype(np.float32)
     count = 0

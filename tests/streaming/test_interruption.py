@@ -63,7 +63,7 @@ def outcomes(begin, call, unit, step, after):
 
 @units
 @pytest.mark.parametrize("name", ["windows", "constant"])
-def test_push(name, backend, unit, step):
+def test_an_interrupted_push_is_undone_or_refused(name, backend, unit, step):
     made = program(name, backend)
     x, more = block(made, 10, 5), block(made, 7, 6)
     found = outcomes(

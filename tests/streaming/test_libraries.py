@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from pulse.errors import CompileError, PulseWarning
-from pulse.jit import cache, levels
+from pulse.jit import levels, notice
 from pulse.jit.levels import LEVELS, runnable_level
 from pulse.jit.library import INDEX, file_of, load, symbol_of
 from pulse.jit.pointer import operand
@@ -83,13 +83,13 @@ def test_what_is_damaged_is_told_and_passed_over(folder: Path, tmp_path: Path, m
     assert HERE is not None
     name = file_of(HERE.name)
     (tmp_path / INDEX).write_bytes((folder / INDEX).read_bytes())
-    monkeypatch.setattr(cache, "_told", set())
+    monkeypatch.setattr(notice, "warned", set())
     with pytest.warns(PulseWarning, match="kernels are compiled instead, so install the package again"):
         assert load(HERE, tmp_path) is None
     data = bytearray((folder / name).read_bytes())
     data[len(data) // 2] ^= 1
     (tmp_path / name).write_bytes(data)
-    monkeypatch.setattr(cache, "_told", set())
+    monkeypatch.setattr(notice, "warned", set())
     with pytest.warns(PulseWarning, match="its checksum is wrong"):
         assert load(HERE, tmp_path) is None
 

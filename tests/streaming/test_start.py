@@ -5,12 +5,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
 import pulse
 from pulse.jit.library import library
 from pulse.onnx import proto
+from streaming.reports.opened_model import OpenedModel
 from tests.pulse.chunks import models
 
 RELU = """
@@ -22,19 +24,39 @@ program = pulse.stream(sys.argv[1], 4)
 print(program.spawn().step(np.ones((1, 4), np.float32))["y"].sum())
 print("", *[name for name in {heavy!r} if name in sys.modules], "|", "pulse.models" in light)
 """
-HEAVY = (
-    "onnx",
-    "pulse.proof",
-    "pulse.torch",
-    "pulse.front",
-    "pulse.recipes.whole",
-    "numpy.random",
-    "importlib.metadata",
+STORED = """
+import sys
+import numpy as np
+import pulse
+program = pulse.Program.load(sys.argv[1])
+print(program.spawn().step(np.ones((1, 4), np.float32))["y"].sum())
+print("", *[name for name in {heavy!r} if name in sys.modules])
+"""
+HEAVY = ("onnx", "pulse.proof", "pulse.torch", "pulse.front", "pulse.recipes.whole")
+CARRIED = ("numba", "llvmlite", "importlib.metadata")
+"""What compiling imports."""
+KEPT = ("pulse.jit.cache", "pulse.jit.kernel_file", "pulse.jit.fingerprint")
+"""What looks for compiled kernels on the disk."""
+MODELS = (
+    "pulse.api",
+    "pulse.formats",
+    "pulse.graph",
+    "pulse.models",
+    "pulse.typed",
+    "pulse.program.lowering",
 )
-CARRIED = ("numba", "llvmlite")
+"""What reads and analyses models."""
+UNUSED = ("pulse.program.kernels.recurrent", "pulse.program.packed", "pulse.program.profile")
+"""Kernels that a Relu has none of, and what a step does not need."""
+
+
+def unless_compiled(*names: str) -> tuple[str, ...]:
+    """Names, where the package carries machine code."""
+    return names if library() is not None else ()
 
 
 def ran(code: str, *arguments: str) -> Sequence[str]:
+    """What a process writes, line by line."""
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
     )
@@ -51,24 +73,69 @@ def relu(tmp_path: Path) -> str:
 
 def test_a_model_of_a_file(relu: str):
     """Onnx is for writing and checking, numba for compiling; what a program does not need is not imported."""
-    heavy = (*HEAVY, *(CARRIED if library() is not None else ()))
+    heavy = (*HEAVY, *unless_compiled(*CARRIED, *KEPT))
     result, imported = ran(RELU.format(heavy=heavy), relu)
     assert float(result) == 4
     assert imported.split("|") == [" ", " False"]
 
 
-def test_the_command_line(tmp_path: Path):
-    """No conversion of what is not given, nothing that is live."""
-    heavy = ("onnx", "pydantic", "streaming.live", "pulse.proof")
+def test_a_program_of_a_file(relu: str, tmp_path: Path):
+    """It imports the kernels that it runs, and nothing that knows of models."""
+    path = tmp_path / "relu.pulse"
+    pulse.stream(relu, 4).save(path)
+    heavy = (*HEAVY, *MODELS, *UNUSED, *unless_compiled(*CARRIED, *KEPT))
+    assert ran(STORED.format(heavy=heavy), str(path)) == ["4.0", ""]
+
+
+def commanded(folder: Path, heavy: Sequence[str], *arguments: str) -> str:
+    """Which of the modules a command imports."""
     code = (
         "import atexit, os, sys\n"
-        f"os.chdir({str(tmp_path)!r})\n"
+        f"os.chdir({str(folder)!r})\n"
         f"atexit.register(lambda: print('|', *[name for name in {heavy!r} if name in sys.modules]))\n"
-        "sys.argv = ['pulse', 'run', '--json']\n"
+        f"sys.argv = ['pulse', *{arguments!r}]\n"
         "from streaming.cli import main\n"
         "main()\n"
     )
-    assert ran(code)[-1] == "|"
+    return ran(code)[-1]
+
+
+def test_the_command_line(tmp_path: Path):
+    """No conversion of what is not given, nothing that is live."""
+    heavy = ("onnx", "pydantic", "streaming.live", "pulse.proof", *unless_compiled(*CARRIED, *KEPT))
+    assert commanded(tmp_path, heavy, "run", "--json") == "|"
+
+
+def test_the_command_line_with_a_program(relu: str, tmp_path: Path):
+    pulse.stream(relu, 4).save(tmp_path / "relu.pulse")
+    np.save(tmp_path / "x.npy", np.ones((1, 8), np.float32))
+    heavy = ("onnx", "pydantic", "streaming.live", "pulse.proof", *MODELS, *unless_compiled(*CARRIED, *KEPT))
+    assert commanded(tmp_path, heavy, "run", "relu.pulse", "x.npy", "y.npy", "--json") == "|"
+    assert np.array_equal(np.load(tmp_path / "y.npy"), np.ones((1, 8)))
+
+
+def test_a_program_and_options_of_a_model(relu: str, tmp_path: Path):
+    """The command refuses them as pulse.load does."""
+    path = tmp_path / "relu.pulse"
+    pulse.stream(relu, 4).save(path)
+    code = "from streaming.cli import main; main()"
+    command = [sys.executable, "-c", code, "run", str(path), "x.npy", "--symbol", "T"]
+    with pytest.raises(pulse.LoadError, match="is a program; it was compiled with the options"):
+        pulse.load(path, symbol="T")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, "is a program; it was compiled with the options" in done.stderr) == (2, True)
+
+
+def test_a_pulse_that_a_model_does_not_take(tmp_path: Path):
+    """About 10 ms: the smallest pulses that have as many frames, and the smallest pulse where that is longer."""
+    for factor, rate_hz, expected in ((1, 400, 4), (3, 400, 6), (8, 400, 8)):
+        nodes = [models.node("MaxPool", "x", "y", kernel_shape=[factor], strides=[factor])]
+        path = tmp_path / f"{factor}.onnx"
+        path.write_bytes(models.build(nodes, {"x": [1, 1, "T"]}, {"y": [1, 1, None]}).SerializeToString())
+        opened = OpenedModel(pulse.load(path), rate_hz, "option")
+        assert opened.pulsed(None).pulse == expected
+    with pytest.raises(pulse.PulsifyError, match="multiple of 8: use 8"):
+        opened.pulsed(4)
 
 
 def test_the_messages_are_those_of_onnx():

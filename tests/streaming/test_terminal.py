@@ -52,7 +52,7 @@ def assert_harmless(text: str) -> None:
     assert printable_lines(text) == text
 
 
-def test_printable() -> None:
+def test_control_characters_are_made_printable() -> None:
     assert printable(EVIL) == SAFE and printable(SAFE) == SAFE
     plain = "Zeitraum ü é 日本語 🙂\u00a0عربي"
     assert printable(plain) == plain
@@ -77,7 +77,7 @@ def test_refusals_are_one_line_each_and_keep_the_names() -> None:
     assert PulseError(3).args == (3,)
 
 
-def test_warnings() -> None:
+def test_warnings_are_printable() -> None:
     made = evil_model()
     shape = helper.make_tensor_value_info(f"{EVIL}1", 1, [1, 2, 9, 9])
     made.graph.value_info.append(shape)
@@ -105,7 +105,7 @@ def test_text_of_models() -> None:
     ["dump", "--stage", "costs", "--json"],
 ])  # fmt: skip
 @pytest.mark.parametrize("op", ["Sigmoid", "Nothing"])
-def test_commands(arguments: list[str], op: str, tmp_path: Path) -> None:
+def test_commands_print_hostile_names_printably(arguments: list[str], op: str, tmp_path: Path) -> None:
     path = tmp_path / (EVIL.replace("/", "") + ".onnx")
     path.write_bytes(evil_model(op).SerializeToString())
     command, *options = arguments

@@ -8,14 +8,16 @@ import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
 from pulse.errors import CompileError, PulseWarning
 from pulse.jit.cache import cache_location
+from pulse.jit.compiled import CompiledFunction
 from pulse.jit.registry import KERNELS
-from pulse.program import machine
+from pulse.program.array_step import STEPPING
 from streaming import warming
 from streaming.cli import app
 from tests.pulse.jit.folders import COMPILING, kernels_in
@@ -140,8 +142,8 @@ def begun(monkeypatch):
     processes, begin = [], warming.begin_process
     monkeypatch.setattr(warming, "begin_process", lambda: processes.append(begin()) or processes[-1])
     monkeypatch.setattr(warming, "processors", lambda: 2)
-    for one in (machine.RUN, *(KERNELS[name] for name in ("tick", "move", "fill"))):
-        monkeypatch.setattr(one, "_address", None)
+    for one in (*STEPPING, *(KERNELS[name] for name in ("tick", "move", "fill"))):
+        monkeypatch.setattr(one, "loaded_address", None)
         monkeypatch.setattr(one, "unkept", None)
     return processes
 
@@ -155,7 +157,7 @@ def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(tmp_pat
             warming.compile_in_parallel()(["tick", "move", "fill"])
         location = cache_location()
         assert len(told) == 1 and location.kind == "temporary" and len(begun) == 2
-        assert len(list(location.folder.iterdir())) == 4
+        assert len(list(location.folder.iterdir())) == 5
         KERNELS["fill"].prepare()
         assert KERNELS["fill"].cached
 
@@ -267,9 +269,11 @@ def test_a_script_is_not_run_again_by_what_compiles_for_it(folder, tmp_path, opt
 
 @pytest.mark.parametrize("arguments", [("run",), ("bench", "--steps", "5"), ("check", "--weights", "bf16")])
 def test_commands_compile_side_by_side(tmp_path, monkeypatch, arguments):
-    """All that they need is asked for before it is compiled."""
+    """All that they need and that is not kept or carried is asked for before it is compiled."""
     asked = []
+    monkeypatch.setattr(CompiledFunction, "kept", False)
     monkeypatch.setattr(warming, "compile_in_parallel", lambda *entries: asked.extend)
+    monkeypatch.setattr("streaming.cli.model.RUN", SimpleNamespace(kept=False))
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output

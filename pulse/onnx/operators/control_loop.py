@@ -1,4 +1,4 @@
-"""Loops: turns that are known before running are wired one after the other."""
+"""Loops: iterations that are known before running are wired one after the other."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,10 +26,10 @@ from pulse.record import record
 from pulse.typed import TypedNetwork, known
 from pulse.wiring import wire
 
-MOST_TURNS = 1024
+MOST_ITERATIONS = 1024
 
 MOST_NODES = 10_000
-"""A loop of more turns, or of more nodes with all loops in it, is one op rather than its turns one after the other."""
+"""A loop of more iterations, or of more nodes with all loops in it, is one op, not unrolled."""
 
 REPEATING = ("Loop", "Scan", "If")
 
@@ -43,7 +43,7 @@ def loop(node: NodeContext) -> Sequence[OutletId]:
 
 
 class UnsureError(Exception):
-    """Whether there is another turn is known only while running, or there are too many."""
+    """Whether there is another iteration is known only while running, or there are too many."""
 
 
 @record(eq=False)
@@ -68,15 +68,15 @@ class _Repeated:
             return self._op(limit, go_on)
 
     def _require_small(self) -> None:
-        """Loops in loops are not unrolled where a single turn has too many nodes already. Raises UnsureError."""
+        """Loops in loops are not unrolled where a single iteration has too many nodes already. Raises UnsureError."""
         if not any(inner.op_type in REPEATING for inner in self.graph.proto.node):
             return
         before = spending().nodes
         try:
-            any_turn = self._model
+            any_iteration = self._model
         except PulseError:  # unrolled it may load, and gives the reason if it does not
             return
-        if any_turn.spending.nodes - before > MOST_NODES:
+        if any_iteration.spending.nodes - before > MOST_NODES:
             raise UnsureError
 
     @property
@@ -102,25 +102,25 @@ class _Repeated:
         return None if value is None else int(value.reshape(()))
 
     def _enters(self, limit: OutletId, go_on: OutletId) -> bool:
-        """Whether there is a first turn. Raises UnsureError."""
+        """Whether there is a first iteration. Raises UnsureError."""
         most, first = self._number(limit), self._number(go_on)
         if first == 0 or (most is not None and most <= 0):
             return False
-        if most is None or first is None or (most > MOST_TURNS and self._never_stops(self._model)):
+        if most is None or first is None or (most > MOST_ITERATIONS and self._never_stops(self._model)):
             raise UnsureError
         return True
 
     def _unrolled(self, limit: OutletId) -> list[OutletId]:
-        """Every turn wired behind the one before it. Raises UnsureError."""
+        """Every iteration wired behind the one before it. Raises UnsureError."""
         most = self._number(limit)
         assert most is not None
         states, gathered = self._states(), list[list[OutletId]]()
         account = spending()
         before = account.nodes
-        for turn in range(most):
-            if turn == MOST_TURNS or account.nodes - before > MOST_NODES:
+        for iteration in range(most):
+            if iteration == MOST_ITERATIONS or account.nodes - before > MOST_NODES:
                 raise UnsureError
-            results = self._turn(turn, states)
+            results = self._iteration(iteration, states)
             go_on = self._number(results[0])
             if go_on is None:
                 raise UnsureError
@@ -131,16 +131,21 @@ class _Repeated:
         stacked = [self._stacked(slot, list(each)) for slot, each in enumerate(zip(*gathered))]
         return self._named([*states, *stacked])
 
-    def _turn(self, turn: int, states: Sequence[OutletId]) -> list[OutletId]:
+    def _iteration(self, iteration: int, states: Sequence[OutletId]) -> list[OutletId]:
         node = self.node
-        first = [node.constant(np.array(turn), f"turn{turn}"), node.constant(np.array(True), f"going{turn}")]
+        first = [
+            node.constant(np.array(iteration), f"iteration{iteration}"),
+            node.constant(np.array(True), f"going{iteration}"),
+        ]
         feeds = dict(zip(self.graph.inputs, [*first, *states])) | dict(node.captures)
         facts = {name: node.graph.fact(outlet) for name, outlet in feeds.items()}
         return inlined(node.graph, self.graph.typed(facts, node.scope, f"{node.wire_name}.body"), feeds)
 
     def _stacked(self, slot: int, values: Sequence[OutletId]) -> OutletId:
         node = self.node
-        rows = [node.wire(AddAxis(0), [value], f"row{slot}_{turn}") for turn, value in enumerate(values)]
+        rows = [
+            node.wire(AddAxis(0), [value], f"row{slot}_{iteration}") for iteration, value in enumerate(values)
+        ]
         return rows[0] if len(rows) == 1 else node.wire(Concat(0), rows, f"rows{slot}")
 
     def _named(self, outlets: Sequence[OutletId]) -> list[OutletId]:
@@ -148,20 +153,22 @@ class _Repeated:
         return [self.node.named(name).finished(outlet) if name else outlet for name, outlet in pairs]
 
     def _skipped(self) -> list[OutletId]:
-        """No turn at all: the states as they are, and nothing gathered."""
+        """No iteration at all: the states as they are, and nothing gathered."""
         node, model = self.node, self._model
         facts = [model.graph.fact(outlet) for outlet in model.graph.outputs[1 + self.count :]]
         empty: list[OutletId] = []
         for slot, fact in enumerate(facts):
             if not all(dim.is_const for dim in fact.shape):
-                raise node.error("a loop of no turns that gathers tensors of symbolic size is not covered")
+                raise node.error(
+                    "a loop of no iterations that gathers tensors of symbolic size is not covered"
+                )
             value: Array = np.zeros((0, *(int(dim) for dim in fact.shape)), fact.dtype)
             empty.append(node.constant(value, f"rows{slot}"))
         return self._named([*self._states(), *empty])
 
     @cached_property
     def _model(self) -> TypedNetwork:
-        """The body for any turn."""
+        """The body for any iteration."""
         node, states = self.node, self._states()
         own = [TypedFact(np.dtype(np.int64), SCALAR), TypedFact(np.dtype(np.bool_), SCALAR)]
         own += [TypedFact(fact.dtype, fact.shape) for fact in map(node.graph.fact, states)]
@@ -176,19 +183,19 @@ class _Repeated:
         open_names = tuple(
             name for name, outlet in node.captures.items() if node.graph.fact(outlet).value is None
         )
-        turns = self._turns(limit, go_on, model)
-        if turns is None and len(model.graph.outputs) > 1 + self.count:
+        iterations = self._iterations(limit, go_on, model)
+        if iterations is None and len(model.graph.outputs) > 1 + self.count:
             raise LoadError(
                 f"{node.wire_name} (Loop): how often it runs depends on data, so the length of what it gathers is "
                 "not known; export a loop over frames as Scan, or with a constant trip count"
             )
-        op = Loop(model, tuple(self.graph.inputs), open_names, turns)
-        decided = [limit, go_on] if turns is None else []
+        op = Loop(model, tuple(self.graph.inputs), open_names, iterations)
+        decided = [limit, go_on] if iterations is None else []
         operands = [*decided, *self._states(), *(node.captures[name] for name in open_names)]
         return wire(node.graph, node.wire_name, op, operands)
 
-    def _turns(self, limit: OutletId, go_on: OutletId, model: TypedNetwork) -> TDim | None:
-        """How many turns there are, where the body never stops."""
+    def _iterations(self, limit: OutletId, go_on: OutletId, model: TypedNetwork) -> TDim | None:
+        """How many iterations there are, where the body never stops."""
         value = self.node.graph.fact(limit).value
         if value is None or self._number(go_on) != 1 or not self._never_stops(model):
             return None
@@ -203,7 +210,7 @@ class _Repeated:
 
 @writes(Loop)
 def write_loop(w: NodeWriter, op: Loop) -> list[str]:
-    """The body takes the number of the turn, whether to go on, and the states."""
+    """The body takes the number of the iteration, whether to go on, and the states."""
     inner, graph = replace(w, graph=w.graph.body()), op.body.graph
     count = len(op.names)
     facts = [(np.dtype(np.int64), ()), (np.dtype(np.bool_), ())]
@@ -214,7 +221,7 @@ def write_loop(w: NodeWriter, op: Loop) -> list[str]:
     write_nodes(inner.graph, w.clock, graph, graph.order(), names, {}, graph.outputs, f"{w.name}.")
     results = [
         value_info(
-            inner.emit("Identity", [names[outlet]], f"turn{slot}"),
+            inner.emit("Identity", [names[outlet]], f"iteration{slot}"),
             graph.fact(outlet).dtype,
             [int(dim) for dim in graph.fact(outlet).shape],
         )

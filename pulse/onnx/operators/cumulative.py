@@ -85,7 +85,7 @@ rule("CumSum")(same_type_and_shape)
 
 @writes(CumSum)
 def write_cumsum(w: NodeWriter, op: CumSum) -> list[str]:
-    """Sums of one pulse; the total where somebody reads it."""
+    """Sums of one pulse; the total if it is read."""
     (x,) = w.inputs
     wide = _wide(w)
     exact = wide == w.dtype()

@@ -88,7 +88,7 @@ def fast_gelu(node: NodeContext) -> OutletId:
 
 @onnx_op("com.microsoft::QuickGelu")
 def quick_gelu(node: NodeContext) -> OutletId:
-    """X * sigmoid(alpha * x)."""
+    """``x * sigmoid(alpha * x)``."""
     return node.wire(Elementwise("swish", (node.real("alpha", 1.702),)), [node.input(0)])
 
 

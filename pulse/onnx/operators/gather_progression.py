@@ -102,7 +102,7 @@ def _scaled(inner: Progression, value: Array) -> Progression | None:
 
 
 def _unclamped(length: TDim) -> TDim:
-    """The e of max(0, e): a slice of that many frames has none where e is negative."""
+    """The e of max(0, e): a slice of that many frames is empty if e is negative."""
     if length.const or len(length.terms) != 1:
         return length
     atoms, factor = length.terms[0]
@@ -113,7 +113,7 @@ def _unclamped(length: TDim) -> TDim:
 
 
 def sliced(node: NodeContext, x: OutletId, axis: int, indices: Progression) -> OutletId | None:
-    """The entries of x at the indices, by slices; None where these may leave the tensor or are too many."""
+    """The entries of x at the indices, by slices; None if these may leave the tensor or are too many."""
     size, reach = node.graph.fact(x).shape[axis], (_unclamped(indices.length) - 1) * indices.step
     last = reach + int(indices.starts.max())
     inside = indices.step > 0 and indices.starts.min() >= 0 and size.prove_ge(last + 1).yes

@@ -10,7 +10,7 @@ from pulse.typed import TypedGraph, known
 
 
 def steady(graph: TypedGraph, outlet: OutletId) -> Array | None:
-    """The values of a wire with size 1 on every axis along which they do not change; None where they are not known.
+    """The values of a wire with size 1 on every axis along which they do not change; None if they are not known.
 
     Size 1 does not say how long the wire is on that axis: that is in its fact.
     """

@@ -161,7 +161,7 @@ def _summed(node: NodeContext, term: Term, keep: set[str], name: str) -> Term:
 
 
 def _contracted(node: NodeContext, a: Term, b: Term, keep: set[str], name: str) -> Term:
-    """The product of two operands, summed over the labels that both have and nobody needs."""
+    """The product of two operands, summed over the labels that both have and the result does not."""
     summed = [label for label in a.labels if label in b.labels and label not in keep]
     if not summed:
         return _multiplied(node, a, b, name)

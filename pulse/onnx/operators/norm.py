@@ -170,7 +170,7 @@ def rms_norm(node: NodeContext) -> OutletId:
 
 @onnx_op("LRN")
 def lrn(node: NodeContext) -> OutletId:
-    """X / (bias + alpha / size * the sum of squares of neighbouring channels) ** beta."""
+    """``x / (bias + alpha / size * s) ** beta``; s is the sum of the squares of neighbouring channels."""
     x, fact = node.input(0), node.fact(0)
     size = node.integer("size")
     if fact.rank < 2 or size < 1:

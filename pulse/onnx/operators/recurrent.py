@@ -155,7 +155,7 @@ def _cells(node: NodeContext, kind: CellKind, directions: int) -> list[Cell]:
 
 
 def _lengths(node: NodeContext, time: TDim) -> tuple[int, ...] | None:
-    """The frames of each sequence; None where each has all of them."""
+    """The frames of each sequence; None if each has all of them."""
     if not node.has(LENGTHS):
         return None
     value = node.value(LENGTHS)

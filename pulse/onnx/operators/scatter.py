@@ -101,7 +101,7 @@ def _along(node: NodeContext, axis: int, reduction: str) -> OutletId | None:
 def _placed(
     node: NodeContext, x: OutletId, updates: OutletId, places: Array, reduction: str, suffix: str = ""
 ) -> OutletId | None:
-    """The tensor with its slices at ``places [N, K]`` updated; None where they cannot be counted."""
+    """The tensor with its slices at ``places [N, K]`` updated; None if they cannot be counted."""
     fact = node.graph.fact(x)
     if not len(places):
         return x

@@ -169,7 +169,7 @@ ONE = TDim.of(1)
 
 @rule("Transpose")
 def infer_transpose(clues: Clues) -> Iterator[Relation]:
-    """Axis i of y is axis perm[i] of x; the axes reversed where there is no perm."""
+    """Axis i of y is axis perm[i] of x; the axes reversed if there is no perm."""
     x, y = clues.input(0), clues.output
     yield SameType([x, y])
     if "perm" in clues.attributes:

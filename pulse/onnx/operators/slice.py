@@ -78,7 +78,7 @@ def _forward(node: NodeContext, bound: TDim, size: TDim) -> TDim:
 
 
 def slice_op(node: NodeContext, axis: int, size: TDim, start: TDim, end: TDim, step: int) -> Slice | None:
-    """The slice of one axis as ONNX means it; None where it takes everything. Raises LoadError."""
+    """The slice of one axis as ONNX means it; None if it takes everything. Raises LoadError."""
     if step == 0:
         raise node.error("a step of 0")
     if step > 0:
@@ -153,7 +153,7 @@ def _split_sizes(node: NodeContext, size: TDim) -> list[TDim]:
 
 @onnx_op("ReverseSequence")
 def reverse_sequence(node: NodeContext) -> OutletId:
-    """The first frames of each batch from the last to the first, as many as are told; the others as they are."""
+    """The first frames of each batch from the last to the first, as many as are given; the others as they are."""
     fact = node.fact(0)
     time, batch = (
         node.axis(node.integer("time_axis", 0), fact.rank),

@@ -76,7 +76,7 @@ def _found(file: BinaryIO, size: int, key: str) -> list[Any]:
 
 
 def _varint(file: BinaryIO) -> int | None:
-    """The next number; None at the end of the file, or where there is none."""
+    """The next number; None at the end of the file, or if there is none."""
     number = 0
     for place in range(_LONGEST_VARINT):
         byte = file.read(1)

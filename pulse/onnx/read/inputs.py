@@ -122,7 +122,7 @@ def frees_lengths(graph: GraphProto, given: Mapping[str, str]) -> bool:
 
 
 def _dtype(kind: TypeProto.Tensor, what: str) -> DType | None:
-    """The type, None where the file leaves it open. Raises LoadError where it is not covered."""
+    """The type, None if the file leaves it open. Raises LoadError where it is not covered."""
     return onnx_dtype(kind.elem_type, what) if kind.elem_type != TensorProto.UNDEFINED else None
 
 

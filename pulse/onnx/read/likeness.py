@@ -113,5 +113,5 @@ LIKENESSES = (
 
 
 def likeness(head: bytes) -> Likeness | None:
-    """The kind of file that begins with ``head``; None where nothing is known of it."""
+    """The kind of file that begins with ``head``; None if nothing is known of it."""
     return next((kind for kind in LIKENESSES if kind.test(head[:HEAD])), None)

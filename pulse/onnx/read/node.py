@@ -35,7 +35,7 @@ class OnnxOp(ModelOp):
     title          the node's name in the file, which may be empty
     attributes     numbers, text, lists of them, arrays, Subgraphs
     trace          the exporter's stack trace, if the file has one
-    slots          for each input place of the operator: which of the node's inputs, None where it is left out
+    slots          for each input place of the operator: which of the node's inputs, None if it is left out
     outputs        the names of the outputs; empty if they are not used
     captures       the names of the node's last inputs: values that its Subgraphs read
     stated         what the file states of the outputs
@@ -92,7 +92,7 @@ class OnnxOp(ModelOp):
         return outlets[: len(self.outputs)]
 
     def _kept(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
-        """The operator as the file states it, which nobody can execute. Raises LoadError."""
+        """The operator as the file states it, which cannot be executed. Raises LoadError."""
         symbols = {symbol for fact in target.inputs.values() for dim in fact.shape for symbol in dim.symbols}
         facts = stated_facts(self.stated, target.scope, symbols, f"{wire} ({self.name})")
         if facts is None:

@@ -31,7 +31,7 @@ def load(
 ) -> FileNetwork:
     """The nodes of an ONNX file, from a path, its bytes or a ModelProto: what ``pulse.load`` reads ONNX with.
 
-    inputs, constants, ignore_value_info, budget   as of ``pulse.load``
+    inputs, constants, ignore_value_info, budget   as in ``pulse.load``
     Raises   LoadError: the file cannot be read, or ``inputs`` or ``constants`` does not fit it
     """
     check_given(inputs, constants)

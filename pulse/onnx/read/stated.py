@@ -21,7 +21,7 @@ def is_stated(value: ValueInfoProto | None) -> bool:
 def stated_facts(
     values: Sequence[ValueInfoProto | None], scope: SymbolScope, symbols: Collection[Symbol], what: str
 ) -> list[TypedFact] | None:
-    """The facts of wires; None where one is not stated in terms of the inputs' symbols. Raises LoadError."""
+    """The facts of wires; None if one is not stated in terms of the inputs' symbols. Raises LoadError."""
     found: list[TypedFact] = []
     for value in values:
         if value is None or not is_stated(value):

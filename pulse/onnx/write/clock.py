@@ -47,7 +47,7 @@ class ClockWriter:
         return self._dims.write(dim)
 
     def positions(self, step: int, low: int, count: int, trailing: int = 0) -> str:
-        """``pulses*step + low ...``, ``count`` numbers, i64 [count, 1 ...] with so many ones."""
+        """``pulses*step + low ...``, ``count`` numbers, i64 [count, 1 ...] with this many ones."""
         places = np.arange(low, low + count, dtype=np.int64).reshape(count, *(1,) * trailing)
         return self._plus(
             step, self._graph.constant(places, f"frames.{low}.{count}"), f"{low}.{count}.{trailing}"
@@ -69,7 +69,7 @@ class ClockWriter:
         return answers[0] if answers else None
 
     def reached(self, pulses: int) -> str:
-        """Whether so many pulses came before this one, bool scalar."""
+        """Whether this many pulses came before this one, bool scalar."""
         return self._op("GreaterOrEqual", [self.pulses, self._number(pulses)], f"pulses>={pulses}")
 
     def start(self, step: int, offset: int) -> str:

@@ -13,13 +13,14 @@ from onnx import ModelProto, ValueInfoProto, checker, defs, helper, shape_infere
 
 from pulse.errors import WriteError
 from pulse.graph import OutletId
+from pulse.interface import Port
 from pulse.onnx import operators as operators
 from pulse.onnx.metadata import RECIPE, AwaitedNote, Notes, PortNote, StateNote, is_exported
 from pulse.onnx.write.clock import ClockWriter
 from pulse.onnx.write.graph import GraphWriter, value_info
 from pulse.onnx.write.walk import check_writers, write_nodes
 from pulse.ops.source import Const
-from pulse.pulsify.network import Port, PulsedNetwork
+from pulse.pulsify.network import PulsedNetwork
 from pulse.version import __version__
 
 OPSETS = range(13, 27)

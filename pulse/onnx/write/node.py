@@ -21,7 +21,7 @@ class NodeWriter:
     inputs   the names of what it reads
     outputs  the names that its outputs are to have, as far as it makes new wires for them
     reads, makes  the facts of both
-    used     which outputs somebody reads
+    used     which outputs are read
     """
 
     graph: GraphWriter

@@ -13,8 +13,8 @@ from pulse.not_copyable import NotCopyable
 from pulse.onnx.metadata import Notes
 from pulse.onnx.write.graph import form
 from pulse.ops.time_length import FAR_END
+from pulse.program.compiled import CompiledProgram
 from pulse.program.feeds import Feed
-from pulse.program.program import Program
 from pulse.program.state import State
 from pulse.pulsify.network import PulsedNetwork
 
@@ -59,8 +59,8 @@ def _evaluator(model: ModelProto) -> tuple[str, Run]:
     return "onnx.reference", run
 
 
-class RuntimeProgram(NotCopyable, Program):
-    """A file that ``to_onnx`` made of a model, in a runtime. Raises WriteError where it is none."""
+class RuntimeProgram(NotCopyable, CompiledProgram):
+    """A file that ``to_onnx`` made of a model, in a runtime. Raises WriteError if it is not such a file."""
 
     instead = "its file is open in a runtime of this process; pickle the model, and write and open it there"
 

@@ -1,5 +1,6 @@
 """Attention of each frame to a band of frames around it."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from pulse.jit.simd import (
     vsum,
     vzero,
 )
+from pulse.jit.span import Reach, require, run, table
 from pulse.program.kernels.norm import exp_below
 from pulse.program.kernels.vmath import INFINITY
 
@@ -66,7 +68,7 @@ def band_scores(
 
 @device
 def exponentials(s: Pointer, frames: int) -> float:
-    """``s = exp(s - max(s))``, and the sum of that; 0 where all are -inf, then s is left as it is."""
+    """``s = exp(s - max(s))``, and the sum of that; 0 if all are -inf, then s is left as it is."""
     top = vsplat(-INFINITY)
     for c in range(0, frames, LANES):
         rest = frames - c
@@ -160,6 +162,15 @@ class BandAttention(Instruction):
 
     def multiply_adds(self) -> int:
         return self.M * self.P * self.W * (self.depth + self.width)
+
+    def reaches(self) -> Iterator[Reach]:
+        require(self.C > 0, "biases of no frame")
+        width, keys = run(self.width), self.P + self.W - 1 if self.P and self.W else 0
+        yield self.q, table(self.at_q, self.M) + run(self.P, self.step_q) + run(self.depth)
+        yield self.k, table(self.at_k, self.M) + run(keys, self.step_k) + run(self.depth)
+        yield self.v, table(self.at_v, self.M) + run(keys, self.step_v) + width
+        yield self.y, table(self.at_y, self.M) + run(self.P, self.step_y) + width
+        yield self.bias, table(self.at_bias, self.M) + run(self.C * self.W)
 
 
 @kernel

@@ -1,8 +1,11 @@
 """Depthwise windows: every channel with weights of its own."""
 
+from collections.abc import Iterator
+
 from pulse.jit.instruction import Instruction, Operand, reads, writes
 from pulse.jit.registry import kernel
 from pulse.jit.simd import LANES, vfma, vload_part, vstore_part
+from pulse.jit.span import Reach, run, table
 from pulse.program.kernels.matmul_finish import Finish, finish
 
 
@@ -26,6 +29,11 @@ class Depthwise(Instruction):
 
     def multiply_adds(self) -> int:
         return self.M * self.T * self.C
+
+    def reaches(self) -> Iterator[Reach]:
+        yield self.x, table(self.rows_x, self.M) + table(self.taps, self.T) + run(self.C)
+        yield self.y, table(self.rows_y, self.M) + run(self.C)
+        yield from self.finish.reaches_on(self.y, self.rows_y, self.M, self.C)
 
 
 @kernel

@@ -1,10 +1,13 @@
 """Depthwise windows of sixteen streams whose memories are interleaved; see ``matmul_interleaved``."""
 
+from collections.abc import Iterator
+
 from pulse.jit.instruction import Instruction, Operand, reads, writes
 from pulse.jit.registry import kernel
 from pulse.jit.simd import LANES, vfma, vload, vsplat, vstore
+from pulse.jit.span import Reach, run, table
 from pulse.program.kernels.matmul_finish import Finish
-from pulse.program.kernels.matmul_interleaved import finish_rows
+from pulse.program.kernels.matmul_interleaved import finish_rows, interleaved_reaches
 
 
 class InterleavedDepthwise(Instruction):
@@ -24,6 +27,11 @@ class InterleavedDepthwise(Instruction):
 
     def multiply_adds(self) -> int:
         return LANES * self.M * self.T * self.C
+
+    def reaches(self) -> Iterator[Reach]:
+        yield self.x, (table(self.rows_x, self.M) + table(self.taps, self.T) + run(self.C)) * LANES
+        yield self.y, (table(self.rows_y, self.M) + run(self.C)) * LANES
+        yield from interleaved_reaches(self.finish, self.y, self.rows_y, self.M, self.C)
 
 
 @kernel

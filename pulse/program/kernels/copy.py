@@ -1,5 +1,7 @@
 """Elements from one place to another, as they are."""
 
+from collections.abc import Iterator
+
 from pulse.jit.instruction import Instruction, Operand, reads, writes
 from pulse.jit.pointer import Pointer
 from pulse.jit.raw import (
@@ -15,6 +17,7 @@ from pulse.jit.raw import (
 )
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, vload, vload_part, vsplat, vstore, vstore_part
+from pulse.jit.span import Reach, require_size, run
 
 SHORT_RUN, LONG_RUN = 16, 256  # bytes: a run below is copied by element, above by a call of memmove
 
@@ -150,6 +153,19 @@ class Copy(Instruction):
     b4: int
     b5: int
 
+    def reaches(self) -> Iterator[Reach]:
+        require_size(self.size)
+        loops = run(self.n0, self.a0) + run(self.n1, self.a1) + run(self.n2, self.a2)
+        yield (
+            self.src,
+            (loops + run(self.n3, self.a3) + run(self.n4, self.a4) + run(self.n5, self.a5)) * self.size,
+        )
+        loops = run(self.n0, self.b0) + run(self.n1, self.b1) + run(self.n2, self.b2)
+        yield (
+            self.dst,
+            (loops + run(self.n3, self.b3) + run(self.n4, self.b4) + run(self.n5, self.b5)) * self.size,
+        )
+
 
 @kernel
 def copy(row: Copy) -> None:
@@ -184,6 +200,7 @@ def copy(row: Copy) -> None:
 class Fill(Instruction):
     """``dst[:count] = value``, elements of ``size`` bytes (1, 2, 4, 8); the value's low bytes are in ``bits``."""
 
+    DATA = ("bits",)
     dst: Operand = writes(None)
     size: int
     count: int
@@ -191,6 +208,10 @@ class Fill(Instruction):
 
     def touched_bytes(self) -> dict[str, int]:
         return {"dst": self.size * self.count}
+
+    def reaches(self) -> Iterator[Reach]:
+        require_size(self.size)
+        yield self.dst, run(self.count) * self.size
 
 
 @kernel
@@ -208,6 +229,10 @@ class Move(Instruction):
 
     def touched_bytes(self) -> dict[str, int]:
         return {"dst": self.bytes, "src": self.bytes}
+
+    def reaches(self) -> Iterator[Reach]:
+        yield self.dst, run(self.bytes)
+        yield self.src, run(self.bytes)
 
 
 @kernel

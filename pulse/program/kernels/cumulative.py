@@ -1,17 +1,20 @@
 """Running sums."""
 
+from collections.abc import Iterator
+
 from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
 from pulse.jit.pointer import Pointer
 from pulse.jit.raw import as_f32, as_f64, as_i32, as_i64
 from pulse.jit.registry import device, kernel
-from pulse.program.kernels.dtypes import F32, F64, I64
+from pulse.jit.span import Reach, run, table
+from pulse.program.kernels.dtypes import F32, F64, I64, width_of
 
 
 class CumSum(Instruction):
     """``y[t] = x[0] + … + x[t]`` of M columns, or without x[t] itself; frames outside of the stream are zeros.
 
     Frame j is at index j + offset of the concatenated pulses and there are ``end`` of them. The sums so far are
-    wide: f64 for floats, int64 for integers; they begin with zeros where the clock is 0 and ``reload`` is set.
+    wide: f64 for floats, int64 for integers; they begin with zeros if the clock is 0 and ``reload`` is set.
     Columns begin at ``columns``, and their elements lie ``step`` apart.
     """
 
@@ -31,6 +34,12 @@ class CumSum(Instruction):
     end: Operand = reads("i64", 1)
     offset: int
     reload: bool
+
+    def reaches(self) -> Iterator[Reach]:
+        width = width_of(self.dtype) if self.dtype in (F32, F64, I64) else 4
+        yield self.x, (run(self.T, self.step_x) + table(self.columns_x, self.M)) * width
+        yield self.y, (run(self.T, self.step_y) + table(self.columns_y, self.M)) * width
+        yield self.sums, run(self.M) * 8
 
 
 @device

@@ -7,3 +7,8 @@ CODES = {
     np.dtype(dtype): code
     for code, dtype in enumerate((np.float32, np.float64, np.int64, np.int32, np.uint8, np.int8, np.bool_))
 }
+
+
+def width_of(code: int) -> int:
+    """Bytes of an element; 1 for a number that no type has."""
+    return {F32: 4, F64: 8, I64: 8, I32: 4}.get(code, 1)

@@ -1,6 +1,6 @@
 """Chains of elementwise functions in one pass over memory: interpreters of micro-ops on register blocks."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pulse.jit.dispatch import MOVED, dispatcher, outlined
 from pulse.jit.instruction import Instruction, Operand, Part, many, reads, writes
@@ -8,8 +8,9 @@ from pulse.jit.pointer import Pointer
 from pulse.jit.raw import as_f32, as_f64, as_i32, as_i64
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, vload, vload_part, vsplat, vstore, vstore_part
+from pulse.jit.span import Reach, require, run
 from pulse.jit.stack import stack_f32, stack_f64, stack_i64, stack_pointers
-from pulse.program.kernels.dtypes import BOOL, F32, F64, I8, I32, I64
+from pulse.program.kernels.dtypes import BOOL, F32, F64, I8, I32, I64, width_of
 from pulse.program.kernels.elementwise_microops import MICRO_OPS, OPCODES
 
 __all__ = ["OPCODES", "chain", "chain64"]
@@ -53,7 +54,7 @@ class MicroOp(Part):
 class Chain32(Instruction):
     """A chain on f32 and bool, in f32, over loops of sizes ``s``, the last one innermost.
 
-    Inputs are registers 0, 1 … (at most 8), there are 16 registers, and the last target (register 0 where there is no
+    Inputs are registers 0, 1 … (at most 8), there are 16 registers, and the last target (register 0 if there is no
     micro-op) is stored. Of bool, any byte but 0 is loaded as 1.
     """
 
@@ -67,9 +68,30 @@ class Chain32(Instruction):
     output: ChainOutput
     ops: Sequence[MicroOp] = many("op_count")
 
+    def width(self, part: ChainInput) -> int:
+        """Bytes of an element."""
+        return 1 if part.dtype == BOOL else 4
+
+    def reaches(self) -> Iterator[Reach]:
+        require(1 <= self.input_count <= INPUTS, f"{self.input_count} inputs")
+        known = set(range(self.input_count))
+        for op in self.ops:
+            require(0 <= op.code < len(OPCODES) and 0 <= op.target < REGISTERS, f"micro-op {op.code}")
+            require({op.a, op.b, op.c} <= known, "a register that holds nothing")
+            known.add(op.target)
+        for part in (*self.inputs, self.output):
+            loops = run(self.s0, part.step0) + run(self.s1, part.step1)
+            yield (
+                part.tensor,
+                (loops + run(self.s2, part.step2) + run(self.s3, part.step3)) * self.width(part),
+            )
+
 
 class Chain64(Chain32):
     """A chain on any mix of types, in float64: exact for integers up to 2**53."""
+
+    def width(self, part: ChainInput) -> int:
+        return width_of(part.dtype)
 
 
 apply_lanes = dispatcher(

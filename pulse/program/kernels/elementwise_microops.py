@@ -36,6 +36,7 @@ from pulse.program.kernels.vmath import (
     verf,
     vexp,
     vexpm1,
+    vexpm1_negative,
     vlog,
     vmish,
     vpow,
@@ -53,7 +54,7 @@ SQRT_HALF, SQRT_TWO_OVER_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
 
 @device
 def truth(mask: Vector) -> Vector:
-    """1.0 where the mask is true, else 0.0."""
+    """1.0 if the mask is true, else 0.0."""
     return vselect(mask, vsplat(1.0), vsplat(0.0))
 
 
@@ -71,7 +72,7 @@ def either(a: Vector, b: Vector) -> Vector:
 
 @device
 def vgelu(x: Vector, tanh_form: float) -> Vector:
-    """X * Phi(x), or its approximation by tanh."""
+    """``x * Phi(x)``, or its approximation by tanh."""
     if tanh_form != 0:
         return 0.5 * x * (vtanh(SQRT_TWO_OVER_PI * vfma(x * x * x, 0.044715, x)) + 1.0)
     return 0.5 * x * (verf(x * SQRT_HALF) + 1.0)
@@ -79,7 +80,7 @@ def vgelu(x: Vector, tanh_form: float) -> Vector:
 
 @device
 def gelu64(x: float, tanh_form: float) -> float:
-    """X * Phi(x), or its approximation by tanh."""
+    """``x * Phi(x)``, or its approximation by tanh."""
     if tanh_form != 0:
         return 0.5 * x * (1 + np.tanh(SQRT_TWO_OVER_PI * (x + 0.044715 * x * x * x)))
     return 0.5 * x * (1 + math.erf(x * SQRT_HALF))
@@ -146,7 +147,7 @@ def sigmoid64(x: float) -> float:
 
 @device
 def clip01(x: float) -> float:
-    """X limited to 0 and 1."""
+    """``x`` limited to 0 and 1."""
     return smaller(larger(x, 0.0), 1.0)
 
 
@@ -212,7 +213,7 @@ MICRO_OPS: dict[str, tuple[Function | None, Function]] = {
     "leaky_relu": (lambda a, p: vselect(vlt(a, 0.0), a * p, a), lambda a, p: a * p if a < 0 else a),
     "thresholded_relu": (lambda a, p: vselect(vgt(a, p), a, vsplat(0.0)), lambda a, p: a if a > p else 0.0),
     "elu": (
-        lambda a, p: vselect(vlt(a, 0.0), vexpm1(vmin(a, 0.0)) * p, a),
+        lambda a, p: vselect(vlt(a, 0.0), vexpm1_negative(a) * p, a),
         lambda a, p: p * np.expm1(a) if a < 0 else a,
     ),
     "celu": (
@@ -220,7 +221,7 @@ MICRO_OPS: dict[str, tuple[Function | None, Function]] = {
         lambda a, p: larger(a, 0.0) + smaller(0.0, p * np.expm1(smaller(a, 0.0) / p)),
     ),
     "selu": (
-        lambda a, p, q: vselect(vgt(a, 0.0), a, vexpm1(vmin(a, 0.0)) * p) * q,
+        lambda a, p, q: vselect(vgt(a, 0.0), a, vexpm1_negative(a) * p) * q,
         lambda a, p, q: q * (a if a > 0 else p * expm1_negative(a)),
     ),
     "gelu": (lambda a, p: vgelu(a, p), lambda a, p: gelu64(a, p)),

@@ -11,6 +11,7 @@ from pulse.program.kernels import gather as gather
 from pulse.program.kernels import matmul as matmul
 from pulse.program.kernels import matmul_interleaved as matmul_interleaved
 from pulse.program.kernels import matmul_product as matmul_product
+from pulse.program.kernels import matmul_product_few as matmul_product_few
 from pulse.program.kernels import matmul_product_lanes as matmul_product_lanes
 from pulse.program.kernels import norm as norm
 from pulse.program.kernels import norm_interleaved as norm_interleaved

@@ -1,12 +1,15 @@
 """Values of an operand for which its node has no result, counted."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from pulse.jit.instruction import Instruction, Operand, reads, updates
 from pulse.jit.pointer import Pointer
 from pulse.jit.raw import as_f32, as_f64, as_i32, as_i64
 from pulse.jit.registry import device, kernel
-from pulse.program.kernels.dtypes import F32, F64, I32, I64, U8
+from pulse.jit.span import Reach, run
+from pulse.program.kernels.dtypes import F32, F64, I32, I64, U8, width_of
 
 BETWEEN, WITHIN, NONZERO = range(3)
 
@@ -69,6 +72,7 @@ class CountFaults(Instruction):
     2 (integers): zeros. Frames lie ``step`` elements apart, in each ``s`` elements with strides ``t``.
     """
 
+    DATA = ("low", "high")
     x: Operand = reads(None)
     own: Operand = updates("i64", 1, rarely=True)
     total: Operand = updates("i64", 1, rarely=True)
@@ -92,6 +96,10 @@ class CountFaults(Instruction):
     below: float
     low: int
     high: int
+
+    def reaches(self) -> Iterator[Reach]:
+        inside = run(self.s0, self.t0) + run(self.s1, self.t1) + run(self.s2, self.t2)
+        yield self.x, (run(self.F, self.step) + inside) * width_of(self.dtype)
 
 
 @device

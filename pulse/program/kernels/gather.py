@@ -1,9 +1,12 @@
 """Elements picked by index."""
 
+from collections.abc import Iterator
+
 from pulse.jit.instruction import Instruction, Operand, reads, writes
 from pulse.jit.pointer import Pointer
 from pulse.jit.raw import as_i32, as_i64
 from pulse.jit.registry import device, kernel
+from pulse.jit.span import Reach, require, require_size, run
 from pulse.program.kernels.copy import SHORT_RUN, copy_rows
 
 
@@ -41,6 +44,14 @@ class Gather(Instruction):
         moved = self.size * self.outer * self.count * self.run
         return {"src": moved, "dst": moved}
 
+    def reaches(self) -> Iterator[Reach]:
+        require_size(self.size)
+        row = run(self.outer, self.src_outer) + run(max(self.axis, 0), self.src_axis) + run(self.run)
+        yield self.src, row * self.size
+        yield self.indices, run(self.count) * (8 if self.index_size == 8 else 4)
+        row = run(self.outer, self.dst_outer) + run(self.count, self.dst_axis) + run(self.run)
+        yield self.dst, row * self.size
+
 
 @kernel
 def gather(row: Gather) -> None:
@@ -76,6 +87,10 @@ class LookUpCodes(Instruction):
     count: int
     first: int
     size: int
+
+    def reaches(self) -> Iterator[Reach]:
+        require(self.size > 0 or self.count == 0, "an empty table")
+        return iter(())
 
 
 @kernel

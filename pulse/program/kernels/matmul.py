@@ -1,11 +1,14 @@
 """Batched products of two run-time operands."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from pulse.jit.instruction import Instruction, Operand, reads, writes
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, vfma, vload, vload_part, vstore_part, vsum, vzero
+from pulse.jit.span import Reach, run, table
 
 
 @device
@@ -111,6 +114,11 @@ class Matmul(Instruction):
 
     def multiply_adds(self) -> int:
         return self.B * self.M * self.K * self.N
+
+    def reaches(self) -> Iterator[Reach]:
+        yield self.a, table(self.batch_a, self.B) + run(self.M, self.am) + run(self.K, self.ak)
+        yield self.b, table(self.batch_b, self.B) + run(self.K, self.bk) + run(self.N, self.bn)
+        yield self.y, table(self.batch_y, self.B) + run(self.M, self.ym) + run(self.N, self.yn)
 
 
 @kernel

@@ -1,12 +1,13 @@
 """Functions fused behind a product in the same instruction: a pass over its rows while they are in the cache."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pulse.jit.instruction import Operand, OptionalOperand, Part, many, reads, writes
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device
 from pulse.jit.simd import LANES, Vector, vload_part, vlt, vmax, vmin, vround, vselect, vstore_part
-from pulse.program.kernels.vmath import vexpm1, vsigmoid, vtanh
+from pulse.jit.span import NOTHING, Reach, run, table
+from pulse.program.kernels.vmath import vexpm1_negative, vsigmoid, vtanh
 
 STEPS = (
     "relu",
@@ -27,7 +28,7 @@ BY_COLUMN = ("prelu", "mul_round")
 GATES = (None, "tanh", "sigmoid")
 
 
-class Step(Part):
+class FinishStep(Part):
     """A function of the values v of a row.
 
     relu tanh sigmoid      of v
@@ -63,14 +64,28 @@ class Finish(Part):
     gate_count: int
     step_count: int
     gates: Sequence[Gate] = many("gate_count")
-    steps: Sequence[Step] = many("step_count")
+    steps: Sequence[FinishStep] = many("step_count")
+
+    def reaches_on(self, y: Pointer, rows_y: Pointer, M: int, N: int) -> Iterator[Reach]:
+        """``reaches`` behind M rows of N columns of y."""
+        for gate in self.gates:
+            yield y, table(rows_y, M) + run(N)
+            yield gate.gated, table(gate.rows, M) + run(N // 2)
+        rows, columns = (min(M, 1), M * N) if self.flat else (M, N)
+        for step in self.steps:
+            yield y, table(rows_y, rows) + run(columns)
+            reads_rows, reads_columns = step.code == ADD, step.code in (PRELU, MUL_ROUND)
+            if reads_rows:
+                yield step.operand, table(step.rows, rows) + run(columns)
+            yield step.operand, run(columns) if reads_columns else NOTHING
+            yield step.rows, NOTHING
 
 
 NO_FINISH = Finish(flat=False, gate_count=0, step_count=0, gates=(), steps=())
 
 
 @device
-def apply_step(v: Vector, step: Step, m: int, n: int, rest: int) -> Vector:
+def apply_step(v: Vector, step: FinishStep, m: int, n: int, rest: int) -> Vector:
     """One step on the columns from n, of which ``rest`` exist, of row m."""
     code, p = step.code, step.parameter
     if code == RELU:
@@ -80,7 +95,7 @@ def apply_step(v: Vector, step: Step, m: int, n: int, rest: int) -> Vector:
     if code == LEAKY:
         return vselect(vlt(v, 0.0), v * p, v)
     if code == ELU:
-        return vselect(vlt(v, 0.0), vexpm1(v) * p, v)
+        return vselect(vlt(v, 0.0), vexpm1_negative(v) * p, v)
     if code == PRELU:
         return vselect(vlt(v, 0.0), v * vload_part(step.operand, n, rest), v)
     if code == MUL_ROUND:

@@ -3,6 +3,7 @@
 Of x, y and the operands of steps, element i is the 16 floats from ``16 * i`` on. Weights, biases and tables are of all.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from pulse.jit.instruction import Instruction, Operand, reads, writes
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, Vector, vfma, vload, vlt, vmax, vmin, vround, vselect, vsplat, vstore, vzero
+from pulse.jit.span import NOTHING, Reach, require, run, table
 from pulse.program.kernels.matmul_finish import (
     ADD,
     ELU,
@@ -24,10 +26,10 @@ from pulse.program.kernels.matmul_finish import (
     SIGMOID,
     TANH,
     Finish,
-    Step,
+    FinishStep,
 )
 from pulse.program.kernels.matmul_product import PANEL
-from pulse.program.kernels.vmath import vexpm1, vsigmoid, vtanh
+from pulse.program.kernels.vmath import vexpm1_negative, vsigmoid, vtanh
 
 COLUMNS = 4
 """Columns of a tile."""
@@ -35,16 +37,29 @@ COLUMNS = 4
 
 def interleaved_weights(packed: NDArray[np.float32], rows: int, columns: int) -> NDArray[np.float32]:
     """Weights that ``pack_product`` has packed as [ceil(columns / 4), rows, 4], padded by zeros."""
-    tiles = -(-columns // COLUMNS)
-    padded = np.zeros((rows, tiles * COLUMNS), np.float32)
-    at = 0
+    matrix, at = np.zeros((rows, columns), np.float32), 0
     for first in range(0, columns, PANEL):
         count = min(PANEL, columns - first)
         width = LANES if count <= LANES else PANEL
         panel = packed[at : at + rows * width].reshape(rows, width)
-        padded[:, first : first + count] = panel[:, :count]
+        matrix[:, first : first + count] = panel[:, :count]
         at += rows * width
+    return tiled(matrix)
+
+
+def tiled(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Weights [rows, columns] as [ceil(columns / 4), rows, 4], padded by zeros."""
+    rows, columns = matrix.shape
+    tiles = -(-columns // COLUMNS)
+    padded = np.zeros((rows, tiles * COLUMNS), np.float32)
+    padded[:, :columns] = matrix
     return np.ascontiguousarray(padded.reshape(rows, tiles, COLUMNS).transpose(1, 0, 2)).ravel()
+
+
+def few_weights(packed: NDArray[np.float32], width: int, columns: int) -> NDArray[np.float32]:
+    """Weights that ``pack_few`` has packed, as ``interleaved_weights`` gives them; up to 8 columns."""
+    matrix = packed.reshape(-1, width, LANES // width).transpose(0, 2, 1).reshape(-1, width)[:, :columns]
+    return tiled(matrix)
 
 
 class InterleavedProduct(Instruction):
@@ -70,6 +85,24 @@ class InterleavedProduct(Instruction):
 
     def multiply_adds(self) -> int:
         return LANES * self.M * self.T * self.K * self.N
+
+    def reaches(self) -> Iterator[Reach]:
+        yield self.x, (table(self.rows_x, self.M) + table(self.taps, self.T) + run(self.K)) * LANES
+        yield self.W, run(-(-self.N // COLUMNS) * COLUMNS * self.T * self.K)
+        yield self.bias, run(-(-self.N // COLUMNS) * COLUMNS)
+        yield self.y, (table(self.rows_y, self.M) + run(self.N)) * LANES
+        yield from interleaved_reaches(self.finish, self.y, self.rows_y, self.M, self.N)
+
+
+def interleaved_reaches(finish: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> Iterator[Reach]:
+    """``reaches`` of the steps behind M rows of N columns of y. Raises UnsafeRowError where there is a gate."""
+    require(finish.gate_count == 0, "a gate")
+    for step in finish.steps:
+        yield y, (table(rows_y, M) + run(N)) * LANES
+        if step.code == ADD:
+            yield step.operand, (table(step.rows, M) + run(N)) * LANES
+        yield step.operand, run(N) if step.code in (PRELU, MUL_ROUND) else NOTHING
+        yield step.rows, NOTHING
 
 
 @device
@@ -184,7 +217,7 @@ def stepped(v: Vector, code: int, p: float) -> Vector:
     if code == LEAKY:
         return vselect(vlt(v, 0.0), v * p, v)
     if code == ELU:
-        return vselect(vlt(v, 0.0), vexpm1(v) * p, v)
+        return vselect(vlt(v, 0.0), vexpm1_negative(v) * p, v)
     if code == MAX:
         return vmax(v, p)
     if code == MIN:
@@ -194,7 +227,7 @@ def stepped(v: Vector, code: int, p: float) -> Vector:
 
 
 @device
-def step_rows(step: Step, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
+def step_rows(step: FinishStep, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
     """One step on all rows."""
     code, p = step.code, step.parameter
     for m in range(M):

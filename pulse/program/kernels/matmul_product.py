@@ -3,6 +3,7 @@
 The sums are f32 in every form. A kernel has one form of weights; what it does is written once.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,9 @@ from pulse.jit.simd import (
     vstore_part,
     vzero,
 )
+from pulse.jit.span import Reach, run, table
 from pulse.program.kernels.matmul_finish import Finish, finish
-from pulse.program.kernels.matmul_scales import Scales, begin_sum, end_sum, further
+from pulse.program.kernels.matmul_scales import Scales, begin_sum, end_sum, offset_scales
 
 PANEL = 2 * LANES  # columns of a panel of packed weights; the last may be half as wide
 
@@ -51,7 +53,7 @@ def pack_product(w: NDArray[Any]) -> NDArray[Any]:
 
 
 @device
-def start(bias: Vector, y: Pointer, rest: int, accumulate: int) -> Vector:
+def initial_sum(bias: Vector, y: Pointer, rest: int, accumulate: int) -> Vector:
     """What a sum begins with: the bias, plus what is in y if it accumulates."""
     if accumulate:
         return bias + vload_part(y, 0, rest)
@@ -72,8 +74,8 @@ def one_row_wide(
     accumulate: int,
 ) -> None:
     """One row against a panel of 32 columns, of which ``rest`` are stored."""
-    first0 = start(vload_part(bias, 0, rest), y, rest, accumulate)
-    first1 = start(vload_part(bias + LANES, 0, rest - LANES), y + LANES, rest - LANES, accumulate)
+    first0 = initial_sum(vload_part(bias, 0, rest), y, rest, accumulate)
+    first1 = initial_sum(vload_part(bias + LANES, 0, rest - LANES), y + LANES, rest - LANES, accumulate)
     low, high = begin_sum(first0, scales), begin_sum(first1, scales)
     low1, high1, low2, high2, low3, high3 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
     for t in range(T):
@@ -112,7 +114,7 @@ def one_row_narrow(
     accumulate: int,
 ) -> None:
     """One row against a panel of 16 columns, of which ``rest`` are stored."""
-    first = start(vload_part(bias, 0, rest), y, rest, accumulate)
+    first = initial_sum(vload_part(bias, 0, rest), y, rest, accumulate)
     sum0 = begin_sum(first, scales)
     sum1, sum2, sum3 = vzero(), vzero(), vzero()
     for t in range(T):
@@ -154,10 +156,10 @@ def four_rows_wide(
 ) -> None:
     """Four rows against a panel of 32 columns, of which ``rest`` are stored."""
     low, high, more = vload_part(bias, 0, rest), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
-    left0, right0 = start(low, y0, rest, accumulate), start(high, y0 + LANES, more, accumulate)
-    left1, right1 = start(low, y1, rest, accumulate), start(high, y1 + LANES, more, accumulate)
-    left2, right2 = start(low, y2, rest, accumulate), start(high, y2 + LANES, more, accumulate)
-    left3, right3 = start(low, y3, rest, accumulate), start(high, y3 + LANES, more, accumulate)
+    left0, right0 = initial_sum(low, y0, rest, accumulate), initial_sum(high, y0 + LANES, more, accumulate)
+    left1, right1 = initial_sum(low, y1, rest, accumulate), initial_sum(high, y1 + LANES, more, accumulate)
+    left2, right2 = initial_sum(low, y2, rest, accumulate), initial_sum(high, y2 + LANES, more, accumulate)
+    left3, right3 = initial_sum(low, y3, rest, accumulate), initial_sum(high, y3 + LANES, more, accumulate)
     low0, high0 = begin_sum(left0, scales), begin_sum(right0, scales)
     low1, high1 = begin_sum(left1, scales), begin_sum(right1, scales)
     low2, high2 = begin_sum(left2, scales), begin_sum(right2, scales)
@@ -204,8 +206,8 @@ def four_rows_narrow(
 ) -> None:
     """Four rows against a panel of 16 columns, of which ``rest`` are stored."""
     b = vload_part(bias, 0, rest)
-    first0, first1 = start(b, y0, rest, accumulate), start(b, y1, rest, accumulate)
-    first2, first3 = start(b, y2, rest, accumulate), start(b, y3, rest, accumulate)
+    first0, first1 = initial_sum(b, y0, rest, accumulate), initial_sum(b, y1, rest, accumulate)
+    first2, first3 = initial_sum(b, y2, rest, accumulate), initial_sum(b, y3, rest, accumulate)
     sum0, sum1 = begin_sum(first0, scales), begin_sum(first1, scales)
     sum2, sum3 = begin_sum(first2, scales), begin_sum(first3, scales)
     for t in range(T):
@@ -241,10 +243,10 @@ def eight_rows_narrow(
     b = vload_part(bias, 0, rest)
     y0, y1, y2, y3 = y + rows_y[0], y + rows_y[1], y + rows_y[2], y + rows_y[3]
     y4, y5, y6, y7 = y + rows_y[4], y + rows_y[5], y + rows_y[6], y + rows_y[7]
-    first0, first1 = start(b, y0, rest, accumulate), start(b, y1, rest, accumulate)
-    first2, first3 = start(b, y2, rest, accumulate), start(b, y3, rest, accumulate)
-    first4, first5 = start(b, y4, rest, accumulate), start(b, y5, rest, accumulate)
-    first6, first7 = start(b, y6, rest, accumulate), start(b, y7, rest, accumulate)
+    first0, first1 = initial_sum(b, y0, rest, accumulate), initial_sum(b, y1, rest, accumulate)
+    first2, first3 = initial_sum(b, y2, rest, accumulate), initial_sum(b, y3, rest, accumulate)
+    first4, first5 = initial_sum(b, y4, rest, accumulate), initial_sum(b, y5, rest, accumulate)
+    first6, first7 = initial_sum(b, y6, rest, accumulate), initial_sum(b, y7, rest, accumulate)
     sum0, sum1 = begin_sum(first0, scales), begin_sum(first1, scales)
     sum2, sum3 = begin_sum(first2, scales), begin_sum(first3, scales)
     sum4, sum5 = begin_sum(first4, scales), begin_sum(first5, scales)
@@ -295,6 +297,13 @@ class Product(Instruction):
     def multiply_adds(self) -> int:
         return self.M * self.T * self.K * self.N
 
+    def reaches(self) -> Iterator[Reach]:
+        yield self.x, table(self.rows_x, self.M) + table(self.taps, self.T) + run(self.K)
+        yield self.W, run(self.T * self.K * -(-self.N // LANES) * LANES)
+        yield self.scales, run(self.N)
+        yield self.y, table(self.rows_y, self.M) + run(self.N)
+        yield from self.finish.reaches_on(self.y, self.rows_y, self.M, self.N)
+
 
 @kernel
 def product(row: Product) -> None:
@@ -304,7 +313,7 @@ def product(row: Product) -> None:
     accumulate = row.accumulate
     n = 0
     while n < N:
-        w, s, rest = weights + n * T * K, further(scales, n), N - n
+        w, s, rest = weights + n * T * K, offset_scales(scales, n), N - n
         m = 0
         while m + 8 <= M and rest <= LANES:
             eight_rows_narrow(x, rows_x + m, taps, T, K, w, bias + n, s, y + n, rows_y + m, rest, accumulate)

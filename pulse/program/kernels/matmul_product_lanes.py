@@ -10,12 +10,12 @@ from pulse.program.kernels.matmul_product import (
     Product,
     four_rows_narrow,
     four_rows_wide,
+    initial_sum,
     one_row_narrow,
     one_row_wide,
     product,
-    start,
 )
-from pulse.program.kernels.matmul_scales import Scales, begin_sum, end_sum, further
+from pulse.program.kernels.matmul_scales import Scales, begin_sum, end_sum, offset_scales
 
 
 @device
@@ -54,14 +54,14 @@ def eight_lanes_wide(
     y2, y3 = lane_y(row, l + 2, at_y), lane_y(row, l + 3, at_y)
     y4, y5 = lane_y(row, l + 4, at_y), lane_y(row, l + 5, at_y)
     y6, y7 = lane_y(row, l + 6, at_y), lane_y(row, l + 7, at_y)
-    left0, right0 = start(low, y0, rest, accumulate), start(high, y0 + LANES, more, accumulate)
-    left1, right1 = start(low, y1, rest, accumulate), start(high, y1 + LANES, more, accumulate)
-    left2, right2 = start(low, y2, rest, accumulate), start(high, y2 + LANES, more, accumulate)
-    left3, right3 = start(low, y3, rest, accumulate), start(high, y3 + LANES, more, accumulate)
-    left4, right4 = start(low, y4, rest, accumulate), start(high, y4 + LANES, more, accumulate)
-    left5, right5 = start(low, y5, rest, accumulate), start(high, y5 + LANES, more, accumulate)
-    left6, right6 = start(low, y6, rest, accumulate), start(high, y6 + LANES, more, accumulate)
-    left7, right7 = start(low, y7, rest, accumulate), start(high, y7 + LANES, more, accumulate)
+    left0, right0 = initial_sum(low, y0, rest, accumulate), initial_sum(high, y0 + LANES, more, accumulate)
+    left1, right1 = initial_sum(low, y1, rest, accumulate), initial_sum(high, y1 + LANES, more, accumulate)
+    left2, right2 = initial_sum(low, y2, rest, accumulate), initial_sum(high, y2 + LANES, more, accumulate)
+    left3, right3 = initial_sum(low, y3, rest, accumulate), initial_sum(high, y3 + LANES, more, accumulate)
+    left4, right4 = initial_sum(low, y4, rest, accumulate), initial_sum(high, y4 + LANES, more, accumulate)
+    left5, right5 = initial_sum(low, y5, rest, accumulate), initial_sum(high, y5 + LANES, more, accumulate)
+    left6, right6 = initial_sum(low, y6, rest, accumulate), initial_sum(high, y6 + LANES, more, accumulate)
+    left7, right7 = initial_sum(low, y7, rest, accumulate), initial_sum(high, y7 + LANES, more, accumulate)
     low0, high0 = begin_sum(left0, scales), begin_sum(right0, scales)
     low1, high1 = begin_sum(left1, scales), begin_sum(right1, scales)
     low2, high2 = begin_sum(left2, scales), begin_sum(right2, scales)
@@ -104,7 +104,7 @@ def product_lanes(row: Product) -> None:
     weights, bias, scales, accumulate, L = row.W, row.bias, row.scales, row.accumulate, lane_count(row)
     n = 0
     while n < N:
-        w, b, s, rest = weights + n * T * K, bias + n, further(scales, n), N - n
+        w, b, s, rest = weights + n * T * K, bias + n, offset_scales(scales, n), N - n
         for m in range(M):
             at_x, at_y, l = rows_x[m], rows_y[m] + n, 0
             while EIGHT and rest > LANES and l + 4 < L:

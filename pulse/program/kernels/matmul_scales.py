@@ -1,6 +1,6 @@
 """Sums over weights that are codes: each column has a scale, which the sum is multiplied with when it is complete.
 
-``scales`` is None where the weights are floats; the compiler then leaves the whole question out.
+``scales`` is None if the weights are floats; the compiler then leaves the whole question out.
 """
 
 from typing import TypeAlias
@@ -13,7 +13,7 @@ Scales: TypeAlias = Pointer | None
 
 
 @device
-def further(scales: Scales, count: int) -> Scales:
+def offset_scales(scales: Scales, count: int) -> Scales:
     """The scales from ``count`` columns further on."""
     if scales is None:
         return None
@@ -21,7 +21,7 @@ def further(scales: Scales, count: int) -> Scales:
 
 
 @device
-def scaled(total: Vector, scales: Scales, i: int) -> Vector:
+def apply_scales(total: Vector, scales: Scales, i: int) -> Vector:
     """The sums of the 16 columns from i."""
     if scales is None:
         return total

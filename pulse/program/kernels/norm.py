@@ -1,6 +1,7 @@
 """Softmax and layer normalisation: rows of contiguous float32."""
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from pulse.jit.simd import (
     vsum,
     vzero,
 )
+from pulse.jit.span import Reach, run, table
 from pulse.program.kernels.vmath import INFINITY, LN2_HIGH, LN2_LOW, LOG2_E, exp_fraction
 
 ONE: Any = np.float32(1)
@@ -39,7 +41,7 @@ def lanes_below(count: int) -> Any:
 
 @device
 def exp_below(v: Any) -> Any:
-    """e**v of v <= 0, 0 where it would be denormal; 2 ulp."""
+    """e**v of v <= 0, 0 if it would be denormal; 2 ulp."""
     v = vmax(v, -88.0)
     n = vround(v * LOG2_E)
     scale = vexp2i(n)
@@ -59,6 +61,10 @@ class SoftmaxRows(Instruction):
     rows_y: Operand = reads("i64", "M")
     R: int
     log: bool
+
+    def reaches(self) -> Iterator[Reach]:
+        yield self.x, table(self.rows_x, self.M) + run(self.R)
+        yield self.y, table(self.rows_y, self.M) + run(self.R)
 
 
 @kernel
@@ -109,6 +115,10 @@ class LayerNormRows(Instruction):
     rows_y: Operand = reads("i64", "M")
     R: int
     eps: float
+
+    def reaches(self) -> Iterator[Reach]:
+        yield self.x, table(self.rows_x, self.M) + run(self.R)
+        yield self.y, table(self.rows_y, self.M) + run(self.R)
 
 
 @kernel

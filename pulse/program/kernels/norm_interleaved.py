@@ -1,9 +1,12 @@
 """Layer normalisation of sixteen streams whose memories are interleaved; see ``matmul_interleaved``."""
 
+from collections.abc import Iterator
+
 from pulse.jit.instruction import Instruction, Operand, reads, writes
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, Vector, vfma, vload, vsplat, vsqrt, vstore, vzero
+from pulse.jit.span import Reach, run, table
 
 WAYS = 4
 """Sums side by side."""
@@ -24,6 +27,10 @@ class InterleavedLayerNorm(Instruction):
     rows_y: Operand = reads("i64", "M")
     R: int
     eps: float
+
+    def reaches(self) -> Iterator[Reach]:
+        yield self.x, (table(self.rows_x, self.M) + run(self.R)) * LANES
+        yield self.y, (table(self.rows_y, self.M) + run(self.R)) * LANES
 
 
 @device

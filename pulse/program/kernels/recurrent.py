@@ -1,5 +1,6 @@
 """Recurrent layers: one instruction runs all frames of a pulse, or whole sequences, of a batch."""
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from pulse.jit.instruction import (
@@ -16,19 +17,20 @@ from pulse.jit.instruction import (
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, vload_part, vstore_part, vzero
-from pulse.program.kernels.matmul_scales import Scales, further
-from pulse.program.kernels.recurrent_gates import Function, activated, one_sum
+from pulse.jit.span import NOTHING, Reach, require, run
+from pulse.program.kernels.matmul_scales import Scales, offset_scales
+from pulse.program.kernels.recurrent_gates import Function, activated, one_sum, packed_gates
 
 
 class ActivationWords(Part):
-    """An activation; its code is from ``gates.ACTIVATIONS``."""
+    """An activation; its code is from ``recurrent_gates.ACTIVATIONS``."""
 
     code: int
     alpha: float
     beta: float
 
 
-class Frames(Instruction):
+class RecurrentFrames(Instruction):
     """The frames of a layer, and its state.
 
     Frames of y lie ``frame`` apart, its rows ``step``, those of h0 ``step_h0``.
@@ -53,8 +55,13 @@ class Frames(Instruction):
     reload: bool
     clip: float
 
+    def reaches(self) -> Iterator[Reach]:
+        require(min(self.T, self.B, self.H) >= 0, "sizes below 0")
+        yield self.y, run(self.T, self.frame) + run(self.B, self.step) + run(self.H)
+        yield self.h0, run(self.B, self.step_h0) + run(self.H) if self.reload else NOTHING
 
-class Recurrent(Frames):
+
+class Recurrent(RecurrentFrames):
     """How the rows of all recurrent layers begin.
 
     x are the frames times the input weights, plus all biases that are simply added: [T, B, G*H], dense. W is from
@@ -62,6 +69,8 @@ class Recurrent(Frames):
     """
 
     gates: ClassVar[int]
+    packed: ClassVar[int]
+    """Gates whose weights are in W."""
     x: Operand = reads("f32")
     W: Operand = packed_weights()
     reverse: bool
@@ -69,18 +78,27 @@ class Recurrent(Frames):
     def multiply_adds(self) -> int:
         return self.gates * self.T * self.B * self.H * self.H
 
+    def reaches(self) -> Iterator[Reach]:
+        yield from super().reaches()
+        yield self.x, run(self.T * self.B * self.gates * self.H)
+        yield self.W, run(packed_gates(self.H, self.H, self.packed))
+
 
 class Rnn(Recurrent):
     """``y[t] = f(x[t] + y[t-1] @ W)``."""
 
-    gates = 1
+    gates = packed = 1
     f: ActivationWords
     scales: ScalesOperand = weight_scales()
 
+    def reaches(self) -> Iterator[Reach]:
+        yield from super().reaches()
+        yield self.scales, run(packed_gates(self.H, 1, 1))
+
 
 @device
-def function(words: ActivationWords) -> Function:
-    """An activation, to hold on to."""
+def load_activation(words: ActivationWords) -> Function:
+    """The code and the parameters of an activation, loaded from its row."""
     return words.code, words.alpha, words.beta
 
 
@@ -108,7 +126,7 @@ def clear_frames(y: Pointer, first: int, last: int, rows: int, count: int, frame
 
 
 @device
-def valid_frames(row: Frames) -> tuple[int, int]:
+def valid_frames(row: RecurrentFrames) -> tuple[int, int]:
     """Prepare h and the frames outside of the stream; the first frame inside of it and the one behind the last."""
     pulses, T, B, H, y, frame, step = row.clock[0], row.T, row.B, row.H, row.y, row.frame, row.step
     first = pulses * T - row.offset
@@ -129,14 +147,14 @@ def rnn_row(
     """One frame of one sequence."""
     for n in range(0, H, LANES):
         rest = H - n
-        v = vload_part(x, n, rest) + one_sum(old, w + n * H, H, further(scales, n))
+        v = vload_part(x, n, rest) + one_sum(old, w + n * H, H, offset_scales(scales, n))
         vstore_part(y, n, rest, activated(v, f, clip))
 
 
 @kernel
 def rnn(row: Rnn) -> None:
     """All frames of one stream."""
-    x, w, scales, y, h, f = row.x, row.W, row.scales, row.y, row.h, function(row.f)
+    x, w, scales, y, h, f = row.x, row.W, row.scales, row.y, row.h, load_activation(row.f)
     T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
     start, stop = valid_frames(row)
     back = frame if reverse else -frame

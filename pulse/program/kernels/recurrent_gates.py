@@ -22,7 +22,7 @@ from pulse.jit.simd import (
     vstore_part,
     vzero,
 )
-from pulse.program.kernels.matmul_scales import Scales, scaled
+from pulse.program.kernels.matmul_scales import Scales, apply_scales
 from pulse.program.kernels.vmath import vsigmoid, vtanh
 
 Function: TypeAlias = tuple[int, float, float]
@@ -44,6 +44,11 @@ def pack_gates(r: NDArray[Any], hidden: int) -> NDArray[Any]:
     padded[:, :hidden] = r.reshape(gates, hidden, depth)
     packed = padded.reshape(gates, blocks, LANES, depth).transpose(1, 3, 0, 2)
     return np.ascontiguousarray(packed).ravel()
+
+
+def packed_gates(hidden: int, depth: int, gates: int) -> int:
+    """The elements of ``pack_gates``."""
+    return -(-hidden // LANES) * LANES * depth * gates
 
 
 @device
@@ -79,7 +84,7 @@ def one_sum(h: Pointer, w: Pointer, K: int, scales: Scales) -> Vector:
         a = vfma(h[k], vload(w, 0), a)
         w = w + LANES
         k += 1
-    return scaled((a + b) + (c + d), scales, 0)
+    return apply_scales((a + b) + (c + d), scales, 0)
 
 
 @device
@@ -96,7 +101,7 @@ def two_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vector, Ve
     if k < K:
         p = vsplat(h[k])
         a0, b0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0)
-    return scaled(a0 + a1, scales, 0), scaled(b0 + b1, scales, 16)
+    return apply_scales(a0 + a1, scales, 0), apply_scales(b0 + b1, scales, 16)
 
 
 @device
@@ -113,7 +118,11 @@ def three_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vector, 
     if k < K:
         p = vsplat(h[k])
         a0, b0, c0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0), vfma(p, vload(w, 32), c0)
-    return scaled(a0 + a1, scales, 0), scaled(b0 + b1, scales, 16), scaled(c0 + c1, scales, 32)
+    return (
+        apply_scales(a0 + a1, scales, 0),
+        apply_scales(b0 + b1, scales, 16),
+        apply_scales(c0 + c1, scales, 32),
+    )
 
 
 @device
@@ -133,8 +142,8 @@ def four_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vector, V
         p = vsplat(h[k])
         a0, b0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0)
         c0, d0 = vfma(p, vload(w, 32), c0), vfma(p, vload(w, 48), d0)
-    a, b = scaled(a0 + a1, scales, 0), scaled(b0 + b1, scales, 16)
-    c, d = scaled(c0 + c1, scales, 32), scaled(d0 + d1, scales, 48)
+    a, b = apply_scales(a0 + a1, scales, 0), apply_scales(b0 + b1, scales, 16)
+    c, d = apply_scales(c0 + c1, scales, 32), apply_scales(d0 + d1, scales, 48)
     return a, b, c, d
 
 
@@ -210,18 +219,18 @@ def four_sums_of_four(
         a3, b3, c3, d3 = vfma(s, u, a3), vfma(s, v, b3), vfma(s, x, c3), vfma(s, y, d3)
         w = w + 4 * LANES
     store_three(sums, a0, b0, c0, scales)
-    vstore(sums, 48, scaled(d0, scales, 48))
+    vstore(sums, 48, apply_scales(d0, scales, 48))
     store_three(sums + 64, a1, b1, c1, scales)
-    vstore(sums, 112, scaled(d1, scales, 48))
+    vstore(sums, 112, apply_scales(d1, scales, 48))
     store_three(sums + 128, a2, b2, c2, scales)
-    vstore(sums, 176, scaled(d2, scales, 48))
+    vstore(sums, 176, apply_scales(d2, scales, 48))
     store_three(sums + 192, a3, b3, c3, scales)
-    vstore(sums, 240, scaled(d3, scales, 48))
+    vstore(sums, 240, apply_scales(d3, scales, 48))
 
 
 @device
 def store_three(sums: Pointer, a: Vector, b: Vector, c: Vector, scales: Scales) -> None:
     """One row of sums."""
-    vstore(sums, 0, scaled(a, scales, 0))
-    vstore(sums, 16, scaled(b, scales, 16))
-    vstore(sums, 32, scaled(c, scales, 32))
+    vstore(sums, 0, apply_scales(a, scales, 0))
+    vstore(sums, 16, apply_scales(b, scales, 16))
+    vstore(sums, 32, apply_scales(c, scales, 32))

@@ -1,5 +1,7 @@
 """GRU layers; how their rows begin is in ``recurrent``."""
 
+from collections.abc import Iterator
+
 from pulse.jit.instruction import (
     Operand,
     ScalesOperand,
@@ -11,9 +13,16 @@ from pulse.jit.instruction import (
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, vfma, vload, vload_part, vstore_part
+from pulse.jit.span import Reach, run
 from pulse.jit.stack import stack_f32
-from pulse.program.kernels.matmul_scales import Scales, further
-from pulse.program.kernels.recurrent import ActivationWords, Recurrent, function, take_rows, valid_frames
+from pulse.program.kernels.matmul_scales import Scales, offset_scales
+from pulse.program.kernels.recurrent import (
+    ActivationWords,
+    Recurrent,
+    load_activation,
+    take_rows,
+    valid_frames,
+)
 from pulse.program.kernels.recurrent_gates import (
     GROUP,
     SUMS,
@@ -21,6 +30,7 @@ from pulse.program.kernels.recurrent_gates import (
     activated,
     finish_gru,
     one_sum,
+    packed_gates,
     three_sums,
     three_sums_of_four,
     two_sums,
@@ -34,7 +44,7 @@ def gru_row(
 ) -> None:  # fmt: skip
     """One frame of one sequence, the reset gate behind the product."""
     for n in range(0, H, LANES):
-        z, r, own = three_sums(old, w + 3 * n * H, H, further(scales, 3 * n))
+        z, r, own = three_sums(old, w + 3 * n * H, H, offset_scales(scales, 3 * n))
         finish_gru(
             x, old, bias, y, n, H, z, r, own, f, g, clip
         )  # fmt: skip
@@ -49,7 +59,7 @@ def gru_rows(
     """One frame of two to four sequences, which share one reading of the weights."""
     h2, h3 = old + min(2, rows - 1) * old_step, old + min(3, rows - 1) * old_step
     for n in range(0, H, LANES):
-        three_sums_of_four(old, old + old_step, h2, h3, w + 3 * n * H, H, further(scales, 3 * n), sums)
+        three_sums_of_four(old, old + old_step, h2, h3, w + 3 * n * H, H, offset_scales(scales, 3 * n), sums)
         for j in range(rows):
             z, r, own = vload(sums, 64 * j), vload(sums, 64 * j + 16), vload(sums, 64 * j + 32)
             finish_gru(
@@ -64,18 +74,22 @@ class Gru(Recurrent):
     ``z r = f(...); c = g(x + r * (h @ W + bias)); y = (1 - z) * c + z * h``; the bias is the recurrent one of c.
     """
 
-    gates = 3
+    gates = packed = 3
     f: ActivationWords
     g: ActivationWords
     bias: Operand = reads("f32", "H")
     scales: ScalesOperand = weight_scales()
+
+    def reaches(self) -> Iterator[Reach]:
+        yield from super().reaches()
+        yield self.scales, run(packed_gates(self.H, 1, self.packed))
 
 
 @kernel
 def gru(row: Gru) -> None:
     """All frames of one stream."""
     x, w, scales, y, h, bias, sums = row.x, row.W, row.scales, row.y, row.h, row.bias, stack_f32(SUMS)
-    f, g = function(row.f), function(row.g)
+    f, g = load_activation(row.f), load_activation(row.g)
     T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
     start, stop = valid_frames(row)
     back = frame if reverse else -frame
@@ -104,13 +118,19 @@ class GruReset(Recurrent):
     of c; scratch is [2, H].
     """
 
-    gates = 3
+    gates, packed = 3, 2
     f: ActivationWords
     g: ActivationWords
     last: Operand = packed_weights()
     scratch: Operand = updates("f32", 2, "H")
     scales: ScalesOperand = weight_scales()
     last_scales: ScalesOperand = weight_scales()
+
+    def reaches(self) -> Iterator[Reach]:
+        yield from super().reaches()
+        yield self.scales, run(packed_gates(self.H, 1, self.packed))
+        yield self.last, run(packed_gates(self.H, self.H, 1))
+        yield self.last_scales, run(packed_gates(self.H, 1, 1))
 
 
 @device
@@ -122,14 +142,14 @@ def gru_reset_row(
     """One frame of one sequence, the reset gate in front of the product; z and q are scratch [H]."""
     for n in range(0, H, LANES):
         rest = H - n
-        update, r = two_sums(old, w + 2 * n * H, H, further(scales, 2 * n))
+        update, r = two_sums(old, w + 2 * n * H, H, offset_scales(scales, 2 * n))
         update = activated(vload_part(x, n, rest) + update, f, clip)
         r = activated(vload_part(x, H + n, rest) + r, f, clip)
         vstore_part(z, n, rest, update)
         vstore_part(q, n, rest, r * vload_part(old, n, rest))
     for n in range(0, H, LANES):
         rest = H - n
-        own = vload_part(x, 2 * H + n, rest) + one_sum(q, last + n * H, H, further(last_scales, n))
+        own = vload_part(x, 2 * H + n, rest) + one_sum(q, last + n * H, H, offset_scales(last_scales, n))
         fresh = activated(own, g, clip)
         kept = vload_part(z, n, rest)
         vstore_part(y, n, rest, vfma(kept, vload_part(old, n, rest) - fresh, fresh))
@@ -139,7 +159,7 @@ def gru_reset_row(
 def gru_reset(row: GruReset) -> None:
     """All frames of one stream."""
     x, w, scales, y, h, scratch = row.x, row.W, row.scales, row.y, row.h, row.scratch
-    last, last_scales, f, g = row.last, row.last_scales, function(row.f), function(row.g)
+    last, last_scales, f, g = row.last, row.last_scales, load_activation(row.f), load_activation(row.g)
     T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
     start, stop = valid_frames(row)
     back = frame if reverse else -frame

@@ -1,6 +1,7 @@
 """GRUs of few units that do not wait for each other, side by side in one vector."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,8 @@ from pulse.jit.simd import (
     vturn_fours,
     vzero,
 )
-from pulse.program.kernels.recurrent import ActivationWords, Frames, function, valid_frames
+from pulse.jit.span import Reach, require, run
+from pulse.program.kernels.recurrent import ActivationWords, RecurrentFrames, load_activation, valid_frames
 from pulse.program.kernels.recurrent_gates import Function, activated
 
 GATES = 3
@@ -44,7 +46,7 @@ def pack_small(matrices: list[NDArray[Any]], width: int) -> NDArray[np.float32]:
     return packed.reshape(-1)
 
 
-class SmallGrus(Frames):
+class SmallGrus(RecurrentFrames):
     """Several GRUs as ``Gru``, each in lanes of its own: ``z r = f(...); c = g(x + r * (h @ W + bias))``.
 
     x are the frames times the input weights of each GRU, with the biases that are simply added: [T, B, 3 * width],
@@ -52,6 +54,8 @@ class SmallGrus(Frames):
     ``pack_small``. Lanes behind the last GRU hold anything.
     """
 
+    width: ClassVar[int]
+    """Units of each."""
     count: int
     x: Operand = reads("f32")
     step_x: int
@@ -60,19 +64,27 @@ class SmallGrus(Frames):
     f: ActivationWords
     g: ActivationWords
 
+    def multiply_adds(self) -> int:
+        return GATES * self.T * self.B * self.count * self.width * self.width
+
+    def reaches(self) -> Iterator[Reach]:
+        require(self.H == LANES and 0 < self.count <= LANES // self.width, "more GRUs than a vector holds")
+        yield from super().reaches()
+        yield self.y, run(self.T, self.frame) + run(self.B * LANES)
+        yield self.x, run(self.count, self.step_x) + run(self.T * self.B * GATES * self.width)
+        yield self.W, run(self.width * STRIDE)
+
 
 class GruFours(SmallGrus):
     """Up to four GRUs of up to four units."""
 
-    def multiply_adds(self) -> int:
-        return GATES * self.T * self.B * self.count * 4 * 4
+    width = 4
 
 
 class GruEights(SmallGrus):
     """Up to two GRUs of up to eight units."""
 
-    def multiply_adds(self) -> int:
-        return GATES * self.T * self.B * self.count * 8 * 8
+    width = 8
 
 
 @device
@@ -113,7 +125,7 @@ def advanced(
 @kernel
 def gru_fours(row: GruFours) -> None:
     """All frames of one sequence after the other, its state in a register."""
-    x, w, y, h, f, g = row.x, row.W, row.y, row.h, function(row.f), function(row.g)
+    x, w, y, h, f, g = row.x, row.W, row.y, row.h, load_activation(row.f), load_activation(row.g)
     B, frame, clip, count, step = row.B, row.frame, row.clip, row.count, row.step_x
     bias = vload(row.bias, 0)
     start, stop = valid_frames(row)
@@ -131,7 +143,7 @@ def gru_fours(row: GruFours) -> None:
 @kernel
 def gru_eights(row: GruEights) -> None:
     """All frames of one sequence after the other, its state in a register."""
-    x, w, y, h, f, g = row.x, row.W, row.y, row.h, function(row.f), function(row.g)
+    x, w, y, h, f, g = row.x, row.W, row.y, row.h, load_activation(row.f), load_activation(row.g)
     B, frame, clip, count, step = row.B, row.frame, row.clip, row.count, row.step_x
     bias = vload(row.bias, 0)
     start, stop = valid_frames(row)

@@ -1,5 +1,6 @@
 """GRUs of sixteen streams with interleaved memories, in the middle of these streams; see ``matmul_interleaved``."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, vfma, vload, vsplat, vstore
-from pulse.program.kernels.recurrent import ActivationWords, function
+from pulse.jit.span import Reach, require, run
+from pulse.program.kernels.recurrent import ActivationWords, load_activation
 from pulse.program.kernels.recurrent_gates import Function, activated
 
 GATES = 3
@@ -62,6 +64,14 @@ class InterleavedGru(Instruction):
     def multiply_adds(self) -> int:
         return LANES * GATES * self.T * self.B * self.count * self.units * self.units
 
+    def reaches(self) -> Iterator[Reach]:
+        require(min(self.T, self.B, self.count, self.units) >= 0, "sizes below 0")
+        units = run(self.count * self.units)
+        yield self.y, (run(self.T, self.frame) + run(self.B, self.step) + units) * LANES
+        yield self.h, (run(self.B, self.H) + units) * LANES
+        frames = run(self.T * self.B * GATES * self.units)
+        yield self.x, (run(self.count, self.step_x) + frames) * LANES
+
 
 @device
 def two_units(
@@ -89,7 +99,15 @@ def two_units(
 @kernel
 def interleaved_gru(row: InterleavedGru) -> None:
     """Sequence by sequence, frame by frame."""
-    y, h, x, w, bias, f, g = row.y, row.h, row.x, row.W, row.bias, function(row.f), function(row.g)
+    y, h, x, w, bias, f, g = (
+        row.y,
+        row.h,
+        row.x,
+        row.W,
+        row.bias,
+        load_activation(row.f),
+        load_activation(row.g),
+    )
     T, B, H, units, count, step_x = row.T, row.B, row.H, row.units, row.count, row.step_x
     frame, step, clip = row.frame, row.step, row.clip
     for b in range(B):

@@ -8,8 +8,8 @@ from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, lanes_of
 from pulse.jit.simd import LANES, vfma, vload, vsplat, vzero
 from pulse.jit.stack import stack_f32, stack_i64
-from pulse.program.kernels.matmul_scales import Scales, further
-from pulse.program.kernels.recurrent import Recurrent, function, take_rows, valid_frames
+from pulse.program.kernels.matmul_scales import Scales, offset_scales
+from pulse.program.kernels.recurrent import Recurrent, load_activation, take_rows, valid_frames
 from pulse.program.kernels.recurrent_gates import (
     GROUP,
     SUMS,
@@ -130,7 +130,7 @@ def gru_lanes(row: Gru) -> None:
         row.scales,
         row.bias,
     )
-    f, g = function(row.f), function(row.g)
+    f, g = load_activation(row.f), load_activation(row.g)
     T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
     back = frame if reverse else -frame
     left, group = lane_count(row), row
@@ -140,7 +140,7 @@ def gru_lanes(row: Gru) -> None:
         for i in range(T):
             t, found = T - 1 - i if reverse else i, lanes_with_frame(lanes, count, i)
             for n in range(0, H, LANES):
-                s = further(scales, 3 * n)
+                s = offset_scales(scales, 3 * n)
                 for b in range(B):
                     new, at_x = t * frame + b * step, (t * B + b) * 3 * H
                     first = 0
@@ -179,7 +179,12 @@ def gru_lanes(row: Gru) -> None:
 def lstm_lanes(row: Lstm) -> None:
     """All frames of several streams."""
     lanes, sums, w, scales = stack_i64(LANE_WORDS), stack_f32(SUMS), row.W, row.scales
-    f, g, out, peepholes = function(row.f), function(row.g), function(row.out), row.peepholes
+    f, g, out, peepholes = (
+        load_activation(row.f),
+        load_activation(row.g),
+        load_activation(row.out),
+        row.peepholes,
+    )
     couples = row.couples
     T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
     back = frame if reverse else -frame
@@ -194,7 +199,7 @@ def lstm_lanes(row: Lstm) -> None:
         for i in range(T):
             t, found = T - 1 - i if reverse else i, lanes_with_frame(lanes, count, i)
             for n in range(0, H, LANES):
-                s = further(scales, 4 * n)
+                s = offset_scales(scales, 4 * n)
                 for b in range(B):
                     new, at_x = t * frame + b * step, (t * B + b) * 4 * H
                     for first in range(0, found, GROUP):

@@ -1,12 +1,21 @@
 """LSTM layers; how their rows begin is in ``recurrent``."""
 
+from collections.abc import Iterator
+
 from pulse.jit.instruction import Operand, ScalesOperand, reads, updates, weight_scales
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, vload
+from pulse.jit.span import NOTHING, Reach, run
 from pulse.jit.stack import stack_f32
-from pulse.program.kernels.matmul_scales import Scales, further
-from pulse.program.kernels.recurrent import ActivationWords, Recurrent, function, take_rows, valid_frames
+from pulse.program.kernels.matmul_scales import Scales, offset_scales
+from pulse.program.kernels.recurrent import (
+    ActivationWords,
+    Recurrent,
+    load_activation,
+    take_rows,
+    valid_frames,
+)
 from pulse.program.kernels.recurrent_gates import (
     GROUP,
     SUMS,
@@ -14,6 +23,7 @@ from pulse.program.kernels.recurrent_gates import (
     finish_lstm,
     four_sums,
     four_sums_of_four,
+    packed_gates,
 )
 
 
@@ -25,7 +35,7 @@ def lstm_row(
 ) -> None:  # fmt: skip
     """One frame of one sequence; c is replaced."""
     for n in range(0, H, LANES):
-        i, o, keep, fresh = four_sums(old, w + 4 * n * H, H, further(scales, 4 * n))
+        i, o, keep, fresh = four_sums(old, w + 4 * n * H, H, offset_scales(scales, 4 * n))
         finish_lstm(
             x, c, peepholes, y, n, H, couples, i, o, keep, fresh,
             f, g, out, clip,
@@ -41,7 +51,7 @@ def lstm_rows(
     """One frame of two to four sequences, which share one reading of the weights; c is replaced."""
     h2, h3 = old + min(2, rows - 1) * old_step, old + min(3, rows - 1) * old_step
     for n in range(0, H, LANES):
-        four_sums_of_four(old, old + old_step, h2, h3, w + 4 * n * H, H, further(scales, 4 * n), sums)
+        four_sums_of_four(old, old + old_step, h2, h3, w + 4 * n * H, H, offset_scales(scales, 4 * n), sums)
         for j in range(rows):
             i, o = vload(sums, 64 * j), vload(sums, 64 * j + 16)
             keep, fresh = vload(sums, 64 * j + 32), vload(sums, 64 * j + 48)
@@ -57,7 +67,7 @@ class Lstm(Recurrent):
     c is [B, H], dense; rows of c0 lie ``step_c0`` apart. ``couples``: k = 1 - i.
     """
 
-    gates = 4
+    gates = packed = 4
     f: ActivationWords
     g: ActivationWords
     out: ActivationWords
@@ -68,12 +78,17 @@ class Lstm(Recurrent):
     couples: bool
     scales: ScalesOperand = weight_scales()
 
+    def reaches(self) -> Iterator[Reach]:
+        yield from super().reaches()
+        yield self.scales, run(packed_gates(self.H, 1, self.packed))
+        yield self.c0, run(self.B, self.step_c0) + run(self.H) if self.reload else NOTHING
+
 
 @kernel
 def lstm(row: Lstm) -> None:
     """All frames of one stream."""
     x, w, scales, y, h, c, peepholes = row.x, row.W, row.scales, row.y, row.h, row.c, row.peepholes
-    f, g, out, couples = function(row.f), function(row.g), function(row.out), row.couples
+    f, g, out, couples = load_activation(row.f), load_activation(row.g), load_activation(row.out), row.couples
     T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
     if row.reload and row.clock[0] == 0:
         take_rows(c, row.c0, B, H, row.step_c0)

@@ -1,6 +1,6 @@
 """Sums, products and extremes of float32, and where the extremes are."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from pulse.jit.simd import (
     vstore_part,
     vsum,
 )
+from pulse.jit.span import Reach, run, table
 
 SUM, MAX, MIN, PROD = range(4)
 INFINITY = np.float32(np.inf)
@@ -117,6 +118,10 @@ class Pool(Instruction):
     kind: int
     scale: float
 
+    def reaches(self) -> Iterator[Reach]:
+        yield self.x, table(self.rows_x, self.M) + table(self.taps, self.T) + run(self.C)
+        yield self.y, table(self.rows_y, self.M) + run(self.C)
+
 
 @kernel
 def pool(row: Pool) -> None:
@@ -181,7 +186,7 @@ def reduced_prod(x: Pointer, count: int, stride: int) -> Any:
 
 
 class ReduceRows(Instruction):
-    """``y[rows_y[m]] = scale * reduce_{r<R} x[rows_x[m] + r*stride]``, m < M; kinds as of ``Pool``."""
+    """``y[rows_y[m]] = scale * reduce_{r<R} x[rows_x[m] + r*stride]``, m < M; kinds as in ``Pool``."""
 
     x: Operand = reads("f32")
     y: Operand = writes("f32")
@@ -192,6 +197,10 @@ class ReduceRows(Instruction):
     stride: int
     kind: int
     scale: float
+
+    def reaches(self) -> Iterator[Reach]:
+        yield self.x, table(self.rows_x, self.M) + run(self.R, self.stride)
+        yield self.y, table(self.rows_y, self.M)
 
 
 @kernel
@@ -238,6 +247,10 @@ class ArgRows(Instruction):
     stride: int
     kind: int
     last: bool
+
+    def reaches(self) -> Iterator[Reach]:
+        yield self.x, table(self.rows_x, self.M) + run(self.R, self.stride)
+        yield self.y, table(self.rows_y, self.M)
 
 
 @kernel

@@ -1,8 +1,11 @@
 """States that a body carries from frame to frame."""
 
+from collections.abc import Iterator
+
 from pulse.jit.instruction import Instruction, Operand, reads, writes
 from pulse.jit.raw import move_bytes
 from pulse.jit.registry import kernel
+from pulse.jit.span import Reach, run
 
 
 class KeepFrame(Instruction):
@@ -19,6 +22,10 @@ class KeepFrame(Instruction):
 
     def touched_bytes(self) -> dict[str, int]:
         return {"new": self.bytes, "state": self.bytes}
+
+    def reaches(self) -> Iterator[Reach]:
+        yield self.new, run(self.bytes)
+        yield self.state, run(self.bytes)
 
 
 @kernel

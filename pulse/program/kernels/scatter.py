@@ -1,8 +1,11 @@
 """Rows written to places that are computed while running."""
 
+from collections.abc import Iterator
+
 from pulse.jit.instruction import Instruction, Operand, reads, writes
 from pulse.jit.raw import move_bytes
 from pulse.jit.registry import kernel
+from pulse.jit.span import Reach, run
 
 
 class ScatterRows(Instruction):
@@ -20,6 +23,11 @@ class ScatterRows(Instruction):
 
     def touched_bytes(self) -> dict[str, int]:
         return {"dst": self.size * self.count, "src": self.size * self.count}
+
+    def reaches(self) -> Iterator[Reach]:
+        row = run(self.size)
+        yield self.dst, run(self.rows, self.size) + row
+        yield self.src, run(self.count, self.size) + row
 
 
 @kernel

@@ -1,9 +1,11 @@
 """The largest or smallest float32 of rows, in order."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from pulse.jit.instruction import Instruction, Operand, reads, writes
 from pulse.jit.registry import device, kernel
+from pulse.jit.span import Reach, run, table
 
 
 @device
@@ -33,6 +35,12 @@ class TopRows(Instruction):
     K: int
     step: int
     largest: bool
+
+    def reaches(self) -> Iterator[Reach]:
+        yield self.x, table(self.rows_x, self.M) + run(self.R, self.stride)
+        best = table(self.rows_y, self.M) + run(max(self.K, 0), self.step)
+        yield self.values, best
+        yield self.indices, best
 
 
 @kernel

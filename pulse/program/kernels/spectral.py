@@ -9,6 +9,8 @@ same, and their sines opposite, so both rounds first *fold* what they read: the 
 difference at N1 - n1, and each sum is half as long. In the second round bins k2 and N2 - k2 share their sums too.
 """
 
+from collections.abc import Iterator
+
 from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
@@ -23,6 +25,7 @@ from pulse.jit.simd import (
     vstore_part,
     vzero,
 )
+from pulse.jit.span import NOTHING, Reach, Span, require, run, table
 from pulse.program.kernels.matmul_finish import Finish, finish
 
 
@@ -241,6 +244,14 @@ def scatter_bins(
         first, row = first + N1, row + P
 
 
+def points(places: Pointer, count: int, near: int) -> Span:
+    """The places of points or bins; from the one ``near`` on they are neighbours, if it is not -1."""
+    if near < 0:
+        return table(places, count)
+    require(near < count, "neighbours behind the last point")
+    return table(places + near, 1) + run(count - near)
+
+
 class Fourier(Instruction):
     """``X[k] = sum_n x[n] e(n*k / N)`` of M rows; then the steps of ``finish``.
 
@@ -283,6 +294,21 @@ class Fourier(Instruction):
         first = self.N1 * self.N2 * (1 + self.has_im)
         second = self.N2 * min(-(-self.K // self.N1), self.N2 // 2 + 1) * (1 + self.wants_im)
         return self.M * self.P * (first + 4 * self.N2 + second)
+
+    def reaches(self) -> Iterator[Reach]:
+        N1, N2, P, R, K = self.N1, self.N2, self.P, self.R, self.K
+        require(min(N1, N2) > 0 and P == -(-N1 // LANES) * LANES, "a transform of no length")
+        require(0 <= R <= N1 * N2 and 0 <= K <= N1 * N2, "more points or bins than the transform has")
+        yield self.scratch, run(2 * N1 * N2 + 4 * N2 * P)
+        yield self.x, table(self.rows_x, self.M) + points(self.from_re, R, self.near_re)
+        if self.has_im:
+            yield self.x, table(self.rows_x, self.M) + points(self.from_im, R, self.near_im)
+        yield self.y, table(self.rows_y, self.M) + points(self.to_re, K, 0 if self.next_re else -1)
+        if self.wants_im:
+            yield self.y, table(self.rows_y, self.M) + points(self.to_im, K, 0 if self.next_im else -1)
+        yield self.from_im, NOTHING
+        yield self.to_im, NOTHING
+        yield from self.finish.reaches_on(self.y, self.rows_y, self.M, self.columns)
 
 
 @device

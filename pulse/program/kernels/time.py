@@ -1,16 +1,19 @@
 """Kernels that know the time: what a pulse holds depends on how many came before it.
 
 A clock is two int64, the first counts the pulses so far; an end is one int64, how many frames the wire has in
-the whole stream (``1 << 62`` as long as nobody knows). Meanings: ``ops/ends.py``, ``ops/position.py`` and
-``LastFrames`` of ``ops/delay.py``.
+the whole stream (``1 << 62`` until it is known). Meanings: ``ops/time_ends.py``, ``ops/time_position.py`` and
+``LastFrames`` of ``ops/time.py``.
 """
+
+from collections.abc import Iterator
 
 from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
 from pulse.jit.pointer import Pointer
 from pulse.jit.raw import as_f32, as_f64, as_i32, as_i64, fill_bytes, move_bytes
 from pulse.jit.registry import device, kernel
+from pulse.jit.span import Reach, require, require_size, run
 from pulse.program.kernels.copy import fill_run, signed
-from pulse.program.kernels.dtypes import BOOL, F32, F64, I32, I64
+from pulse.program.kernels.dtypes import BOOL, F32, F64, I32, I64, width_of
 
 MODES = ("constant", "edge", "reflect", "symmetric")
 CONSTANT, EDGE, REFLECT, SYMMETRIC = range(len(MODES))
@@ -48,6 +51,7 @@ class FillEnds(Instruction):
     ``bits`` are those of the fill.
     """
 
+    DATA = ("bits",)
     x: Operand = reads(None)
     y: Operand = writes(None)
     clock: Operand = reads("i64", 1)
@@ -72,6 +76,15 @@ class FillEnds(Instruction):
     def touched_bytes(self) -> dict[str, int]:
         frames = 0 if self.in_place else self.P + self.keep
         return dict.fromkeys("xy", frames * self.run * self.size)
+
+    def reaches(self) -> Iterator[Reach]:
+        require_size(self.size)
+        require(min(self.P, self.overlap, self.keep) >= 0, "frames below 0")
+        run_of_frame = run(self.run)
+        yield self.x, (run(self.overlap + self.P, self.step_x) + run_of_frame) * self.size
+        yield self.y, (run(self.P + self.keep, self.step_y) + run_of_frame) * self.size
+        yield self.head, (run(self.head_frames, self.run) + run_of_frame) * self.size
+        yield self.tail, (run(self.tail_frames, self.run) + run_of_frame) * self.size
 
 
 @kernel
@@ -142,6 +155,7 @@ def write_ramp(y: Pointer, count: int, first: int, start: float, step: float) ->
 class Positions(Instruction):
     """``y[i] = start + (clock*P - offset + i)*step``, i < P; the reals for f32 and f64, else the whole numbers."""
 
+    DATA = ("start", "step")
     y: Operand = writes(None)
     clock: Operand = reads("i64", 1)
     P: int
@@ -151,6 +165,9 @@ class Positions(Instruction):
     real_step: float
     start: int
     step: int
+
+    def reaches(self) -> Iterator[Reach]:
+        yield self.y, run(self.P) * width_of(self.dtype)
 
 
 @kernel
@@ -176,7 +193,7 @@ def positions(row: Positions) -> None:
 
 
 class TableRows(Instruction):
-    """y[i] = table[start + (clock*P - offset + i)*step], i < P; zeros where the table has no such row.
+    """y[i] = table[start + (clock*P - offset + i)*step], i < P; zeros if the table has no such row.
 
     It has ``rows``, each of ``run`` elements of ``size`` bytes, contiguous in both.
     """
@@ -194,6 +211,12 @@ class TableRows(Instruction):
 
     def touched_bytes(self) -> dict[str, int]:
         return dict.fromkeys(("table", "y"), self.P * self.size * self.run)
+
+    def reaches(self) -> Iterator[Reach]:
+        require_size(self.size)
+        row = run(self.run)
+        yield self.table, (run(self.rows, self.run) + row) * self.size
+        yield self.y, (run(self.P, self.run) + row) * self.size
 
 
 @kernel
@@ -229,6 +252,12 @@ class LastFrames(Instruction):
     size: int
     run: int
     step: int
+
+    def reaches(self) -> Iterator[Reach]:
+        require_size(self.size)
+        frame = run(self.run)
+        yield self.x, (run(self.P, self.step) + frame) * self.size
+        yield self.memory, (run(self.F, self.run) + frame) * self.size
 
 
 @kernel

@@ -10,7 +10,7 @@ from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 
 
-def like(cx: Lowering, outlet: OutletId, value: Value) -> Value:
+def allocate_like(cx: Lowering, outlet: OutletId, value: Value) -> Value:
     """Memory for a wire with its axes as another tensor of the same rank has them."""
     if any(step == 0 and size != 1 for size, step in zip(value.shape, value.strides)):
         return cx.new(outlet)
@@ -21,12 +21,12 @@ def like(cx: Lowering, outlet: OutletId, value: Value) -> Value:
 def lower_concat(cx: Lowering, node: PulsedNode, op: Concat) -> list[Value]:
     """A view where the parts lie one behind the other, else each copied to its place."""
     parts = [cx.value(outlet) for outlet in node.inputs]
-    joined = _in_a_row(parts, op.axis)
+    joined = _contiguous_parts(parts, op.axis)
     if joined is not None:
         return [joined]
     outlet, largest = OutletId(node.id), max(parts, key=lambda part: part.size)
     order = _order_for_reshape(cx, outlet, largest.strides)
-    target = like(cx, outlet, largest) if order is None else cx.new(outlet, order)
+    target = allocate_like(cx, outlet, largest) if order is None else cx.new(outlet, order)
     start = 0
     for part in parts:
         cx.copy(part, target.part(op.axis, start, start + part.shape[op.axis]))
@@ -67,7 +67,7 @@ def _order_for_reshape(cx: Lowering, outlet: OutletId, strides: Sequence[int]) -
     return order if all(strides[axis] == 1 for axis in innermost) else None
 
 
-def _in_a_row(parts: Sequence[Value], axis: int) -> Value | None:
+def _contiguous_parts(parts: Sequence[Value], axis: int) -> Value | None:
     """All parts as one tensor, if they are in one buffer and each is where the one before it would go on."""
     first, *rest = parts
     if not rest or any(part.buffer is not first.buffer or part.dtype != first.dtype for part in rest):

@@ -10,12 +10,13 @@ from pulse.ops.conv import Conv
 from pulse.program.kernels.conv_depthwise import Depthwise
 from pulse.program.kernels.copy import Fill
 from pulse.program.kernels.matmul_finish import Finish
-from pulse.program.lower.matmul_finishing import finishing
-from pulse.program.lower.matmul_product import bias_of, emit_product, grid_offsets, stored_of, weights_of
+from pulse.program.lower.conv_ends import Piece, pieces_at_ends
+from pulse.program.lower.matmul_finishing import Finishing, finishing
+from pulse.program.lower.matmul_product import bias_of, emit_product, grid_offsets, stored_of
 from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
-from pulse.program.weights import is_depthwise
+from pulse.program.weights import Stored, is_depthwise
 
 
 def channels_last(cx: Lowering, value: Value, stream: int | None) -> Value:
@@ -55,60 +56,81 @@ def padded(cx: Lowering, x: Value, amounts: Sequence[tuple[int, int]], order: Se
     return target
 
 
-def thinned(x: Value, axis: int, taps: int, dilation: int) -> Value:
-    """What a single window reads of an axis: every ``dilation``-th position."""
-    return x.part(axis, 0, (taps - 1) * dilation + 1, dilation)
-
-
 @lowers(Conv)
 def lower_conv(cx: Lowering, node: PulsedNode, op: Conv) -> list[Value]:
     """Rows are the output positions, taps the kernel positions."""
-    weights = weights_of(cx, node, 1, "its kernel")
-    bias = bias_of(cx, node, weights.shape[0])
+    stored = stored_of(cx, node, 1, "its kernel")
+    return convolve(cx, node, op, stored, bias_of(cx, node, stored.codes.shape[0]))
+
+
+def convolve(cx: Lowering, node: PulsedNode, op: Conv, stored: Stored, bias: Array) -> list[Value]:
+    """A convolution of the first input of a node."""
     outlet = OutletId(node.id)
-    stream = cx.fact(outlet).stream
+    stream, sizes = cx.fact(outlet).stream, cx.fact(outlet).sizes
     axis = None if stream is None else stream.axis
-    rank = len(op.strides)
-    order = last_order(rank + 2, axis)
+    order = last_order(len(sizes), axis)
     pads = [(int(before), int(after)) for before, after in op.pads]
     split = split_channels(cx, node.inputs[0]) if op.group == 1 and not np.any(pads) else None
     x = convolved(cx, node.inputs[0], split, axis)
-    dilations = list(op.dilations)
-    for i, count in enumerate(cx.fact(outlet).sizes[2:]):
-        if count == 1 and pads[i] == (0, 0) and split is None:
-            x = thinned(x, i + 2, weights.shape[i + 2], dilations[i])
-            dilations[i] = 1
-    x = padded(cx, x, [(0, 0), (0, 0), *pads], order)
+    kernel = stored.codes.shape
+    pieces = pieces_at_ends(op, kernel, x, sizes, pads)
+    if pieces is None:
+        x = padded(cx, x, [(0, 0), (0, 0), *pads], order)
+        pieces = [Piece(2, 0, sizes[2], 0, range(kernel[2]))]
     after = finishing(cx, outlet, 1, gates=op.group == 1)
-    y = after.place(cx, cx.fact(outlet).sizes, order)
+    y = after.place(cx, sizes, order)
     bias = bias if after.bias is None else bias + after.bias
-    kernel = weights.shape[2:]
-    steps = x.strides[2:]
-    rows_x = grid_offsets(
-        [x.strides[0], *(s * n for s, n in zip(op.strides, steps))], [y.shape[0], *y.shape[2:]]
-    )
-
-    def rows(value: Value) -> Array:
-        return value.offsets([0, *range(2, rank + 2)])
-
-    taps = grid_offsets([d * n for d, n in zip(dilations, steps)], kernel)
-    per_in, per_out = weights.shape[1], weights.shape[0] // op.group
-    if is_depthwise(op, weights.shape):
-        table = weights.reshape(op.group, -1).T
-        emit_depthwise(cx, x, rows_x, taps, table, bias, y, rows(y), after.steps_on(cx, y, rows))
-        after.settle(cx, y)
-        return [y]
-    stored = stored_of(cx, node, 1, "its kernel")
-    for group in range(op.group):
-        own = slice(group * per_out, (group + 1) * per_out)
-        matrix = stored.codes[own].reshape(per_out, per_in, -1).transpose(2, 1, 0).reshape(-1, per_out)
-        inside = x if op.group == 1 else x.part(1, group * per_in, (group + 1) * per_in)
-        outside = y.part(1, own.start, own.stop)
-        scales, finish = stored.scales_of(own.start, per_out), after.steps_on(cx, outside, rows, own)
-        places, matrix = (taps, matrix) if split is None else split.spread(taps, matrix)
-        emit_product(cx, inside, rows_x, places, matrix, bias[own], outside, rows(y), scales, finish)
+    for piece in pieces:
+        _emit_piece(cx, op, stored, bias, x, split, y, after, piece)
     after.settle(cx, y)
     return [y]
+
+
+def _emit_piece(
+    cx: Lowering,
+    op: Conv,
+    stored: Stored,
+    bias: Array,
+    x: Value,
+    split: SplitChannels | None,
+    y: Value,
+    after: Finishing,
+    piece: Piece,
+) -> None:
+    """Some outputs along an axis, by the taps that they have."""
+    i = piece.axis - 2
+    y_piece, begin = y.part(piece.axis, piece.start, piece.stop), piece.start * op.strides[i] - piece.before
+    reach = (piece.stop - piece.start - 1) * op.strides[i] + (piece.taps.stop - 1) * op.dilations[i] + 1
+    x = x.part(piece.axis, begin + piece.taps.start * op.dilations[i], begin + reach)
+    steps = x.strides[2:]
+    rows_x = grid_offsets(
+        [x.strides[0], *(s * n for s, n in zip(op.strides, steps))], [y.shape[0], *y_piece.shape[2:]]
+    )
+    codes = stored.codes.take(piece.taps, piece.axis)
+    taps = grid_offsets([d * n for d, n in zip(op.dilations, steps)], codes.shape[2:])
+
+    axes = [0, *range(2, len(y.shape))]
+
+    def rows(value: Value) -> Array:
+        own = value.part(piece.axis, piece.start, piece.stop)
+        return own.offsets(axes) + (own.offset - value.offset)
+
+    if is_depthwise(op, stored.codes.shape):
+        table = codes.reshape(op.group, -1).T
+        finish = after.steps_on(cx, y, rows)
+        emit_depthwise(cx, x, rows_x, taps, table, bias, y_piece, y_piece.offsets(axes), finish)
+        return
+    per_in, per_out = codes.shape[1], codes.shape[0] // op.group
+    for group in range(op.group):
+        own = slice(group * per_out, (group + 1) * per_out)
+        matrix = codes[own].reshape(per_out, per_in, -1).transpose(2, 1, 0).reshape(-1, per_out)
+        inside = x if op.group == 1 else x.part(1, group * per_in, (group + 1) * per_in)
+        outside = y_piece.part(1, own.start, own.stop)
+        scales = stored.scales_of(own.start, per_out)
+        finish = after.steps_on(cx, y.part(1, own.start, own.stop), rows, own)
+        places, matrix = (taps, matrix) if split is None else split.spread(taps, matrix)
+        to = outside.offsets(axes)
+        emit_product(cx, inside, rows_x, places, matrix, bias[own], outside, to, scales, finish)
 
 
 def emit_depthwise(

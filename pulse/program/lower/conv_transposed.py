@@ -9,8 +9,8 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.ops.conv import ConvTranspose
-from pulse.program.lower.conv import convolved, emit_depthwise, last_order, padded, thinned
+from pulse.ops.conv import Conv, ConvTranspose
+from pulse.program.lower.conv import convolve, convolved, emit_depthwise, last_order, padded
 from pulse.program.lower.matmul_finishing import Finishing, finishing
 from pulse.program.lower.matmul_product import bias_of, emit_product, grid_offsets, stored_of
 from pulse.program.lower.shape_split import SplitChannels, split_channels
@@ -65,13 +65,16 @@ def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> l
     kernel = stored.codes.shape
     outlet = OutletId(node.id)
     bias = bias_of(cx, node, kernel[1] * op.group)
+    forward = _forward(op, cx.fact(node.inputs[0]).sizes, cx.fact(outlet).sizes, kernel)
+    if forward is not None:
+        flipped = np.flip(stored.codes, tuple(range(2, len(kernel))))
+        return convolve(cx, node, forward, Stored(flipped, None, None), bias)
     stream, sizes = cx.fact(outlet).stream, cx.fact(outlet).sizes
     order = last_order(len(sizes), None if stream is None else stream.axis)
     from_sizes = cx.fact(node.inputs[0]).sizes
     reach = [_reach(op, i, kernel[i + 2], from_sizes[i + 2], sizes[i + 2]) for i in range(len(op.strides))]
     split = split_channels(cx, node.inputs[0]) if op.group == 1 and not np.any(reach) else None
     x = convolved(cx, node.inputs[0], split, order[0])
-    op, x = _thinned(op, x, kernel, sizes, reach) if split is None else (op, x)
     x = padded(cx, x, [(0, 0), (0, 0), *reach], order)
     grouped, order_y = _grouped_axis(op, sizes, order), order
     if grouped is None:
@@ -94,18 +97,21 @@ def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> l
     return [y]
 
 
-def _thinned(
-    op: ConvTranspose, x: Value, kernel: Sequence[int], sizes: Sequence[int], reach: Sequence[tuple[int, int]]
-) -> tuple[ConvTranspose, Value]:
-    """The same on the positions that are read, of an axis with one output that reads from its first to its last."""
-    dilations, pads = list(op.dilations), list(op.pads)
-    for i, taps in enumerate(kernel[2:]):
-        before = (taps - 1) * dilations[i]
-        if sizes[i + 2] != 1 or op.strides[i] != 1 or reach[i] != (0, 0) or int(pads[i][0]) != before:
-            continue
-        x = thinned(x, i + 2, taps, dilations[i])
-        dilations[i], pads[i] = 1, (TDim.of(taps - 1), TDim.of(taps - 1))
-    return replace(op, dilations=tuple(dilations), pads=tuple(pads)), x
+def _forward(
+    op: ConvTranspose, from_sizes: Sequence[int], sizes: Sequence[int], kernel: Sequence[int]
+) -> Conv | None:
+    """The convolution with the flipped kernel that gives the same, of every channel by itself without strides."""
+    if not is_depthwise(op, kernel) or any(stride != 1 for stride in op.strides):
+        return None
+    pads: list[tuple[TDim, TDim]] = []
+    for i, dilation in enumerate(op.dilations):
+        span = (kernel[i + 2] - 1) * dilation
+        before = span - int(op.pads[i][0])
+        after = sizes[i + 2] - from_sizes[i + 2] + span - before
+        if before < 0 or after < 0:
+            return None
+        pads.append((TDim.of(before), TDim.of(after)))
+    return Conv(op.strides, op.dilations, tuple(pads), op.group)
 
 
 def _reach(op: ConvTranspose, i: int, kernel: int, frames: int, outputs: int) -> tuple[int, int]:

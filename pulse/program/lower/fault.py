@@ -35,7 +35,7 @@ class Valid:
     gate: Value
 
 
-def every(cx: Lowering) -> Valid:
+def always_valid(cx: Lowering) -> Valid:
     """The whole tensor, in every pulse."""
     return Valid(None, 0, 0, cx.table([0]), cx.table([FAR]), cx.table([0]))
 
@@ -44,7 +44,7 @@ def every(cx: Lowering) -> Valid:
 def lower_count_faults(cx: Lowering, node: PulsedNode, op: CountFaults) -> list[Value]:
     """The counter itself is the output."""
     x = cx.value(node.inputs[0])
-    frames = every(cx)
+    frames = always_valid(cx)
     if op.when == "frames" and op.axis is not None:
         end = cx.end(op.length)
         frames = Valid(op.axis, x.shape[op.axis], -op.offset, cx.table([op.first]), end, frames.gate)
@@ -97,8 +97,8 @@ def count_faults(cx: Lowering, operand: Value, check: Check, node: str, op: str,
     return own
 
 
-def checking(frames: Valid) -> Callable[[Lowering, PulsedNode], None]:
-    """What looks at each node of a body that runs for such frames."""
+def fault_checker(frames: Valid) -> Callable[[Lowering, PulsedNode], None]:
+    """Emits the fault counters of each node of a body that runs for such frames."""
 
     def look(inner: Lowering, node: PulsedNode) -> None:
         facts = [inner.fact(outlet) for outlet in node.inputs]

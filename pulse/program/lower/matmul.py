@@ -7,6 +7,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.graph import OutletId
+from pulse.jit.simd import LANES
 from pulse.ops.matmul import MatMul
 from pulse.program.kernels.matmul import Matmul
 from pulse.program.lower.matmul_finishing import finishing
@@ -14,6 +15,9 @@ from pulse.program.lower.matmul_product import emit_product, grid_offsets, store
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 from pulse.program.weights import Stored, packed_operand
+
+FEW = 8
+"""Rows and columns from which on the copy of a matrix costs less than it saves."""
 
 
 @lowers(MatMul)
@@ -82,6 +86,8 @@ def _batched(cx: Lowering, node: PulsedNode, outlet: OutletId) -> Value:
         y = y if len(cx.fact(node.inputs[1]).shape) > 1 else target.view((1, 1), (0, 0))
     elif len(cx.fact(node.inputs[1]).shape) == 1:
         y = y.view((*y.shape, 1), (*y.strides, 0))
+    if m >= FEW and n >= FEW and k < LANES and y.strides[-1] == 1 and b.strides[-1] != 1:
+        b = cx.innermost(b, len(b.shape) - 1)  # sums of few terms fill no vector
     batch_a, batch_b, batch_y = (cx.table(_batch_offsets(value, batch)) for value in (a, b, y))
     am, ak = a.strides[-2:]
     bk, bn = b.strides[-2:]

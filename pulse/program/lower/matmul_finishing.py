@@ -20,7 +20,7 @@ MOST = 6
 
 
 @record
-class Step:
+class FusedStep:
     """One function; ``operand`` a value of the result's shape, or one number for each channel."""
 
     kind: str
@@ -34,14 +34,14 @@ class Finishing:
 
     outlet  that wire
     bias    what is added for each channel before all steps, None for nothing
-    gate    the functions of the two halves of the channels whose product the wire is, numbers in ``finish.GATES``
+    gate    the functions of two halves of the channels, whose product the wire is; numbers in ``matmul_finish.GATES``
     """
 
     outlet: OutletId
     axis: int
     channels: int
     bias: Array | None = None
-    steps: list[Step] = field(default_factory=list[Step])
+    steps: list[FusedStep] = field(default_factory=list[FusedStep])
     gate: tuple[int, int] | None = None
     gated: Value | None = None
 
@@ -63,7 +63,7 @@ class Finishing:
             return replace(finish.NO_FINISH, gate_count=1, gates=[gate])
         first, last, _ = channels.indices(self.channels)
         flat = _one_behind_the_other(rows(y), last - first)
-        steps: list[finish.Step] = []
+        steps: list[finish.FinishStep] = []
         for step in self.steps:
             operand, offsets = None, None
             flat &= step.kind not in finish.BY_COLUMN
@@ -74,7 +74,9 @@ class Finishing:
             elif step.operand is not None:
                 operand = cx.constant(np.ascontiguousarray(step.operand[channels]))
             code = finish.STEPS.index(step.kind)
-            steps.append(finish.Step(code=code, parameter=step.parameter, operand=operand, rows=offsets))
+            steps.append(
+                finish.FinishStep(code=code, parameter=step.parameter, operand=operand, rows=offsets)
+            )
         return replace(finish.NO_FINISH, flat=flat, step_count=len(steps), steps=steps)
 
     def settle(self, cx: Lowering, y: Value) -> None:
@@ -95,6 +97,8 @@ def finishing(cx: Lowering, outlet: OutletId, axis: int, gates: bool) -> Finishi
     """
     found = Finishing(outlet, axis, cx.fact(outlet).sizes[axis])
     while len(found.steps) < MOST:
+        if _swished(cx, found):
+            continue
         reader = _only_reader(cx, found.outlet)
         if reader is None or not _absorbed(cx, found, reader):
             break
@@ -117,14 +121,37 @@ def _only_reader(cx: Lowering, outlet: OutletId) -> PulsedNode | None:
     return node if same and isinstance(node.op, Elementwise) else None
 
 
+def _swished(cx: Lowering, found: Finishing) -> bool:
+    """Whether what follows is ``v * sigmoid(v)``, of two nodes; they are then done."""
+    graph, outlet = cx.graph, found.outlet
+    readers = [graph.nodes[inlet.node] for inlet in graph.outlet(outlet).successors]
+    if len(readers) != 2 or outlet in cx.kept or graph.is_output(outlet):
+        return False
+    for sigmoid, product in (readers, readers[::-1]):
+        at = OutletId(sigmoid.id)
+        if _is(sigmoid, "sigmoid") and _is(product, "mul") and set(product.inputs) == {outlet, at}:
+            if _only_reader(cx, at) is not product or cx.fact(at).dtype != np.float32:
+                return False
+            cx.done.update((sigmoid.id, product.id))
+            found.steps.append(FusedStep("swish", 1.0))
+            found.outlet = OutletId(product.id)
+            return True
+    return False
+
+
+def _is(node: PulsedNode, kind: str) -> bool:
+    """Whether a node is the elementwise function of a name."""
+    return isinstance(node.op, Elementwise) and node.op.kind == kind
+
+
 def _absorbed(cx: Lowering, found: Finishing, node: PulsedNode) -> bool:
     op = node.op
     assert isinstance(op, Elementwise)
     if op.kind in ("relu", "tanh", "sigmoid"):
-        found.steps.append(Step(op.kind))
+        found.steps.append(FusedStep(op.kind))
         return True
     if op.kind in ONE_PARAMETER:
-        found.steps.append(Step(op.kind, op.params[0]))
+        found.steps.append(FusedStep(op.kind, op.params[0]))
         return True
     if len(node.inputs) != 2:
         return False
@@ -132,11 +159,11 @@ def _absorbed(cx: Lowering, found: Finishing, node: PulsedNode) -> bool:
     other = node.inputs[1 - slot]
     each = _of_channels(cx.known(other), found, len(cx.fact(found.outlet).sizes))
     if each is not None and (op.kind == "mul_round" or (op.kind == "prelu" and slot == 0)):
-        found.steps.append(Step(op.kind, 0.0, each))
+        found.steps.append(FusedStep(op.kind, 0.0, each))
         return True
     limit = _one_number(cx.known(other)) if op.kind in ("max", "min") else None
     if limit is not None:
-        found.steps.append(Step(op.kind, limit))
+        found.steps.append(FusedStep(op.kind, limit))
         return True
     if op.kind != "add" or cx.fact(other).dtype != np.float32:
         return False
@@ -152,7 +179,7 @@ def _absorbed(cx: Lowering, found: Finishing, node: PulsedNode) -> bool:
     value = cx.values[other]
     if value.strides[found.axis] != 1 and value.shape[found.axis] != 1:
         return False
-    found.steps.append(Step("add", 0.0, value))
+    found.steps.append(FusedStep("add", 0.0, value))
     return True
 
 
@@ -166,7 +193,7 @@ def _one_number(known: Array | None) -> float | None:
 
 
 def _of_channels(known: Array | None, found: Finishing, rank: int) -> Array | None:
-    """A constant that has one number for each channel, or one for all; None where it is anything else."""
+    """A constant that has one number for each channel, or one for all; None if it is anything else."""
     if known is None or known.dtype != np.float32 or known.ndim > rank:
         return None
     shape = (1,) * (rank - known.ndim) + known.shape

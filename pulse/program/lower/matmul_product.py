@@ -5,6 +5,7 @@ convolution, each over its channels. So channels are innermost in memory, and ti
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from pulse.facts import Array
 from pulse.program.dft_basis import DftBasis, find_dft_basis, tables
 from pulse.program.kernels.matmul_finish import NO_FINISH, Finish
 from pulse.program.kernels.matmul_product import Product, pack_product
+from pulse.program.kernels.matmul_product_few import ProductFew, pack_few, width_of_few
 from pulse.program.kernels.spectral import Fourier
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.memory import Value
@@ -42,7 +44,7 @@ def stored_of(cx: Lowering, node: PulsedNode, slot: int, what: str) -> Stored:
 
 
 def bias_of(cx: Lowering, node: PulsedNode, channels: int) -> Array:
-    """The optional third operand, zeros where there is none."""
+    """The optional third operand, zeros if there is none."""
     if len(node.inputs) < 3:
         return np.zeros(channels, np.float32)
     return weights_of(cx, node, 2, "its bias")
@@ -82,24 +84,27 @@ def emit_product(
         return
     if len(taps) > 1 and np.array_equal(np.diff(taps), np.full(len(taps) - 1, depth)):
         taps, depth = taps[:1], depth * len(taps)
-    cx.emit(
-        Product(
-            x=x,
-            W=cx.constant(pack_product(np.ascontiguousarray(matrix))),
-            bias=cx.constant(np.ascontiguousarray(bias)),
-            y=y,
-            M=len(rows_x),
-            rows_x=cx.table(rows_x),
-            rows_y=cx.table(rows_y),
-            T=len(taps),
-            taps=cx.table(taps),
-            K=depth,
-            N=matrix.shape[1],
-            accumulate=False,
-            scales=None if scales is None else cx.constant(np.ascontiguousarray(scales)),
-            finish=finish,
-        )
-    )
+    columns = matrix.shape[1]
+    fields: dict[str, Any] = {
+        "x": x,
+        "bias": cx.constant(np.ascontiguousarray(bias)),
+        "y": y,
+        "M": len(rows_x),
+        "rows_x": cx.table(rows_x),
+        "rows_y": cx.table(rows_y),
+        "T": len(taps),
+        "taps": cx.table(taps),
+        "K": depth,
+        "N": columns,
+        "accumulate": False,
+        "scales": None if scales is None else cx.constant(np.ascontiguousarray(scales)),
+        "finish": finish,
+    }
+    width = width_of_few(len(rows_x), depth, columns)
+    if width is None:
+        cx.emit(Product(W=cx.constant(pack_product(np.ascontiguousarray(matrix))), **fields))
+    else:
+        cx.emit(ProductFew(W=cx.constant(pack_few(matrix, width)), width=width, **fields))
 
 
 def _emit_fourier(

@@ -8,7 +8,7 @@ from pulse.ops.op import PadMode
 from pulse.ops.pad import Pad
 from pulse.ops.time_ends import shown_frame
 from pulse.program.kernels.copy import Fill
-from pulse.program.lower.concat import like
+from pulse.program.lower.concat import allocate_like
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 
@@ -17,7 +17,7 @@ from pulse.program.memory import Value
 def lower_pad(cx: Lowering, node: PulsedNode, op: Pad) -> list[Value]:
     """A filled tensor with the input inside; mirrored or edge frames copied one by one."""
     x = cx.value(node.inputs[0])
-    target = like(cx, OutletId(node.id), x)
+    target = allocate_like(cx, OutletId(node.id), x)
     amounts = [(int(before), int(after)) for before, after in op.pads]
     inner = target
     for axis, (before, _) in enumerate(amounts):

@@ -16,7 +16,8 @@ from pulse.program.kernels.recurrent_gru import Gru, GruReset
 from pulse.program.kernels.recurrent_lstm import Lstm
 from pulse.program.lower.matmul_product import emit_product, stored_of, weights_of
 from pulse.program.lower.recurrent_small import lower_side_by_side
-from pulse.program.lower.recurrent_timing import StateTiming, restart_each_pulse, stream_start
+from pulse.program.lower.recurrent_start import stream_start
+from pulse.program.lower.stream_state import StateTiming, restart_each_pulse
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 from pulse.program.weights import Stored

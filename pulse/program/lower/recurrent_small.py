@@ -8,13 +8,15 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.jit.simd import LANES
 from pulse.ops.recurrent import Recurrent, RecurrentStream
-from pulse.ops.shape import Expand
+from pulse.ops.shape import AddAxis, Expand, RemoveAxis
+from pulse.ops.slice import Slice
 from pulse.program.kernels.recurrent import ActivationWords
 from pulse.program.kernels.recurrent_gates import ACTIVATIONS
 from pulse.program.kernels.recurrent_gru_small import GATES, GruEights, GruFours, pack_small
 from pulse.program.lower.matmul_product import emit_product, stored_of, weights_of
 from pulse.program.lower.recurrent_siblings import width_of
-from pulse.program.lower.recurrent_timing import StateTiming, restart_each_pulse, stream_start
+from pulse.program.lower.recurrent_start import stream_start
+from pulse.program.lower.stream_state import StateTiming, restart_each_pulse
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.memory import Value
 
@@ -163,12 +165,16 @@ def _starts(cx: Lowering, nodes: Sequence[PulsedNode], width: int) -> tuple[Valu
 
 
 def _known_start(cx: Lowering, outlet: OutletId | None) -> Array | None:
-    """An initial state that is constant, [1 or B, H]; zeros where there is none."""
+    """An initial state that is constant, [1 or B, H]; zeros if there is none."""
     if outlet is None:
         return np.zeros((1, 1), np.float32)
-    known, node = cx.known(outlet), cx.graph.node(outlet)
-    if known is None and isinstance(node.op, Expand):
-        spread = cx.known(node.inputs[0])
-        if spread is not None and spread.size == 1:
-            return np.full((1, cx.fact(outlet).sizes[1]), spread.ravel()[0], np.float32)
-    return known
+    source = outlet
+    while cx.known(source) is None and isinstance(
+        cx.graph.node(source).op, Expand | Slice | AddAxis | RemoveAxis
+    ):
+        source = cx.graph.node(source).inputs[0]
+    known = cx.known(source)
+    if source == outlet or known is None:
+        return known
+    same = known.size and (known == known.flat[0]).all()
+    return np.full((1, cx.fact(outlet).sizes[1]), known.flat[0], np.float32) if same else None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pulse.graph import OutletId
 from pulse.ops.resize import Polyphase
-from pulse.program.lower.concat import like
+from pulse.program.lower.concat import allocate_like
 from pulse.program.lower.elementwise import MAX_INPUTS, Chain, store_chain
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
@@ -14,7 +14,7 @@ from pulse.program.memory import Value
 def lower_polyphase(cx: Lowering, node: PulsedNode, op: Polyphase) -> list[Value]:
     """One instruction for each phase, more for a sum of many frames, over all groups at once."""
     x = cx.value(node.inputs[0])
-    y = like(cx, OutletId(node.id), x)
+    y = allocate_like(cx, OutletId(node.id), x)
     phases = len(op.taps)
     reach = (y.shape[op.axis] // phases - 1) * op.stride + 1
     for phase, taps in enumerate(op.taps):

@@ -6,7 +6,7 @@ from pulse.errors import CompileError, PulsifyError
 from pulse.graph import OutletId
 from pulse.ops.scan import Scan, ScanStream
 from pulse.program.kernels.scan import KeepFrame
-from pulse.program.lower.fault import Valid, checking, every
+from pulse.program.lower.fault import Valid, always_valid, fault_checker
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 from pulse.pulsify.constant import transfer_constants
@@ -23,7 +23,7 @@ def lower_scan(cx: Lowering, node: PulsedNode, op: Scan) -> list[Value]:
     frames = _Frames(cx, node, op)
     outer = cx.body
     if outer is None and node.id not in cx.unchecked:
-        cx.body = checking(every(cx))
+        cx.body = fault_checker(always_valid(cx))
     states = frames.initial
     for number in range(frames.count):
         states = frames.run(number, states)
@@ -46,7 +46,7 @@ def lower_scan_stream(cx: Lowering, node: PulsedNode, op: ScanStream) -> list[Va
     end = cx.end(op.length)
     first, gate = cx.table([0]), cx.table([0])
     for number in range(frames.count):
-        cx.body = checking(Valid(None, frames.count, number - op.offset, first, end, gate))
+        cx.body = fault_checker(Valid(None, frames.count, number - op.offset, first, end, gate))
         fresh = [_apart(cx, value, states) for value in frames.run(number, states)]
         for value, state in zip(fresh, states):
             _keep(cx, value, state, end, frames.count, number, op.offset)

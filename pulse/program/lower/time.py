@@ -52,7 +52,7 @@ def lower_delay(cx: Lowering, node: PulsedNode, op: Delay) -> list[Value]:
 
 @lowers(FillEnds)
 def lower_fill_ends(cx: Lowering, node: PulsedNode, op: FillEnds) -> list[Value]:
-    """In place where nobody else reads the input."""
+    """In place if nothing else reads the input."""
     outlet = OutletId(node.id)
     x = outermost(cx, cx.value(node.inputs[0]), op.axis)
     pulse = cx.fact(outlet).sizes[op.axis] - op.keep

@@ -9,16 +9,21 @@ from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import known
 
+SIDES = ("then_branch", "else_branch")
+
 
 @tensorflow_op("If", "StatelessIf")
 def if_(node: TensorflowNode) -> list[OutletId]:
-    """The branch that is taken; both, and a choice, where that is only known while running."""
+    """The branch that is taken; both, and a choice, where that is only known while running.
+
+    Behind the results stand the next values of the variables that a branch assigns.
+    """
     condition = as_scalar(node, node.input(0), "condition")
     value = known(node.graph, condition)
     if value is not None:
         return _branch(node, "then_branch" if bool(value) else "else_branch")
     branches: list[list[OutletId]] = []
-    for name in ("then_branch", "else_branch"):
+    for name in SIDES:
         try:
             branches.append(_branch(node, name))
         except PulseError as error:
@@ -43,5 +48,12 @@ def _branch(node: TensorflowNode, name: str) -> list[OutletId]:
     given = node.given()[1:]
     facts = [node.graph.fact(outlet) for outlet in given]
     model = node.functions.typed(function, facts, node.scope, f"{node.wire_name}.{name}")
-    arguments = node.functions.find(function).inputs
-    return inlined(node.graph, model, dict(zip(arguments, given)))
+    found = node.functions.find(function)
+    outlets = inlined(node.graph, model, dict(zip(found.inputs, given)))
+    made = dict(zip(model.graph.output_names, outlets))
+    later = node.functions.assigned(function)
+    either = sorted({place for side in SIDES for place in node.functions.assigned(node.function(side))})
+    return [
+        *outlets[: len(found.outputs)],
+        *(made.get(later.get(place, ""), given[place]) for place in either),
+    ]

@@ -1,6 +1,6 @@
 """Lists of tensors (TensorList, TensorArray): one tensor whose first axis counts their elements.
 
-What a loop reads and writes by its counter, the loop makes of it: see ``loop``.
+A list that a loop reads or writes at its counter is made by the loop: see ``control_loop``.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Loops. One that counts, and takes and makes one element of a list in each turn, is a scan over frames."""
+"""Loops. One that counts, and takes and makes one element of a list in each iteration, is a scan over frames."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -10,7 +10,7 @@ from pulse.dim import TDim
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.onnx.operators.control import as_scalar
-from pulse.onnx.operators.control_loop import ENDLESS, MOST_NODES, MOST_TURNS
+from pulse.onnx.operators.control_loop import ENDLESS, MOST_ITERATIONS, MOST_NODES
 from pulse.onnx.operators.source import scalar_dim
 from pulse.ops.concat import Concat
 from pulse.ops.control import Loop
@@ -23,8 +23,8 @@ from pulse.ops.time_position import Range
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.nodes import Endpoint, Function
 from pulse.tensorflow.operators.control_lists import ListItem, ListWrite, Reserved
-from pulse.tensorflow.operators.control_loop_parts import Parts, UnsureError, grafted, needs, uncast
-from pulse.tensorflow.operators.control_loop_turns import Counter, counters, turns_of
+from pulse.tensorflow.operators.control_loop_iterations import Counter, counters, iteration_count
+from pulse.tensorflow.operators.control_loop_parts import LoopParts, UnsureError, grafted, needs, uncast
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import TypedGraph, TypedNetwork, known
 from pulse.wiring import wire
@@ -32,7 +32,7 @@ from pulse.wiring import wire
 
 @tensorflow_op("While", "StatelessWhile")
 def loop(node: TensorflowNode) -> list[OutletId]:
-    """Turn by turn where they are few, else a scan, else an op that decides while running."""
+    """Iteration by iteration where they are few, else a scan, else an op that decides while running."""
     return _While(node).wired()
 
 
@@ -94,7 +94,7 @@ class _While:
         node = self._node
         before = len(node.graph.nodes)
         try:
-            return self._turned()
+            return self._unrolled_or_scanned()
         except UnsureError:
             for made in reversed(range(before, len(node.graph.nodes))):
                 node.graph.retire(made)
@@ -106,25 +106,25 @@ class _While:
         values = {place: self._node.graph.fact(outlet).value for place, outlet in enumerate(self._first)}
         return counters(body, self._sources(body, self._function.inputs), values)
 
-    def _turns(self) -> TDim:
-        """How often the loop turns. Raises UnsureError."""
+    def _iterations(self) -> TDim:
+        """How often the loop runs its body. Raises UnsureError."""
         condition = self._condition
         names = self._node.functions.find(self._node.function("cond")).inputs
-        return turns_of(condition, self._sources(condition, names), self._counters)
+        return iteration_count(condition, self._sources(condition, names), self._counters)
 
-    def _turned(self) -> list[OutletId]:
-        """The loop as turns or as a scan. Raises UnsureError."""
-        turns = self._turns()
-        parts = self._parts(turns)
-        if turns.is_const:
-            count, size = int(turns), len(self._body.graph.nodes)
+    def _unrolled_or_scanned(self) -> list[OutletId]:
+        """The loop unrolled or as a scan. Raises UnsureError."""
+        iterations = self._iterations()
+        parts = self._parts(iterations)
+        if iterations.is_const:
+            count, size = int(iterations), len(self._body.graph.nodes)
             if count == 0:
                 return list(self._first)
-            if count <= MOST_TURNS and count * size <= MOST_NODES:
+            if count <= MOST_ITERATIONS and count * size <= MOST_NODES:
                 return self._unrolled(count, parts)
-        return self._scanned(turns, parts)
+        return self._scanned(iterations, parts)
 
-    def _parts(self, turns: TDim) -> Parts:
+    def _parts(self, iterations: TDim) -> LoopParts:
         """What each variable is to the loop. Raises UnsureError."""
         body = self._body
         sources = self._sources(body, self._function.inputs)
@@ -146,11 +146,11 @@ class _While:
             index = self._counters.get(sources.get(uncast(body, made.inputs[1]), -1))
             if made.inputs[0] != own.get(place) or index is None or index.step != 1:
                 raise UnsureError
-            heads[place] = self._head(self._first[place], index.start, turns)
+            heads[place] = self._head(self._first[place], index.start, iterations)
             written[place] = made.inputs[2]
-        return Parts(own, written, heads, last, states, self._read(sources))
+        return LoopParts(own, written, heads, last, states, self._read(sources))
 
-    def _head(self, outlet: OutletId, start: TDim, turns: TDim) -> list[OutletId]:
+    def _head(self, outlet: OutletId, start: TDim, iterations: TDim) -> list[OutletId]:
         """What was written to a list before the loop, which writes all that follows. Raises UnsureError."""
         graph = self._node.graph
         found: dict[int, OutletId] = {}
@@ -167,13 +167,13 @@ class _While:
             or sorted(found) != list(range(len(found)))
         ):
             raise UnsureError
-        count, wanted = made.op.count, turns + len(found)
+        count, wanted = made.op.count, iterations + len(found)
         if count != 0 and count != wanted and not count.prove_eq(wanted).yes:
             raise UnsureError
         return [found[place] for place in range(len(found))]
 
     def _writes_one(self, place: int, inputs: Sequence[OutletId], own: Mapping[int, OutletId]) -> bool:
-        """Whether each turn writes the one element that a list has, so that the last one stays."""
+        """Whether each iteration writes the one element that a list has, so that the last one stays."""
         index = known(self._body.graph, inputs[1])
         first = self._node.graph.node(self._first[place]).op
         return (
@@ -186,7 +186,7 @@ class _While:
         )
 
     def _read(self, sources: Mapping[OutletId, int]) -> dict[OutletId, tuple[OutletId, TDim]]:
-        """The elements that a turn takes by a counter of what the loop does not change, and the first of them."""
+        """The elements that an iteration takes by a counter of what the loop does not change, and the first of them."""
         body = self._body
         found: dict[OutletId, tuple[OutletId, TDim]] = {}
         outside = {source: self._first[place] for source, place in sources.items() if self._constant[place]}
@@ -200,47 +200,49 @@ class _While:
             found[OutletId(made.id)] = (whole, index.start)
         return found
 
-    def _targets(self, parts: Parts) -> list[OutletId]:
+    def _targets(self, parts: LoopParts) -> list[OutletId]:
         states = (self._body.graph.outputs[place] for place in parts.states)
         return [*states, *parts.last.values(), *parts.written.values()]
 
-    def _unrolled(self, turns: int, parts: Parts) -> list[OutletId]:
-        """Every turn wired behind the one before it."""
+    def _unrolled(self, iterations: int, parts: LoopParts) -> list[OutletId]:
+        """Every iteration wired behind the one before it."""
         node, graph = self._node, self._node.graph
         current = {place: self._first[place] for place in parts.states}
         rows = {place: self._head_rows(place, parts) for place in parts.written}
         last: dict[int, OutletId] = {}
-        spending().unfold(turns * len(self._body.graph.nodes), node.wire_name)
-        for turn in range(turns):
+        spending().unfold(iterations * len(self._body.graph.nodes), node.wire_name)
+        for iteration in range(iterations):
             given = {source: self._first[place] for place, source in parts.sources.items()}
             given |= {
                 parts.sources[place]: outlet for place, outlet in current.items() if place in parts.sources
             }
             for place, counter in self._counters.items():
                 if place in parts.sources:
-                    given[parts.sources[place]] = self._at(place, counter, TDim.of(turn), f"turn{turn}")
+                    given[parts.sources[place]] = self._at(
+                        place, counter, TDim.of(iteration), f"iteration{iteration}"
+                    )
             for outlet, (whole, start) in parts.read.items():
-                given[outlet] = self._element(whole, start + turn, f"element{turn}_{outlet.node}")
+                given[outlet] = self._element(whole, start + iteration, f"element{iteration}_{outlet.node}")
             made = grafted(self._body, self._targets(parts), graph, given)
             behind = len(parts.states) + len(parts.last)
             states, ends, written = made[: len(parts.states)], made[len(parts.states) : behind], made[behind:]
             last = dict(zip(parts.last, ends))
             for place, outlet in zip(parts.states, states):
-                current[place] = self._like_first(place, outlet, f"state{place}_{turn}")
+                current[place] = self._like_first(place, outlet, f"state{place}_{iteration}")
             for place, outlet in zip(parts.written, written):
-                rows[place].append(node.wire(AddAxis(0), [outlet], f"row{place}_{turn}"))
+                rows[place].append(node.wire(AddAxis(0), [outlet], f"row{place}_{iteration}"))
         gathered = {
             place: each[0] if len(each) == 1 else node.wire(Concat(0), each, f"rows{place}")
             for place, each in rows.items()
         }
-        return self._results(current | gathered | self._as_lists(last), TDim.of(turns))
+        return self._results(current | gathered | self._as_lists(last), TDim.of(iterations))
 
-    def _head_rows(self, place: int, parts: Parts) -> list[OutletId]:
+    def _head_rows(self, place: int, parts: LoopParts) -> list[OutletId]:
         """The elements of a list that were written before the loop, each with an axis to be joined along."""
         heads = enumerate(parts.heads[place])
         return [self._node.wire(AddAxis(0), [outlet], f"head{place}_{number}") for number, outlet in heads]
 
-    def _behind_head(self, place: int, parts: Parts, gathered: OutletId) -> OutletId:
+    def _behind_head(self, place: int, parts: LoopParts, gathered: OutletId) -> OutletId:
         rows = self._head_rows(place, parts)
         return self._node.wire(Concat(0), [*rows, gathered], f"rows{place}") if rows else gathered
 
@@ -248,9 +250,9 @@ class _While:
         """Lists of one element, by their variables."""
         return {place: self._node.wire(AddAxis(0), [each], f"last{place}") for place, each in last.items()}
 
-    def _at(self, place: int, counter: Counter, turn: TDim, name: str) -> OutletId:
-        """A counter's value after some turns."""
-        value = counter.start + turn * counter.step
+    def _at(self, place: int, counter: Counter, iteration: TDim, name: str) -> OutletId:
+        """A counter's value after some iterations."""
+        value = counter.start + iteration * counter.step
         if not value.is_const:
             return scalar_dim(self._node, value, f"counter{place}_{name}")
         dtype = self._node.graph.fact(self._first[place]).dtype
@@ -268,20 +270,20 @@ class _While:
             return outlet
         return self._node.wire(Cast(wanted), [outlet], name)
 
-    def _results(self, found: Mapping[int, OutletId], turns: TDim) -> list[OutletId]:
+    def _results(self, found: Mapping[int, OutletId], iterations: TDim) -> list[OutletId]:
         results: list[OutletId] = []
         for place, first in enumerate(self._first):
             counter = self._counters.get(place)
             if place in found:
                 results.append(found[place])
             elif counter is not None and not self._constant[place]:
-                results.append(self._at(place, counter, turns, "last"))
+                results.append(self._at(place, counter, iterations, "last"))
             else:
                 results.append(first)
         return results
 
-    def _scanned(self, turns: TDim, parts: Parts) -> list[OutletId]:
-        """A scan over the elements that the turns take."""
+    def _scanned(self, iterations: TDim, parts: LoopParts) -> list[OutletId]:
+        """A scan over the elements that the iterations take."""
         node, body, graph = self._node, self._body, TypedGraph()
         label = self._function.inputs
         given: dict[OutletId, OutletId] = {}
@@ -296,7 +298,10 @@ class _While:
             given[parts.sources[place]] = inner(label[place], TypedFact(fact.dtype, fact.shape))
         states = [graph.label(given[parts.sources[place]]) for place in parts.states]
         first = [self._first[place] for place in parts.states]
-        for place, outlet in parts.last.items():  # each turn writes it, so its first value has no meaning
+        for (
+            place,
+            outlet,
+        ) in parts.last.items():  # each iteration writes it, so its first value has no meaning
             fact = body.graph.fact(outlet)
             states.append(graph.label(inner(label[place], TypedFact(fact.dtype, fact.shape))))
             zeros = np.zeros([int(dim) for dim in fact.shape], fact.dtype)
@@ -305,7 +310,7 @@ class _While:
             fact = body.graph.fact(outlet)
             given[outlet] = inner(f"{body.graph.label(outlet)}.frame", TypedFact(fact.dtype, fact.shape))
             frames.append(graph.label(given[outlet]))
-            x.append(self._run_through(whole, start, turns))
+            x.append(self._run_through(whole, start, iterations))
         targets = self._targets(parts)
         left = needs(body, targets, given)
         captured: list[OutletId] = []
@@ -321,11 +326,11 @@ class _While:
                 names.append(graph.label(given[source]))
             else:
                 frames.append(graph.label(given[source]))
-                x.append(self._counted(place, counter, turns))
+                x.append(self._counted(place, counter, iterations))
         if not x:
             given_fact = TypedFact(np.dtype(np.int64), ())
-            frames.append(graph.label(inner("turn", given_fact)))
-            x.append(node.wire(Range(0, 1, turns, np.dtype(np.int64)), [], "turns"))
+            frames.append(graph.label(inner("iteration", given_fact)))
+            x.append(node.wire(Range(0, 1, iterations, np.dtype(np.int64)), [], "iterations"))
         made = self._inside(grafted(body, targets, graph, given), graph, parts)
         graph.inputs = [OutletId(each.id) for each in graph.nodes if isinstance(each.op, Source)]
         graph.set_outputs(made, [f"result{number}" for number in range(len(made))])
@@ -343,10 +348,10 @@ class _While:
         found = {place: self._behind_head(place, parts, each) for place, each in zip(parts.written, gathered)}
         found |= dict(zip(parts.states, ends))
         found |= self._as_lists(dict(zip(parts.last, ends[len(parts.states) :])))
-        return self._results(found, turns)
+        return self._results(found, iterations)
 
-    def _inside(self, made: Sequence[OutletId], graph: TypedGraph, parts: Parts) -> list[OutletId]:
-        """The results of a turn, states in the types that they began with, each a wire of its own."""
+    def _inside(self, made: Sequence[OutletId], graph: TypedGraph, parts: LoopParts) -> list[OutletId]:
+        """The results of an iteration, states in the types that they began with, each a wire of its own."""
         results: list[OutletId] = []
         for number, outlet in enumerate(made):
             if number < len(parts.states):
@@ -356,17 +361,19 @@ class _While:
             results.append(outlet)
         return results
 
-    def _run_through(self, outlet: OutletId, start: TDim, turns: TDim) -> OutletId:
+    def _run_through(self, outlet: OutletId, start: TDim, iterations: TDim) -> OutletId:
         size = self._node.graph.fact(outlet).shape[0]
-        if start == 0 and (size == turns or size.prove_eq(turns).yes):
+        if start == 0 and (size == iterations or size.prove_eq(iterations).yes):
             return outlet
-        return self._node.wire(Slice(0, start, start + turns), [outlet], f"frames{outlet.node}")
+        return self._node.wire(Slice(0, start, start + iterations), [outlet], f"frames{outlet.node}")
 
-    def _counted(self, place: int, counter: Counter, turns: TDim) -> OutletId:
+    def _counted(self, place: int, counter: Counter, iterations: TDim) -> OutletId:
         if not counter.start.is_const:
             raise UnsureError
         dtype = self._node.graph.fact(self._first[place]).dtype
-        return self._node.wire(Range(int(counter.start), counter.step, turns, dtype), [], f"counter{place}")
+        return self._node.wire(
+            Range(int(counter.start), counter.step, iterations, dtype), [], f"counter{place}"
+        )
 
     def _decided(self) -> list[OutletId]:
         """An op that evaluates the condition before each iteration."""
@@ -393,7 +400,7 @@ class _While:
         (go_on,) = grafted(condition, [condition.graph.outputs[0]], node.graph, before)
         model = TypedNetwork(graph, node.scope, f"{node.wire_name}.body", {}, body.origins)
         open_ = [place for place in places if self._constant[place]]
-        names = ("turn", "go_on", *(graph.label(inner[place]) for place in states))
+        names = ("iteration", "go_on", *(graph.label(inner[place]) for place in states))
         op = Loop(model, names, tuple(graph.label(inner[place]) for place in open_), None)
         limit = node.constant(np.array(ENDLESS), "endless")
         go_on = as_scalar(node, go_on, "condition")

@@ -16,15 +16,15 @@ class UnsureError(Exception):
 
 
 @record(eq=False)
-class Parts:
+class LoopParts:
     """What the variables of a loop are.
 
     sources   variable -> the body's input, where its value is not known
-    written   lists -> what each turn writes
-    heads     the same lists -> what was written to them before the first turn
-    last      lists of one element -> what each turn writes
-    states    all that goes from turn to turn otherwise
-    read      elements that a turn takes -> what they are taken of, outside of the loop, and the first of them
+    written   lists -> what each iteration writes
+    heads     the same lists -> what was written to them before the first iteration
+    last      lists of one element -> what each iteration writes
+    states    all that goes from iteration to iteration otherwise
+    read      elements that an iteration takes -> what they are taken of, outside of the loop, and the first of them
     """
 
     sources: Mapping[int, OutletId]

@@ -134,7 +134,7 @@ def rsqrt(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("Square")
 def square(node: TensorflowNode) -> OutletId:
-    """X * x."""
+    """``x * x``."""
     return node.wire(Elementwise("mul"), [node.input(0), node.input(0)])
 
 

@@ -15,7 +15,7 @@ from pulse.tensorflow.registry import tensorflow_op
 
 @tensorflow_op("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 def batch_norm(node: TensorflowNode) -> OutletId:
-    """X * k + (offset - mean * k),  k = scale / sqrt(variance + epsilon).
+    """``x * k + (offset - mean * k)``, with ``k = scale / sqrt(variance + epsilon)``.
 
     With the statistics of the batch, those of each channel: what Keras 2 makes of LayerNormalization, whose frames are
     channels.
@@ -52,7 +52,7 @@ def _of_batch(node: TensorflowNode) -> tuple[OutletId, OutletId]:
 
 @tensorflow_op("LRN")
 def local_response(node: TensorflowNode) -> OutletId:
-    """X / (bias + alpha * the sum of squares of the channels at most depth_radius away) ** beta."""
+    """``x / (bias + alpha * s) ** beta``; s sums the squares of the channels at most depth_radius away."""
     size = 2 * node.integer("depth_radius", 5) + 1
     numbers = {"alpha": node.real("alpha", 1.0) * size, "bias": node.real("bias", 1.0)}
     beta = node.real("beta", 0.5)

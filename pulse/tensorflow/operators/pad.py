@@ -2,8 +2,8 @@
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
-from pulse.ops.pad import Pad, PadMode, Pads
-from pulse.ops.slice import Slice
+from pulse.nhwc import kept_ends, pad_or_crop
+from pulse.ops.pad import Pad, PadMode
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.read.dilation import PADDED
 from pulse.tensorflow.registry import tensorflow_op
@@ -48,22 +48,7 @@ def pad(node: TensorflowNode) -> OutletId:
 def pad_of_dilation(node: TensorflowNode) -> OutletId:
     """Padding without the crops that a convolution without padding would leave of it."""
     x, rank = node.input(0), node.fact(0).rank
-    paddings, crops = node.dims(1, "paddings"), node.dims(2, "crops")
-    if len(paddings) != len(crops) or len(paddings) % 2 or len(paddings) > 2 * (rank - 1):
-        raise node.error(f"{len(paddings)} paddings and {len(crops)} crops for {node.fact(0)}")
-    kept = [before - crop for before, crop in zip(paddings, crops)]
-    ends = [(ZERO, ZERO), *zip(kept[::2], kept[1::2])]
-    ends += [(ZERO, ZERO)] * (rank - len(ends))
-    more: Pads = tuple((_above(a), _above(b)) for a, b in ends)
-    if any(pair != (ZERO, ZERO) for pair in more):
-        x = node.wire(Pad(more), [x], "padded")
-    for axis, (before, after) in enumerate(ends):
-        if before.prove_ge(0).no or after.prove_ge(0).no:
-            size = node.graph.fact(x).shape[axis]
-            x = node.wire(Slice(axis, _above(-before), size - _above(-after)), [x], f"cut{axis}")
-    return node.finished(x)
-
-
-def _above(dim: TDim) -> TDim:
-    """The dim where it is above 0, else 0."""
-    return ZERO if dim.prove_ge(0).no else dim
+    ends = kept_ends(node.dims(1, "paddings"), node.dims(2, "crops"), rank)
+    if ends is None:
+        raise node.error(f"its paddings and crops do not fit {node.fact(0)}")
+    return node.finished(pad_or_crop(node, x, ends))

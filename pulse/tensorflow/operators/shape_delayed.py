@@ -20,7 +20,7 @@ ZERO = TDim.of(0)
 
 
 def delayed_rows(node: TensorflowNode, x: OutletId, target: Shape) -> OutletId | None:
-    """A reshape to ``target``, by paddings, where it makes rows late; None where it does something else."""
+    """A reshape to ``target``, by paddings, where it makes rows late; None if it does something else."""
     graph = node.graph
     cut = graph.node(x)
     if not isinstance(cut.op, Slice) or cut.op.start != 0 or cut.op.step != 1:

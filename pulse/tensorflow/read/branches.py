@@ -2,10 +2,10 @@
 
 from pulse.tensorflow.nodes import Endpoint, GraphNode
 from pulse.tensorflow.read.flat import FlatGraph
-from pulse.tensorflow.read.frames import MERGE, SWITCH
+from pulse.tensorflow.read.loops import MERGE, SWITCH
 
 
-def chosen(graph: FlatGraph) -> FlatGraph:
+def branches_to_selects(graph: FlatGraph) -> FlatGraph:
     """The graph with both branches run, and a choice by the condition behind them. Raises LoadError."""
     if not any(node.op in SWITCH for node in graph):
         return graph

@@ -15,10 +15,11 @@ from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph
 from pulse.record import record
 from pulse.tensorflow.library import Library
 from pulse.tensorflow.nodes import Endpoint, Function, GraphNode, declared, tensor_of
-from pulse.tensorflow.read.branches import chosen
-from pulse.tensorflow.read.dilation import dilated
+from pulse.tensorflow.read.assignments import ASSIGNMENTS
+from pulse.tensorflow.read.branch_effects import assigned_places
+from pulse.tensorflow.read.branches import branches_to_selects
+from pulse.tensorflow.read.dilation import merge_dilation
 from pulse.tensorflow.read.effects import (
-    ASSIGNMENTS,
     REFERENCES,
     VARIABLES,
     Variables,
@@ -26,8 +27,8 @@ from pulse.tensorflow.read.effects import (
     run_order,
 )
 from pulse.tensorflow.read.flat import FlatGraph
-from pulse.tensorflow.read.frames import raised
 from pulse.tensorflow.read.inlining import inlined
+from pulse.tensorflow.read.loops import loops_to_while
 from pulse.tensorflow.read.node import TensorflowOp
 from pulse.tensorflow.tensors import FunctionName
 from pulse.typed import TypedNetwork, Variable
@@ -47,6 +48,7 @@ class Request:
     feeds     tensors that are given, and what is known of them
     values    what variables hold
     frozen    variables that no run assigns: they are constants of the model
+    held      what is known of variables that a caller holds
     """
 
     fetches: Mapping[str, Endpoint]
@@ -54,9 +56,10 @@ class Request:
     feeds: Mapping[Endpoint, InferenceFact] = field(default_factory=dict[Endpoint, InferenceFact])
     values: Mapping[str, Array] = field(default_factory=dict[str, Array])
     frozen: bool = True
+    held: Mapping[str, InferenceFact] = field(default_factory=dict[str, InferenceFact])
 
 
-def prepared(
+def prepare_graph(
     nodes: Sequence[GraphNode],
     library: Library,
     title: str,
@@ -69,13 +72,13 @@ def prepared(
     """
     graph = FlatGraph(nodes, title)
     graph = FlatGraph(inlined(graph.needed(names, fed).values(), library), title)
-    flat = raised(graph, library)
+    flat = loops_to_while(graph, library)
     flat = FlatGraph(flat.needed(names, fed).values(), title)
     refuse_hidden(flat, library)
-    return dilated(chosen(flat), names, fed)
+    return merge_dilation(branches_to_selects(flat), names, fed)
 
 
-def built(
+def build_model(
     graph: FlatGraph,
     library: Library,
     request: Request,
@@ -98,8 +101,8 @@ class _Building:
         self._library, self._request, self._scope = library, request, scope
         feeds = request.feeds
         whole = FlatGraph(graph.needed(names, feeds).values(), graph.title)
-        self._variables = Variables(whole)
-        effects = [node.name for node in whole if node.op in ASSIGNMENTS]
+        self._variables = Variables(whole, library)
+        effects = [node.name for node in whole if self._variables.changed(node)]
         wanted = [each.node for each in request.fetches.values() if each not in feeds]
         self._wanted = whole.needed([*wanted, *effects], feeds, controls=False)
         self._order = run_order(whole.nodes, self._variables, graph.title)
@@ -124,9 +127,7 @@ class _Building:
         for endpoint, fact in request.feeds.items():
             self._made[endpoint] = self._input(labels.get(endpoint, str(endpoint)), fact)
         for node in self._order:
-            variable = self._variables.assigned(node)
-            if variable is not None:
-                self._assigned.setdefault(variable)
+            self._assigned.update(dict.fromkeys(self._variables.changed(node)))
         before = {
             endpoint: self._value(endpoint.node)
             for endpoint in request.fetches.values()
@@ -159,7 +160,8 @@ class _Building:
                 self._current[variable] = self._constant(variable, value)
             else:
                 self._read.add(variable)
-                fact = variable_fact(node) if value is None else _fact_of(value)
+                held = self._request.held.get(variable) or variable_fact(node)
+                fact = held if value is None else _fact_of(value)
                 self._current[variable] = self._input(variable, fact)
         return self._current[variable]
 
@@ -187,9 +189,11 @@ class _Building:
             return
         if all(Endpoint(node.name, slot) in self._made for slot in range(self._counts.get(node.name, 1))):
             return
-        variable = self._variables.assigned(node)
-        if variable is not None:
-            self._assign(node, variable)
+        changed = self._variables.changed(node)
+        if node.op in ASSIGNMENTS:
+            self._assign(node, changed[0])
+        elif changed:
+            self._branch(node, changed)
         elif node.op == "Const":
             self._made[Endpoint(node.name)] = self._constant(node.name, constant_value(node))
         elif node.op in ASKING:
@@ -204,14 +208,35 @@ class _Building:
     def _is_set(self, node: GraphNode) -> bool:
         """Whether a variable holds something at this moment of the run."""
         variable = self._variables.of(node.inputs[0]) if node.inputs else None
-        return variable in self._request.values or variable in self._current
+        known = (self._request.values, self._request.held, self._current)
+        return any(variable in each for each in known)
+
+    def _branch(self, node: GraphNode, changed: Sequence[str]) -> None:
+        """An If whose results are those of its branches, then what the variables hold behind it."""
+        count = len(self._library.find(node.function("then_branch")).outputs)
+        reads = [self._outlet(each, node.name) for each in node.inputs]
+        outlets = self._model.add(
+            node.name,
+            TensorflowOp(
+                node.op,
+                node.name,
+                node.attributes,
+                (*_labels(node.name, count), *(f"{node.name}/{variable}" for variable in changed)),
+                Bodies(self._library),
+            ),
+            reads,
+            [InferenceFact()] * (count + len(changed)),
+        )
+        for slot, outlet in enumerate(outlets[:count]):
+            self._made.setdefault(Endpoint(node.name, slot), outlet)
+        self._current.update(zip(changed, outlets[count:]))
 
     def _operator(
         self, node: GraphNode, op: str, reads: Sequence[OutletId], name: str = ""
     ) -> list[OutletId]:
         count = self._counts.get(node.name, 1) if not name else 1
         label = name or node.name
-        outputs = tuple(label if slot == 0 else f"{label}:{slot}" for slot in range(count))
+        outputs = _labels(label, count)
         calls = any(isinstance(value, FunctionName) for value in node.attributes.values())
         made = TensorflowOp(op, node.name, node.attributes, outputs, Bodies(self._library) if calls else None)
         outlets = self._model.add(label, made, reads, [InferenceFact() for _ in outputs])
@@ -229,6 +254,10 @@ class _Building:
         self._kept[Endpoint(node.name)] = value
 
 
+def _labels(name: str, count: int) -> tuple[str, ...]:
+    return tuple(name if slot == 0 else f"{name}:{slot}" for slot in range(count))
+
+
 @record(eq=False)
 class Bodies:
     """The functions of a file, as models."""
@@ -239,38 +268,50 @@ class Bodies:
         """A function. Raises LoadError."""
         return self.library.find(name)
 
+    def assigned(self, name: FunctionName) -> dict[int, str]:
+        """The arguments that a function assigns, and the outputs of its model that are their next values."""
+        inputs = self.library.find(name).inputs
+        return {place: f"{inputs[place]}{NEXT}" for place in assigned_places(name, self.library)}
+
     def typed(
         self, name: FunctionName, facts: Sequence[TypedFact], scope: SymbolScope, title: str
     ) -> TypedNetwork:
         """A function as a model. Raises LoadError."""
-        return function_model(self.library.find(name), self.library, facts, scope, title)
+        places = tuple(self.assigned(name))
+        return function_model(self.library.find(name), self.library, facts, scope, title, places)
 
 
 def function_model(
-    function: Function, library: Library, facts: Sequence[TypedFact], scope: SymbolScope, title: str
+    function: Function,
+    library: Library,
+    facts: Sequence[TypedFact],
+    scope: SymbolScope,
+    title: str,
+    assigned: Collection[int] = (),
 ) -> TypedNetwork:
     """A function as a model; arguments whose value is known are constants in it.
 
-    Raises LoadError: it is not covered, or assigns variables
+    assigned  arguments that are variables: the outputs ``argument.next`` behind the others are their next values
+    Raises    LoadError: it is not covered
     """
     if len(facts) != len(function.inputs):
         raise LoadError(f"{title}: {len(facts)} arguments for {len(function.inputs)}; export the model again")
     spending().unfold(len(function.nodes), title)
-    arguments = [GraphNode(name, "Placeholder") for name in function.inputs]
+    held: dict[str, InferenceFact] = {}
+    feeds: dict[Endpoint, InferenceFact] = {}
+    for place, (name, fact) in enumerate(zip(function.inputs, facts)):
+        if place in assigned:
+            held[name] = InferenceFact(fact.dtype, fact.shape)
+        else:
+            feeds[Endpoint(name)] = InferenceFact(fact.dtype, fact.shape, fact.value)
+    arguments = [
+        GraphNode(name, "VarHandleOp" if name in held else "Placeholder") for name in function.inputs
+    ]
     names = [*dict.fromkeys([*(each.node for each in function.outputs), *function.effects])]
-    graph = prepared([*arguments, *function.nodes], library, title, names)
-    for node in graph:
-        if node.op in ASSIGNMENTS:
-            raise node.error(
-                "a loop or branch assigns a variable; only assignments outside of them are covered: keep the state in "
-                "the loop's own variables"
-            )
-    feeds = {
-        Endpoint(name): InferenceFact(fact.dtype, fact.shape, fact.value)
-        for name, fact in zip(function.inputs, facts)
-    }
+    graph = prepare_graph([*arguments, *function.nodes], library, title, names)
     fetches = {f"{place}": endpoint for place, endpoint in enumerate(function.outputs)}
-    return built(graph, library, Request(fetches, (), feeds), scope).analyse()
+    request = Request(fetches, function.effects if held else (), feeds, frozen=not held, held=held)
+    return build_model(graph, library, request, scope).analyse()
 
 
 def constant_value(node: GraphNode) -> Array:

@@ -16,7 +16,7 @@ PADDED = "_PadOfDilation"
 """Pads by the first list without the second: what both ends keep of the padding once the crops are taken off."""
 
 
-def dilated(graph: FlatGraph, fetched: Collection[str], fed: Collection[Endpoint]) -> FlatGraph:
+def merge_dilation(graph: FlatGraph, fetched: Collection[str], fed: Collection[Endpoint]) -> FlatGraph:
     """The graph with dilated convolutions, but for nodes that are fetched or fed."""
     kept = {*fetched, *(endpoint.node for endpoint in fed)}
     replaced: dict[str, GraphNode] = {}
@@ -48,7 +48,7 @@ def _pattern(
     kept: Collection[str],
     fed: Collection[Endpoint],
 ) -> dict[str, GraphNode]:
-    """The nodes that take the place of those of one pattern; none where it is none."""
+    """The nodes that take the place of those of one pattern; none if there is no pattern."""
     block = _known(graph, end.inputs[1])
     conv, chain = _upwards(graph, end.inputs[0], CONVOLUTIONS)
     if block is None or conv is None or not _plain(conv):

@@ -6,42 +6,18 @@ from itertools import pairwise
 from pulse.errors import LoadError
 from pulse.tensorflow.library import Library
 from pulse.tensorflow.nodes import Endpoint, GraphNode
+from pulse.tensorflow.read.assignments import ASSIGNMENTS, CHANGING, PASSING
+from pulse.tensorflow.read.branch_effects import BRANCHES, branch_places, hidden_assignment, refused
 from pulse.tensorflow.read.flat import FlatGraph, ordered
-from pulse.tensorflow.read.frames import MERGE, SWITCH
-from pulse.tensorflow.tensors import FunctionName
+from pulse.tensorflow.read.loops import MERGE, SWITCH
 
 VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 REFERENCES = ("VariableV2", "Variable")
 """Variables whose output is a reference to the tensor: whoever reads it takes the value of that moment."""
-ASSIGNMENTS: dict[str, str] = {
-    "AssignVariableOp": "",
-    "AssignAddVariableOp": "AddV2",
-    "AssignSubVariableOp": "Sub",
-    "Assign": "",
-    "AssignAdd": "AddV2",
-    "AssignSub": "Sub",
-    "ResourceScatterUpdate": "ScatterUpdate",
-    "ResourceScatterAdd": "ScatterAdd",
-    "ResourceScatterNdUpdate": "TensorScatterUpdate",
-    "ResourceScatterNdAdd": "TensorScatterAdd",
-    "ResourceStridedSliceAssign": "TensorStridedSliceUpdate",
-    "ScatterUpdate": "ScatterUpdate",
-    "ScatterAdd": "ScatterAdd",
-    "ScatterNdUpdate": "TensorScatterUpdate",
-    "ScatterNdAdd": "TensorScatterAdd",
-    "StridedSliceAssign": "TensorStridedSliceUpdate",
-}
-"""Operator -> what makes the new value of the old one and its other inputs; the second input where it is empty."""
-_CHANGING = (
-    *("ResourceScatter", "ResourceStridedSlice", "ResourceApply", "ResourceSparse", "ResourceCountUpTo"),
-    *("Scatter", "StridedSliceAssign", "Apply", "SparseApply", "CountUpTo", "AssignVariable"),
-)
-"""How operators begin that change the variable that is their first input."""
 _RETURNING = tuple(
     name for name in ASSIGNMENTS if not name.startswith("Resource") and not name.endswith("VariableOp")
 )
 """Assignments that give the reference on."""
-_PASSING = ("Identity", "IdentityN", "RefIdentity", "Enter", "RefEnter")
 MOST_WORK = 200_000_000
 """Steps that finding the order of reads and assignments may take."""
 
@@ -49,12 +25,12 @@ MOST_WORK = 200_000_000
 class Variables:
     """The variables of a graph."""
 
-    def __init__(self, graph: FlatGraph) -> None:
-        self._graph = graph
+    def __init__(self, graph: FlatGraph, library: Library) -> None:
+        self._graph, self._library = graph, library
         self._known: dict[Endpoint, str | None] = {}
 
     def of(self, endpoint: Endpoint) -> str | None:
-        """The variable that a tensor is the handle of, or a reference to; None where it is a value."""
+        """The variable that a tensor is the handle of, or a reference to; None if it is a value."""
         chain: list[Endpoint] = []
         found: str | None = None
         while True:
@@ -71,11 +47,13 @@ class Variables:
                 found = node.name
                 break
             slot = endpoint.slot if node.op == "IdentityN" else 0
-            if node.op not in (*_PASSING, *_RETURNING) or slot >= len(node.inputs) or endpoint.slot > slot:
+            if node.op not in (*PASSING, *_RETURNING) or slot >= len(node.inputs) or endpoint.slot > slot:
                 break
             endpoint = node.inputs[slot]
-        if found is not None and self._graph.nodes[found].op in REFERENCES:
-            found = found if self._refers(chain) else None
+        refers = found is None or self._graph.nodes[found].op not in REFERENCES or self._refers(chain)
+        if not refers:  # though a part of the chain may
+            self._known[chain[0]] = None
+            return None
         self._known.update(dict.fromkeys(chain, found))
         return found
 
@@ -87,7 +65,7 @@ class Variables:
     def is_handle(self, node: GraphNode) -> bool:
         """Whether a node only gives handles on."""
         return (
-            node.op in _PASSING
+            node.op in PASSING
             and bool(node.inputs)
             and all(self.of(each) is not None for each in node.inputs)
             and (node.op != "Identity" or self._handle(node.inputs[0]))
@@ -100,13 +78,31 @@ class Variables:
     def assigned(self, node: GraphNode) -> str | None:
         """The variable that a node assigns. Raises LoadError: it is not known which."""
         if node.op not in ASSIGNMENTS:
-            if node.op.startswith(_CHANGING) and node.inputs and self.of(node.inputs[0]) is not None:
+            if node.op.startswith(CHANGING) and node.inputs and self.of(node.inputs[0]) is not None:
                 raise node.error("it changes a variable in a way that is not covered; assign the whole value")
             return None
         name = self.of(node.inputs[0]) if len(node.inputs) >= 2 else None
         if name is None:
             raise node.error("the variable that it assigns is not in the graph; export the model again")
         return name
+
+    def changed(self, node: GraphNode) -> tuple[str, ...]:
+        """The variables that a node assigns, or that its branches do. Raises LoadError: it is not known which."""
+        variable = self.assigned(node)
+        if variable is not None:
+            return (variable,)
+        places = branch_places(node, self._library)
+        handles = [self.of(each) for each in node.inputs[1:]] if places else []
+        found: list[str] = []
+        for place in places:
+            name = handles[place] if place < len(handles) else None
+            if name is None or handles.count(name) > 1:
+                raise node.error(
+                    f"the variable that a branch assigns, its argument {place}, is not in the graph or given twice; "
+                    "export the model again"
+                )
+            found.append(name)
+        return tuple(found)
 
     def read(self, node: GraphNode) -> set[str]:
         """The variables whose value a node takes."""
@@ -130,8 +126,7 @@ def run_order(needed: Mapping[str, GraphNode], variables: Variables, title: str)
     }
     assigning: dict[str, list[str]] = {}
     for node in needed.values():
-        variable = variables.assigned(node)
-        if variable is not None:
+        for variable in variables.changed(node):
             assigning.setdefault(variable, []).append(node.name)
     pairs: list[tuple[str, str]] = []
     for node in needed.values() if assigning else ():
@@ -163,33 +158,17 @@ def _reaches(after: Mapping[str, set[str]], late: str, early: str) -> bool:
 
 
 def refuse_hidden(graph: FlatGraph, library: Library) -> None:
-    """Raise LoadError where a loop or branch assigns a variable: as one node it would lose that, or always do it."""
+    """Raise LoadError where a loop assigns a variable, or a Switch decides it: it would be lost, or always be done."""
     for node in graph:
-        found = _assigning(node, library, set())
+        branch_places(node, library)
+        found = None if node.op in BRANCHES else hidden_assignment(node, library, set())
         if found is not None:
-            raise found.error(
-                "a loop or branch assigns a variable; only assignments outside of them are covered: keep the state in "
-                "the loop's own variables, or assign what the branches give"
-            )
+            raise refused(found)
         if node.op in ASSIGNMENTS and _switched(graph, node):
             raise node.error(
-                "a branch assigns a variable; only assignments outside of branches are covered: assign what they give"
+                "a Switch decides whether it assigns a variable; export the model again with functional branches (If), "
+                "or assign what the branches give"
             )
-
-
-def _assigning(node: GraphNode, library: Library, seen: set[str]) -> GraphNode | None:
-    """An assignment in the functions that a node runs."""
-    for value in node.attributes.values():
-        if not isinstance(value, FunctionName) or value.name in seen or value.name not in library:
-            continue
-        seen.add(value.name)
-        for inner in library.find(value).nodes:
-            if inner.op in ASSIGNMENTS or inner.op.startswith(("ResourceScatter", "ResourceApply")):
-                return inner
-            found = _assigning(inner, library, seen)
-            if found is not None:
-                return found
-    return None
 
 
 def _switched(graph: FlatGraph, node: GraphNode) -> bool:

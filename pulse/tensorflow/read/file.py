@@ -16,8 +16,8 @@ from pulse.tensorflow.likeness import SAVED
 from pulse.tensorflow.messages import GraphDef, Proto, SavedModel
 from pulse.tensorflow.nodes import Endpoint, GraphNode, graph_nodes
 from pulse.tensorflow.read.checkpoint import Checkpoint
-from pulse.tensorflow.read.objects import captured
-from pulse.tensorflow.read.restoring import restored
+from pulse.tensorflow.read.objects import captured_values
+from pulse.tensorflow.read.restoring import restored_values
 
 LARGEST_FILE = 2**31 - 1
 """Bytes: no reader of protobuf takes more."""
@@ -132,8 +132,8 @@ def _meta_graph(saved: Proto, what: str, title: str, folder: Path | None) -> Con
     prefix = None if folder is None else folder / "variables" / "variables"
     if prefix is not None and prefix.with_suffix(".index").is_file():
         checkpoint = Checkpoint(prefix)
-        found = restored(nodes, library, meta.saver_def, checkpoint, what)
-        values = found | captured(nodes, meta.object_graph_def, checkpoint, found, what)
+        found = restored_values(nodes, library, meta.saver_def, checkpoint, what)
+        values = found | captured_values(nodes, meta.object_graph_def, checkpoint, found, what)
     return Contents(tuple(nodes), library, title, values, signatures)
 
 

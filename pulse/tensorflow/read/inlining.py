@@ -20,19 +20,20 @@ def inlined(nodes: Iterable[GraphNode], library: Library) -> list[GraphNode]:
     return made
 
 
-def _called(node: GraphNode, library: Library) -> FunctionName | None:
+def called(node: GraphNode, library: Library) -> FunctionName | None:
+    """The function that a node calls; None where it is an operator."""
     if node.op in CALLS:
         return node.function("f")
     return FunctionName(node.op, node.attributes) if node.op in library else None
 
 
 def _expanded(node: GraphNode, library: Library, depth: int) -> list[GraphNode]:
-    called = _called(node, library)
-    if called is None:
+    name = called(node, library)
+    if name is None:
         return [node]
     if depth == DEEPEST:
         raise node.error(f"functions call each other more than {DEEPEST} deep; export the model again")
-    function = library.find(called)
+    function = library.find(name)
     if len(function.inputs) != len(node.inputs):
         raise node.error(
             f"{len(node.inputs)} arguments for the {len(function.inputs)} of function {function.name}; "

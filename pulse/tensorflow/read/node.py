@@ -32,7 +32,7 @@ class TensorflowOp(ModelOp):
 
     type        the operator
     attributes  numbers, text, TensorType, dims, arrays, FunctionName, lists of them
-    outputs     the names of the outputs that somebody may read
+    outputs     the names of the outputs that may be read
     library     the functions of the file, where an attribute names one
     """
 

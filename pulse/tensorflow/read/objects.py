@@ -21,7 +21,7 @@ _CALLS = ("StatefulPartitionedCall", "PartitionedCall")
 _VALUE = "VARIABLE_VALUE"
 
 
-def captured(
+def captured_values(
     nodes: Sequence[GraphNode], objects: Proto, checkpoint: Checkpoint, known: Mapping[str, Array], what: str
 ) -> dict[str, Array]:
     """Variable -> its value in the checkpoint, of those that calls capture and that are not ``known``.

@@ -12,11 +12,13 @@ from pulse.errors import LoadError
 from pulse.infer.network import FileNetwork
 from pulse.onnx.read.inputs import input_facts
 from pulse.tensorflow.nodes import Endpoint, GraphNode, declared
-from pulse.tensorflow.read.building import SILENT, Request, built, prepared
-from pulse.tensorflow.read.effects import ASSIGNMENTS, VARIABLES
+from pulse.tensorflow.read.assignments import ASSIGNMENTS
+from pulse.tensorflow.read.branch_effects import branch_places
+from pulse.tensorflow.read.building import SILENT, Request, build_model, prepare_graph
+from pulse.tensorflow.read.effects import VARIABLES
 from pulse.tensorflow.read.file import Contents, Signature
 from pulse.tensorflow.read.flat import FlatGraph
-from pulse.tensorflow.read.frames import EXIT, inside_loops
+from pulse.tensorflow.read.loops import EXIT, inside_loops
 from pulse.tensorflow.tensors import RESOURCE, STRING, TensorType
 
 SERVING = "serving_default"
@@ -104,8 +106,10 @@ def _of_graph(
     places = {
         str(each): each for node in sounds for each in (Endpoint(node.name), Endpoint(node.name, 1))
     } | places
-    flat = prepared(contents.nodes, contents.library, contents.title, _names(fetches), list(places.values()))
-    effects = [node.name for node in flat if node.op in ASSIGNMENTS]
+    flat = prepare_graph(
+        contents.nodes, contents.library, contents.title, _names(fetches), list(places.values())
+    )
+    effects = [node.name for node in flat if node.op in ASSIGNMENTS or branch_places(node, contents.library)]
     needed = flat.needed([*_names(fetches), *effects], list(places.values()), controls=False)
     for node in needed.values():
         if node.op in PLACES:
@@ -128,7 +132,7 @@ def _plain(named: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _last(nodes: Sequence[GraphNode]) -> list[str]:
-    """The nodes whose results nobody reads, and that depend on more than constants: the outputs."""
+    """The nodes whose results are not read, and that depend on more than constants: the outputs."""
     read = {endpoint.node for node in nodes for endpoint in node.inputs}
     silent = (
         *SILENT,
@@ -180,10 +184,10 @@ def _model(
     facts = input_facts(GraphProto(input=values), inputs, scope, constants)
     fed = {endpoint: facts[name] for name, endpoint in places.items()}
     names = [endpoint.node for endpoint in fetches.values()]
-    graph = prepared(contents.nodes, contents.library, contents.title, names, list(fed))
+    graph = prepare_graph(contents.nodes, contents.library, contents.title, names, list(fed))
     request = Request(fetches, tuple(targets), fed, contents.values, True)
     labels = {endpoint: name for name, endpoint in places.items()}
-    return built(graph, contents.library, request, scope, labels), graph
+    return build_model(graph, contents.library, request, scope, labels), graph
 
 
 def _value_info(name: str, endpoint: Endpoint, node: GraphNode) -> Any:

@@ -7,15 +7,16 @@ from pulse.facts import Array
 from pulse.tensorflow.library import Library
 from pulse.tensorflow.messages import Proto
 from pulse.tensorflow.nodes import Endpoint, GraphNode
+from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.checkpoint import Checkpoint
-from pulse.tensorflow.read.effects import ASSIGNMENTS, Variables
+from pulse.tensorflow.read.effects import Variables
 from pulse.tensorflow.read.flat import FlatGraph
 from pulse.tensorflow.read.inlining import inlined
 
 _NUMBERS = ("Identity", "IdentityN", "Cast")
 
 
-def restored(
+def restored_values(
     nodes: Sequence[GraphNode], library: Library, saver: Proto, checkpoint: Checkpoint, what: str
 ) -> dict[str, Array]:
     """Variable -> its value in the checkpoint.
@@ -27,7 +28,7 @@ def restored(
     if not name or name not in graph.nodes:
         return {}
     flat = FlatGraph(inlined(graph.needed([name]).values(), library), what)
-    variables = Variables(flat)
+    variables = Variables(flat, library)
     values: dict[str, Array] = {}
     for node in flat:
         if node.op not in ASSIGNMENTS:

@@ -16,15 +16,15 @@ from pulse.tflite.registry import tflite_op
 from pulse.typed import TypedGraph, TypedNetwork, known
 from pulse.wiring import wire
 
-MOST_TURNS = 1024
-"""A loop of more turns is one op rather than its turns one after the other."""
+MOST_ITERATIONS = 1024
+"""A loop of more iterations is one op rather than its iterations one after the other."""
 
 
 @tflite_op("WHILE")
 def while_(node: TfliteNode) -> Sequence[OutletId]:
-    """Turn after turn where it is known when it stops; a scan over frames; else one op."""
+    """Iteration after iteration where it is known when it stops; a scan over frames; else one op."""
     states = [node.input(slot) for slot in range(len(node.inputs))]
-    for _ in range(MOST_TURNS):
+    for _ in range(MOST_ITERATIONS):
         go_on = _number(node, _run(node, "CondSubgraphIndex", states)[0])
         if go_on is None:
             break
@@ -72,7 +72,7 @@ def _op(node: TfliteNode) -> Sequence[OutletId]:
     graph.set_outputs([go_on, *after], ["go_on", *(f"next{place}" for place in range(len(after)))])
     first = _run(node, "CondSubgraphIndex", states)[0]
     limit = node.constant(np.array(np.iinfo(np.int64).max), "endless")
-    names = ("turn", "going", *(f"state{place}" for place in range(len(states))))
+    names = ("iteration", "going", *(f"state{place}" for place in range(len(states))))
     return wire(node.graph, node.wire_name, Loop(inner, names, (), None), [limit, first, *states])
 
 

@@ -1,7 +1,8 @@
 """Loops over the frames of a stream: a WHILE that counts from 0 to a length is a scan.
 
-The body is translated for turn t, a symbol: a frame that it reads is a slice from t to t + 1 of what no turn changes,
-and a list that it writes is what stands before t, a frame, and what stands behind. Both are taken out, and t is gone.
+The body is translated for iteration t, a symbol: a frame that it reads is a slice from t to t + 1 of what no iteration
+changes, and a list that it writes is what stands before t, a frame, and what stands behind. Both are taken out, and t
+is gone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,13 +28,13 @@ from pulse.tflite.node import TfliteNode
 from pulse.typed import TypedGraph, TypedNetwork
 from pulse.wiring import wire
 
-TURN = "turn"
+ITERATION = "iteration"
 Run = Callable[[str, Mapping[int, TypedFact]], TypedNetwork]
 """A subgraph of the node by its option, from the facts of its inputs."""
 
 
 def scanned(node: TfliteNode, run: Run) -> list[OutletId] | None:
-    """The loop's outputs; None where it is no loop over frames, or its body cannot be said for any turn."""
+    """The loop's outputs; None if it is no loop over frames, or its body cannot be said for any iteration."""
     try:
         with node.scope.trial():
             found = _Counted(node, run).found()
@@ -54,19 +55,19 @@ def _number(value: Array | None) -> TDim | None:
 class _Parts:
     """What the body is made of.
 
-    turn      the symbol of one of them
-    turns     how many there are
-    counters  states that count turns
-    steady    states that no turn changes
-    lists     state -> the outlet of the body that is its frame of each turn
-    carried   states that go from turn to turn
-    reads     the outlets of the body that are frames: the steady state and the axis that they are of
+    iteration   the symbol of one of them
+    iterations  how many there are
+    counters    states that count iterations
+    steady      states that no iteration changes
+    lists       state -> the outlet of the body that is its frame of each iteration
+    carried     states that go from iteration to iteration
+    reads       the outlets of the body that are frames: the steady state and the axis that they are of
     """
 
     node: TfliteNode
     body: TypedNetwork
-    turn: Symbol
-    turns: TDim
+    iteration: Symbol
+    iterations: TDim
     counters: list[int]
     steady: list[int]
     lists: dict[int, OutletId] = field(default_factory=dict[int, OutletId])
@@ -86,7 +87,7 @@ class _Parts:
             given[outlet] = wire(graph, f"read{number}", AddAxis(axis), [frame])[0] if kept else frame
             frames.append((f"frame{number}", state, axis))
         results = [self.body.graph.outputs[state] for state in self.carried] + list(self.lists.values())
-        places = _copied(self.body, results, graph, given, self.turn)
+        places = _copied(self.body, results, graph, given, self.iteration)
         if places is None:
             return None
         carried = [f"in{state}" for state in self.carried]
@@ -125,7 +126,7 @@ class _Parts:
         made = wire(node.graph, f"{node.wire_name}.scan", op, operands)
         outputs = {state: node.input(state) for state in self.steady}
         outputs |= dict(zip(self.lists, made)) | dict(zip(self.carried, made[len(rows) :]))
-        outputs |= {state: node.dims_constant([self.turns], f"count{state}") for state in self.counters}
+        outputs |= {state: node.dims_constant([self.iterations], f"count{state}") for state in self.counters}
         return [outputs[state] for state in range(len(node.inputs))]
 
 
@@ -134,9 +135,9 @@ def _copied(
     wanted: Sequence[OutletId],
     graph: TypedGraph,
     given: Mapping[OutletId, OutletId],
-    turn: Symbol,
+    iteration: Symbol,
 ) -> dict[OutletId, OutletId] | None:
-    """What some outlets need, in another graph; None where that depends on the number of the turn."""
+    """What some outlets need, in another graph; None if that depends on the number of the iteration."""
     places, left, needed = dict(given), list(wanted), set[int]()
     while left:
         outlet = left.pop()
@@ -147,7 +148,7 @@ def _copied(
         if number not in needed:
             continue
         node = body.graph.nodes[number]
-        if _depends(node.op, turn) or any(_depends(outlet.fact, turn) for outlet in node.outputs):
+        if _depends(node.op, iteration) or any(_depends(outlet.fact, iteration) for outlet in node.outputs):
             return None
         if isinstance(node.op, Source):
             added = graph.add(node.name, node.op, (), [node.op.fact])
@@ -177,39 +178,39 @@ class _Counted:
     def __init__(self, node: TfliteNode, run: Run) -> None:
         self._node, self._run = node, run
         self._facts = [node.graph.fact(node.input(slot)) for slot in range(len(node.inputs))]
-        name = TURN
+        name = ITERATION
         while node.scope.knows(name):
             name += "_"
         self._symbol = node.scope.symbol(name)
-        self._turn = TDim.of(self._symbol)
+        self._iteration = TDim.of(self._symbol)
 
     def found(self) -> _Parts | None:
         node = self._node
         begins = {place: _number(fact.value) for place, fact in enumerate(self._facts) if not fact.rank}
         zeros = [place for place, value in begins.items() if value is not None and value == 0]
-        node.scope.assume(ge(self._turn, 0))
+        node.scope.assume(ge(self._iteration, 0))
         plain = {place: TypedFact(fact.dtype, fact.shape) for place, fact in enumerate(self._facts)}
         value = np.empty((), object)
-        value[()] = self._turn
-        turning = {place: TypedFact(self._facts[place].dtype, (), value) for place in zeros}
+        value[()] = self._iteration
+        counting = {place: TypedFact(self._facts[place].dtype, (), value) for place in zeros}
         steady = {
             place: fact
             for place, fact in enumerate(self._facts)
             if place not in zeros and fact.value is not None
         }
-        turns = self._turns({**plain, **steady, **turning})
-        if turns is None or not zeros:
+        iterations = self._iterations({**plain, **steady, **counting})
+        if iterations is None or not zeros:
             return None
-        node.scope.assume(ge(turns - self._turn, 1))
-        body = self._run("BodySubgraphIndex", {**plain, **turning})
+        node.scope.assume(ge(iterations - self._iteration, 1))
+        body = self._run("BodySubgraphIndex", {**plain, **counting})
         same = [place for place in plain if self._is_input(body, body.graph.outputs[place], place)]
         known_facts = {place: self._facts[place] for place in same if self._facts[place].value is not None}
-        body = self._run("BodySubgraphIndex", {**plain, **known_facts, **turning})
-        parts = _Parts(node, body, self._symbol, turns, zeros, same)
+        body = self._run("BodySubgraphIndex", {**plain, **known_facts, **counting})
+        parts = _Parts(node, body, self._symbol, iterations, zeros, same)
         for place in plain:
             if place in zeros:
                 after = _number(body.graph.fact(body.graph.outputs[place]).value)
-                if after is None or after != self._turn + 1:
+                if after is None or after != self._iteration + 1:
                     return None
             elif place not in same:
                 self._sort(parts, place)
@@ -220,8 +221,8 @@ class _Counted:
     def _is_input(self, body: TypedNetwork, outlet: OutletId, place: int) -> bool:
         return body.graph.label(outlet) == f"in{place}"
 
-    def _turns(self, facts: Mapping[int, TypedFact]) -> TDim | None:
-        """The length that the condition compares the turn with; of several the one that all agree on."""
+    def _iterations(self, facts: Mapping[int, TypedFact]) -> TDim | None:
+        """The length that the condition compares the iteration with; of several the one that all agree on."""
         cond = self._run("CondSubgraphIndex", facts)
         found: list[TDim] = []
         left = [cond.graph.outputs[0]]
@@ -232,24 +233,24 @@ class _Counted:
                 continue
             if not isinstance(made.op, Elementwise) or made.op.kind != "less":
                 return None
-            turn, limit = (_number(cond.graph.fact(outlet).value) for outlet in made.inputs)
-            if turn is None or limit is None or turn != self._turn:
+            iteration, limit = (_number(cond.graph.fact(outlet).value) for outlet in made.inputs)
+            if iteration is None or limit is None or iteration != self._iteration:
                 return None
             found.append(limit)
         return found[0] if all(limit == found[0] for limit in found) else None
 
     def _sort(self, parts: _Parts, place: int) -> None:
-        """A state is a list that each turn writes one frame of, or goes from turn to turn."""
-        graph, turn = parts.body.graph, self._turn
+        """A state is a list that each iteration writes one frame of, or goes from iteration to iteration."""
+        graph, iteration = parts.body.graph, self._iteration
         made = graph.node(graph.outputs[place])
         if isinstance(made.op, Concat) and made.op.axis == 0 and len(made.inputs) == 3:
             before, row, behind = (graph.node(outlet) for outlet in made.inputs)
-            fits = self._slices(parts, before.id, place, TDim.of(0), turn)
-            fits = fits and self._slices(parts, behind.id, place, turn + 1, parts.turns)
+            fits = self._slices(parts, before.id, place, TDim.of(0), iteration)
+            fits = fits and self._slices(parts, behind.id, place, iteration + 1, parts.iterations)
             if (
                 fits
                 and graph.fact(OutletId(row.id)).shape[0] == 1
-                and self._facts[place].shape[0] == parts.turns
+                and self._facts[place].shape[0] == parts.iterations
             ):
                 parts.lists[place] = made.inputs[1]
                 return
@@ -264,17 +265,17 @@ class _Counted:
         )
 
     def _note_read(self, parts: _Parts, outlet: OutletId) -> None:
-        """Take note of an outlet that is a frame of a state that no turn changes."""
-        graph, turn = parts.body.graph, self._turn
+        """Take note of an outlet that is a frame of a state that no iteration changes."""
+        graph, iteration = parts.body.graph, self._iteration
         made = graph.node(outlet)
         if isinstance(made.op, Gather):
             index = graph.fact(made.inputs[1])
-            frame = not index.rank and _number(index.value) == turn
+            frame = not index.rank and _number(index.value) == iteration
         else:
-            frame = isinstance(made.op, Slice) and (made.op.start, made.op.end) == (turn, turn + 1)
+            frame = isinstance(made.op, Slice) and (made.op.start, made.op.end) == (iteration, iteration + 1)
         if not frame or not isinstance(made.op, Gather | Slice):
             return
         label, axis = graph.label(made.inputs[0]), made.op.axis
         state = next((place for place in parts.steady if label == f"in{place}"), None)
-        if state is not None and self._facts[state].shape[axis] == parts.turns:
+        if state is not None and self._facts[state].shape[axis] == parts.iterations:
             parts.reads[outlet] = state, axis

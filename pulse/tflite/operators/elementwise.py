@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast
-from pulse.tflite.codes import activated, fused, limited, narrowed, requantized, rescaled, target
+from pulse.tflite.codes import activated, fused, narrowed, requantized, rescaled, target
 from pulse.tflite.file import TYPES
 from pulse.tflite.multipliers import times
 from pulse.tflite.node import F64, TfliteNode
@@ -49,39 +49,49 @@ def binary(node: TfliteNode) -> OutletId:
     return plain(node, node.each(BINARY[node.op_type], node.values(0), node.values(1), suffix="value"))
 
 
+SUM_SHIFT, INT16_SHIFT, DIFFERENCE_SHIFT = 20, 15, 7
+"""Bits that codes gain before they are scaled: 8-bit and int16 codes of sums, 8-bit codes of squared differences."""
+SUM_BITS = 21
+"""Of the multipliers of XNNPACK's sums."""
+SUM_SCALES = 2.0**-10, 2.0**8
+"""From the least scale of a term over that of the sum to what is above the largest one, in XNNPACK's sums."""
+
+
 def _sum(node: TfliteNode) -> OutletId:
-    """Both terms in steps of the output; the sum to the nearest step, halves up."""
+    """The sum or difference of two terms in steps of the output."""
     tensor, made = target(node)
-    if tensor.dtype == np.int16:
-        return _sum_of_int16(node)
+    ratios = [np.float32(node.quantization(slot).scale[0] / made.scale[0]) for slot in (0, 1)]
+    if tensor.dtype == np.int16 or not all(SUM_SCALES[0] <= ratio < SUM_SCALES[1] for ratio in ratios):
+        return _sum_in_fixed_point(node, INT16_SHIFT if tensor.dtype == np.int16 else SUM_SHIFT)
+    shift = SUM_BITS - int(np.frexp(max(ratios))[1])
     terms: list[OutletId] = []
-    for slot, sign in ((0, 1), (1, -1 if node.op_type == "SUB" else 1)):
-        ratio = float(np.float32(sign) * (node.quantization(slot).scale[0] / made.scale[0]))
-        terms.append(node.each("mul", node.codes(slot), ratio, suffix=f"term{slot}"))
+    for slot, ratio in enumerate(ratios):
+        step = float(np.rint(np.ldexp(float(ratio), shift))) * 2.0**-shift
+        sign = -1 if slot and node.op_type == "SUB" else 1
+        wide = node.cast(node.codes(slot), F64, f"wide{slot}")
+        terms.append(node.each("mul", wide, sign * step, suffix=f"term{slot}"))
     total = node.each("add", node.each("add", *terms, suffix="sum"), 0.5, suffix="half")
-    return limited(node, node.each("floor", total, suffix="rounded"), fused(node))
+    return narrowed(node, node.each("floor", total, suffix="rounded"), fused(node))
 
 
-INT16_SHIFT = 15
-"""Bits that the codes of sums gain before they are scaled."""
-
-
-def _sum_of_int16(node: TfliteNode) -> OutletId:
-    """Both terms in steps of twice the coarser scale over 2**15, then the sum in those of the output."""
-    _, made = target(node)
+def _terms(node: TfliteNode, shift: int) -> tuple[OutletId, OutletId, float]:
+    """Both inputs in steps of twice the coarser scale over a power of two, f64, and that doubled scale."""
     scales = [float(node.quantization(slot).scale[0]) for slot in (0, 1)]
     coarse = 2 * max(scales)
     terms: list[OutletId] = []
     for slot, name in ((0, "left"), (1, "right")):
-        x = node.each(
-            "mul",
-            node.cast(node.codes(slot), F64, f"{name}64"),
-            float(1 << INT16_SHIFT),
-            suffix=f"{name}.wide",
-        )
+        x = node.cast(node.codes(slot), F64, f"{name}64")
+        x = node.each("mul", x, float(1 << shift), suffix=f"{name}.wide")
         terms.append(times(node, x, np.asarray(scales[slot] / coarse), name))
-    total = node.each("sub" if node.op_type == "SUB" else "add", *terms, suffix="sum")
-    factor = np.asarray(coarse / ((1 << INT16_SHIFT) * float(made.scale[0])))
+    return terms[0], terms[1], coarse
+
+
+def _sum_in_fixed_point(node: TfliteNode, shift: int) -> OutletId:
+    """The sum of both terms by multipliers of 31 bits."""
+    _, made = target(node)
+    left, right, coarse = _terms(node, shift)
+    total = node.each("sub" if node.op_type == "SUB" else "add", left, right, suffix="sum")
+    factor = np.asarray(coarse / ((1 << shift) * float(made.scale[0])))
     return narrowed(node, times(node, total, factor, "rescaled"), fused(node))
 
 
@@ -120,8 +130,20 @@ def not_equal(node: TfliteNode) -> OutletId:
 @tflite_op("SQUARED_DIFFERENCE")
 def squared_difference(node: TfliteNode) -> OutletId:
     """The square of a difference."""
+    if node.coded and target(node)[0].dtype != np.int16:
+        return _squared_difference_of_codes(node)
     difference = node.each("sub", node.values(0), node.values(1), suffix="difference")
     return plain(node, node.each("mul", difference, difference, suffix="value"))
+
+
+def _squared_difference_of_codes(node: TfliteNode) -> OutletId:
+    """Both terms in steps of twice the coarser scale over 2**7, then the square in those of the output."""
+    _, made = target(node)
+    left, right, coarse = _terms(node, DIFFERENCE_SHIFT)
+    difference = node.each("sub", left, right, suffix="difference")
+    square = node.each("mul", difference, difference, suffix="square")
+    factor = np.asarray(coarse**2 / ((1 << 2 * DIFFERENCE_SHIFT) * float(made.scale[0])))
+    return narrowed(node, times(node, square, factor, "rescaled"))
 
 
 @tflite_op("FLOOR_DIV", "FLOOR_MOD")

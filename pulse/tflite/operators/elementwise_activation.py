@@ -8,9 +8,11 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.elementwise import ELEMENTWISE
 from pulse.ops.quantize import CodeTable
-from pulse.tflite.codes import code_range, limited, rescaled, table_of, target
-from pulse.tflite.int16_tables import squashed
-from pulse.tflite.node import TfliteNode
+from pulse.tflite import fixed_point
+from pulse.tflite.codes import SLOPES, input_range, limited, limits, narrowed, sloped, table_of, target
+from pulse.tflite.int16_tables import LEAST, MOST, activation_table, interpolated
+from pulse.tflite.multipliers import multiplied, times
+from pulse.tflite.node import F64, TfliteNode
 from pulse.tflite.operators.elementwise import plain
 from pulse.tflite.registry import tflite_op
 
@@ -19,8 +21,6 @@ UNARY = {
     "TANH": "tanh",
     "EXP": "exp",
     "LOG": "log",
-    "SQRT": "sqrt",
-    "ABS": "abs",
     "NEG": "neg",
     "FLOOR": "floor",
     "CEIL": "ceil",
@@ -28,9 +28,34 @@ UNARY = {
     "SIN": "sin",
     "COS": "cos",
     "SIGN": "sign",
-    "HARD_SWISH": "hard_swish",
     "LOGICAL_NOT": "not",
 }
+
+
+@tflite_op("ABS")
+def absolute(node: TfliteNode) -> OutletId:
+    """Without the sign."""
+    if not node.coded:
+        return applied(node, "abs")
+    ratio = float(node.quantization(0).scale[0] / target(node)[1].scale[0])
+    return picked(node, of_codes(node, lambda x: multiplied(np.abs(x), ratio)))
+
+
+@tflite_op("HARD_SWISH")
+def hard_swish(node: TfliteNode) -> OutletId:
+    """The input times a line from 0 at -3 to 1 at 3, flat outside; of 8-bit codes in fixed point."""
+    if not node.coded or node.read(0).dtype == np.int16:
+        return applied(node, "hard_swish")
+    scales = float(node.quantization(0).scale[0]), float(target(node)[1].scale[0])
+    return picked(node, of_codes(node, lambda x: fixed_point.hard_swish(x, *scales)))
+
+
+@tflite_op("SQRT")
+def root(node: TfliteNode) -> OutletId:
+    """The square root; of 8-bit codes the step below it."""
+    if node.coded and node.read(0).dtype != np.int16:
+        return picked(node, table_of(node, np.sqrt, np.trunc))
+    return applied(node, "sqrt")
 
 
 @tflite_op(*UNARY)
@@ -48,7 +73,18 @@ def elu(node: TfliteNode) -> OutletId:
 @tflite_op("LEAKY_RELU")
 def leaky_relu(node: TfliteNode) -> OutletId:
     """The input where it is positive, else a share of it."""
-    return applied(node, "leaky_relu", (node.attributes.get("Alpha", 0.0),))
+    alpha = node.attributes.get("Alpha", 0.0)
+    if not node.coded:
+        return applied(node, "leaky_relu", (alpha,))
+    slope = node.quantization(0).scale[0] / target(node)[1].scale[0]
+    share = np.float32(alpha) * slope
+    least, most = SLOPES
+    eight = least <= slope <= most and least <= abs(share) <= most and node.read(0).dtype != np.int16
+
+    def rescaled(x: Array, factor: np.float32) -> Array:
+        return sloped(x, factor) if eight else multiplied(x, float(factor))
+
+    return picked(node, of_codes(node, lambda x: np.where(x >= 0, rescaled(x, slope), rescaled(x, share))))
 
 
 @tflite_op("GELU")
@@ -57,13 +93,21 @@ def gelu(node: TfliteNode) -> OutletId:
     return applied(node, "gelu", (1.0 if node.flag("Approximate") else 0.0,))
 
 
+INTERPOLATED = ("exp", "gelu")
+"""Functions of int16 codes that LiteRT has a table of 513 entries for, made when the file is read."""
+
+
 def applied(node: TfliteNode, kind: str, params: tuple[float, ...] = ()) -> OutletId:
     """An elementwise function of floats; of 8-bit codes by a table."""
     tensor = node.read(0)
     if node.coded and tensor.coded and tensor.dtype != np.int16:
         return looked_up(node, lambda x: np.asarray(ELEMENTWISE[kind].run(x, *params)))
     if node.coded and tensor.coded and kind in ("sigmoid", "tanh"):
-        return picked(node, squashed(kind, float(node.quantization(0).scale[0])))
+        return picked(node, activation_table(kind, float(node.quantization(0).scale[0])))
+    if node.coded and tensor.coded and kind in INTERPOLATED:
+        scale, made = float(node.quantization(0).scale[0]), float(target(node)[1].scale[0])
+        ends = LEAST * scale, MOST * scale, (MOST - LEAST + 1) / (MOST - LEAST) / made
+        return picked(node, interpolated(lambda x: np.asarray(ELEMENTWISE[kind].run(x, *params)), *ends))
     return plain(node, node.each(kind, node.values(0), suffix="value", params=params))
 
 
@@ -74,10 +118,14 @@ def looked_up(node: TfliteNode, function: Callable[[Array], Array]) -> OutletId:
 
 def picked(node: TfliteNode, table: Array) -> OutletId:
     """Codes by a table that begins with the least one."""
-    source = node.read(0)
-    assert source.dtype is not None
-    low, _ = code_range(source.dtype, int(node.quantization(0).zero[0]))
+    low, _ = input_range(node)
     return node.wire(CodeTable(low), [node.codes(0), node.constant(table, "table")])
+
+
+def of_codes(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
+    """A table: a function from each ``code - zero`` of the input to one of the output, kept inside of its range."""
+    low, high = input_range(node)
+    return np.clip(function(np.arange(low, high + 1)), *limits(node)).astype(np.float32)
 
 
 def _reciprocal_root(x: Array) -> Array:
@@ -104,11 +152,14 @@ def relu(node: TfliteNode) -> OutletId:
     low, high = RANGES[node.op_type]
     if node.coded:
         ours, (_, made) = node.quantization(0), target(node)
-        ratio = float(ours.scale[0] / made.scale[0])
-        steps = node.each("add", node.each("mul", node.codes(0), ratio, suffix="steps"), 0.5, suffix="half")
-        y = limited(node, node.each("floor", steps, suffix="rounded"), suffix="rescaled")
-        y = node.each("max", y, float(np.rint(low / made.scale[0])), suffix="floor")
-        return y if high is None else node.each("min", y, float(np.rint(high / made.scale[0])))
+        floor = float(np.rint(low / made.scale[0]))
+        ceiling = None if high is None else float(np.rint(high / made.scale[0]))
+        if ours.scale[0] != made.scale[0]:
+            ratio = float(ours.scale[0] / made.scale[0])
+            return picked(node, of_codes(node, lambda x: np.clip(multiplied(x, ratio), floor, ceiling)))
+        y = limited(node, node.codes(0), suffix="limited")
+        y = node.each("max", y, floor, suffix="floor" if ceiling is not None else "")
+        return y if ceiling is None else node.each("min", y, ceiling)
     if high is None:
         return node.each("relu", node.values(0))
     return node.each("min", node.each("max", node.values(0), low, suffix="floor"), high)
@@ -119,9 +170,12 @@ def prelu(node: TfliteNode) -> OutletId:
     """The input where it is positive, else times a slope of its channel."""
     if not node.coded:
         return node.each("prelu", node.values(0), node.values(1))
-    x, (_, made) = node.codes(0), target(node)
-    ours, slopes = node.quantization(0), node.quantization(1)
-    right = rescaled(node, x, ours.scale[0] / made.scale[0], suffix="positive")
-    product = node.each("mul", x, node.codes(1), suffix="product")
-    left = rescaled(node, product, ours.scale[0] * slopes.scale[0] / made.scale[0], suffix="negative")
-    return node.each("where", node.each("less", x, 0.0, suffix="below"), left, right)
+    ours, slopes, (_, made) = node.quantization(0), node.quantization(1), target(node)
+    x = node.cast(node.codes(0), F64, "wide")
+    right = times(node, x, np.asarray(float(ours.scale[0] / made.scale[0])), "positive")
+    product = node.each("mul", x, node.cast(node.codes(1), F64, "slopes"), suffix="product")
+    left = times(
+        node, product, np.asarray(float(ours.scale[0] * slopes.scale[0] / made.scale[0])), "negative"
+    )
+    below = node.each("less", x, 0.0, suffix="below")
+    return narrowed(node, node.each("where", below, left, right, suffix="chosen"))

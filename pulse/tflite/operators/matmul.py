@@ -1,5 +1,7 @@
 """Products of matrices."""
 
+from functools import partial
+
 import numpy as np
 
 from pulse.dim import TDim
@@ -14,12 +16,14 @@ from pulse.tflite.codes import (
     exact_sum,
     finished_sum,
     largest_code,
+    narrowed,
     product_factor,
     rescaled,
     target,
 )
 from pulse.tflite.hybrid import joined, row_codes
-from pulse.tflite.node import TfliteNode, centred
+from pulse.tflite.multipliers import times, times_once
+from pulse.tflite.node import F64, TfliteNode, centred
 from pulse.tflite.operators.conv import bias_of, kernel_of
 from pulse.tflite.registry import tflite_op
 
@@ -56,9 +60,19 @@ def fully_connected(node: TfliteNode) -> OutletId:
         return activated(node, y)
     x = _rows(node, node.codes(0), weights.shape[0])
     total = exact_sum(node, x, weights, bias, 1, largest_code(node.read(0)), apply)
-    return finished_sum(
-        node, total, product_factor(node, node.quantization(0), node.quantization(1)), (-1,), full=True
-    )
+    factor = product_factor(node, node.quantization(0), node.quantization(1))
+    return finished_sum(node, total, factor, (-1,), rescale=partial(_rescaled_int16, node))
+
+
+def _rescaled_int16(node: TfliteNode, total: OutletId, factor: Array) -> OutletId:
+    """Sums of int16 codes: with a bias of 64 bits rounded once, else twice."""
+    if node.has(2) and node.read(2).kind == "INT64":
+        return times_once(node, total, factor, 31, "rescaled")
+    if factor.size == 1:
+        _, made = target(node)
+        product = node.quantization(0).scale[0] * node.quantization(1).scale[0]
+        factor = np.asarray(float(product) / float(made.scale[0]))
+    return times(node, total, factor, "rescaled", up=True)
 
 
 def _hybrid(node: TfliteNode, bias: Array | None) -> OutletId:
@@ -92,7 +106,10 @@ def _computed(node: TfliteNode) -> OutletId:
 
 @tflite_op("BATCH_MATMUL")
 def batch_matmul(node: TfliteNode) -> OutletId:
-    """Products of the last two axes, either of them turned before."""
+    """Products of the last two axes, either of them turned before.
+
+    XNNPACK takes those of codes whose second matrix has its zero at code 0; the others have multipliers of 31 bits.
+    """
 
     def operand(slot: int, name: str) -> OutletId:
         x = node.codes(slot) if node.coded else node.values(slot)
@@ -116,4 +133,8 @@ def batch_matmul(node: TfliteNode) -> OutletId:
     assert max(most) <= X_DIGIT
     _, made = target(node)
     factor = node.quantization(0).scale[0] * node.quantization(1).scale[0] / made.scale[0]
-    return rescaled(node, node.wire(MatMul(), [a, b], "sum"), factor)
+    total = node.wire(MatMul(), [a, b], "sum")
+    if node.quantization(1).zero[0] == 0:
+        return rescaled(node, total, factor)
+    wide = node.cast(total, F64, "wide")
+    return narrowed(node, times(node, wide, np.asarray(float(factor)), "rescaled"))

@@ -1,7 +1,10 @@
 """Normalisations."""
 
+import numpy as np
+
 from pulse.graph import OutletId
 from pulse.ops.norm import Softmax
+from pulse.tflite.int16_softmax import MOST_ENTRIES, softmax_of_int16
 from pulse.tflite.node import TfliteNode
 from pulse.tflite.operators.elementwise import plain
 from pulse.tflite.registry import tflite_op
@@ -10,8 +13,12 @@ from pulse.tflite.registry import tflite_op
 @tflite_op("SOFTMAX", "LOG_SOFTMAX")
 def softmax(node: TfliteNode) -> OutletId:
     """Over the last axis, of x times beta."""
-    x = node.values(0)
     beta = float(node.attributes.get("Beta", 1.0)) if node.op_type == "SOFTMAX" else 1.0
+    wide = node.coded and node.makes[0].dtype == np.int16
+    size = node.fact(0).shape[-1]
+    if node.op_type == "SOFTMAX" and wide and size.is_const and int(size) <= MOST_ENTRIES:
+        return softmax_of_int16(node, beta)
+    x = node.values(0)
     if beta != 1.0:
         x = node.each("mul", x, beta, suffix="sharpened")
     op = Softmax(node.graph.fact(x).rank - 1, node.op_type == "LOG_SOFTMAX")

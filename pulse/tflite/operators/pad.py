@@ -2,17 +2,14 @@
 
 import numpy as np
 
-from pulse.dim import TDim
 from pulse.graph import OutletId
+from pulse.nhwc import kept_ends, pad_or_crop
 from pulse.ops.op import PadMode
 from pulse.ops.pad import Pad
-from pulse.ops.slice import Slice
 from pulse.tflite.dilation import PADDED
 from pulse.tflite.node import TfliteNode, decoded
 from pulse.tflite.operators.shape import moved, require_real
 from pulse.tflite.registry import tflite_op
-
-ZERO = TDim.of(0)
 
 
 @tflite_op("PAD", "PADV2")
@@ -42,25 +39,10 @@ def pad_of_dilation(node: TfliteNode) -> OutletId:
     """Padding without the crops that a convolution without padding would leave of it."""
     require_real(node)
     x, rank = moved(node), node.fact(0).rank
-    pads, crops = node.dims(1, "padding"), node.dims(2, "crops")
-    if len(pads) != len(crops) or len(pads) % 2 or len(pads) > 2 * (rank - 1):
-        raise node.error(f"{len(pads)} amounts of padding and {len(crops)} crops for {rank} axes")
-    kept = [pad - crop for pad, crop in zip(pads, crops)]
-    ends = [(ZERO, ZERO), *zip(kept[::2], kept[1::2])]
-    ends += [(ZERO, ZERO)] * (rank - len(ends))
-    more = tuple((_above(before), _above(after)) for before, after in ends)
-    if any(pair != (ZERO, ZERO) for pair in more):
-        x = node.wire(Pad(more), [x], "padded")
-    for axis, (before, after) in enumerate(ends):
-        if before.prove_ge(0).no or after.prove_ge(0).no:
-            size = node.graph.fact(x).shape[axis]
-            x = node.wire(Slice(axis, _above(-before), size - _above(-after)), [x], f"cut{axis}")
-    return node.finished(x)
-
-
-def _above(dim: TDim) -> TDim:
-    """The dim where it is above 0, else 0."""
-    return ZERO if dim.prove_ge(0).no else dim
+    ends = kept_ends(node.dims(1, "padding"), node.dims(2, "crops"), rank)
+    if ends is None:
+        raise node.error(f"its padding and crops do not fit {rank} axes")
+    return node.finished(pad_or_crop(node, x, ends))
 
 
 def _padded(node: TfliteNode, mode: PadMode, fill: float) -> OutletId:

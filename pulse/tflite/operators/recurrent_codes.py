@@ -21,7 +21,7 @@ from pulse.tflite import fixed_point
 from pulse.tflite.codes import code_range, exact_sum, largest_code
 from pulse.tflite.multipliers import shifted, times
 from pulse.tflite.node import F32, F64, TfliteNode, centred
-from pulse.tflite.operators.recurrent_frames import carried_on
+from pulse.tflite.operators.recurrent_frames import scan_frames
 
 GATE_BITS, FUNCTION_BITS = 12, 15
 """Gates are in steps of 2**-12 in front of their function, and of 2**-15 behind it."""
@@ -111,7 +111,7 @@ def lstm_of_codes(node: TfliteNode, parts: Parts) -> list[OutletId]:
         return [_kept(at, h, "hidden", low, high), c]
 
     states = [node.input(slot) for slot in (18, 19)]
-    return carried_on(node, entered, states, frame, node.flag("TimeMajor"))
+    return scan_frames(node, entered, states, frame, node.flag("TimeMajor"))
 
 
 def _hidden_scale(node: TfliteNode) -> float:

@@ -18,7 +18,7 @@ Frame: TypeAlias = Callable[[TfliteNode, OutletId, Sequence[OutletId]], Sequence
 """The states after a frame, the first of which is also its output, of a node, the frame [B, …] and the states."""
 
 
-def carried_on(
+def scan_frames(
     node: TfliteNode, x: OutletId, states: Sequence[OutletId], frame: Frame, first_axis: bool
 ) -> list[OutletId]:
     """All frames, and the states after them.

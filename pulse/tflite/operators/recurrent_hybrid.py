@@ -16,7 +16,7 @@ from pulse.record import record
 from pulse.tflite.hybrid import frame_codes
 from pulse.tflite.node import TfliteNode, centred
 from pulse.tflite.operators.conv import numbers
-from pulse.tflite.operators.recurrent_frames import carried_on
+from pulse.tflite.operators.recurrent_frames import scan_frames
 
 
 @record
@@ -71,7 +71,7 @@ def lstm_of_floats(node: TfliteNode, w: Rows, r: Rows, bias: Array, function: st
             c = at.each("min", at.each("max", c, -clip, suffix="floor"), clip, suffix="limited")
         return [at.each("mul", o, at.each(function, c, suffix="shape"), suffix="hidden"), c]
 
-    return carried_on(node, x, [node.input(18), node.input(19)], frame, node.flag("TimeMajor"))
+    return scan_frames(node, x, [node.input(18), node.input(19)], frame, node.flag("TimeMajor"))
 
 
 def rnn_of_floats(node: TfliteNode, w: Rows, r: Rows, bias: Array, function: str) -> list[OutletId]:
@@ -83,4 +83,4 @@ def rnn_of_floats(node: TfliteNode, w: Rows, r: Rows, bias: Array, function: str
         total = at.each("add", given, times(at, states[0], r, "past"), suffix="total")
         return [at.each(function, total, suffix="hidden")]
 
-    return carried_on(node, x, [node.input(4)], frame, node.flag("TimeMajor"))
+    return scan_frames(node, x, [node.input(4)], frame, node.flag("TimeMajor"))

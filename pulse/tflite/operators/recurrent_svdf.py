@@ -8,7 +8,7 @@ from pulse.graph import OutletId
 from pulse.ops.concat import Concat
 from pulse.ops.matmul import MatMul
 from pulse.ops.reduce import Reduce
-from pulse.ops.shape import AddAxis, Reshape
+from pulse.ops.shape import AddAxis, RemoveAxis, Reshape
 from pulse.ops.slice import Slice
 from pulse.tflite.codes import (
     activated,
@@ -87,4 +87,11 @@ def _filtered(
     weights = node.constant(time.astype(kind), "time")
     product = node.each("mul", node.cast(memory, kind, "wide"), weights, suffix="products")
     split = (batch, TDim.of(units), TDim.of(rank * time.shape[1]))
-    return node.wire(Reduce("sum", (2,), False), [node.wire(Reshape(split), [product], "units")], "filtered")
+    parts = node.wire(Reshape(split), [product], "units")
+    if not node.coded:
+        return node.wire(Reduce("sum", (2,), False), [parts], "filtered")
+    total = node.wire(Slice(2, TDim.of(0), TDim.of(1)), [parts], "tap0")
+    for tap in range(1, rank * time.shape[1]):
+        entry = node.wire(Slice(2, TDim.of(tap), TDim.of(tap + 1)), [parts], f"tap{tap}")
+        total = node.each("add", total, entry, suffix=f"taps{tap}")
+    return node.wire(RemoveAxis(2), [total], "filtered")

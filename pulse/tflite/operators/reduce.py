@@ -7,8 +7,9 @@ import numpy as np
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast
 from pulse.ops.reduce import ArgReduce, Reduce, ReduceKind
-from pulse.tflite.codes import requantized, rescaled, target
-from pulse.tflite.node import F32, TfliteNode
+from pulse.tflite.codes import narrowed, requantized, rescaled, target
+from pulse.tflite.multipliers import times
+from pulse.tflite.node import F32, F64, TfliteNode
 from pulse.tflite.operators.elementwise import plain
 from pulse.tflite.registry import tflite_op
 
@@ -35,6 +36,10 @@ def reduce(node: TfliteNode) -> OutletId:
     _, made = target(node)
     count = math.prod(int(size) for size in sizes) if kind == "mean" else 1
     total = node.wire(Reduce("sum", axes, keep), [node.codes(0)], "sum")
+    if node.makes[0].dtype == np.int16 and kind == "mean":
+        factor = np.asarray(float(node.quantization(0).scale[0]) / float(made.scale[0]))
+        y = times(node, node.cast(total, F64, "wide"), factor, "rescaled", count=max(1, count))
+        return narrowed(node, y)
     return rescaled(
         node, total, np.asarray(node.quantization(0).scale[0] / made.scale[0] / np.float32(max(1, count)))
     )

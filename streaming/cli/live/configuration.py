@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pulse.errors import InputError
+from pulse.interface import Port
 from pulse.program.program import Program
-from pulse.pulsify.network import Port
 from streaming.channels import Channels
 from streaming.cli.live.options import LiveOptions
 from streaming.cli.run_request import RunRequest, find_output

@@ -5,7 +5,7 @@ from types import TracebackType
 
 from pulse.errors import PulseError
 from pulse.facts import Array
-from pulse.pulsify.network import Port
+from pulse.interface import Port
 from streaming.errors import DeviceError
 from streaming.live.live import Live
 from streaming.target import Target
@@ -27,11 +27,11 @@ class FramesWriter:
         self._port, self._live = port, live
 
     def write(self) -> None:
-        """Those that are there."""
+        """Write the frames that are ready."""
         self._append(self._live.outputs.ready()[0])
 
     def finish(self) -> None:
-        """Those that come when the stream ends; the run is over. Of a line that somebody still uses, none do."""
+        """Write the last frames, after the end of the run. A run that was abandoned has none."""
         self.write()
         if self._live.abandoned:
             self.problems.append(

@@ -14,9 +14,9 @@ if os.name == "posix":
 
 @contextmanager
 def key_presses() -> Generator[Callable[[float], str]]:
-    """Gives a function that waits so many seconds for a key and returns it; empty where none was pressed.
+    """Gives a function that waits this many seconds for a key and returns it; empty where none was pressed.
 
-    Where stdin is no terminal of POSIX, nobody can press one.
+    If stdin is not a POSIX terminal, no key can be pressed.
     """
     if os.name != "posix" or not sys.stdin.isatty():
         yield _nobody

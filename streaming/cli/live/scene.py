@@ -33,7 +33,7 @@ class Scene:
     """All that is shown.
 
     statistics    the last one
-    marked     the one at the end of the last interval, and the one an interval before; None where there was none
+    marked     the one at the end of the last interval, and the one an interval before; None if there was none
     p99_us     of the last intervals; NaN where no pulse was computed
     """
 

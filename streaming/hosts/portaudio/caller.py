@@ -1,4 +1,4 @@
-"""Calls that may never return, with a limit for whoever waits for them."""
+"""Calls that may never return, with a limit for the waiting thread."""
 
 import threading
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class Caller(NotCopyable):
             future, call = task
             try:
                 future.set_result(call())
-            except BaseException as error:  # whoever waits gets it
+            except BaseException as error:  # raised in the waiting thread
                 future.set_exception(error)
 
     def begin(self, call: Callable[[], Result]) -> "Future[Result]":

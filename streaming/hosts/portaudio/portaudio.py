@@ -148,7 +148,7 @@ class PortAudio:
 
 
 def is_callable() -> bool:
-    """Whether the library is found; where nobody finds it, a host says so when it is used."""
+    """Whether the library is found; if it is not, a host says so when it is used."""
     if systems.current is not None:
         return True
     try:

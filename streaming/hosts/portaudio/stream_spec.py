@@ -33,6 +33,6 @@ class StreamSpec:
 
     @property
     def parameters(self) -> list[object]:
-        """Of input and output, as PortAudio takes them."""
+        """The parameters of input and output, as PortAudio takes them."""
         found = {side.kind: byref(side.parameters()) for side in self.sides}
         return [found.get("input"), found.get("output")]

@@ -144,7 +144,7 @@ class AudioSystem(NotCopyable):
         return self.library.GetErrorText(code).decode(errors="replace")
 
     def start(self, handle: c_void_p) -> str | None:
-        """Let callbacks begin; why not, None where they do."""
+        """Let callbacks begin; why not, None if they do."""
 
         def started() -> tuple[int, str]:
             code = self.library.StartStream(handle)

@@ -65,10 +65,10 @@ def if_() -> Iterator[Case]:
     )
 
 
-def turns(gathered: bool = True) -> GraphProto:
-    """``s = s * 0.5 + x * turn``; gathers its hyperbolic tangent."""
+def iterations(gathered: bool = True) -> GraphProto:
+    """``s = s * 0.5 + x * iteration``; gathers its hyperbolic tangent."""
     nodes = [
-        node("Cast", "turn", "number", to=F32),
+        node("Cast", "iteration", "number", to=F32),
         node("Mul", "x number", "scaled"),
         node("Mul", "s_in half", "halved"),
         node("Add", "halved scaled", "s_out"),
@@ -76,28 +76,28 @@ def turns(gathered: bool = True) -> GraphProto:
         *([node("Tanh", "s_out", "row")] if gathered else []),
     ]
     outputs = [("go_out", BOOL), ("s_out", F32), *([("row", F32)] if gathered else [])]
-    return graph(nodes, [("turn", I64), ("go_in", BOOL), ("s_in", F32)], outputs)
+    return graph(nodes, [("iteration", I64), ("go_in", BOOL), ("s_in", F32)], outputs)
 
 
 def loop() -> Iterator[Case]:
-    """Constant trip counts, conditions from the number of the turn, states that grow, no turn, data that decides."""
+    """Constant trip counts, conditions on the iteration, states that grow, no iteration, data that decides."""
     x, s = floats("x", 2, 5), floats("s", 2, 5)
     half = {"half": np.float32(0.5)}
-    made = node("Loop", "n go s", "last y", body=turns())
+    made = node("Loop", "n go s", "last y", body=iterations())
     for count in (1, 3):
         constants = {"n": np.int64(count), "go": np.array(True), **half}
         both = {"x": x, "s": s}
         yield from cases(f"Loop_{count}", [made], both, constants, (11, 16, 21), {"x": 1, "s": 1}, "last y")
-    endless = node("Loop", "n _ s", "last y", body=turns())
+    endless = node("Loop", "n _ s", "last y", body=iterations())
     yield from cases(
         "Loop_no_condition", [endless], {"x": x}, {"n": np.int64(2), "s": s, **half}, (16,), None, "last y"
     )
     early = graph(
         [
-            node("Less", "turn limit", "go_out"),
+            node("Less", "iteration limit", "go_out"),
             node("Concat", "s_in x", "s_out", axis=0),
         ],
-        [("turn", I64), ("go_in", BOOL), ("s_in", F32)],
+        [("iteration", I64), ("go_in", BOOL), ("s_in", F32)],
         [("go_out", BOOL), ("s_out", F32)],
     )
     constants = {"n": np.int64(9), "go": np.array(True), "limit": np.int64(2)}
@@ -105,7 +105,7 @@ def loop() -> Iterator[Case]:
         "Loop_grows", [node("Loop", "n go x", "y", body=early)], {"x": x}, constants, (16,), {"x": 1}
     )
     none = {"n": np.int64(0), "go": np.array(True), **half}
-    quiet = node("Loop", "n go s", "y", body=turns(False))
+    quiet = node("Loop", "n go s", "y", body=iterations(False))
     yield from cases("Loop_none", [quiet], {"x": x, "s": s}, none, (16,))
     data = {"n": np.array(3), "x": x, "s": s}
     yield from cases("Loop_data", [quiet], data, {"go": np.array(True), **half}, (16,), {"x": 1, "s": 1})
@@ -115,7 +115,7 @@ def loop() -> Iterator[Case]:
             node("ReduceMax", "s_out", "most", keepdims=0),
             node("Less", "most ten", "go_out"),
         ],
-        [("turn", I64), ("go_in", BOOL), ("s_in", F32)],
+        [("iteration", I64), ("go_in", BOOL), ("s_in", F32)],
         [("go_out", BOOL), ("s_out", F32)],
     )
     made = node("Loop", "_ go x", "y", body=doubled)

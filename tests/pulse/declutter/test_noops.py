@@ -48,7 +48,7 @@ GONE: list[tuple[str, Case]] = [
 
 
 @pytest.mark.parametrize(("rule", "case"), GONE)
-def test_gone(rule: str, case: Case) -> None:
+def test_ops_without_effect_are_removed(rule: str, case: Case) -> None:
     small = Small()
     result, fired = lean(small.model(case(small)))
     assert fired == {rule: 1}
@@ -76,7 +76,7 @@ STAYS: list[Case] = [
 
 
 @pytest.mark.parametrize("case", STAYS)
-def test_stays(case: Case) -> None:
+def test_ops_with_effect_stay(case: Case) -> None:
     small = Small()
     result, fired = lean(small.model(case(small)))
     assert not fired
@@ -106,7 +106,7 @@ def test_empty_parts_of_a_concat_are_gone() -> None:
 
 
 @pytest.mark.parametrize("kind", ["relu", "abs", "floor", "ceil", "round", "sign"])
-def test_twice(kind: str) -> None:
+def test_a_function_that_repeats_itself_is_removed_once(kind: str) -> None:
     small = Small()
     y = small.add("y", el(kind), small.add("once", el(kind), small.x))
     result, fired = lean(small.model(y))

@@ -23,7 +23,7 @@ def test_unsqueeze_and_squeeze(axis: int) -> None:
 
 
 @pytest.mark.parametrize("perm", [[0, 1, 2], [0, 2, 1], [2, 0, 1], [-1, 0, 1]])
-def test_transpose(perm: list[int]) -> None:
+def test_transpose_moves_the_axes(perm: list[int]) -> None:
     model = transpose(perm, "1,6,frames")
     near(offline(model, X), X.transpose(perm))
     assert streams(model, X) == {"y": 0}

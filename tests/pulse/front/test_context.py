@@ -29,7 +29,7 @@ def lfr(x: Array, m: int, n: int) -> Array:
 
 @pytest.mark.parametrize(("m", "n"), [(7, 6), (5, 1), (4, 3), (1, 2), (3, 3), (2, 5)])
 @pytest.mark.parametrize("frames", [1, 6, 7, 40])
-def test_stack(m: int, n: int, frames: int) -> None:
+def test_stack_joins_frames(m: int, n: int, frames: int) -> None:
     x = features(frames)
     model = stack(m, n, shape="1,frames,5")
     near(offline(model, x), lfr(x[0], m, n)[None])
@@ -48,7 +48,7 @@ def test_stack_with_other_ends(ends: str) -> None:
 
 @pytest.mark.parametrize(("left", "right"), [(4, 4), (0, 2), (3, 0), (0, 0)])
 @pytest.mark.parametrize("ends", ["edge", "zeros"])
-def test_splice(left: int, right: int, ends: str) -> None:
+def test_splice_joins_neighbours(left: int, right: int, ends: str) -> None:
     x = features(23)
     padded = np.pad(x[0], ((left, right), (0, 0)), mode="edge" if ends == "edge" else "constant")
     wanted = np.array([padded[at : at + left + 1 + right].ravel() for at in range(23)])[None]
@@ -84,7 +84,7 @@ def slopes(x: Array, order: int, window: int, nested: bool) -> list[Array]:
 @pytest.mark.parametrize("nested", [True, False])
 @pytest.mark.parametrize(("order", "window"), [(1, 2), (2, 2), (2, 1), (3, 3)])
 @pytest.mark.parametrize("frames", [1, 3, 30])
-def test_deltas(nested: bool, order: int, window: int, frames: int) -> None:
+def test_deltas_equal_their_formula(nested: bool, order: int, window: int, frames: int) -> None:
     x = features(frames)
     made = slopes(x[0], order, window, nested)
     for keep in (True, False):
@@ -104,7 +104,7 @@ def test_torchaudio_and_kaldi_say_the_same() -> None:
     near(offline(deltas(nested=True, keep=False, shape="1,frames,5"), x), wanted)
 
 
-def test_the_proof() -> None:
+def test_verify_proves_the_stream() -> None:
     pulse.verify(stack(shape="1,frames,4"), pulse=6).require()
     pulse.verify(deltas(shape="1,frames,4"), pulse=2).require()
 
@@ -122,7 +122,7 @@ def test_the_proof() -> None:
         (lambda: deltas(nested=1), "nested=1 must be True or False"),
     ],
 )
-def test_refusals(call: Any, message: str) -> None:
+def test_bad_arguments_are_refused(call: Any, message: str) -> None:
     with pytest.raises(InputError) as caught:
         call()
     assert message in str(caught.value) and "\n" not in str(caught.value)

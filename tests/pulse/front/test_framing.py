@@ -31,7 +31,7 @@ def added(y: Array, hop: int) -> Array:
 
 @pytest.mark.parametrize(("size", "hop"), [(8, 4), (400, 160), (5, 3), (6, 6), (3, 5), (7, 1)])
 @pytest.mark.parametrize("length", [5, 399, 1003])
-def test_frames(size: int, hop: int, length: int) -> None:
+def test_frames_are_slices_of_the_sound(size: int, hop: int, length: int) -> None:
     x = sound(length)
     model = frames(size, hop)
     np.testing.assert_array_equal(offline(model, x), cut(x, size, hop))
@@ -76,7 +76,7 @@ def test_overlap_add_with_a_window_and_trimmed_ends() -> None:
     streams(model, y)
 
 
-def test_the_proof() -> None:
+def test_verify_proves_the_stream() -> None:
     pulse.verify(frames(16, 8, pad_start=8, pad_end=8, pad_mode="reflect"), pulse=8).require()
     pulse.verify(overlap_add(16, 8), pulse=2).require()
 
@@ -96,7 +96,7 @@ def test_the_proof() -> None:
         (lambda: overlap_add(4, 2, trim_end=-1), "trim_end=-1 must be a whole number from 0"),
     ],
 )
-def test_refusals(call: Any, message: str) -> None:
+def test_bad_arguments_are_refused(call: Any, message: str) -> None:
     with pytest.raises(InputError) as caught:
         call()
     assert message in str(caught.value) and "\n" not in str(caught.value)

@@ -149,7 +149,7 @@ def with_offset(frames: int) -> Array:
 
 @pytest.mark.parametrize("how", BANKS, ids=shown)
 @pytest.mark.parametrize("length", [431, 3333])
-def test_fbank(how: dict[str, Any], length: int) -> None:
+def test_fbank_equals_its_formula(how: dict[str, Any], length: int) -> None:
     x = with_offset(length)
     model = kaldi_fbank(**how)
     near(offline(model, x), fbank(x[0], how)[None])
@@ -157,7 +157,7 @@ def test_fbank(how: dict[str, Any], length: int) -> None:
 
 
 @pytest.mark.parametrize("how", CEPSTRA, ids=shown)
-def test_mfcc(how: dict[str, Any]) -> None:
+def test_mfcc_equals_its_formula(how: dict[str, Any]) -> None:
     x = with_offset(3333)
     model = kaldi_mfcc(**how)
     near(offline(model, x), mfcc(x[0], how)[None])
@@ -197,7 +197,7 @@ def test_its_cepstrum_too(how: dict[str, Any]) -> None:
     near(offline(kaldi_mfcc(**how), x), native(x, how, True))
 
 
-def test_silence() -> None:
+def test_silence_gives_the_least_logarithm() -> None:
     """The logarithm of the least that Kaldi takes."""
     x = np.zeros((1, 2000), np.float32)
     got = offline(kaldi_fbank(use_energy=True), x)
@@ -217,7 +217,7 @@ def test_the_delay_and_the_kernel() -> None:
     assert [row.kernel for row in pulsed.compile().instructions].count("fourier") == 1
 
 
-def test_the_proof() -> None:
+def test_verify_proves_the_stream() -> None:
     pulse.verify(
         kaldi_fbank(num_mel_bins=20, sample_rate=2000, snip_edges=False, low_freq=0.0), pulse=20
     ).require()
@@ -250,7 +250,7 @@ def test_the_proof() -> None:
         (lambda: kaldi_fbank(shape="T"), "must have 2 axes, such as '1,T'"),
     ],
 )
-def test_refusals(call: Any, message: str) -> None:
+def test_bad_arguments_are_refused(call: Any, message: str) -> None:
     with pytest.raises(InputError) as caught:
         call()
     assert message in str(caught.value) and "\n" not in str(caught.value)

@@ -35,7 +35,7 @@ FILTERS: list[tuple[TypedModel, float, float]] = [
 
 @pytest.mark.parametrize(("model", "before", "back"), FILTERS)
 @pytest.mark.parametrize("length", [1, 777])
-def test_filters(model: TypedModel, before: float, back: float, length: int) -> None:
+def test_filters_equal_their_recursion(model: TypedModel, before: float, back: float, length: int) -> None:
     x = sound(length) + np.float32(0.1)
     near(offline(model, x), filtered(x, before, back))
     assert streams(model, x, (1, 64)) == {"sound": 0}
@@ -56,7 +56,7 @@ def test_torchaudio_says_the_same() -> None:
     near(offline(preemphasis(0.9), x), functional.preemphasis(torch.tensor(x), 0.9).numpy())
 
 
-def test_gain() -> None:
+def test_gain_multiplies() -> None:
     x = sound(100)
     near(offline(gain(0.25), x), x * 0.25)
     near(offline(gain(db=-6.0), x), x * 10**-0.3)
@@ -77,7 +77,7 @@ def limited(x: Array, threshold: float, ahead: int, held: int) -> Array:
 
 
 @pytest.mark.parametrize(("ahead", "held"), [(5, 10), (0, 0), (12, 0), (0, 7), (30, 211)])
-def test_limiter(ahead: int, held: int) -> None:
+def test_the_limiter_equals_its_formula(ahead: int, held: int) -> None:
     x = sound(700) * 3
     model = limiter(0.5, float(ahead), float(held), sample_rate=1000)
     y = offline(model, x)
@@ -91,7 +91,7 @@ def test_the_limiter_leaves_quiet_sound_alone() -> None:
     np.testing.assert_allclose(offline(limiter(0.5), x), x, rtol=1e-6)
 
 
-def test_the_proof() -> None:
+def test_verify_proves_the_stream() -> None:
     pulse.verify(dc_block(), pulse=16).require()
     pulse.verify(limiter(0.5, sample_rate=1000), pulse=16).require()
 
@@ -110,7 +110,7 @@ def test_the_proof() -> None:
         (lambda: limiter(lookahead_ms=-1.0), "lookahead_ms=-1.0 must be a finite number of at least 0"),
     ],
 )
-def test_refusals(call: Any, message: str) -> None:
+def test_bad_arguments_are_refused(call: Any, message: str) -> None:
     with pytest.raises(InputError) as caught:
         call()
     assert message in str(caught.value) and "\n" not in str(caught.value)

@@ -21,7 +21,7 @@ def positive() -> Array:
 
 @pytest.mark.parametrize(("base", "function"), [("natural", np.log), ("log2", np.log2), ("log10", np.log10)])
 @pytest.mark.parametrize(("floor", "offset"), [(1e-10, 0.0), (0.0, 1e-6), (1e-3, 1e-4)])
-def test_log(base: str, function: Any, floor: float, offset: float) -> None:
+def test_log_equals_numpy(base: str, function: Any, floor: float, offset: float) -> None:
     x = positive()
     model = log(base, floor, offset, shape="1,frames,8")
     near(offline(model, x), function(np.maximum(x.astype(np.float64) + offset, floor)))
@@ -37,7 +37,7 @@ def test_log_of_any_shape() -> None:
 
 @pytest.mark.parametrize("of", ["power", "amplitude"])
 @pytest.mark.parametrize("reference", [1.0, 20.0])
-def test_db(of: str, reference: float) -> None:
+def test_decibels_equal_their_formula(of: str, reference: float) -> None:
     x = positive()
     factor, floor = (1, 1e-10) if of == "power" else (2, 1e-5)
     wanted = factor * 10 * np.log10(np.maximum(x.astype(np.float64), floor) / reference)
@@ -79,7 +79,7 @@ def test_whisper_log() -> None:
         (lambda: whisper_log(), "which a stream does not know; fix it with maximum="),
     ],
 )
-def test_refusals(call: Any, message: str) -> None:
+def test_bad_arguments_are_refused(call: Any, message: str) -> None:
     with pytest.raises(InputError) as caught:
         call()
     assert message in str(caught.value) and "\n" not in str(caught.value)

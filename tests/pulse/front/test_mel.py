@@ -76,7 +76,7 @@ def test_the_scales_are_inverse() -> None:
 
 
 @pytest.mark.parametrize("how", BANKS, ids=str)
-def test_mel(how: dict[str, Any]) -> None:
+def test_mel_equals_its_formula(how: dict[str, Any]) -> None:
     x = np.abs(sound(21 * 257)).reshape(1, 257, 21)
     weights = bank(257, how["n_mels"], **given(how))
     model = mel(**how)
@@ -137,7 +137,7 @@ def test_mel_spectrogram(how: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("dct_norm", ["ortho", "none"])
 @pytest.mark.parametrize("lifter", [0.0, 22.0])
-def test_mfcc(dct_norm: str, lifter: float) -> None:
+def test_mfcc_equals_its_formula(dct_norm: str, lifter: float) -> None:
     x = sound(2777)
     how: dict[str, Any] = {"n_fft": 512, "hop": 160, "win_length": 400, "n_mels": 40, "log": "db"}
     k, n = np.arange(13), np.arange(40)
@@ -177,7 +177,7 @@ def test_torchaudio_says_the_same() -> None:
     near(offline(model, x), made(torch().tensor(x)).numpy())
 
 
-def test_the_proof() -> None:
+def test_verify_proves_the_stream() -> None:
     pulse.verify(mel_spectrogram(n_fft=64, hop=16, n_mels=8, log="db"), pulse=16).require()
 
 
@@ -198,7 +198,7 @@ def test_the_proof() -> None:
         (lambda: dct(norm="x"), "norm='x' must be one of 'ortho', 'none'"),
     ],
 )
-def test_refusals(call: Any, message: str) -> None:
+def test_bad_arguments_are_refused(call: Any, message: str) -> None:
     with pytest.raises(InputError) as caught:
         call()
     assert message in str(caught.value) and "\n" not in str(caught.value)

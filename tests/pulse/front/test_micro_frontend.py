@@ -218,7 +218,7 @@ def test_the_package_says_the_same_of_speech() -> None:
     assert np.array_equal(got, (wanted * 0.0390625).astype(F))
 
 
-def test_streams() -> None:
+def test_features_of_a_stream_equal_the_whole() -> None:
     assert streams(micro_frontend(), chirp()[None] / F(32768)) == {"features": 2}
     pulse.verify(micro_frontend(), pulse=160).require()
 
@@ -273,6 +273,6 @@ def test_other_parameters_stream(how: dict[str, Any]) -> None:
     ],
     ids=str,
 )
-def test_refusals(how: dict[str, Any], message: str) -> None:
+def test_bad_arguments_are_refused(how: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message.replace("(", r"\(")):
         micro_frontend(**how)

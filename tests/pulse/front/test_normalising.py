@@ -61,7 +61,7 @@ FILES = {
 
 @pytest.mark.parametrize("form", list(FILES))
 @pytest.mark.parametrize("norm_vars", [True, False])
-def test_files(form: str, norm_vars: bool, tmp_path: Path) -> None:
+def test_statistics_of_files(form: str, norm_vars: bool, tmp_path: Path) -> None:
     x = features(200)
     path = tmp_path / "statistics"
     path.write_bytes(FILES[form](x[0]))
@@ -80,7 +80,7 @@ def test_sums_without_squares(tmp_path: Path) -> None:
     near(offline(cmvn(path, shape="1,frames,5"), x), x - x.astype(np.float64).mean(1, keepdims=True))
 
 
-def test_numbers() -> None:
+def test_given_statistics() -> None:
     x = features(30)
     mean, std = [1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 2.0, 0.5, 3.0, 4.0]
     near(offline(cmvn(mean=mean, std=std, shape="1,frames,5"), x), (x - np.array(mean)) / np.array(std))
@@ -121,7 +121,7 @@ def sliding(x: Array, window: int, least: int, center: bool, norm_vars: bool) ->
 @pytest.mark.parametrize("norm_vars", [True, False])
 @pytest.mark.parametrize(("window", "least"), [(30, 10), (9, 1), (8, 8), (60, 37)])
 @pytest.mark.parametrize("frames", [60, 131])
-def test_sliding(center: bool, norm_vars: bool, window: int, least: int, frames: int) -> None:
+def test_sliding_statistics(center: bool, norm_vars: bool, window: int, least: int, frames: int) -> None:
     x = features(frames)
     if least == 1 and norm_vars:
         least = 2  # a variance of one frame is rounding
@@ -151,7 +151,7 @@ def test_kaldi_says_the_same(norm_vars: bool, tmp_path: Path) -> None:
     near(offline(cmvn(path, norm_vars=norm_vars, shape="1,frames,5"), x), wanted)
 
 
-def test_the_proof() -> None:
+def test_verify_proves_the_stream() -> None:
     pulse.verify(sliding_cmvn(20, 5, norm_vars=True, shape="1,frames,4"), pulse=2).require()
 
 
@@ -169,7 +169,7 @@ def test_the_proof() -> None:
         (lambda: sliding_cmvn(center=None), "center=None must be True or False"),
     ],
 )
-def test_refusals(call: Any, message: str) -> None:
+def test_bad_arguments_are_refused(call: Any, message: str) -> None:
     with pytest.raises(InputError) as caught:
         call()
     assert message in str(caught.value) and "\n" not in str(caught.value)

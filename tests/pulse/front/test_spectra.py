@@ -76,7 +76,7 @@ def test_from_polar(axis: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["real", "ratio", "complex", "polar"])
-def test_masks(kind: str) -> None:
+def test_masks_equal_their_formulas(kind: str) -> None:
     z, m = complexes(1, 9, 21), complexes(1, 9, 21, seed=5)
     model = mask(kind, shape="1,9,frames,2")
     if kind in ("real", "ratio"):
@@ -100,7 +100,7 @@ def test_a_mask_for_whole_frames_and_one_of_zeros() -> None:
     assert not offline(mask("polar", shape="1,9,frames,2"), {"x": parted(z), "mask": nothing}).any()
 
 
-def test_the_proof() -> None:
+def test_verify_proves_the_stream() -> None:
     pulse.verify(phase(shape="1,9,frames,2")).require()
     pulse.verify(mask("polar", shape="1,9,frames,2")).require()
 
@@ -119,7 +119,7 @@ def test_the_proof() -> None:
         (lambda: mask(mask_shape="1,257,frames,2"), "must have 3 axes, such as '1,257,frames'"),
     ],
 )
-def test_refusals(call: Any, message: str) -> None:
+def test_bad_arguments_are_refused(call: Any, message: str) -> None:
     with pytest.raises(InputError) as caught:
         call()
     assert message in str(caught.value) and "\n" not in str(caught.value)
@@ -127,7 +127,7 @@ def test_refusals(call: Any, message: str) -> None:
 
 @pytest.mark.parametrize("exponent", [0.3, 0.5, 1 / 0.3, 3.0])
 @pytest.mark.parametrize("epsilon", [0.0, 1e-2])
-def test_compress(exponent: float, epsilon: float) -> None:
+def test_compress_keeps_phases_and_signs(exponent: float, epsilon: float) -> None:
     """Phases and signs stay, and so do zeros."""
     z = complexes(1, 9, 21)
     z[0, 3, 4] = 0

@@ -93,7 +93,7 @@ def shapes_of(how: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("how", SHAPES, ids=shapes_of)
 @pytest.mark.parametrize("length", [513, 2003])
-def test_stft(how: dict[str, Any], length: int) -> None:
+def test_stft_equals_numpy(how: dict[str, Any], length: int) -> None:
     x = sound(length)
     model = stft(**how)
     near(offline(model, x), two(spectrum(x, how)))
@@ -102,7 +102,7 @@ def test_stft(how: dict[str, Any], length: int) -> None:
 
 @pytest.mark.parametrize("how", [how for how in SHAPES if how.get("win_length") != 31], ids=shapes_of)
 @pytest.mark.parametrize("length", [513, 2003])
-def test_istft(how: dict[str, Any], length: int) -> None:
+def test_istft_equals_numpy(how: dict[str, Any], length: int) -> None:
     y = spectrum(sound(length), how)
     model = istft(**{key: value for key, value in how.items() if key != "pad_mode"})
     near(offline(model, two(y).astype(np.float32)), inverse(y, how))
@@ -130,7 +130,7 @@ def test_torch_says_the_same(how: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("layout", COMPLEX)
-def test_layouts(layout: str) -> None:
+def test_every_layout_of_spectra(layout: str) -> None:
     how: dict[str, Any] = {"n_fft": 64, "hop": 32}
     x = sound(400, batch=2)
     y = spectrum(x, how)
@@ -179,7 +179,7 @@ def test_magnitude_and_phase(layout: str) -> None:
 
 @pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
 @pytest.mark.parametrize(("n", "size"), [(512, 512), (512, 400), (100, 128), (63, 63)])
-def test_rfft(norm: Any, n: int, size: int) -> None:
+def test_rfft_equals_numpy(norm: Any, n: int, size: int) -> None:
     frames = sound(5 * size).reshape(1, 5, size)
     model = rfft(n, norm, window="hann", layout="T,F,2", shape=f"1,frames,{size}")
     window = window_values("w", "hann", n)
@@ -214,7 +214,7 @@ def test_the_delay() -> None:
     )
 
 
-def test_lengths() -> None:
+def test_lengths_of_transformed_sounds() -> None:
     """Also in the symbol of the sound before the transform, whose frames say only how many hops it has."""
     model = istft(64, 16, length="T", shape="1,33,T//16+1,2")
     assert str(model.outputs["sound"].shape[1]) == "T"
@@ -245,7 +245,7 @@ def test_there_and_back() -> None:
     pulse.verify(both, pulse=16).require()
 
 
-def test_the_proof() -> None:
+def test_verify_proves_the_stream() -> None:
     pulse.verify(stft(64, 32), pulse=32).require()
     pulse.verify(istft(64, 32), pulse=1).require()
 
@@ -290,7 +290,7 @@ def test_the_kernel() -> None:
         (lambda: irfft(0), "n=0 must be"),
     ],
 )
-def test_refusals(call: Any, message: str) -> None:
+def test_bad_arguments_are_refused(call: Any, message: str) -> None:
     with pytest.raises(InputError) as caught:
         call()
     assert message in str(caught.value) and "\n" not in str(caught.value)

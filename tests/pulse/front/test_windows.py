@@ -37,7 +37,7 @@ def by_hand(name: str, size: int, periodic: bool, beta: float) -> Array:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("periodic", [True, False])
 @pytest.mark.parametrize("size", [7, 400])
-def test_values(name: str, periodic: bool, size: int) -> None:
+def test_windows_equal_their_formulas(name: str, periodic: bool, size: int) -> None:
     wanted = by_hand(name, size, periodic, 8.0)
     np.testing.assert_allclose(window_values("w", name, size, periodic, 8.0), wanted, atol=1e-12)
     roots = window_values("w", f"sqrt_{name}", size, periodic, 8.0)
@@ -70,7 +70,7 @@ def test_one_sample_none_and_numbers() -> None:
         (["a"], 1, "finite"),
     ],
 )
-def test_refusals(window: object, size: int, message: str) -> None:
+def test_bad_arguments_are_refused(window: object, size: int, message: str) -> None:
     with pytest.raises(InputError) as caught:
         window_values("stft", window, size)  # pyright: ignore[reportArgumentType]
     assert message in str(caught.value) and "\n" not in str(caught.value)

@@ -26,7 +26,7 @@ from pulse.infer.equation import quotient, solve
         ("T*h", "T", None),
     ],
 )
-def test_solve(left: str, right: str, expected: str | None) -> None:
+def test_equations_are_solved(left: str, right: str, expected: str | None) -> None:
     scope = SymbolScope()
     found = solve(scope.parse(left), scope.parse(right), scope.symbol("h"))
     assert (None if found is None else str(found)) == expected
@@ -37,6 +37,6 @@ def test_solve(left: str, right: str, expected: str | None) -> None:
     ("total", "divisor", "expected"),
     [("4*T", 2, "2*T"), ("4*T", -4, "-T"), ("4*T+1", 2, None), ("T", 0, None)],
 )
-def test_quotient(total: str, divisor: int, expected: str | None) -> None:
+def test_exact_quotients(total: str, divisor: int, expected: str | None) -> None:
     found = quotient(SymbolScope().parse(total), divisor)
     assert (None if found is None else str(found)) == expected

@@ -25,7 +25,7 @@ def fact(text: str) -> InferenceFact:
 
 
 @pytest.mark.parametrize("text", ["1,?,T,…,f32", "…,?", "1,T-2,i64", "f32", "?,?"])
-def test_text(text: str) -> None:
+def test_partial_facts_as_text(text: str) -> None:
     assert str(fact(text)) == text
 
 
@@ -47,7 +47,7 @@ def test_values_as_text() -> None:
         (("?,?", "…,?", "…,f32"), "?,f32"),
     ],
 )
-def test_meet(facts: tuple[str, ...], expected: str) -> None:
+def test_meeting_facts_agree_in_any_order(facts: tuple[str, ...], expected: str) -> None:
     for order in itertools.permutations(facts):
         assert str(meet(*map(fact, order))) == expected
 

@@ -8,7 +8,7 @@ import pytest
 
 from pulse.errors import LoadError
 from pulse.infer.fact import InferenceFact
-from pulse.loading.formats import read_onnx as load
+from pulse.loading.format import read_onnx as load
 from pulse.models import Model
 from tests.pulse.infer.random_models import Knowledge, Sketch, erased, file, random_sketch
 

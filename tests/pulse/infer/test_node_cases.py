@@ -5,7 +5,7 @@ import pytest
 from onnx.backend.test.loader import load_model_tests
 
 from pulse.errors import PulseError
-from pulse.loading.formats import read_onnx as load
+from pulse.loading.format import read_onnx as load
 from pulse.onnx.rules import RULES
 from tests.pulse.infer.test_invariants import assert_agrees, known
 

@@ -81,7 +81,7 @@ def llvm_code(one: CompiledFunction) -> Any:
     assert path is not None
     kept = path.with_suffix(".bc")
     if not kept.exists():
-        made = optimised(one.name, one.name, one.function, one.signature, one._options)
+        made = optimised(one.name, one.name, one.function, one.signature, one.options)
         unfinished = kept.with_suffix(f".{os.getpid()}")
         unfinished.write_bytes(made.as_bitcode())
         os.replace(unfinished, kept)

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from pulse.jit import cache, levels, library
+from pulse.jit import cache, levels, library, notice
 
 COMPILING = {"PULSE_LEVEL": levels.NATIVE}
 """The environment of a process that compiles its kernels, whether or not libraries of them are built."""
@@ -18,7 +18,7 @@ def kernels_in(path, shared="0"):
         patch.setenv("PULSE_CACHE_SHARED", shared)
         for name, value in COMPILING.items():
             patch.setenv(name, value)
-        patch.setattr(cache, "_told", set())
+        patch.setattr(notice, "warned", set())
         decided = cache.cache_location, levels.named_level, library.library
         for each in decided:
             each.cache_clear()

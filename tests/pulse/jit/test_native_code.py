@@ -78,11 +78,11 @@ def test_other_arguments_raise(weigh, arguments, error):
         weigh(1, 2, 3, 4, 5, f=6)
 
 
-@pytest.mark.parametrize("brief", [True, False])
-def test_a_brief_entry_keeps_the_gil(brief):
-    """Another thread of Python runs while an entry does, but not while a brief one does."""
+@pytest.mark.parametrize("keeps_gil", [True, False])
+def test_an_entry_may_keep_the_gil(keeps_gil):
+    """Another thread of Python runs while an entry does, but not while one that keeps the GIL does."""
     words = np.zeros(2, np.int64)
-    call = Entry(f"test.spins_{brief}", spins, 2, gives_int=True, brief=brief).call
+    call = Entry(f"test.spins_{keeps_gil}", spins, 2, gives_int=True, keeps_gil=keeps_gil).call
     began = threading.Event()
 
     def other():
@@ -94,9 +94,9 @@ def test_a_brief_entry_keeps_the_gil(brief):
     thread = threading.Thread(target=other)
     thread.start()
     began.wait()
-    left = call(words.ctypes.data, 1000 if brief else LIMIT)
+    left = call(words.ctypes.data, 1000 if keeps_gil else LIMIT)
     thread.join()
-    assert (left == 0) == brief
+    assert (left == 0) == keeps_gil
 
 
 def test_names_of_different_objects_never_meet():

@@ -12,6 +12,7 @@ from pulse.jit.registry import kernel, named_kernel
 from pulse.jit.simd import (
     vabs,
     vadd,
+    vadd_pairs,
     vbits,
     vceil,
     vdiv,
@@ -29,6 +30,7 @@ from pulse.jit.simd import (
     vload_eights,
     vload_fours,
     vload_part,
+    vload_twos,
     vlt,
     vmantissa,
     vmax,
@@ -156,6 +158,8 @@ def infra_chunks(row: Part):
     vstore(z, 16, vload_eights(x, 2, 9, n))
     vstore(z, 32, vturn_fours(vload(x, 0)))
     vstore(z, 48, vturn_eights(vload(x, 0)))
+    vstore(z, 64, vload_twos(x, 1, 2, n))
+    vstore(z, 80, vadd_pairs(vload(x, 0), vload(x, 4)))
 
 
 def _halves(row: Halves):
@@ -262,12 +266,15 @@ def test_part_touches_only_its_lanes(n):
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_chunks_and_turns(n):
     x = np.arange(max(20, 10 + 9 * min(n, 2)), dtype=F)
-    for z in outputs(infra_chunks, x, 64, n):
+    for z in outputs(infra_chunks, x, 96, n):
         fours, eights = [min(m, n - 1) for m in range(4)], [min(m, n - 1) for m in range(2)]
         np.testing.assert_array_equal(z[:16], np.concatenate([x[1 + 5 * m :][:4] for m in fours]))
         np.testing.assert_array_equal(z[16:32], np.concatenate([x[2 + 9 * m :][:8] for m in eights]))
         np.testing.assert_array_equal(z[32:48], [4 * (i // 4) + (i + 1) % 4 for i in range(16)])
-        np.testing.assert_array_equal(z[48:], [8 * (i // 8) + (i + 1) % 8 for i in range(16)])
+        np.testing.assert_array_equal(z[48:64], [8 * (i // 8) + (i + 1) % 8 for i in range(16)])
+        twos = [min(m, n - 1) for m in range(8)]
+        np.testing.assert_array_equal(z[64:80], np.concatenate([x[1 + 2 * m :][:2] for m in twos]))
+        np.testing.assert_array_equal(z[80:], [*range(1, 32, 4), *range(9, 40, 4)])
 
 
 def test_part_load_reads_nothing_past_the_end_of_a_page():

@@ -13,7 +13,7 @@ from onnx import ModelProto
 
 import pulse
 from pulse.loading import formats
-from pulse.loading.formats import Content, Format
+from pulse.loading.format import Content, Format
 from pulse.program.whole import stream_whole
 from pulse.recipes.models import OPTIONS
 from pulse.wording import OF_CHUNKING

@@ -8,7 +8,7 @@ import pulse
 from pulse.errors import LoadError, PulsifyError
 from pulse.ops.control import Loop
 from tests.pulse.cases.build import floats, model, node
-from tests.pulse.cases.control import BOOL, F32, I64, branches, graph, turns
+from tests.pulse.cases.control import BOOL, F32, I64, branches, graph, iterations
 
 X = floats("x", 2, 5, 3)
 
@@ -56,28 +56,31 @@ def looped(count: int, body: object, stream: dict[str, int] | None = None) -> Mo
 
 
 def test_a_long_loop_stays_a_loop() -> None:
-    typed = pulse.load(looped(5000, turns())).analyse()
+    typed = pulse.load(looped(5000, iterations())).analyse()
     assert any(isinstance(made.op, Loop) for made in typed.graph.nodes)
     assert str(typed.outputs["y"]) == "5000,5,3,f32"
 
 
 def test_an_unrolled_loop_streams_and_a_long_one_is_refused() -> None:
     stream = {"x": 0, "s": 0}
-    assert pulse.load(looped(3, turns(), stream)).analyse().declutter().pulsify(pulse=2).outputs[0].delay == 0
+    assert (
+        pulse.load(looped(3, iterations(), stream)).analyse().declutter().pulsify(pulse=2).outputs[0].delay
+        == 0
+    )
     with pytest.raises(PulsifyError, match=r"Loop.*export a loop over frames as Scan"):
-        pulse.load(looped(5000, turns(), stream)).analyse().pulsify(pulse=2)
+        pulse.load(looped(5000, iterations(), stream)).analyse().pulsify(pulse=2)
 
 
 def test_a_loop_over_frames_is_refused_in_a_stream() -> None:
     """Its trip count is the length of the stream: it runs offline only."""
     body = graph(
         [
-            node("Gather", "x turn", "frame", axis=0),
+            node("Gather", "x iteration", "frame", axis=0),
             node("Add", "s_in frame", "s_out"),
             node("Identity", "go_in", "go_out"),
             node("Identity", "s_out", "row"),
         ],
-        [("turn", I64), ("go_in", BOOL), ("s_in", F32)],
+        [("iteration", I64), ("go_in", BOOL), ("s_in", F32)],
         [("go_out", BOOL), ("s_out", F32), ("row", F32)],
     )
     nodes = [
@@ -101,7 +104,7 @@ def test_what_a_loop_of_unknown_length_gathers_is_refused() -> None:
             node("Identity", "s_in", "s_out"),
             node("Neg", "s_in", "row"),
         ],
-        [("turn", I64), ("go_in", BOOL), ("s_in", F32)],
+        [("iteration", I64), ("go_in", BOOL), ("s_in", F32)],
         [("go_out", BOOL), ("s_out", F32), ("row", F32)],
     )
     with pytest.raises(LoadError, match="how often it runs depends on data"):

@@ -76,7 +76,7 @@ def test_neighbours_of_a_normalisation() -> None:
 
 
 @pytest.mark.parametrize("op", ["Softmax", "Concat", "LayerNormalization", "Gather", "Flatten"])
-def test_axes(op: str) -> None:
+def test_axes_out_of_range_are_refused(op: str) -> None:
     constants = {"w": np.ones(2, np.float32), "i": np.array([0])}
     inputs = {"LayerNormalization": "x w", "Gather": "x i"}.get(op, "x")
     with pytest.raises(pulse.PulseError, match=rf"y \({op}\): .*1099511627776"):

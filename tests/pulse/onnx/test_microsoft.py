@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto, helper
 
-from pulse.loading.formats import read_onnx as load
+from pulse.loading.format import read_onnx as load
 from tests.pulse.cases.build import Feeds, floats, model
 from tests.pulse.onnx.reference import reference
 

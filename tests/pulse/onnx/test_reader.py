@@ -8,7 +8,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from pulse.errors import FactError, InputError, LoadError, PulseError
-from pulse.loading.formats import read_onnx as load
+from pulse.loading.format import read_onnx as load
 from tests.pulse.cases.build import floats, model, node
 
 
@@ -38,7 +38,7 @@ def test_wires_keep_the_names_of_the_file() -> None:
     assert typed.run(floats("x", 1, 3, 9), ["h"])["h"].shape == (1, 2, 7)
 
 
-def test_lines() -> None:
+def test_a_model_as_lines() -> None:
     assert load(conv_model([1, 3, "T"])).lines() == [
         "model case",
         "input x 1,3,T,f32",
@@ -55,7 +55,7 @@ def test_an_initializer_is_wired_once() -> None:
     assert sum(made.name.startswith("w") for made in typed.graph.nodes) == 1
 
 
-def test_metadata() -> None:
+def test_metadata_is_kept() -> None:
     proto = conv_model([1, 3, "T"])
     helper.set_model_props(proto, {"rate": "16000"})
     assert load(proto).analyse().metadata == {"rate": "16000"}

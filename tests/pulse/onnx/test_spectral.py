@@ -7,7 +7,7 @@ import pytest
 
 from pulse.api import verify
 from pulse.errors import FactError, LoadError, PulsifyError
-from pulse.loading.formats import read_onnx as load
+from pulse.loading.format import read_onnx as load
 from pulse.models import TypedModel
 from pulse.ops.conv import Conv
 from pulse.ops.matmul import MatMul

@@ -50,7 +50,9 @@ OPS = [
 
 @pytest.mark.parametrize(("period", "width", "back"), OPS)
 @pytest.mark.parametrize("frames", [1, 2, 9])
-def test_eval(period: int, width: int, back: int, frames: int) -> None:
+def test_banded_attention_equals_the_full_one_with_a_mask(
+    period: int, width: int, back: int, frames: int
+) -> None:
     rng = np.random.default_rng(frames)
     q, k = rng.standard_normal((2, frames, 4)).astype(np.float32)
     v = rng.standard_normal((frames, 3)).astype(np.float32)
@@ -62,7 +64,7 @@ def test_eval(period: int, width: int, back: int, frames: int) -> None:
 
 @pytest.mark.parametrize(("period", "width", "back"), OPS)
 @pytest.mark.parametrize("pulse", [1, 3, 8])
-def test_pulses(period: int, width: int, back: int, pulse: int) -> None:
+def test_pulses_of_banded_attention_equal_the_whole(period: int, width: int, back: int, pulse: int) -> None:
     """Frames outside of the stream are NaN; two heads of queries share keys."""
     rng = np.random.default_rng(pulse)
     frames = 11
@@ -100,7 +102,7 @@ def facts_of(*texts: str) -> list[TypedFact]:
     return [TypedFact.parse(text, scope) for text in texts]
 
 
-def test_facts() -> None:
+def test_facts_of_banded_attention() -> None:
     op = BandedAttention(1.0, np.zeros((2, 1, 4), np.float32), 3)
     (fact,) = op.facts(facts_of("1,2,T,4", "2,T,4", "T,7"))
     assert str(fact) == "1,2,T,7,f32"
@@ -126,7 +128,7 @@ def test_facts_that_do_not_fit(texts: tuple[str, ...], message: str) -> None:
         BandedAttention(1.0, np.zeros((2, 1, 4), np.float32), 3).facts(facts_of(*texts))
 
 
-def test_relation() -> None:
+def test_the_relation_of_banded_attention() -> None:
     """Banded over the frames, pointwise over a batch, and nothing else."""
     op = BandedAttention(1.0, np.zeros((1, 6), np.float32), 3)
     facts = facts_of("1,2,T,4", "2,T,4", "2,T,4")

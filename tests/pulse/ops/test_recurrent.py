@@ -208,7 +208,7 @@ def test_batch_first_is_the_same_transposed(op: str, direction: str) -> None:
         ("x w r b l", 0, {}, "sequence_lens are constant"),
     ],
 )
-def test_refused(inputs: str, stream: int, attributes: dict[str, str], reason: str) -> None:
+def test_streams_that_are_refused(inputs: str, stream: int, attributes: dict[str, str], reason: str) -> None:
     count = 2 if attributes.get("direction") == "bidirectional" else 1
     constants = {**recurrent.weights("GRU", count), "l": np.array([2, 3, 1], np.int32)}
     feeds = {"x": floats("x", 4, 3, recurrent.I)}

@@ -111,7 +111,9 @@ POINTWISE: list[tuple[Op, list[list[str | int]], list[int | None], int]] = [
 
 
 @pytest.mark.parametrize(("op", "shapes", "axes", "axis"), POINTWISE, ids=lambda value: str(value)[:60])
-def test_pointwise(op: Op, shapes: list[list[str | int]], axes: list[int | None], axis: int) -> None:
+def test_pointwise_relations(
+    op: Op, shapes: list[list[str | int]], axes: list[int | None], axis: int
+) -> None:
     facts = facts_of(shapes)
     relation = prove(op, facts, arrays_of(facts), axes)
     assert isinstance(relation, Pointwise)
@@ -181,7 +183,9 @@ WHOLE: list[tuple[Op, list[list[str | int]], list[int | None]]] = [
 
 
 @pytest.mark.parametrize(("op", "shapes", "axes"), WHOLE, ids=lambda value: str(value)[:60])
-def test_whole(op: Op, shapes: list[list[str | int]], axes: list[int | None]) -> None:
+def test_relations_that_need_the_whole_stream(
+    op: Op, shapes: list[list[str | int]], axes: list[int | None]
+) -> None:
     relation = op.relation(facts_of(shapes), axes)
     assert isinstance(relation, Whole)
     assert relation.reason

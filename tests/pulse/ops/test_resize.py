@@ -82,7 +82,9 @@ def test_streams_exactly(
         (Fraction(3), "half_pixel", None, 1),
     ],
 )
-def test_delay(ratio: Fraction, coordinates: Coordinates, rounding: Rounding | None, delay: int) -> None:
+def test_resize_delay(
+    ratio: Fraction, coordinates: Coordinates, rounding: Rounding | None, delay: int
+) -> None:
     pulsed = resized(ratio, Sampling(coordinates, rounding)).pulsify()
     assert pulsed.pulse == ratio.denominator
     assert pulsed.outputs[0].delay == delay
@@ -110,10 +112,10 @@ def test_a_window_reads_no_frame_of_weight_zero() -> None:
             "with exclude_outside the",
         ),
         (resized(None, Sampling("half_pixel", None), "100"), "its factor, 100 frames of T, depends on"),
-        (resized(Fraction(1237, 1000), Sampling("half_pixel", None)), "no ratio of small numbers"),
+        (resized(Fraction(1237, 1000), Sampling("half_pixel", None)), "not a ratio of small numbers"),
     ],
 )
-def test_refused(model: TypedModel, reason: str) -> None:
+def test_resizes_that_cannot_stream_are_refused(model: TypedModel, reason: str) -> None:
     with pytest.raises(
         PulsifyError, match=rf"y \(Interpolate\).*{reason}.*; .*(factor|use one|coordinate|without)"
     ):

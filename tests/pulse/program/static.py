@@ -4,10 +4,11 @@ import numpy as np
 
 from pulse.dim import SymbolScope
 from pulse.facts import Array
+from pulse.interface import Port
 from pulse.models import PulsedModel, TypedModel
 from pulse.program.native_program import NativeProgram
 from pulse.pulsify.constant import transfer_constants
-from pulse.pulsify.network import Port, PulsedGraph
+from pulse.pulsify.network import PulsedGraph
 
 
 def static_model(typed: TypedModel) -> PulsedModel:
@@ -36,15 +37,10 @@ def run_as_python(program: NativeProgram, feeds: dict[str, Array]) -> dict[str, 
         Region.STATE: program.initial.copy(),
         Region.ARENA: np.zeros(program.arena_bytes, np.uint8),
     }
-    graph = program.model.graph
-    for outlet in graph.inputs:
-        place = program.places[outlet]
-        place.view(regions[place.region])[...] = feeds[graph.label(outlet)]
+    for name, place in program.received:
+        place.view(regions[place.region])[...] = feeds[name]
     run_python(program.unlinked, [regions[region] for region in Region])
-    return {
-        name: place.view(regions[place.region]).copy()
-        for name, place in zip(graph.output_names, program.sent)
-    }
+    return {name: place.view(regions[place.region]).copy() for name, place in program.sent}
 
 
 def fixed(feeds: dict[str, Array]) -> dict[str, str]:

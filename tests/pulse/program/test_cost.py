@@ -9,10 +9,10 @@ import pytest
 from pulse.jit.instruction import in_form, numbered
 from pulse.jit.registry import KERNELS
 from pulse.program import machine
-from pulse.program.cost import Cost, cost_of
+from pulse.program.cost import Cost, RowNote, cost_of
+from pulse.program.emitted import Emitted
 from pulse.program.kernels import families as families
 from pulse.program.kernels.copy import Copy
-from pulse.program.lowering import Emitted
 from pulse.program.memory import Buffer, Region, Value
 from pulse.program.native_program import NativeProgram
 from pulse.program.profile import Profile, ProfileRow, measured
@@ -103,7 +103,8 @@ def test_reading_the_clock_is_in_no_row(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(machine, "run_timed", lambda *_: 5040)
     monkeypatch.setattr(machine, "ticks_per_second", lambda: 1e9)
     monkeypatch.setattr(machine, "seconds_per_reading", lambda: 40e-9)
-    profile = measured(rows, 0, 0, 100)
+    notes = [RowNote(row.node, row.op, row.kernel, cost_of(row)) for row in rows]
+    profile = measured(notes, 0, 0, 100)
     times = [60e-9 + 100e-9 * number for number in range(len(rows))]
     assert len(rows) > 1 and [row.seconds_per_step for row in profile] == pytest.approx(times)
     assert [row.share for row in profile] == pytest.approx([time / sum(times) for time in times])

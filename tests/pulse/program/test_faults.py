@@ -14,7 +14,7 @@ from tests.pulse.program.faulty_models import CASES, I64, ROWS, faulty, gather, 
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_each_op(name: str) -> None:
+def test_each_op_reports_its_faults(name: str) -> None:
     """Well inputs stream as before; one value without a result raises offline and in the stream, wherever it is."""
     typed, feeds, value = CASES[name]()
     (wanted,) = typed.run(feeds).values()
@@ -31,7 +31,7 @@ def test_each_op(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_counts(name: str) -> None:
+def test_faults_are_counted(name: str) -> None:
     """A stream that only counts gives in the end what the offline run tells, in both backends."""
     typed, feeds, value = CASES[name]()
     wrong = faulty(typed, feeds, value, 2, 5, 28)

@@ -66,6 +66,26 @@ def test_activations(op: str, kernel: str) -> None:
     assert "chain" not in kernels(built([conv, node(op, "c", **UNARY[op])]))
 
 
+@pytest.mark.parametrize("kernel", ["k", "kd"])
+@pytest.mark.parametrize("product", ["c s", "s c"])
+def test_a_tensor_times_its_sigmoid(kernel: str, product: str) -> None:
+    conv = node("Conv", f"x {kernel}", "c", pads=[2, 0], group=1 if kernel == "k" else 5)
+    assert "chain" not in kernels(built([conv, node("Sigmoid", "c", "s"), node("Mul", product)]))
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        [node("Mul", "s s")],
+        [node("Mul", "c s", "p"), node("Add", "p s")],
+        [node("Mul", "c s", "p"), node("Add", "p c")],
+    ],
+    ids=["square", "the sigmoid again", "the tensor again"],
+)
+def test_other_products_of_a_sigmoid(after: list[onnx.NodeProto]) -> None:
+    kernels(built([CONV, node("Sigmoid", "c", "s"), *after]))
+
+
 @pytest.mark.parametrize("stride", [1, 2, 4])
 def test_transposed_convolutions(stride: int) -> None:
     nodes = [

@@ -12,13 +12,13 @@ from pulse.errors import PulseError
 from pulse.facts import Array
 from pulse.program import lane_blocks, native_lanes
 from pulse.program.compiler import compile_model
+from pulse.program.emitted import table_of
 from pulse.program.interleaved import gaps_of, interleaved
 from pulse.program.kernels.copy import Copy, Fill
 from pulse.program.lanes import Lanes
 from pulse.program.loops import Loops
 from pulse.program.machine import run_python
 from pulse.program.memory import Buffer, Region, Value, aligned_bytes
-from pulse.program.native import table_of
 from pulse.program.native_program import NativeProgram
 from pulse.program.state import State
 from pulse.pulsify.driver import pulsify
@@ -107,8 +107,7 @@ def same(got: dict[str, Array], wanted: dict[str, Array]) -> None:
 
 def kernels(made: NativeProgram) -> list[str]:
     """Those of the interleaved form."""
-    places = [made.places[outlet] for outlet in made.model.graph.inputs]
-    found = interleaved(made.instructions, made.weights, made.arena_bytes, places, made.sent)
+    found = interleaved(made)
     assert found is not None
     return [row.kernel for row in found.rows]
 
@@ -204,8 +203,7 @@ def test_the_rows_as_plain_python_stay_inside_their_memory() -> None:
     x = floats("plain", 4, LANES, *port.shape)
     for number in range(3):
         lanes.step(x[number])
-    places = [made.places[outlet] for outlet in made.model.graph.inputs]
-    found = interleaved(made.instructions, made.weights, made.arena_bytes, places, made.sent)
+    found = interleaved(made)
     assert found is not None and found.steady_from <= 3
     memories = np.stack([np.frombuffer(state.memory, np.int32) for state in lanes])
     regions = [found.weights.copy(), aligned_bytes(memories.nbytes), aligned_bytes(found.arena_bytes)]
@@ -219,8 +217,7 @@ def test_the_rows_as_plain_python_stay_inside_their_memory() -> None:
 
 
 def refused(made: NativeProgram) -> bool:
-    places = [made.places[outlet] for outlet in made.model.graph.inputs]
-    return interleaved(made.instructions, made.weights, made.arena_bytes, places, made.sent) is None
+    return interleaved(made) is None
 
 
 def test_programs_without_such_a_form_step_in_groups() -> None:
@@ -298,17 +295,3 @@ def test_gaps_between_a_fill_and_the_copy_behind_it() -> None:
     assert gaps_of(fill, copied) == [(0, 2), (5, 10), (13, 20)]
     onto_itself = Copy(src=whole, dst=inner, size=4, **sizes, **steps, a4=3, a5=1, b4=8, b5=1)
     assert gaps_of(fill, onto_itself) == [(0, 20)]
-
-
-@pytest.mark.parametrize(("op", "pads"), [("Conv", [8, 1, 0, 1]), ("ConvTranspose", [0, 1, 8, 1])])
-def test_a_single_window_copies_only_what_it_reads(op: str, pads: list[int]) -> None:
-    """Depthwise kernels of three taps, four frames apart, with a border in frequency."""
-    constants = {"k": floats("k", CHANNELS, 1, 3, 3)}
-    nodes = [node(op, "x k", pads=pads, dilations=[4, 1], group=CHANNELS)]
-    proto = model(nodes, {"x": floats("x", 1, CHANNELS, 20, BINS)}, constants, stream={"x": 2})
-    made = pulse.stream(proto, pulse=1)
-    assert isinstance(made, NativeProgram)
-    fills = [row.instruction for row in made.instructions if isinstance(row.instruction, Fill)]
-    assert [fill.count for fill in fills] == [3 * (BINS + 2) * CHANNELS]
-    assert pulse.verify(proto, pulse=1, lengths=(1, 9, 12)).equal
-    assert pulse.verify(proto, pulse=2, lengths=(9,)).equal

@@ -84,7 +84,7 @@ def outcomes(
 
 @units
 @pytest.mark.parametrize("name", ["windows", "constant"])
-def test_step(name: str, backend: str, unit: Unit, step: int) -> None:
+def test_an_interrupted_step_is_undone_or_refused(name: str, backend: str, unit: Unit, step: int) -> None:
     made = program(name, backend)
     x, more = block(made, made.pulse, 5), block(made, 3, 6)
     found = outcomes(made, lambda state: state.step(x), unit, step, lambda state: state.flush(more))
@@ -202,7 +202,9 @@ def test_a_file_in_a_runtime_is_undone_too() -> None:
 
 @units
 @pytest.mark.parametrize("chosen", [None, [3, 0, 1]])
-def test_lanes(backend: str, unit: Unit, step: int, chosen: list[int] | None) -> None:
+def test_interrupted_lanes_are_undone_or_refused(
+    backend: str, unit: Unit, step: int, chosen: list[int] | None
+) -> None:
     """Those that step are as they were, or refuse one by one; the others go on in any case."""
     made = program("windows", backend)
     found: Counter[str] = Counter()

@@ -181,20 +181,19 @@ def test_lane_kernels_as_plain_python_stay_inside_their_memory(
     monkeypatch.setattr(recurrent_lanes, "EIGHT", eight)
     made = program(name, 1)
     assert isinstance(made, NativeProgram)
-    outlet = made.model.graph.inputs[0]
+    _, received = made.received[0]
     regions = [
         [made.weights.copy(), made.initial.copy(), np.zeros(made.arena_bytes, np.uint8)] for _ in range(count)
     ]
     fed, states = [pulses(made, i, 2) for i in range(count)], [made.spawn() for _ in range(count)]
     for number in range(2):
         for i in range(count):
-            place = made.places[outlet]
-            place.view(regions[i][place.region])[...] = fed[i][number]
+            received.view(regions[i][received.region])[...] = fed[i][number]
         run_lanes_python(made.unlinked, regions)
         for i, state in enumerate(states):
             got = {
                 port.name: place.view(regions[i][place.region])
-                for port, place in zip(made.outputs, made.sent)
+                for port, (_, place) in zip(made.outputs, made.sent)
             }
             close(got, state.step(fed[i][number]))
 

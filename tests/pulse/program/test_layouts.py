@@ -1,5 +1,7 @@
 """Where tensors lie: joined slices and reshaped channels that are read where they are, copies that keep the order."""
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -104,3 +106,50 @@ def test_stacked_parts_that_a_reshape_joins(frames: int) -> None:
             node("Tanh", "r"),
         ]
         assert kernels(nodes, x, 1, given, frames).count("copy") == copies
+
+
+@pytest.mark.parametrize(("depth", "copies"), [(5, 1), (16, 0)])
+@pytest.mark.parametrize("frames", [1, 3])
+def test_products_of_few_terms(depth: int, copies: int, frames: int) -> None:
+    """Scores of 10 by 10: their columns become neighbours where the terms do not fill a vector."""
+    nodes = [node("Transpose", "x", "turned", perm=(0, 1, 3, 2)), node("MatMul", "x turned")]
+    assert kernels(nodes, floats("x", 1, FRAMES, 10, depth), 1, {}, frames).count("copy") == copies
+
+
+@pytest.mark.parametrize("frames", [1, 3])
+@pytest.mark.parametrize(
+    ("kernel", "attributes", "pieces"),
+    [
+        ((16, 1, 2, 3), {"group": 16, "pads": [0, 1, 0, 1]}, 3),
+        ((16, 1, 2, 3), {"group": 16, "pads": [0, 2, 0, 2], "dilations": [1, 2]}, 3),
+        ((8, 16, 1, 5), {"pads": [0, 2, 0, 2], "strides": [1, 2]}, 3),
+        ((8, 8, 2, 3), {"group": 2, "pads": [0, 1, 0, 0]}, 4),
+        ((8, 16, 1, 5), {"pads": [0, 9, 0, 2]}, 1),
+    ],
+    ids=["depthwise", "dilated", "strided", "groups", "beyond"],
+)
+def test_padded_ends(kernel: tuple[int, ...], attributes: dict[str, Any], pieces: int, frames: int) -> None:
+    """Outputs near the ends have fewer taps; outputs of the padding alone need a padded input."""
+    nodes = [
+        node("Conv", "x first", "inner"),
+        node("Conv", "inner w b", "c", **attributes),
+        node("PRelu", "c slope", "p"),
+        node("Add", "p p2", "sum"),
+        node("Tanh", "sum"),
+    ]
+    nodes.insert(1, node("Conv", "inner w2 b", "p2", **attributes))
+    given = {"first": floats("first", 16, 4, 1, 1), "w": floats("w", *kernel), "b": floats("b", kernel[0])}
+    given |= {"w2": floats("w2", *kernel), "slope": floats("slope", kernel[0], 1, 1)}
+    found = kernels(nodes, floats("x", 1, 4, FRAMES, 120), 2, given, frames)
+    assert sum(found.count(name) for name in ("product", "product_few", "depthwise")) == 1 + 2 * pieces
+    assert found.count("fill") == (2 if pieces == 1 else 0)
+
+
+@pytest.mark.parametrize("frames", [1, 3])
+@pytest.mark.parametrize(("pads", "dilation"), [([0, 1, 0, 1], 1), ([1, 0, 0, 2], 2), ([0, 3, 0, 0], 1)])
+def test_every_channel_transposed_by_itself(pads: list[int], dilation: int, frames: int) -> None:
+    """An ordinary convolution with the flipped kernel, also where more is cut off than the kernel is long."""
+    made = node("ConvTranspose", "x w b", "t", group=16, pads=pads, dilations=[1, dilation])
+    given = {"w": floats("w", 16, 1, 2, 3), "b": floats("b", 16)}
+    found = kernels([made, node("Relu", "t")], floats("x", 1, 16, FRAMES, 80), 2, given, frames)
+    assert "depthwise" in found and not {"product", "product_few"} & {*found} and "chain" not in found

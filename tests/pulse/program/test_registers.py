@@ -8,11 +8,11 @@ import pytest
 from pulse.dim import TDim
 from pulse.errors import PulsifyError
 from pulse.facts import PulsedFact
+from pulse.interface import AwaitedWire
 from pulse.models import PulsedModel
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.time_length import FAR_END, StreamEnd
 from pulse.program.compiler import BACKENDS, compile_model
-from pulse.pulsify.registers import AwaitedWire
 from tests.pulse.chunks import models
 
 F = np.float32

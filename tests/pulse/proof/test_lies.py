@@ -1,7 +1,7 @@
 """Operators whose stream is not what they say: each kind of lie shows in some stream that a proof runs by itself."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,14 @@ from pulse.dim import TDim
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation
 from pulse.ops.stateful import Clock, OnPulses, frames_at
+from pulse.record import record
 from tests.pulse.models import Sketch
 
 Lie = Callable[[Array, Array, int, Clock, TDim], Array]
 """What a stream gives for a pulse: x, y of the honest op, the number of its first frame, the clock, the length."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Plain(Op):
     """Twice the input, offline; its stream tells a lie."""
 
@@ -37,7 +38,7 @@ class Plain(Op):
         return Cumulative((2,), at)
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class PlainStream(OnPulses):
     """The op in a stream."""
 
@@ -49,7 +50,7 @@ class PlainStream(OnPulses):
         return [self.op.lie(x, 2 * x, first, clock, self.length)]
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Echo(Op):
     """Adds what was 3,000 frames before, and says that it looks at one frame."""
 

@@ -20,7 +20,7 @@ def plain(shape: str = "1,2,T") -> PulsedModel:
 
 @pytest.mark.parametrize("frames", [0, 1, 2, 5, 4000])
 @pytest.mark.parametrize("signal", SIGNALS)
-def test_shapes(signal, frames) -> None:
+def test_signals_have_the_shape_of_the_input(signal, frames) -> None:
     """Of the input, any length; the same again with the same seed, other values with another."""
     model = plain()
     x = feeds_of(model, frames, signal, 3)["x"]
@@ -30,7 +30,7 @@ def test_shapes(signal, frames) -> None:
         assert not np.array_equal(x, feeds_of(model, frames, signal, 4)["x"])
 
 
-def test_scales() -> None:
+def test_signals_cover_all_scales() -> None:
     """Ordinary, quiet and loud; held levels; long zeros and bursts; all of these in a mixture."""
     heard = {signal: feeds_of(plain(), 4000, signal)["x"][0] for signal in SIGNALS}
     assert np.std(heard["noise"]) == pytest.approx(1, rel=0.1)

@@ -93,7 +93,7 @@ def example(mask: Mask, clean: bool = False) -> tuple[ModelProto, Feeds]:
 
 
 @pytest.mark.parametrize("name", MASKS)
-def test_masks(name: str) -> None:
+def test_masks_are_recognised(name: str) -> None:
     """The table that is found, the delay, and every frame."""
     mask, back, ahead, period = MASKS[name]
     proto, feeds = example(mask)

@@ -133,7 +133,7 @@ def test_what_depends_on_the_length_of_the_stream() -> None:
     assert "depends on the length" in found["sizes"].reason
 
 
-def test_symbols() -> None:
+def test_symbols_that_cannot_be_time_are_refused() -> None:
     """None, two, on two axes, on one that shrinks, and a name that is not there."""
     with pytest.raises(PulseError, match=r"no input has a symbolic dim.*inputs="):
         pulsify((s := Sketch(x="1,1,4")).model(s.each("relu", s["x"])))

@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 import pulse
-from pulse.loading.formats import read_onnx
+from pulse.loading.format import read_onnx
 from pulse.onnx.metadata import RECIPE
 from pulse.onnx.read.entries import stored_values
 from pulse.recipes.embedding import embed_recipe, require_opens
@@ -76,7 +76,7 @@ def test_models_of_chunks(tmp_path: Path) -> None:
     np.testing.assert_allclose(opened(path, x), wanted, 1e-4, 1e-5)
 
 
-def test_writing(tmp_path: Path) -> None:
+def test_an_embedded_recipe_replaces_the_older_one(tmp_path: Path) -> None:
     """The text has the same values; other entries of the file stay, an older recipe does not."""
     model = holding(gain(), "old")
     model.metadata_props.add(key="author", value="somebody")

@@ -79,7 +79,7 @@ def test_the_delay_that_the_page_tells(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "rules", "seconds"), [("fireredvad.toml", "fireredvad", 0.01), ("silero.toml", "silero", 0.032)]
 )
-def test_events(tmp_path: Path, name: str, rules: str, seconds: float) -> None:
+def test_events_of_the_page_equal_the_authors(tmp_path: Path, name: str, rules: str, seconds: float) -> None:
     """Speech of the author's probabilities: runs at or above a half, and by the rules that have his name."""
     x, wanted = REFERENCES[name]()
     path = beside_its_models(name, tmp_path)

@@ -45,7 +45,7 @@ def proposal(folder: Path, read: list[int | str], made: list[int | str] | None =
         ([1, "T"], []),
     ],
 )
-def test_sizes(tmp_path: Path, read: list[int | str], stages: list[str]) -> None:
+def test_stages_are_guessed_from_sizes(tmp_path: Path, read: list[int | str], stages: list[str]) -> None:
     """What is in front and behind, in this order; every guess is said."""
     found = proposal(tmp_path, read)
     places = [found.text.index(stage) for stage in stages]
@@ -92,7 +92,7 @@ def test_what_the_stage_has_to_say(tmp_path: Path) -> None:
     assert recipe_model(written(tmp_path, found.text)).run(x)["y"].shape == (1, 23, 80)
 
 
-def test_refusals(tmp_path: Path) -> None:
+def test_models_without_a_guess_are_refused(tmp_path: Path) -> None:
     def said(model: object) -> str:
         saved(tmp_path, "model.onnx", model)
         with pytest.raises(pulse.PulseError) as raised:

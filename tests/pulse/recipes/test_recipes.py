@@ -28,7 +28,7 @@ def equal(path: Path, wanted: pulse.TypedModel) -> None:
             np.testing.assert_allclose(got, made, 1e-4, 1e-5)
 
 
-def test_spectra(tmp_path: Path) -> None:
+def test_a_recipe_with_stft_and_inverse(tmp_path: Path) -> None:
     """STFT, an offline model, and back; the sound is as long as it was, as ``length`` says in terms of the input."""
     path = spectral(tmp_path)
     how = {"n_fft": 16, "hop": 8, "window": "sqrt_hann"}
@@ -53,7 +53,7 @@ def test_wires_by_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [spectral, masked])
-def test_proof(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+def test_recipes_are_proved(tmp_path: Path, make: Callable[[Path], Path]) -> None:
     path = make(tmp_path)
     for frames in (8, 40):
         pulse.verify(path, pulse=frames).require()
@@ -197,7 +197,7 @@ def test_a_recipe_in_a_recipe(tmp_path: Path) -> None:
     assert recipe_model(path).metadata["sample_rate"] == "8000"
 
 
-def test_rates(tmp_path: Path) -> None:
+def test_the_rate_of_a_recipe(tmp_path: Path) -> None:
     """That of the recipe is that of its functions; without one, a stage says it; of features it is another."""
     assert recipe_model(spectral(tmp_path)).metadata == {"sample_rate": "8000"}
     bank = "{ sample_rate = 8000, num_mel_bins = 20 }"

@@ -95,19 +95,124 @@ def test_a_change_that_is_not_covered_is_refused() -> None:
         pulse.load(buffered("ResourceScatterMul", "row", "x").data)
 
 
-def test_a_branch_that_assigns_is_refused_where_nobody_reads_what_it_gives() -> None:
+def branching(go: bool | None = None, deep: bool = False) -> Sketch:
+    """A buffer v: where go, x becomes its row 1 and the branch gives its sum; else v becomes w, and x is given."""
     sketch = buffered("ResourceScatterUpdate", "row", "x")
-    for node in sketch.proto.node:
-        if node.name == "after":
-            node.input[1] = "^branch"
-    sketch.const("go", True, np.bool_)
-    assign = ("set", "AssignVariableOp", ("v", "zeros"), {"dtype": F32})
-    arguments = [("v", RESOURCE), ("zeros", F32)]
-    sketch.function("yes", arguments, [assign], {"out": "zeros"}, ["set"])
-    sketch.function("no", arguments, [], {"out": "zeros"})
+    nodes = {node.name: node for node in sketch.proto.node}
+    nodes["after"].input[1] = "^branch"
+    nodes["y"].input[0] = "sum"
+    nodes["y"].input[1] = "branch"
+    sketch.proto.node.remove(nodes["change"])
+    if go is None:
+        sketch.place("go", dtype=BOOL)
+    else:
+        sketch.const("go", go, np.bool_)
+    sketch.const("w", filled(3, 2))
+    arguments = [("v", RESOURCE), ("w", F32), ("x", F32), ("row", I32), ("axis", I32)]
+    read = {"dtype": F32}
+    taken = [
+        ("put", "ResourceScatterUpdate", ("v", "row", "x"), {"dtype": F32, "Tindices": I32}),
+        ("late", "ReadVariableOp", ("v", "^put"), read),
+        ("total", "Sum", ("late:value:0", "axis"), {"T": F32, "Tidx": I32, "keep_dims": True}),
+    ]
+    sketch.function("yes", arguments, taken, {"out": "total:output:0"}, ["put"])
+    sketch.function("no", arguments, [("set", "AssignVariableOp", ("v", "w"), read)], {"out": "x"}, ["set"])
     branches = {"then_branch": Call("yes"), "else_branch": Call("no")}
-    sketch.node("branch", "If", "go", "v", "zeros", Tcond=BOOL, **branches)
-    with pytest.raises(LoadError, match=r"set \(AssignVariableOp\): a loop or branch assigns a variable"):
+    inputs = ("v", "w", "x", "row", "axis")
+    if deep:
+        sketch.function("deep_no", [*arguments, ("go", BOOL)], [], {"out": "x"})
+        inner = ("inner", "If", ("go", *inputs), {"Tcond": BOOL, **branches})
+        sketch.function("deep", [*arguments, ("go", BOOL)], [inner], {"out": "inner:output:0"}, ["inner"])
+        sketch.const("true", True, np.bool_)
+        branches = {"then_branch": Call("deep"), "else_branch": Call("deep_no")}
+        sketch.node("branch", "If", "true", *inputs, "go", Tcond=BOOL, **branches)
+    else:
+        sketch.node("branch", "If", "go", *inputs, Tcond=BOOL, **branches)
+    return sketch
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_branches_assign_variables(deep: bool) -> None:
+    """The variable holds what the branch that is taken gives it, behind the branch and in the next call."""
+    session = pulse.tensorflow.load(branching(deep=deep).data).session()
+    session.reset()
+    buffer = np.zeros((3, 2), np.float32)
+    for seed, go in enumerate((True, False, True, True, False)):
+        x = filled(1, 2, seed=seed)
+        if go:
+            buffer[1] = x
+        else:
+            buffer = filled(3, 2)
+        total = buffer.sum(0, keepdims=True)
+        np.testing.assert_allclose(
+            session.run("y", {"x": x, "go": go}), total + (total if go else x), rtol=1e-5
+        )
+        np.testing.assert_array_equal(session.variables["v"], buffer)
+    assert "branch" in session.nodes_of(["y"])
+
+
+@pytest.mark.parametrize("go", [True, False])
+def test_branches_that_assign_stream(go: bool) -> None:
+    chunking = pulse.Chunking(axes={"x": 0, "y": 0}, initial={"v": 0})
+    opened = pulse.load(branching(go).data, chunking=chunking)
+    assert list(opened.model.graph.output_names) == ["y", "v.next"]
+    state = pulse.stream(opened).spawn()
+    buffer = np.zeros((3, 2), np.float32)
+    for seed in range(3):
+        x = filled(1, 2, seed=seed)
+        buffer = np.stack([buffer[0], x[0], buffer[2]]) if go else filled(3, 2)
+        total = buffer.sum(0, keepdims=True)
+        np.testing.assert_allclose(state.step(x)["y"], total + (total if go else x), rtol=1e-5, atol=1e-6)
+
+
+def test_a_choice_of_assignments_streams() -> None:
+    """The condition is an input of the stream, too: a number for each frame."""
+    sketch = branching()
+    sketch.proto.node.remove(next(node for node in sketch.proto.node if node.name == "go"))
+    sketch.const("zero", 0)
+    sketch.const("both", [0, 1], np.int32)
+    sketch.node("total", "Sum", "x", "both", T=F32, Tidx=I32)
+    sketch.node("go", "Greater", "total", "zero", T=F32)
+    chunking = pulse.Chunking(axes={"x": 0, "y": 0}, initial={"v": 0})
+    pulse.verify(pulse.load(sketch.data, chunking=chunking)).require()
+    state = pulse.stream(pulse.load(sketch.data, chunking=chunking)).spawn()
+    session = pulse.tensorflow.load(sketch.data).session()
+    session.reset()
+    signs: set[bool] = set()
+    for seed in range(6):
+        x = filled(1, 2, seed=seed)
+        signs.add(bool(x.sum() > 0))
+        np.testing.assert_allclose(state.step(x)["y"], session.run("y", {"x": x}), rtol=1e-5, atol=1e-6)
+    assert len(signs) == 2
+
+
+def test_branches_whose_variable_is_unsure_are_refused() -> None:
+    twice = branching(True)
+    node = next(node for node in twice.proto.node if node.name == "branch")
+    node.input[2] = "v"
+    with pytest.raises(
+        LoadError, match=r"branch \(If\): the variable that a branch assigns, its argument 0, is"
+    ):
+        pulse.load(twice.data)
+    inside = branching(True)
+    function = next(each for each in inside.proto.library.function if each.signature.name == "no")
+    function.node_def.add(name="own", op="VarHandleOp")
+    function.node_def[0].input[0] = "own:resource:0"
+    with pytest.raises(
+        LoadError, match=r"set \(AssignVariableOp\): a loop assigns a variable, or a branch one"
+    ):
+        pulse.load(inside.data)
+
+
+def test_a_loop_that_assigns_is_refused() -> None:
+    sketch = branching(True)
+    node = next(node for node in sketch.proto.node if node.name == "branch")
+    node.op = "While"
+    del node.attr["then_branch"], node.attr["else_branch"]
+    node.attr["cond"].func.name = node.attr["body"].func.name = "no"
+    with pytest.raises(
+        LoadError, match=r"set \(AssignVariableOp\): a loop assigns a variable, or a branch one"
+    ):
         pulse.load(sketch.data)
 
 
@@ -115,7 +220,7 @@ def test_an_assignment_behind_a_switch_is_refused() -> None:
     sketch = buffered("AssignVariableOp", "taken:1")
     sketch.const("go", True, np.bool_)
     sketch.node("taken", "Switch", "zeros", "go", T=F32)
-    with pytest.raises(LoadError, match=r"change \(AssignVariableOp\): a branch assigns a variable"):
+    with pytest.raises(LoadError, match=r"change \(AssignVariableOp\): a Switch decides whether it assigns"):
         pulse.load(sketch.data)
 
 

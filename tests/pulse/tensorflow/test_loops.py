@@ -84,7 +84,7 @@ def test_a_loop_that_assigns_a_variable_is_refused_by_the_node() -> None:
     node = body.node_def.add(name="store", op="AssignVariableOp")
     node.input.extend(["limit", "x"])
     body.control_ret["store"] = "store"
-    with pytest.raises(LoadError, match=r"store \(AssignVariableOp\): a loop or branch assigns a variable"):
+    with pytest.raises(LoadError, match=r"store \(AssignVariableOp\): a loop assigns a variable"):
         pulse.load(sketch.data).model.analyse()
 
 

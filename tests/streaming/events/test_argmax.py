@@ -42,7 +42,7 @@ def test_the_background_is_not_told():
     ]
 
 
-def test_refusals():
+def test_bad_parameters_are_refused():
     with pytest.raises(InputError, match=r"^min_s=nan: must be 0 or more seconds$"):
         Argmax(HZ, float("nan"))
     with pytest.raises(InputError, match=r"^labels: 1 names for 2 classes"):

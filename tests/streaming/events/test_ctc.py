@@ -116,7 +116,7 @@ def test_files_of_tokens(tmp_path):
         Ctc(HZ, tmp_path / "none.txt")
 
 
-def test_refusals():
+def test_bad_parameters_are_refused():
     with pytest.raises(InputError, match=r"^unit=line: must be token or word or phrase$"):
         Ctc(HZ, TOKENS, "line")
     with pytest.raises(InputError, match=r"^blank=6: the output has 6 classes, counted from 0$"):

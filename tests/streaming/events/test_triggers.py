@@ -33,7 +33,7 @@ def test_as_defined_in_any_blocks(seed):
     assert blocks(detector, p, seed) == events
 
 
-def test_refusals():
+def test_bad_parameters_are_refused():
     with pytest.raises(InputError, match=r"^refractory_s=-1: must be 0 or more seconds$"):
         Triggers(HZ, refractory_s=-1)
     with pytest.raises(InputError, match=r"^labels: 2 names for 3 classes; give one for each$"):

@@ -34,7 +34,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("suffix", TEXTS)
-def test_texts(tmp_path, suffix):
+def test_events_as_text(tmp_path, suffix):
     path = tmp_path / f"out.{suffix}"
     with EventsFile(path, "my talk") as file:
         for number in range(3):
@@ -61,7 +61,7 @@ def test_a_run_that_fails_leaves_what_was_there(tmp_path):
     assert path.read_text() == "before" and os.listdir(tmp_path) == ["out.csv"]
 
 
-def test_refusals(tmp_path):
+def test_unknown_formats_are_refused(tmp_path):
     known = re.escape(".csv, .txt, .rttm, .srt, .vtt, .jsonl")
     with pytest.raises(InputError, match=f"out.npy: events are written as {known}, not .npy$"):
         EventsFile(tmp_path / "out.npy")

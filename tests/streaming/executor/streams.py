@@ -48,9 +48,12 @@ def assert_same(found, expected):
         assert found[name].dtype == array.dtype
 
 
-def assert_balanced(account):
-    assert account.frames_in == (
-        account.frames_out + account.frames_dropped + account.frames_discarded + account.frames_in_flight
+def assert_balanced(statistics):
+    assert statistics.frames_in == (
+        statistics.frames_out
+        + statistics.frames_dropped
+        + statistics.frames_discarded
+        + statistics.frames_in_flight
     )
 
 

@@ -1,4 +1,4 @@
-"""However streams end: no thread or descriptor is left, every frame is in the account, errors are plain."""
+"""However streams end: no thread or descriptor is left, every frame is in the statistics, errors are plain."""
 
 import contextlib
 import os
@@ -66,9 +66,9 @@ async def test_a_stream_that_is_broken_off_closes_its_source_and_others_go_on(ba
             for _ in range(20):
                 await anyio.lowlevel.checkpoint()
             assert source.closed
-            account = executor.statistics()
-            assert (account.streams, account.frames_in_flight) == (0, 0)
-            assert_balanced(account)
+            statistics = executor.statistics()
+            assert (statistics.streams, statistics.frames_in_flight) == (0, 0)
+            assert_balanced(statistics)
             pieces = await collected(executor.stream([x]))
     assert_same(joined(pieces, program), program.model.typed.run({"x": x}))
 
@@ -210,9 +210,9 @@ async def test_an_executor_that_is_closed_while_streams_run(backend):
             await anyio.sleep(0.02)
             assert executor.statistics().streams == 4
     assert refusals == ["the executor has been closed; what was under way is counted as discarded"] * 4
-    account = executor.statistics()
-    assert account.streams == account.frames_in_flight == 0
-    assert_balanced(account)
+    statistics = executor.statistics()
+    assert statistics.streams == statistics.frames_in_flight == 0
+    assert_balanced(statistics)
 
 
 @both_backends
@@ -262,9 +262,9 @@ async def test_a_pulse_that_fails_says_so_behind_those_before(monkeypatch):
                     pieces.append(outputs)
             assert source.closed
             assert joined(pieces, program)["loud"].shape[1] == 5 * PULSE
-            account = executor.statistics()
-            assert account.frames_out == 5 * PULSE and account.frames_discarded > 0
-            assert_balanced(account)
+            statistics = executor.statistics()
+            assert statistics.frames_out == 5 * PULSE and statistics.frames_discarded > 0
+            assert_balanced(statistics)
 
 
 async def test_a_pulse_that_fails_while_somebody_looks_for_outputs(monkeypatch):

@@ -46,10 +46,10 @@ def test_any_split_gives_the_offline_frames(name, backend, loop, data):
 
     executor, pieces = anyio.run(streamed, backend=loop)
     assert_same(joined(pieces, program), program.model.typed.run({"x": x}))
-    account = executor.statistics()
-    assert (account.frames_in, account.frames_out, account.streams) == (length, length, 0)
-    assert account.pulses == program.steps(length) == account.total.count
-    assert_balanced(account)
+    statistics = executor.statistics()
+    assert (statistics.frames_in, statistics.frames_out, statistics.streams) == (length, length, 0)
+    assert statistics.pulses == program.steps(length) == statistics.total.count
+    assert_balanced(statistics)
 
 
 @both_backends
@@ -113,8 +113,8 @@ async def test_what_the_model_does_not_take_is_refused_when_all_before_has_been_
                 pieces.append(outputs)
         expected = program.model.typed.run({"x": x})
         assert_same(joined(pieces, program), {"y": expected["y"][:, :28], "loud": expected["loud"][:, :30]})
-        account = executor.statistics()
-        assert (account.frames_in, account.frames_out, account.frames_discarded) == (31, 30, 1)
+        statistics = executor.statistics()
+        assert (statistics.frames_in, statistics.frames_out, statistics.frames_discarded) == (31, 30, 1)
         with pytest.raises(InputError, match=r"expected \[1, any\] f32, got f64"):
             await collected(executor.stream([x, x.astype(np.float64)]))
     async with Executor(program, check_finite=False) as executor:
@@ -139,8 +139,8 @@ async def test_a_length_that_the_model_refuses():
     async with Executor(ready("ending", 4)) as executor:
         with pytest.raises(InputError, match="2 frames of T"):
             await collected(executor.stream([noise(1, 2)]))
-        account = executor.statistics()
-        assert (account.frames_in, account.frames_discarded) == (2, 2)
+        statistics = executor.statistics()
+        assert (statistics.frames_in, statistics.frames_discarded) == (2, 2)
 
 
 async def test_sources_are_paced_by_who_takes_the_outputs():
@@ -158,9 +158,9 @@ async def test_sources_are_paced_by_who_takes_the_outputs():
         for _ in range(30):
             await anyio.sleep(0.001)
         assert asked <= 4 + 4 + 1
-        account = executor.statistics()
-        assert account.frames_in_flight <= 3 * 5
-        assert_balanced(account)
+        statistics = executor.statistics()
+        assert statistics.frames_in_flight <= 3 * 5
+        assert_balanced(statistics)
     assert_balanced(executor.statistics())
     assert executor.statistics().frames_in_flight == 0
 

@@ -55,7 +55,7 @@ async def play(host, sound, sizes):
 
 
 async def heard(host, sound, sizes, program, channel="mix", **options):
-    """The outputs of a program that hears a sound; the account too."""
+    """The outputs of a program that hears a sound; the statistics too."""
     async with (
         Executor(program, rate_hz=RATE_HZ) as executor,
         anyio.create_task_group() as tasks,
@@ -70,9 +70,9 @@ async def heard(host, sound, sizes, program, channel="mix", **options):
 @pytest.mark.parametrize("sizes", [[160] * 25, [1] * 40 + [1000, 2960], [7, 313, 1, 4000 - 321]])
 async def test_blocks_of_any_size_give_the_offline_frames(sizes):
     program, x = ready("filtered", 6), noise(sum(sizes), 1)
-    found, account = await heard(ending_host(), x, sizes, program)
+    found, statistics = await heard(ending_host(), x, sizes, program)
     assert_same(found, program.model.typed.run({"x": x.T}))
-    assert account.frames_in == account.frames_out == len(x)
+    assert statistics.frames_in == statistics.frames_out == len(x)
 
 
 async def test_one_of_the_channels_or_their_mean():
@@ -88,9 +88,9 @@ async def test_another_rate_is_resampled():
     time = np.arange(48_000) / 48_000
     x = np.sin(2 * np.pi * 440 * time).astype(np.float32)[:, None]
     host, program = ending_host(rate_hz=48_000), ready("filtered", 6)
-    found, account = await heard(host, x, [480] * 100, program)
+    found, statistics = await heard(host, x, [480] * 100, program)
     expected = 2 * np.sin(2 * np.pi * 440 * np.arange(16_000) / 16_000)
-    assert account.frames_in == 16_000
+    assert statistics.frames_in == 16_000
     np.testing.assert_allclose(found["loud"][0, 500:-500], expected[500:-500], atol=1e-3)
 
 

@@ -51,8 +51,8 @@ class Tap:
         await settle()
 
 
-def counts(account):
-    return account.frames_in, account.frames_out, account.frames_dropped, account.frames_in_flight
+def counts(statistics):
+    return statistics.frames_in, statistics.frames_out, statistics.frames_dropped, statistics.frames_in_flight
 
 
 @both_loops
@@ -124,8 +124,8 @@ def test_drop_oldest_leaves_out_what_is_not_begun(loop):
     ex, found = run_held(loop, main)
     kept = np.concatenate([numbered(20)[:, k * PULSE : (k + 1) * PULSE] for k in (6, 7, 8, 10, 12, 13)], 1)
     assert_same(found, ex.program.model.typed.run({"x": kept}))
-    account = ex.statistics()
-    assert (account.pulses_dropped, counts(account)) == (8, (14 * PULSE, 6 * PULSE, 8 * PULSE, 0))
+    statistics = ex.statistics()
+    assert (statistics.pulses_dropped, counts(statistics)) == (8, (14 * PULSE, 6 * PULSE, 8 * PULSE, 0))
 
 
 @both_loops
@@ -135,7 +135,7 @@ def test_drop_oldest_leaves_out_what_is_not_begun(loop):
     depth=st.integers(1, 5),
     rest=st.integers(0, PULSE - 1),
 )
-def test_drop_oldest_keeps_every_frame_in_one_account(loop, actions, depth, rest):
+def test_drop_oldest_counts_every_frame_once(loop, actions, depth, rest):
     async def main():
         engine = HeldEngine()
         total = actions.count("push")
@@ -169,10 +169,10 @@ def test_drop_oldest_keeps_every_frame_in_one_account(loop, actions, depth, rest
         return ex, joined(pieces, ex.program), total
 
     ex, found, total = run_held(loop, main)
-    account = ex.statistics()
-    assert account.frames_in == total * PULSE + rest == account.frames_out + account.frames_dropped
+    statistics = ex.statistics()
+    assert statistics.frames_in == total * PULSE + rest == statistics.frames_out + statistics.frames_dropped
     kept = found["loud"] / 2 if found else np.zeros((1, 0), np.float32)
-    assert kept.shape[1] == account.frames_out
+    assert kept.shape[1] == statistics.frames_out
     assert np.all(np.diff(kept) > 0)
     if found:
         assert_same(found, ex.program.model.typed.run({"x": kept}))
@@ -234,10 +234,10 @@ def test_silence_stands_for_what_is_late_and_time_stays_aligned(loop, services, 
             assert moment <= arrivals[number] + deadline + 1e-6
             np.testing.assert_allclose(found[:, part], 0 if late[number] else expected[:, part], rtol=1e-6)
         at += outputs["loud"].shape[1]
-    account = ex.statistics()
-    assert account.pulses_late == sum(late) and account.frames_silent == PULSE * sum(late)
-    assert account.frames_in == account.frames_out == x.shape[1]
-    assert account.pulses == ex.program.steps(x.shape[1])
+    statistics = ex.statistics()
+    assert statistics.pulses_late == sum(late) and statistics.frames_silent == PULSE * sum(late)
+    assert statistics.frames_in == statistics.frames_out == x.shape[1]
+    assert statistics.pulses == ex.program.steps(x.shape[1])
 
 
 @both_loops
@@ -286,12 +286,12 @@ def test_abort_says_how_late_it_is(loop):
     )
     assert failed_s == pytest.approx(0.51)
     np.testing.assert_array_equal(found["loud"], 2 * numbered(1))
-    account = ex.statistics()
-    assert (account.pulses_late, account.frames_discarded, counts(account)) == (2, 12, (18, 6, 0, 0))
+    statistics = ex.statistics()
+    assert (statistics.pulses_late, statistics.frames_discarded, counts(statistics)) == (2, 12, (18, 6, 0, 0))
 
 
 @both_loops
-def test_the_time_of_those_that_wait_is_in_the_account(loop):
+def test_the_time_of_waiting_pulses_is_in_the_statistics(loop):
     async def main():
         engine, tap = HeldEngine(), Tap(numbered(9))
         async with executor(engine, "wait", deadline_s=1e-9) as ex, tap, ex.stream(tap.receive) as stream:
@@ -302,7 +302,13 @@ def test_the_time_of_those_that_wait_is_in_the_account(loop):
             await anext(stream)
             return ex.statistics()
 
-    account = run_held(loop, main)
-    assert account.total.count == account.total.missed == account.queueing.count == account.compute.count == 3
-    values = account.as_dict()
+    statistics = run_held(loop, main)
+    assert (
+        statistics.total.count
+        == statistics.total.missed
+        == statistics.queueing.count
+        == statistics.compute.count
+        == 3
+    )
+    values = statistics.as_dict()
     assert values["total"]["missed"] == 3 and values["frames_out"] == 18 and values["notes"] == []

@@ -168,8 +168,8 @@ async def test_what_a_sink_raises_comes_out_and_leaves_no_file(tmp_path):
             with pytest.raises(InputError, match="NaN at frame 90"):
                 bad = [noise(1, 90), np.full((1, 9), np.nan, np.float32)]
                 await executor.run(bad, tmp_path / "out.wav")
-            account = executor.statistics()
-            assert account.streams == account.frames_in_flight == 0
+            statistics = executor.statistics()
+            assert statistics.streams == statistics.frames_in_flight == 0
     assert list(tmp_path.iterdir()) == []
 
 

@@ -107,9 +107,9 @@ async def live(policy, backend, seconds, seed):
                     tasks.start_soon(one.until, min(until, time.monotonic() + max(0.2, seconds / 20)))
         except* BrokenError:
             pass  # of sources whose streams were broken off before it came out
-        account = executor.statistics()
-        assert account.streams == account.frames_in_flight == 0
-        assert_balanced(account)
+        statistics = executor.statistics()
+        assert statistics.streams == statistics.frames_in_flight == 0
+        assert_balanced(statistics)
         for one in lives:
             ends = {name: ends.get(name, 0) + count for name, count in one.ends.items()}
         seed += STREAMS

@@ -100,7 +100,7 @@ def test_a_choice_that_is_none(
         choose_device(devices, kind, wanted)
 
 
-def test_latencies() -> None:
+def test_latencies_are_suggested_or_given() -> None:
     """What the system suggests, or seconds."""
     one = DEVICES[0]
     assert [one.latency_s("input", wanted) for wanted in ("low", "high", 0.5)] == [0.01, 0.04, 0.5]

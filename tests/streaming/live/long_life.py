@@ -212,11 +212,11 @@ class Life:
             except CancelledError:
                 one.check()
         self.busy_s += time.process_time() - begun_s
-        account = one.run.statistics()
+        statistics = one.run.statistics()
         self.virtual_s += one.given / RATE
         self.reached["runs"] += 1
-        self.reached["reopened"] += account.counters.reopened
-        self.reached["silent"] += account.counters.frames_silent > 0
+        self.reached["reopened"] += statistics.counters.reopened
+        self.reached["silent"] += statistics.counters.frames_silent > 0
         assert not one.run.watchdog.ended and not one.host.streams
         assert live_module.abandoned_pipelines == known, (
             "a device that hangs outside of the pipeline does not keep it"

@@ -226,6 +226,6 @@ def check_books(live: Live, given: int) -> None:
     assert accepted == pulses * pulse_frames + in_flight
     made, read = fields(live).out_written, fields(live).out_read
     assert made == fields(live).initial_frames + pulses * pulse_frames
-    played = read - counters.frames_skipped - fields(live).cut
-    assert counters.frames_out == played + counters.frames_silent + fields(live).grown
+    played = read - counters.frames_skipped - fields(live).frames_cut
+    assert counters.frames_out == played + counters.frames_silent + fields(live).delay_growth_frames
     assert made - read >= 0

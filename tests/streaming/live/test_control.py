@@ -68,7 +68,7 @@ def test_mute_and_bypass(engine, reserve):
 
 
 @engines_of_backends
-def test_reset(engine, backend):
+def test_reset_restarts_every_stream_at_the_next_pulse(engine, backend):
     """Each stream begins anew with the next pulse; the outputs, too."""
     x = np.ones((40 * BLOCK, 2), np.float32)
     made = ready(running, backend=backend)
@@ -142,7 +142,7 @@ def test_what_is_no_number_is_silent_and_counted():
     np.testing.assert_allclose(played, expected, rtol=1e-6)
 
 
-def test_levels_are_those_since_the_last_account():
+def test_levels_are_those_since_the_last_statistics():
     x = np.zeros((8 * BLOCK, 2), np.float32)
     x[10], x[4 * BLOCK + 3] = (0.5, -0.75), (-0.25, 0.125)
     with runs(ready(), channels="each", device=stereo(), engine="callback") as (host, live):
@@ -151,9 +151,9 @@ def test_levels_are_those_since_the_last_account():
         assert live.statistics().levels_in == (0.5, 0.75)
         live.control.muted = True
         host.run(x[4 * BLOCK :])
-        account = live.statistics()
-        assert account.levels_in == (0.25, 0.125)
-        assert account.levels_out == pytest.approx((0.25 * (1 - 4 / BLOCK), 0.125 * (1 - 4 / BLOCK)))
+        statistics = live.statistics()
+        assert statistics.levels_in == (0.25, 0.125)
+        assert statistics.levels_out == pytest.approx((0.25 * (1 - 4 / BLOCK), 0.125 * (1 - 4 / BLOCK)))
         assert live.statistics().levels_in == (0.0, 0.0)
 
 

@@ -39,19 +39,19 @@ def test_they_are_counted(backend, wrong):
     """And named; what is heard later is as it was."""
     with runs(ready(chosen, 160, backend)) as (host, live):
         host.run(heard(wrong))
-        account = live.statistics()
-        assert account.counters.faults == wrong
-        told = [note for note in account.notes if "outside of -8 … 7" in note]
+        statistics = live.statistics()
+        assert statistics.counters.faults == wrong
+        told = [note for note in statistics.notes if "outside of -8 … 7" in note]
         assert [note.partition(" values")[0] for note in told] == (
             [f"the (Gather): {wrong}"] if wrong else []
         )
         found = [
-            trouble for trouble in find_problems(live.setup, account.summary()) if trouble.name == "model"
+            trouble for trouble in find_problems(live.setup, statistics.summary()) if trouble.name == "model"
         ]
         assert len(found) == (wrong > 0)
         if wrong:
             assert f"{wrong} model faults" in str(found[0])
-            assert f"{wrong} model faults" in describe_counters(account.counters)
+            assert f"{wrong} model faults" in describe_counters(statistics.counters)
         well = heard(0)
         played = host.run(well)
         np.testing.assert_array_equal(
@@ -65,9 +65,9 @@ def test_each_stream_has_its_own(backend):
     x = np.concatenate([heard(0), heard(5)], axis=1)
     with runs(ready(chosen, 160, backend), device=stereo(), channels="each") as (host, live):
         host.run(x)
-        account = live.statistics()
-        assert account.counters.faults == 5
-        assert [note[:24] for note in account.notes if "outside" in note] == ["stream 1: the (Gather): "]
+        statistics = live.statistics()
+        assert statistics.counters.faults == 5
+        assert [note[:24] for note in statistics.notes if "outside" in note] == ["stream 1: the (Gather): "]
 
 
 def test_a_snapshot_goes_on_elsewhere():

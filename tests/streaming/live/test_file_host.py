@@ -107,13 +107,13 @@ def test_it_keeps_time(tmp_path, monkeypatch, pace):
     assert begun_s <= due_s[0] - 0.01 / pace and ended_s - begun_s >= 0.5 / pace
     np.testing.assert_allclose(np.diff(due_s), 0.01 / pace, atol=1e-9)
     assert np.all(came_s >= due_s - 1e-9)
-    account, delay = live.statistics(), live.delay.frames
+    statistics, delay = live.statistics(), live.delay.frames
     found = read(tmp_path / "out.wav")
     assert len(found) == len(x) + delay
-    if account.counters.frames_silent == 0:  # else this machine was busy
+    if statistics.counters.frames_silent == 0:  # else this machine was busy
         np.testing.assert_array_equal(found[delay:], x)
-    assert account.interval.count == len(came_s) - 1
-    assert came_s[-1] - came_s[1] <= account.interval.total_ns / 1e9 <= ended_s - came_s[0]
+    assert statistics.interval.count == len(came_s) - 1
+    assert came_s[-1] - came_s[1] <= statistics.interval.total_ns / 1e9 <= ended_s - came_s[0]
 
 
 def test_what_is_late_comes_out_too(tmp_path, monkeypatch):
@@ -155,7 +155,7 @@ def test_another_rate(tmp_path, rate_hz):
 
 
 @pytest.mark.parametrize("channels", ["mix", "0", "1", "each"])
-def test_channels(tmp_path, channels):
+def test_channels_of_files(tmp_path, channels):
     made, x = ready(filtered), noise(4000, 2) / 50
     host = FileHost(written(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=None)
     choice = Channels.parse(channels)
@@ -175,7 +175,7 @@ def test_channels(tmp_path, channels):
         ("in.ogg", "out.wav", "VORBIS", "PCM_16"),
     ],
 )
-def test_formats(tmp_path, source, target, encoding, kept):
+def test_output_files_have_the_format_of_the_input(tmp_path, source, target, encoding, kept):
     """What is played is written as what is heard, where the format has that."""
     x = np.sin(np.arange(8000) / 20).astype(np.float32)[:, None] / 4
     host = FileHost(written(tmp_path / source, x, encoding=encoding), tmp_path / target, pace=None)
@@ -207,7 +207,7 @@ def test_it_is_stopped_early(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("early", [False, True])
-def test_a_full_disk(tmp_path, monkeypatch, early):
+def test_a_full_disk_ends_the_run(tmp_path, monkeypatch, early):
     """The run goes on to its end, or until it is stopped; what was written is kept, and it is told then."""
     x, plan = noise(RATE, 1) / 4, Plan(RATE, block_frames=100)
     played(FileHost(written(tmp_path / "in.wav", x), pace=None), ready(), plan)  # what it compiles has room

@@ -55,7 +55,7 @@ def test_drop_oldest(stall_s):
 
 
 @pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
-def test_wait(stall_s):
+def test_wait_plays_all_later(stall_s):
     """All is heard, and later by what was silent, which the delay tells."""
     x, played, found, delay, live = stalled("wait", stall_s)
     assert 0 < found.frames_silent < stall_s * RATE
@@ -66,7 +66,7 @@ def test_wait(stall_s):
     np.testing.assert_array_equal(played[-BLOCK:], late_by(x, delay, len(x))[-BLOCK:])
 
 
-def test_abort():
+def test_abort_ends_the_run_with_the_reason():
     """The run is over, and says why; the device plays silence until it is stopped."""
     with pytest.raises(PulseError, match="not ready in time, and the policy is abort; larger blocks"):
         stalled("abort", 0.1)
@@ -120,10 +120,10 @@ def test_a_callback_that_is_too_slow():
     x = marked(100 * BLOCK)
     with runs(ready(), engine="callback", compute_s=0.025) as (host, live):
         played = host.run(x)
-        account = live.statistics()
-        assert account.callback.max_s == pytest.approx(0.025)
-        assert account.elapsed_s == pytest.approx(100 * 0.025 + 0.01)
-        assert account.interval.percentile_s(50) == pytest.approx(0.025, rel=0.02)
+        statistics = live.statistics()
+        assert statistics.callback.max_s == pytest.approx(0.025)
+        assert statistics.elapsed_s == pytest.approx(100 * 0.025 + 0.01)
+        assert statistics.interval.percentile_s(50) == pytest.approx(0.025, rel=0.02)
     np.testing.assert_array_equal(played, x)
 
 

@@ -105,7 +105,7 @@ def test_a_disk_that_is_too_slow(paths, margin):
 
 
 @linux
-def test_a_full_disk(paths):
+def test_a_full_disk_ends_the_recording(paths):
     """It is told, what was written is kept, and the sound goes on."""
     x = noise(200 * BLOCK, 1)
     with runs(ready()) as (host, live):

@@ -52,10 +52,10 @@ def test_tones_come_out_when_they_should(rate, pulse_frames, block, quality, eng
     device = VirtualDevice(rate_hz=rate)
     with runs(made, block=block, device=device, quality=quality, engine=engine) as (host, live):
         played = host.run(x.astype(np.float32))[:, 0]
-        delay_s, account = live.pipeline.delay_s, live.statistics()
-        assert account.counters.frames_silent == account.counters.frames_lost == 0
-    assert account.delay.frames == round(delay_s * rate)
-    assert account.delay.total_s == pytest.approx(delay_s, abs=1 / rate)
+        delay_s, statistics = live.pipeline.delay_s, live.statistics()
+        assert statistics.counters.frames_silent == statistics.counters.frames_lost == 0
+    assert statistics.delay.frames == round(delay_s * rate)
+    assert statistics.delay.total_s == pytest.approx(delay_s, abs=1 / rate)
     gains = response(np.arange(1, 6) / 7, RATE) * np.exp(-2j * np.pi * np.array(TONES_HZ) * 2 / RATE)
     ideal = tones(np.arange(frames) / rate - delay_s, gains)
     whole = slice(int((delay_s + 0.05) * rate), None)

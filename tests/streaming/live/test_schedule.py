@@ -131,7 +131,7 @@ def test_a_worker_has_the_headroom_to_answer(block, pulse, headroom_s):
 
 @pytest.mark.parametrize("policy", ["wait", "silence_then_catch_up", "drop_oldest"])
 def test_blocks_that_were_not_known_make_the_delay_longer_once(policy):
-    """Then nothing is silent, and the account tells how late it is."""
+    """Then nothing is silent, and the statistics tells how late it is."""
     sizes = [160, 700, 40, 1000, 333]
     x = 1 + np.abs(noise(40 * sum(sizes), 1))
     with runs(ready(), block=0, policy=policy) as (host, live):

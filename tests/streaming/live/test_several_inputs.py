@@ -42,11 +42,11 @@ def test_channels_in_order(engine: str, pulse_frames: int, block: int) -> None:
     with live:
         played = host.run(heard)
         check_books(live, len(heard))
-        setup, account = live.setup, live.statistics()
+        setup, statistics = live.setup, live.statistics()
     wanted = cancelled(made, *heard.T)["out"][:, None]
     np.testing.assert_array_equal(played, late_by(wanted, live.pipeline.delay_frames, len(heard)))
     assert setup.channels == "mic takes channel 0, far takes channel 1" and setup.streams == 1
-    assert len(account.levels_in) == 2 and account.counters.frames_silent == 0
+    assert len(statistics.levels_in) == 2 and statistics.counters.frames_silent == 0
 
 
 def test_channels_by_choice() -> None:
@@ -127,7 +127,7 @@ def test_bypass_snapshots_and_swaps() -> None:
         assert not live.control.swapping
 
 
-def test_recordings(tmp_path: Path) -> None:
+def test_recordings_have_all_channels(tmp_path: Path) -> None:
     """What was heard has all channels."""
     host, live = begun(cancelling())
     heard = two(1600)

@@ -26,7 +26,7 @@ def quiet(delay=9):
 
 
 @engines
-def test_swap(engine):
+def test_a_swap_keeps_the_delay_and_fades(engine):
     """Another program with another delay: what is heard stays where it is, and fades over within a pulse."""
     x = noise(60 * BLOCK, 1)
     with runs(ready(late), engine=engine, reserve_frames=20, records=False) as (host, live):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 from pulse.jit.address import words_at
-from pulse.jit.codegen import tell_numba
+from pulse.jit.codegen import register_with_numba
 from streaming.latency import Latency
 from streaming.live.virtual import VirtualDevice
 from streaming.native.callback_signature import (
@@ -19,7 +19,7 @@ from streaming.native.callback_signature import (
 from streaming.native.histogram import Histogram, histogram_at, latency_of, record
 from tests.streaming.live.runs import RATE, noise, ready, runs
 
-tell_numba()  # of what the functions below call
+register_with_numba()  # of what the functions below call
 
 BLOCK, PULSE = 160, 480
 BLOCK_NS = 10_000_000
@@ -73,7 +73,7 @@ def test_latencies_are_those_of_a_queue(compute_ms, pulse_frames):
         began_ns = host.now_ns()
         for ns in late_ns:
             host.tick(x, late_s=ns * NS)
-        account, now_ns = live.statistics(), host.now_ns()
+        statistics, now_ns = live.statistics(), host.now_ns()
     came_ns = began_ns + BLOCK_NS * np.arange(1, blocks + 1) + late_ns
     ratio = pulse_frames // BLOCK
     waiting, total, free_ns = [], [], 0
@@ -84,24 +84,24 @@ def test_latencies_are_those_of_a_queue(compute_ms, pulse_frames):
         if free_ns <= now_ns:
             waiting.append(begun_ns - arrived_ns)
             total.append(free_ns - arrived_ns)
-    assert_same(account.total, counted(total, account.deadline_s))
-    assert_same(account.waiting, counted(waiting))
-    assert_same(account.compute, counted([compute_ns] * len(total)))
-    assert_same(account.interval, counted(np.diff(came_ns)))
-    assert account.counters.missed == sum(ns > account.deadline_s * 1e9 for ns in total)
-    assert account.callback.max_ns == 0 and account.callback.count == blocks
-    assert account.deadline_s == 0.01
+    assert_same(statistics.total, counted(total, statistics.deadline_s))
+    assert_same(statistics.waiting, counted(waiting))
+    assert_same(statistics.compute, counted([compute_ns] * len(total)))
+    assert_same(statistics.interval, counted(np.diff(came_ns)))
+    assert statistics.counters.missed == sum(ns > statistics.deadline_s * 1e9 for ns in total)
+    assert statistics.callback.max_ns == 0 and statistics.callback.count == blocks
+    assert statistics.deadline_s == 0.01
 
 
-def test_load_is_that_since_the_last_account():
+def test_load_is_that_since_the_last_statistics():
     with runs(ready(), compute_s=0.004) as (host, live):
         host.run(noise(100 * BLOCK, 1))
         assert live.statistics().load == pytest.approx(0.4, rel=0.02)
         host.compute_s = 0.001
         host.run(noise(100 * BLOCK, 1))
-        account = live.statistics()
-        assert account.load == pytest.approx(0.1, rel=0.05)
-        assert account.elapsed_s == pytest.approx(2.0, abs=1e-6)
+        statistics = live.statistics()
+        assert statistics.load == pytest.approx(0.1, rel=0.05)
+        assert statistics.elapsed_s == pytest.approx(2.0, abs=1e-6)
 
 
 def test_pulses_that_are_left_out_have_no_latency():
@@ -110,10 +110,12 @@ def test_pulses_that_are_left_out_have_no_latency():
         host.stall(0.1)
         host.run(noise(20 * BLOCK, 1))
         host.advance(0.001)
-        account = live.statistics()
-    counters = account.counters
+        statistics = live.statistics()
+    counters = statistics.counters
     assert counters.pulses_dropped > 5
-    assert account.total.count == account.compute.count == counters.pulses == 40 - counters.pulses_dropped
+    assert (
+        statistics.total.count == statistics.compute.count == counters.pulses == 40 - counters.pulses_dropped
+    )
     assert counters.missed <= 1
 
 

@@ -69,13 +69,13 @@ def test_a_device_that_goes_away_ends_the_run(kind, block):
         passed_s = (host.now_ns() - since_ns) / 1e9
         assert passed_s < 2 + (TEARDOWN_S if kind == "hangs" else 0)
         assert live.watchdog.error is not None, "what ended the run is told before the device is stopped"
-        account = live.statistics()
-        assert account.counters.stalls == 1
+        statistics = live.statistics()
+        assert statistics.counters.stalls == 1
     assert str(told.value).startswith("usb mixer: the device ")
     assert ("ended by itself" if kind == "ends" else "has not called for 1.") in str(told.value)
     assert "reconnect" in str(told.value)
     left_alone = "it does not answer any more; left alone"
-    assert any(left_alone in note for note in account.notes) == (kind == "hangs")
+    assert any(left_alone in note for note in statistics.notes) == (kind == "hangs")
 
 
 def test_the_end_is_told_before_the_device_is_stopped():
@@ -115,7 +115,7 @@ def test_a_slow_device_is_not_gone():
 @pytest.mark.parametrize("kind", TROUBLES)
 @pytest.mark.parametrize("make", [running, filtered, late])
 @pytest.mark.parametrize("block", [160, 100])
-def test_keep(kind, make, block):
+def test_the_model_continues_after_a_reconnection(kind, make, block):
     """The model goes on where it was: what is played is what it makes of all that was heard."""
     made, x = ready(make), noise(60 * block, 1)
     with runs(made, block=block, reconnect="keep", records=True) as (host, live):
@@ -138,7 +138,7 @@ def test_keep(kind, make, block):
 @engines
 @pytest.mark.parametrize("make", [running, late])
 @pytest.mark.parametrize("block", [160, 100])
-def test_reset(engine, make, block):
+def test_reset_restarts_the_model_after_a_reconnection(engine, make, block):
     """The model begins anew with the next pulse; what of a pulse was there before is in it."""
     made, x = ready(make), noise(60 * block, 1)
     with runs(made, block=block, reconnect="reset", engine=engine) as (host, live):

@@ -7,11 +7,11 @@ import numpy as np
 from numba import njit
 
 from pulse.jit.address import doubles_at, floats_at
-from pulse.jit.codegen import tell_numba
+from pulse.jit.codegen import register_with_numba
 from pulse.jit.foreign import c_function_at, c_signature, call_at
 from streaming.native.control_block import control_at
 
-tell_numba()  # of what the functions below call
+register_with_numba()  # of what the functions below call
 
 TONE_HZ = 440.0
 LEVEL, BEND, SILENT, DELAY = range(4)

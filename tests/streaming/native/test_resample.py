@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from pulse.errors import InputError
 from pulse.jit.address import floats_at
-from pulse.jit.codegen import tell_numba
+from pulse.jit.codegen import register_with_numba
 from pulse.jit.pointer import Pointer
 from streaming.native import resample
 from streaming.native.resample import NativeResampler, feed, missing, produce, ready, ready_after, tune
 from tests.pulse.jit.assembly import check_calls, host, llvm_code, loops
 
-tell_numba()  # of what the functions below call
+register_with_numba()  # of what the functions below call
 
 RATES = [(48000, 16000), (16000, 48000), (44100, 48000), (48000, 44100), (44100, 16000), (8000, 48000)]
 EXACT_DB = {"low": 70, "medium": 90, "high": 120}

@@ -1,4 +1,4 @@
-"""The display of a live run: what is shown of recorded accounts, at 80 columns and elsewhere."""
+"""The display of a live run: what is shown of recorded statistics, at 80 columns and elsewhere."""
 
 import io
 from dataclasses import replace
@@ -14,24 +14,24 @@ from streaming.cli.live.scene import HOLD_S, Peak, Scene, decibels
 from streaming.cli.live.view import LiveView, plain_line
 from streaming.stats.summary import LiveReport, span
 from streaming.stats.ticks import Ticks
-from tests.streaming.stats.accounts import SETUP, Simulation
+from tests.streaming.stats.simulated_statistics import SETUP, Simulation
 
 CONTROLS = (Control("m", "mute"), Control("b", "bypass"), Control("q", "quit"))
 SNAPSHOT = Path(__file__).parents[2] / "snapshots" / "live_view.txt"
 
 
 @pytest.fixture(scope="module")
-def accounts():
+def series():
     events = {6: {"frames_silent": 480, "output_underflows": 2}}
     return list(
-        Simulation(slow={4: 6, 6: 20}, notes={7: "opened again after 1.3 s"}).accounts(12, events=events)
+        Simulation(slow={4: 6, 6: 20}, notes={7: "opened again after 1.3 s"}).series(12, events=events)
     )
 
 
-def seen(accounts, interval_s=1.0):
+def seen(series, interval_s=1.0):
     scene = Scene(Ticks(interval_s))
-    for account in accounts:
-        scene = scene.after(account)
+    for statistics in series:
+        scene = scene.after(statistics)
     return scene
 
 
@@ -41,44 +41,43 @@ def shown(scene, width=80, setup=SETUP, controls=CONTROLS, active=frozenset(), s
     return console.file.getvalue()
 
 
-def test_the_whole_display(accounts):
-    assert shown(seen(accounts), active=frozenset({"bypass"})) == SNAPSHOT.read_text()
+def test_the_whole_display(series):
+    assert shown(seen(series), active=frozenset({"bypass"})) == SNAPSHOT.read_text()
 
 
 @pytest.mark.parametrize("width", [60, 80, 132, 250])
 @pytest.mark.parametrize("channels", [0, 1, 2, 8, 32])
 def test_no_line_is_too_long(width, channels):
-    accounts = [
-        replace(one, notes=("a note that is long, " * 12,))
-        for one in Simulation(channels=channels).accounts(3)
+    series = [
+        replace(one, notes=("a note that is long, " * 12,)) for one in Simulation(channels=channels).series(3)
     ]
     named = replace(SETUP, model="a model of a long name " * 10, input="Gerät 音声 " * 20)
-    lines = shown(seen(accounts), width, named).splitlines()
+    lines = shown(seen(series), width, named).splitlines()
     assert max(Text(line).cell_len for line in lines) <= width
     assert len(lines) <= 24
 
 
-def test_nothing_before_the_first_account():
+def test_nothing_is_shown_before_the_first_statistics():
     assert shown(Scene()).strip() == ""
 
 
-def test_plain_signs_where_the_terminal_has_no_others(accounts):
-    text = shown(seen(accounts), signs=ASCII, active=frozenset({"mute"}))
+def test_plain_signs_where_the_terminal_has_no_others(series):
+    text = shown(seen(series), signs=ASCII, active=frozenset({"mute"}))
     assert text.isascii()
     assert "m mute (on)" in text
     assert "#: 10 ms" in text
 
 
-def test_input_alone_has_the_whole_width(accounts):
-    heard = [replace(one, levels_out=()) for one in accounts]
+def test_input_alone_has_the_whole_width(series):
+    heard = [replace(one, levels_out=()) for one in series]
     lines = shown(seen(heard), setup=replace(SETUP, output=None)).splitlines()
     assert lines[1].strip() == "in USB Audio"
     assert len(lines[2]) == 80
     assert "out " not in lines[1]
 
 
-def test_many_channels(accounts):
-    loud = replace(accounts[0], levels_in=(0.1,) * 40 + (1.0,), levels_out=(0.1,))
+def test_many_channels(series):
+    loud = replace(series[0], levels_in=(0.1,) * 40 + (1.0,), levels_out=(0.1,))
     lines = shown(seen([loud])).splitlines()
     assert lines[10].strip() == "and 33 more, the loudest 0.0"
 
@@ -87,8 +86,8 @@ def test_many_channels(accounts):
     ("level", "text"),
     [(0.0, " -inf"), (1.0, "  0.0"), (2.0, "  6.0"), (1e-7, " -inf"), (nan, "  nan"), (inf, "  inf")],
 )
-def test_levels(accounts, level, text):
-    line = shown(seen([replace(accounts[0], levels_in=(level,), levels_out=())])).splitlines()[2]
+def test_levels_are_shown_in_decibels(series, level, text):
+    line = shown(seen([replace(series[0], levels_in=(level,), levels_out=())])).splitlines()[2]
     assert line.endswith(text)
     assert ("█" in line) == (level >= 1)
 
@@ -110,36 +109,36 @@ def test_a_peak_is_held_and_then_falls():
     assert Peak(nan, nan, 0.0).after(0.1, 0.1 + HOLD_S).held_db == pytest.approx(-20)
 
 
-def test_latencies_stand_against_the_deadline(accounts):
-    line = next(line for line in shown(seen(accounts)).splitlines() if line.startswith("latency"))
+def test_latencies_stand_against_the_deadline(series):
+    line = next(line for line in shown(seen(series)).splitlines() if line.startswith("latency"))
     assert line.split()[1] == "▂▂▂▂▆▂!▂▂▂▂▂"
     assert line.endswith("█: 10 ms")
-    still = seen([*accounts, replace(accounts[-1], elapsed_s=13.0)])
+    still = seen([*series, replace(series[-1], elapsed_s=13.0)])
     assert isnan(still.p99_us[-1])
     line = next(line for line in shown(still).splitlines() if line.startswith("latency"))
     assert line.startswith("latency  ▂▂▂▂▆▂!▂▂▂▂▂ ")
 
 
 def test_what_is_shown_is_of_whole_intervals():
-    often = list(Simulation().accounts(3, each_s=0.1))
+    often = list(Simulation().series(3, each_s=0.1))
     assert len(seen(often).p99_us) == 3
     assert len(seen(often, 0.5).p99_us) == 6
-    whole = list(Simulation().accounts(3, each_s=0.1))
+    whole = list(Simulation().series(3, each_s=0.1))
     assert seen(whole[:19]).marked is whole[9]
 
 
-def test_trouble_is_counted(accounts):
-    text = " ".join(shown(seen(accounts)).split())
+def test_problems_are_counted(series):
+    text = " ".join(shown(seen(series)).split())
     assert "1,200 pulses, 5 late pulses, 480 silent frames, 2 output underflows" in text
-    good = " ".join(shown(seen(Simulation().accounts(2))).split())
+    good = " ".join(shown(seen(Simulation().series(2))).split())
     assert "200 pulses, none late, nothing lost or silent" in good
 
 
-def test_one_line_for_each_interval_where_no_terminal_is(accounts):
+def test_one_line_for_each_interval_where_no_terminal_is(series):
     console = Console(file=io.StringIO(), width=80)
     with LiveView(SETUP, CONTROLS, console=console) as view:
-        for account in Simulation(slow={1: 20}).accounts(3, each_s=0.1, events={1: {"frames_silent": 480}}):
-            view.update(account)
+        for statistics in Simulation(slow={1: 20}).series(3, each_s=0.1, events={1: {"frames_silent": 480}}):
+            view.update(statistics)
     first, second, third = console.file.getvalue().splitlines()
     assert first.startswith("0:00:01  p99 1.")
     assert " of 10.00 ms, max 1." in first
@@ -149,29 +148,29 @@ def test_one_line_for_each_interval_where_no_terminal_is(accounts):
     assert "silent" not in third
 
 
-def test_a_note_is_told_once(accounts):
-    lines = [plain_line(seen(accounts[:number])) for number in range(1, 13)]
+def test_a_note_is_told_once(series):
+    lines = [plain_line(seen(series[:number])) for number in range(1, 13)]
     assert ["opened again" in line for line in lines].count(True) == 1
 
 
-def test_an_interval_without_pulses(accounts):
-    still = replace(accounts[0], elapsed_s=2.0)
-    assert "0:00:02  no pulse  load" in plain_line(seen([accounts[0], still]))
+def test_an_interval_without_pulses(series):
+    still = replace(series[0], elapsed_s=2.0)
+    assert "0:00:02  no pulse  load" in plain_line(seen([series[0], still]))
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_quiet(accounts, terminal):
+def test_quiet_shows_nothing(series, terminal):
     console = Console(file=io.StringIO(), force_terminal=terminal)
     with LiveView(SETUP, CONTROLS, quiet=True, console=console) as view:
-        view.update(accounts[0])
+        view.update(series[0])
     assert console.file.getvalue() == ""
 
 
-def test_a_terminal_is_left_as_it_was(accounts):
+def test_a_terminal_is_left_as_it_was(series):
     console = Console(file=io.StringIO(), force_terminal=True, width=80, height=24, color_system=None)
     with pytest.raises(ZeroDivisionError), LiveView(SETUP, CONTROLS, console=console) as view:
-        for account in accounts:
-            view.update(account, frozenset({"mute"}))
+        for statistics in series:
+            view.update(statistics, frozenset({"mute"}))
         raise ZeroDivisionError
     text = console.file.getvalue()
     assert "mute ●" in text
@@ -179,8 +178,8 @@ def test_a_terminal_is_left_as_it_was(accounts):
     assert text.endswith("\x1b[2K"), "the display is gone"
 
 
-def test_the_final_report(accounts):
-    pairs = LiveReport(SETUP, accounts[-1].summary()).pairs()
+def test_the_final_report(series):
+    pairs = LiveReport(SETUP, series[-1].summary()).pairs()
     names = [name for name, _ in pairs]
     assert names[:3] == ["model", "pulse", "devices"]
     told = dict(pairs)
@@ -189,18 +188,18 @@ def test_the_final_report(accounts):
     assert told["latency"].startswith("p50 1.")
     assert told["note"] == "opened again after 1.3 s"
     assert {"late", "silent", "xrun"} < set(names)
-    *_, good = Simulation().accounts(2)
+    *_, good = Simulation().series(2)
     assert LiveReport(SETUP, good.summary()).pairs()[-1][1].startswith("nothing was late, lost or silent")
 
 
-def test_a_run_that_computed_nothing(accounts):
-    nothing = replace(accounts[0], total=accounts[0].total.since(accounts[0].total))
+def test_a_run_that_computed_nothing(series):
+    nothing = replace(series[0], total=series[0].total.since(series[0].total))
     assert "latency" not in dict(LiveReport(SETUP, nothing.summary()).pairs())
     assert "no pulse" in plain_line(seen([nothing]))
     assert shown(seen([nothing]))
 
 
-def test_spans():
+def test_spans_of_time_as_text():
     assert [span(seconds) for seconds in (0, 59.96, 60, 3599.9, 3600, 90_061)] == [
         "0.0 s", "60.0 s", "1:00", "59:59", "1:00:00", "25:01:01",
     ]  # fmt: skip

@@ -11,19 +11,19 @@ from streaming.stats import reader as stats_reader
 from streaming.stats.columns import Columns
 from streaming.stats.reader import read_stats
 from streaming.stats.report import StatsReport
-from tests.streaming.stats.accounts import Simulation, lines_of, read_quietly, write
+from tests.streaming.stats.simulated_statistics import Simulation, lines_of, read_quietly, write
 
 HARMLESS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
 @pytest.fixture(scope="module")
-def accounts():
-    return list(Simulation().accounts(5))
+def series():
+    return list(Simulation().series(5))
 
 
 @pytest.fixture
-def path(tmp_path, accounts):
-    return write(tmp_path / "out.jsonl", accounts)
+def path(tmp_path, series):
+    return write(tmp_path / "out.jsonl", series)
 
 
 def refused(path):

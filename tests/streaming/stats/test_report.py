@@ -13,7 +13,7 @@ from streaming.stats.reader import read_stats
 from streaming.stats.report import worst
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refused
-from tests.streaming.stats.accounts import SETUP, Simulation, write
+from tests.streaming.stats.simulated_statistics import SETUP, Simulation, write
 
 EVENTS = {
     4: {"frames_silent": 480, "output_underflows": 2},
@@ -25,16 +25,16 @@ EVENTS = {
 @pytest.fixture(scope="module")
 def bad():
     return list(
-        Simulation(slow={4: 25, 7: 4}, notes={12: "opened again after 1.3 s"}).accounts(20, events=EVENTS)
+        Simulation(slow={4: 25, 7: 4}, notes={12: "opened again after 1.3 s"}).series(20, events=EVENTS)
     )
 
 
 @pytest.fixture(scope="module")
 def good():
-    return list(Simulation().accounts(3))
+    return list(Simulation().series(3))
 
 
-def test_words(bad, tmp_path):
+def test_the_text_report_names_every_part(bad, tmp_path):
     text = pulse("report", write(tmp_path / "out.jsonl", bad)).stdout
     lines = [line.split() for line in text.splitlines()]
     assert ["model", "denoise,", "numba", "f32"] in lines
@@ -71,7 +71,7 @@ def test_a_good_run_says_so(good, tmp_path):
     assert "nothing was late, lost or silent, and the audio system reports no xrun" in text
 
 
-def test_json(bad, tmp_path):
+def test_the_report_as_json(bad, tmp_path):
     found = json.loads(pulse("report", write(tmp_path / "out.jsonl", bad), "--json").stdout)
     assert found["complete"] is True
     assert found["statistics"]["counters"]["frames_silent"] == 480
@@ -80,10 +80,10 @@ def test_json(bad, tmp_path):
     assert delay["total_s"] == pytest.approx(sum(one["seconds"] for one in delay["stages"]))
     assert sum(row["count"] for row in found["histogram"]) == 2000
     assert {4, 7, 9, 12} < {moment["at_s"] for moment in found["worst"]}
-    assert {trouble["name"] for trouble in found["troubles"]} == {"late", "silent", "lost", "xrun", "device"}
+    assert {problem["name"] for problem in found["problems"]} == {"late", "silent", "lost", "xrun", "device"}
 
 
-def test_the_worst_moments_are_those_in_trouble_and_then_the_slowest(bad, tmp_path):
+def test_the_worst_moments_are_those_with_problems_and_then_the_slowest(bad, tmp_path):
     stats = read_stats(write(tmp_path / "out.jsonl", bad))
     assert [moment.at_s for moment in worst(stats, 4)] == [4, 7, 9, 12]
     assert [moment.at_s for moment in worst(stats, 3)] == [4, 9, 12]
@@ -105,7 +105,7 @@ def test_a_run_that_was_killed_is_told_of(bad, tmp_path):
     )
 
 
-def test_refusals(good, tmp_path):
+def test_files_that_are_not_reports_are_refused(good, tmp_path):
     path = write(tmp_path / "out.jsonl", good)
     assert "no such file; check the path" in refused("report", tmp_path / "none.jsonl")
     assert "is the input; write to another file" in refused("report", path, "-o", path)
@@ -129,8 +129,8 @@ def test_columns_merge_many_intervals(bad, tmp_path):
     assert few.max_us.tolist() == each.max_us.reshape(5, 4).max(1).tolist()
     assert few.p99_us.tolist() == each.p99_us.reshape(5, 4).max(1).tolist()
     assert few.p50_us.tolist() == np.median(each.p50_us.reshape(5, 4), 1).tolist()
-    assert few.troubles["silent"].tolist() == [0, 480, 0, 0, 0]
-    assert few.troubles["device"].tolist() == [0, 0, 0, 2, 0]
+    assert few.problems["silent"].tolist() == [0, 480, 0, 0, 0]
+    assert few.problems["device"].tolist() == [0, 0, 0, 2, 0]
     assert each.extents["silent"] == "10.0 ms"
     assert each.extents["lost"] == "40.0 ms"
     assert each.extents["device"] == "1 stall"
@@ -154,8 +154,8 @@ def test_a_picture(bad, good, tmp_path):
     image = pytest.importorskip("matplotlib.image", reason="an extra: pip install 'pulse-stream[report]'")
     still = [replace(one, total=one.total.since(one.total)) for one in good[:1]]
     silent = replace(SETUP, input=None, output=None)
-    for name, accounts, setup in (("bad", bad, SETUP), ("good", good, SETUP), ("still", still, silent)):
-        path = write(tmp_path / f"{name}.jsonl", accounts, setup)
+    for name, series, setup in (("bad", bad, SETUP), ("good", good, SETUP), ("still", still, silent)):
+        path = write(tmp_path / f"{name}.jsonl", series, setup)
         target = tmp_path / f"{name}.png"
         assert "model" in pulse("report", path, "-o", target).stdout
         picture = image.imread(target)
@@ -194,8 +194,8 @@ def test_a_picture_holds_its_text(bad, good, tmp_path, name):
 
     model, heard, played = NAMES[name]
     setup = replace(SETUP, model=model, input=heard, output=played)
-    for accounts in (bad, good, good[:1]) if name == "short" else (bad,):
-        stats = read_stats(write(tmp_path / "out.jsonl", accounts, setup))
+    for series in (bad, good, good[:1]) if name == "short" else (bad,):
+        stats = read_stats(write(tmp_path / "out.jsonl", series, setup))
         figure = picture(stats)
         with without_glyphs():
             figure.draw_without_rendering()
@@ -235,8 +235,8 @@ def test_empty_stages_are_left_out(good, tmp_path):
 
     def legend(**stages):
         delay = replace(SETUP.delay, **stages)
-        accounts = [replace(one, delay=delay) for one in good]
-        axes = picture(read_stats(write(tmp_path / "out.jsonl", accounts, replace(SETUP, delay=delay)))).axes[
+        series = [replace(one, delay=delay) for one in good]
+        axes = picture(read_stats(write(tmp_path / "out.jsonl", series, replace(SETUP, delay=delay)))).axes[
             -1
         ]
         found = axes.get_legend()

@@ -15,20 +15,20 @@ from streaming.stats.lines import TIMES, Histogram
 from streaming.stats.reader import read_stats
 from streaming.stats.statistics import Counters
 from streaming.stats.writer import StatsWriter
-from tests.streaming.stats.accounts import DELAY, SETUP, Simulation, lines_of, read_quietly, write
+from tests.streaming.stats.simulated_statistics import DELAY, SETUP, Simulation, lines_of, read_quietly, write
 
 EVENTS = {1: {"frames_silent": 480, "output_underflows": 2}, 3: {"stalls": 1, "reopened": 1}}
 SECONDS = 5
 
 
 @pytest.fixture(scope="module")
-def accounts():
-    return list(Simulation(slow={1: 20}, notes={3: "opened again"}).accounts(SECONDS, events=EVENTS))
+def series():
+    return list(Simulation(slow={1: 20}, notes={3: "opened again"}).series(SECONDS, events=EVENTS))
 
 
 @pytest.fixture
-def path(tmp_path, accounts):
-    return write(tmp_path / "out.jsonl", accounts)
+def path(tmp_path, series):
+    return write(tmp_path / "out.jsonl", series)
 
 
 def plain(values):
@@ -36,20 +36,20 @@ def plain(values):
     return json.loads(json.dumps(values), parse_float=lambda text: round(float(text), 9))
 
 
-def test_what_is_written_comes_back(path, accounts):
+def test_what_is_written_comes_back(path, series):
     stats = read_stats(path)
     assert stats.complete
     assert stats.header.setup == SETUP
     assert stats.header.versions["numba"]
-    assert plain(asdict(stats.statistics)) == plain(accounts[-1].as_dict())
+    assert plain(asdict(stats.statistics)) == plain(series[-1].as_dict())
     assert stats.statistics.notes == ("opened again",)
     for name in TIMES:
-        written = getattr(accounts[-1], name)
+        written = getattr(series[-1], name)
         assert stats.times[name].as_dict() == written.as_dict()
         assert stats.times[name].classes() == written.classes()
 
 
-def test_intervals_add_up_to_the_whole(path, accounts):
+def test_intervals_add_up_to_the_whole(path, series):
     stats = read_stats(path)
     assert [interval.at_s for interval in stats.intervals] == [1, 2, 3, 4, 5]
     whole = Counters()
@@ -60,7 +60,7 @@ def test_intervals_add_up_to_the_whole(path, accounts):
     assert [interval.new.frames_silent for interval in stats.intervals] == [0, 480, 0, 0, 0]
     assert [interval.events for interval in stats.intervals] == [(), (), (), ("opened again",), ()]
     assert [interval.delay_s for interval in stats.intervals] == pytest.approx([DELAY.total_s] * SECONDS)
-    for before, now, interval in zip([None, *accounts], accounts, stats.intervals):
+    for before, now, interval in zip([None, *series], series, stats.intervals):
         alone = now.total if before is None else now.total.since(before.total)
         assert interval.total.p99_us == pytest.approx(alone.summary().p99_us)
         assert interval.total.missed == alone.missed
@@ -81,7 +81,7 @@ def test_lines_are_for_other_tools_too(path):
 
 
 def test_accounts_that_come_often_make_one_line_an_interval(tmp_path):
-    often = list(Simulation(channels=1).accounts(3, each_s=0.1))
+    often = list(Simulation(channels=1).series(3, each_s=0.1))
     loud = [
         replace(one, elapsed_s=one.elapsed_s + 0.02 * (-1) ** place, levels_in=(0.5 if place == 3 else 0.1,))
         for place, one in enumerate(often)
@@ -94,42 +94,42 @@ def test_accounts_that_come_often_make_one_line_an_interval(tmp_path):
     assert stats.intervals[1].load == pytest.approx(0.1)
 
 
-def test_levels_that_are_no_numbers(tmp_path, accounts):
-    stats = read_stats(write(tmp_path / "o.jsonl", [replace(accounts[0], levels_out=(inf, 0.5))]))
+def test_levels_that_are_no_numbers(tmp_path, series):
+    stats = read_stats(write(tmp_path / "o.jsonl", [replace(series[0], levels_out=(inf, 0.5))]))
     assert stats.intervals[0].levels_out == (None, 0.5)
 
 
-def test_a_short_run_has_its_only_interval(tmp_path, accounts):
-    stats = read_stats(write(tmp_path / "o.jsonl", [replace(accounts[0], elapsed_s=0.3)]))
+def test_a_short_run_has_its_only_interval(tmp_path, series):
+    stats = read_stats(write(tmp_path / "o.jsonl", [replace(series[0], elapsed_s=0.3)]))
     assert [(one.at_s, one.span_s) for one in stats.intervals] == [(0.3, 0.3)]
     assert stats.complete
 
 
-def test_every_line_is_there_at_once(tmp_path, accounts):
+def test_every_line_is_there_at_once(tmp_path, series):
     path = tmp_path / "o.jsonl"
     writer = StatsWriter(path, SETUP)
-    for number, account in enumerate(accounts, 1):
-        writer.update(account)
+    for number, statistics in enumerate(series, 1):
+        writer.update(statistics)
         with pytest.warns(
             PulseWarning, match=f"without a summary, at {number}.0 s; the run was killed or still goes"
         ):
             stats = read_stats(path)
         assert not stats.complete
-        assert stats.statistics.counters == account.counters
-        assert stats.statistics.notes == account.notes
+        assert stats.statistics.counters == statistics.counters
+        assert stats.statistics.notes == statistics.notes
         assert stats.times.keys() == {"total"}
-        assert stats.times["total"].as_dict() == account.total.as_dict()
+        assert stats.times["total"].as_dict() == statistics.total.as_dict()
     writer.close()
     writer.close()
-    assert read_quietly(path).statistics.counters == accounts[-1].counters
+    assert read_quietly(path).statistics.counters == series[-1].counters
 
 
 def test_a_killed_run_has_all_but_its_last_interval(tmp_path):
     code = (
         "import os, signal, sys; from pathlib import Path\n"
-        "from tests.streaming.stats.accounts import *\n"
+        "from tests.streaming.stats.simulated_statistics import *\n"
         "writer = StatsWriter(Path(sys.argv[1]), SETUP)\n"
-        "for account in Simulation().accounts(4): writer.update(account)\n"
+        "for statistics in Simulation().series(4): writer.update(statistics)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     path, root = tmp_path / "o.jsonl", Path(__file__).parents[3]
@@ -152,32 +152,32 @@ class Limited:
         resource.setrlimit(resource.RLIMIT_FSIZE, self.before)
 
 
-def test_a_full_disk_is_told_and_what_is_missing_follows(tmp_path, accounts):
+def test_a_full_disk_is_told_and_what_is_missing_follows(tmp_path, series):
     path = tmp_path / "o.jsonl"
     writer = StatsWriter(path, SETUP)
-    writer.update(accounts[0])
+    writer.update(series[0])
     whole = path.read_bytes()
     with Limited(len(whole) + 100):
-        writer.update(accounts[1])
+        writer.update(series[1])
         assert "File too large at 2.0 s; the missing intervals follow in one line" in str(writer.problem)
         assert path.read_bytes() == whole
-        writer.update(accounts[2])
+        writer.update(series[2])
         assert path.read_bytes() == whole
-    writer.update(accounts[3])
-    writer.close(accounts[4])
+    writer.update(series[3])
+    writer.close(series[4])
     stats = read_stats(path)
     assert [(one.at_s, one.span_s) for one in stats.intervals] == [(1, 1), (4, 3), (5, 1)]
     assert stats.intervals[1].new.frames_silent == 480
-    loudest = max(one.levels_in[0] for one in accounts[1:4])
+    loudest = max(one.levels_in[0] for one in series[1:4])
     assert stats.intervals[1].levels_in[0] == pytest.approx(loudest)
 
 
-def test_a_disk_that_stays_full(tmp_path, accounts):
+def test_a_disk_that_stays_full(tmp_path, series):
     path = tmp_path / "o.jsonl"
     writer = StatsWriter(path, SETUP)
-    writer.update(accounts[0])
+    writer.update(series[0])
     with Limited(path.stat().st_size + 1):
-        writer.close(accounts[1])
+        writer.close(series[1])
     assert "the file ends without a summary" in str(writer.problem)
     assert read_quietly(path).statistics.elapsed_s == 1
 
@@ -195,7 +195,7 @@ def test_a_file_that_cannot_be_written(tmp_path):
         StatsWriter(tmp_path / "o.jsonl", SETUP)
 
 
-def test_times_come_back_to_the_nanosecond(accounts):
-    latency = accounts[-1].total
+def test_times_come_back_to_the_nanosecond(series):
+    latency = series[-1].total
     again = Histogram.of(latency).latency(latency.deadline_s)
     assert again.as_dict() == latency.as_dict()

@@ -7,6 +7,7 @@ from pulse.jit.pointer import real_bits
 from pulse.program.kernels.matmul import matmul
 from pulse.program.kernels.matmul_finish import STEPS
 from pulse.program.kernels.matmul_product import PANEL, pack_product, product
+from pulse.program.kernels.matmul_product_few import WIDTHS, pack_few, product_few, width_of_few
 from pulse.program.weights import Layout, Stored, store
 from tests.pulse.program.kernels.rows import At, run_both, run_row
 
@@ -18,11 +19,14 @@ def floats(*shape: int) -> np.ndarray:
     return RNG.standard_normal(shape).astype(np.float32)
 
 
-def window_case(M, T, K, N, accumulate=0, activation=0, gap=3, form="f32"):
-    """Arrays, arguments and the expected y of a window product with rows and taps in any order."""
+def window_case(M, T, K, N, accumulate=0, activation=0, gap=3, form="f32", width=None, dense=False):
+    """Arrays, arguments and the expected y of a window product with rows and taps in any order.
+
+    ``width``: of the columns of ``product_few``; ``dense``: the rows of y are neighbours.
+    """
     taps = RNG.permutation(T) * (K + gap) if T > 1 else np.array([2] * T)
     rows_x = RNG.permutation(M) * 5
-    rows_y = RNG.permutation(M) * (N + gap)
+    rows_y = np.arange(M) * N if dense else RNG.permutation(M) * (N + gap)
     reach = int(rows_x.max(initial=0) + taps.max(initial=0) + K)
     x, w, bias, y = floats(reach), floats(T * K, N), floats(N), floats(max(1, M * (N + gap)))
     stored = (
@@ -36,7 +40,7 @@ def window_case(M, T, K, N, accumulate=0, activation=0, gap=3, form="f32"):
         expected[rows_y[m] : rows_y[m] + N] = np.maximum(total, 0) if activation else total
     arrays = [
         x,
-        pack_product(stored.codes),
+        pack_product(stored.codes) if width is None else pack_few(stored.codes, width),
         bias,
         y,
         rows_x.astype(np.int64),
@@ -55,6 +59,7 @@ def window_case(M, T, K, N, accumulate=0, activation=0, gap=3, form="f32"):
         At(6),
         K,
         N,
+        *([] if width is None else [width]),
         accumulate,
         At(2) if scales is None else At(7),
         *(0, 0, activation),
@@ -78,6 +83,48 @@ def test_product_agrees_with_numpy(M, T, K, N, accumulate, activation):
     arrays, args, expected = window_case(M, T, K, N, accumulate, activation)
     for after in run_both(product, arrays, *args):
         np.testing.assert_allclose(after[3], expected, rtol=TOLERANCE, atol=TOLERANCE * max(1, T * K) ** 0.5)
+
+
+FEW = [
+    (8, 3, 16, 8), (5, 2, 6, 7), (17, 1, 4, 5), (9, 3, 8, 4), (3, 1, 4, 3), (19, 2, 16, 2), (1, 7, 16, 1),
+    (8, 1, 112, 1), (20, 2, 32, 1), (0, 2, 16, 1), (4, 0, 16, 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("M", "T", "K", "N"), FEW)
+@pytest.mark.parametrize(("accumulate", "activation"), [(0, 0), (1, 1)])
+@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("form", ["f32", "f16", "bf16", "int8"])
+def test_few_columns_agree_with_numpy(M, T, K, N, accumulate, activation, dense, form):
+    for width in (width for width in WIDTHS if width >= N and K * width % 16 == 0):
+        arrays, args, expected = window_case(
+            M, T, K, N, accumulate, activation, form=form, width=width, dense=dense
+        )
+        for after in run_both(product_few.forms[form], arrays, *args):
+            np.testing.assert_allclose(
+                after[3], expected, rtol=TOLERANCE, atol=TOLERANCE * max(1, T * K) ** 0.5
+            )
+
+
+@pytest.mark.parametrize(
+    ("M", "K", "N", "width"),
+    [
+        (8, 16, 8, 8), (4, 16, 8, None), (5, 16, 8, 8), (1, 16, 1, 1), (1, 8, 1, None), (2, 8, 1, 2), (8, 7, 1, None),
+        (8, 12, 3, 4), (8, 6, 3, 8), (8, 16, 9, None), (8, 0, 1, None), (8, 16, 0, None), (0, 16, 1, None),
+    ],
+)  # fmt: skip
+def test_few_columns_where_they_are_less_to_multiply(M, K, N, width):
+    assert width_of_few(M, K, N) == width
+
+
+def test_few_columns_keep_infinities_and_nan():
+    arrays, args, _ = window_case(5, 1, 4, 3, width=4)
+    arrays[0][:] = np.inf
+    arrays[1][:] = 1
+    arrays[2][1] = np.nan
+    for after in run_both(product_few, arrays, *args):
+        row = after[3][after[5][0] :][:3]
+        assert np.isnan(row[1]) and np.isposinf(np.delete(row, 1)).all()
 
 
 def test_product_compiled_on_many_shapes():

@@ -98,6 +98,7 @@ def mish(x: Doubles) -> Doubles:
 FUNCTIONS = (
     Function("vexp", np.exp),
     Function("vexpm1", np.expm1),
+    Function("vexpm1_negative", np.expm1, (-math.inf, 0.0)),
     Function("vlog", np.log),
     Function("log1p_unit", np.log1p, (0.0, 1.0)),
     Function("vsoftplus", lambda x: np.logaddexp(0, x)),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tests.pulse.tflite.builder import Graph
-from tests.pulse.tflite.cases.case import X_SCALE, Case, done, noise
+from tests.pulse.tflite.cases.case import X_SCALE, Case, codes, done, noise
 
 FLOATS = (
     ("ADD", "AddOptions"),
@@ -125,6 +125,11 @@ def singles() -> Iterator[Case]:
                 **fields,
             ),
         )
+    for size in (5, 64):
+        g = Graph()
+        x = g.input((4, size), "int16", scale=[0.00031], zero=[0])
+        y = g.result("SOFTMAX", [x], (4, size), "SoftmaxOptions", 3, "int16", (1 / 32768, 0), Beta=1.0)
+        yield done(f"int16 SOFTMAX of {size}", g, y)
     for kind in ("LOGISTIC", "TANH"):
         for scale in (0.00031, 2.0**-11, 2.0**-12):
             g = Graph()
@@ -157,7 +162,68 @@ def singles() -> Iterator[Case]:
         yield done(f"{kind} {source} {made}", g, y)
 
 
+EVERY = (1, 256)
+"""The shape of an input that is long enough to hold most codes."""
+
+
+def roundings() -> Iterator[Case]:
+    """Codes of many values in scales that no step of one is many steps of another, where kernels round apart."""
+    for (ours, zero), (made, offset) in zip(
+        ((0.05, 3), (0.0312, -7), (0.0123, 0)), ((0.043, -20), (0.0117, 12), (0.07, 5))
+    ):
+        for kind, options, fields in (
+            ("RELU", "", {}),
+            ("RELU6", "", {}),
+            ("ABS", "AbsOptions", {}),
+            ("LEAKY_RELU", "LeakyReluOptions", {"Alpha": 0.2}),
+            ("LEAKY_RELU", "LeakyReluOptions", {"Alpha": 0.0}),
+            ("HARD_SWISH", "HardSwishOptions", {}),
+            ("QUANTIZE", "QuantizeOptions", {}),
+        ):
+            g = Graph()
+            x = g.input(EVERY, "int8", scale=[ours], zero=[zero])
+            version = 1 if kind == "HARD_SWISH" else 2
+            y = g.result(kind, [x], EVERY, options, version, "int8", (made, offset), **fields)
+            yield done(f"int8 {kind} {ours:g} {made:g} {' '.join(map(str, fields.values()))}", g, y)
+        for kind, options in (
+            ("ADD", "AddOptions"),
+            ("SUB", "SubOptions"),
+            ("SQUARED_DIFFERENCE", "SquaredDifferenceOptions"),
+        ):
+            g = Graph()
+            a = g.input((8, 256), "int8", name="a", scale=[ours], zero=[zero])
+            b = g.input((8, 256), "int8", name="b", scale=[0.021], zero=[9])
+            y = g.result(kind, [a, b], (8, 256), options, 2, "int8", (made, offset))
+            yield done(f"int8 {kind} {ours:g} {made:g}", g, y)
+        g = Graph()
+        x = g.input((1, 4, 32, 8), "int8", scale=[ours], zero=[zero])
+        slopes = g.constant(codes((1, 1, 8)), scale=[0.0047], zero=[-4])
+        y = g.result("PRELU", [x, slopes], (1, 4, 32, 8), "", 1, "int8", (made, offset))
+        yield done(f"int8 PRELU {ours:g}", g, y)
+    for kind, options in (("EXP", "ExpOptions"), ("GELU", "GeluOptions"), ("LEAKY_RELU", "LeakyReluOptions")):
+        g = Graph()
+        fields = {"Alpha": 0.2} if kind == "LEAKY_RELU" else {}
+        y = g.input(EVERY, "int16", scale=[0.0001], zero=[0])
+        y = g.result(kind, [y], EVERY, options, 2, "int16", (0.0007, 0), **fields)
+        yield done(f"int16 {kind}", g, y)
+    g = Graph()
+    x = g.input(EVERY, "int8", scale=[0.05], zero=[-128])
+    yield done("int8 SQRT", g, g.result("SQRT", [x], EVERY, "", 2, "int8", (0.017, -128)))
+    g = Graph()
+    x = g.input(EVERY, "int8", scale=[0.0123], zero=[0])
+    yield done(
+        "int8 QUANTIZE uint8", g, g.result("QUANTIZE", [x], EVERY, "QuantizeOptions", 2, "uint8", (0.07, 133))
+    )
+    for far in (2.0, 2000.0):
+        g = Graph()
+        a = g.input(EVERY, "int8", name="a", scale=[0.05], zero=[3])
+        b = g.input(EVERY, "int8", name="b", scale=[0.05 / far], zero=[-4])
+        y = g.result("ADD", [a, b], EVERY, "AddOptions", 2, "int8", (0.071, 5))
+        yield done(f"int8 ADD of scales {far:g} apart", g, y)
+
+
 ALL = (
     pairs,
     singles,
+    roundings,
 )

@@ -19,7 +19,12 @@ def reductions() -> Iterator[Case]:
                 g,
                 g.result(kind, [x, axes], (2, 1, 4) if keep else (2, 4), "ReducerOptions", KeepDims=keep),
             )
-    for kind, scale in (("MEAN", 0.02), ("SUM", 0.3), ("REDUCE_MAX", X_SCALE)):
+    g = Graph()
+    x = g.input((1, 7, 3, 40), "int16", scale=[0.00031], zero=[0])
+    axes = g.constant(np.array([1, 2], np.int32))
+    y = g.result("MEAN", [x, axes], (1, 40), "ReducerOptions", 2, "int16", (0.00007, 0))
+    yield done("int16 MEAN", g, y)
+    for kind, scale in (("MEAN", 0.0213), ("SUM", 0.3), ("REDUCE_MAX", X_SCALE)):
         g = Graph()
         x = g.input((1, 7, 3, 4), "int8", scale=[X_SCALE], zero=[-7])
         axes = g.constant(np.array([1, 2], np.int32))

@@ -25,7 +25,7 @@ def sound(frames=2_003, rate_hz=8000):
 
 
 @MAKES
-def test_run(tmp_path, make):
+def test_run_gives_what_the_whole_model_gives(tmp_path, make):
     """What is written is what the whole model gives, at the rate that the recipe says."""
     x = sound()
     path = make(tmp_path)
@@ -63,7 +63,7 @@ def test_check_bench_and_dump(tmp_path, make):
 
 
 @MAKES
-def test_convert(tmp_path, make):
+def test_convert_writes_one_proved_file(tmp_path, make):
     """One file with its state in the open, proved, which has the rate of the recipe and gives the same sound."""
     x = sound()
     path = make(tmp_path)
@@ -76,7 +76,7 @@ def test_convert(tmp_path, make):
     np.testing.assert_allclose(got[: wanted.size], wanted[0], 1e-4, 1e-5)
 
 
-def test_live(tmp_path):
+def test_a_recipe_runs_live(tmp_path):
     """A file as if a microphone gave it."""
     sound(800)
     path = spectral(tmp_path)
@@ -84,7 +84,7 @@ def test_live(tmp_path):
     assert found["setup"]["model"] == "recipe" and soundfile.info("out.wav").samplerate == 8000
 
 
-def test_refusals(tmp_path):
+def test_errors_name_the_file_and_the_stage(tmp_path):
     """One line with the file and the stage; options of models belong in the recipe, and are spelled as options."""
     path = spectral(tmp_path)
     assert "leave out --state, and write states in the stage" in refused("check", path, "--state", "none")

@@ -35,7 +35,7 @@ def test_the_builtin_model(tmp_path):
     np.testing.assert_allclose(first, second, atol=2 / (1 << 15))
 
 
-def test_json():
+def test_the_proof_of_an_export_as_json():
     """What was written and how it was proved."""
     told = report("convert", "-o", "out.onnx", "--opset", "18")["written"]
     assert told["path"] == "out.onnx"
@@ -80,7 +80,7 @@ def test_bad_use():
     assert Path("pipe.onnx").is_fifo()
 
 
-def test_a_full_disk():
+def test_a_full_disk_is_reported():
     """The name that the user gave; nothing is left."""
     resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -11,8 +11,8 @@ from pulse.wording import spell, use_spelling
 from streaming.cli import app
 from streaming.cli.spelling import OPTIONS, as_options
 from tests.pulse.chunks import models
+from tests.streaming.cli.test_chunks import saved
 from tests.streaming.command import RUNNER, refused
-from tests.streaming.test_cli_chunks import saved
 
 
 @pytest.fixture(autouse=True)

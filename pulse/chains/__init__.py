@@ -1,6 +1,6 @@
 """Models joined end to end, as one typed model."""
 
-from pulse.chaining.chain import chain
-from pulse.chaining.stage import Stage
+from pulse.chains.chain import chain
+from pulse.chains.stage import Stage
 
 __all__ = ["Stage", "chain"]

@@ -1,4 +1,4 @@
-"""The account of a live run, and what it says of trouble."""
+"""The problems of a live run: their causes and the advice."""
 
 import json
 from dataclasses import fields, replace
@@ -11,7 +11,7 @@ from streaming.cli.spelling import as_options
 from streaming.realtime.options import RealtimeSetting
 from streaming.stats.problems import GROUPS, count_of, describe_counters, find_problems, group_count
 from streaming.stats.statistics import Counters, Delay
-from tests.streaming.stats.accounts import DELAY, SETUP, Simulation
+from tests.streaming.stats.simulated_statistics import DELAY, SETUP, Simulation
 
 EACH = Counters(*range(1, len(fields(Counters)) + 1))
 PLAIN = {"callbacks", "pulses", "frames_in", "frames_out"}
@@ -19,13 +19,13 @@ PLAIN = {"callbacks", "pulses", "frames_in", "frames_out"}
 
 @pytest.fixture(scope="module")
 def good():
-    *_, account = Simulation().accounts(2)
-    return account.summary()
+    *_, statistics = Simulation().series(2)
+    return statistics.summary()
 
 
-def told(account, setup=SETUP, **counters):
-    """The troubles where these counters are not 0."""
-    return find_problems(setup, replace(account, counters=replace(account.counters, **counters)))
+def problems_of(statistics, setup=SETUP, **counters):
+    """The problems where these counters are not 0."""
+    return find_problems(setup, replace(statistics, counters=replace(statistics.counters, **counters)))
 
 
 def test_counters_add_and_subtract():
@@ -42,9 +42,9 @@ def test_a_delay_is_the_sum_of_its_stages():
     assert DELAY.total_s == pytest.approx(0.0421167)
 
 
-def test_an_account_is_json_even_with_broken_levels():
-    *_, account = Simulation().accounts(1)
-    broken = replace(account, levels_in=(inf, 0.5), levels_out=(nan,))
+def test_statistics_are_json_even_with_broken_levels():
+    *_, statistics = Simulation().series(1)
+    broken = replace(statistics, levels_in=(inf, 0.5), levels_out=(nan,))
     found = json.loads(json.dumps(broken.as_dict(), allow_nan=False))
     assert (found["levels_in"], found["levels_out"]) == ([None, 0.5], [None])
     assert found["total"]["count"] == found["counters"]["pulses"] == 100
@@ -52,7 +52,7 @@ def test_an_account_is_json_even_with_broken_levels():
     assert found["waiting"]["missed"] is None
 
 
-def test_every_counter_of_trouble_has_a_group_and_words():
+def test_every_counter_of_problem_has_a_group_and_words():
     grouped = [name for names in GROUPS.values() for name in names]
     assert {*grouped, *PLAIN} == {one.name for one in fields(Counters)}
     for name in grouped:
@@ -64,8 +64,8 @@ def test_every_counter_of_trouble_has_a_group_and_words():
     assert count_of(0, "pulse") == "0 pulses"
 
 
-def test_a_good_run_has_no_trouble(good):
-    assert told(good) == []
+def test_a_good_run_has_no_problem(good):
+    assert problems_of(good) == []
 
 
 @pytest.mark.parametrize(
@@ -84,11 +84,11 @@ def test_a_good_run_has_no_trouble(good):
         ),
     ],
 )
-def test_each_trouble_says_what_and_what_to_do(good, counters, name, said):
-    (trouble,) = told(good, **counters)
-    assert trouble.name == name
-    assert said.lower() in str(trouble).lower()
-    assert trouble.help
+def test_each_problem_says_what_and_what_to_do(good, counters, name, said):
+    (problem,) = problems_of(good, **counters)
+    assert problem.name == name
+    assert said.lower() in str(problem).lower()
+    assert problem.help
 
 
 def slow(latency, ms):
@@ -96,9 +96,9 @@ def slow(latency, ms):
 
 
 def test_why_pulses_are_late(good):
-    def why(account):
-        (trouble,) = told(account, missed=3)
-        return str(trouble)
+    def why(statistics):
+        (problem,) = problems_of(statistics, missed=3)
+        return str(problem)
 
     model = why(replace(good, compute=slow(good.compute, 12)))
     assert "computing takes 12.00 ms on average for a pulse of 10.00 ms" in model
@@ -114,27 +114,27 @@ def test_why_pulses_are_late(good):
 
 def test_help_depends_on_what_was_had_already(good):
     late = replace(good, waiting=replace(good.waiting, max_us=12e3))
-    (asked,) = told(late, replace(SETUP, realtime_settings=()), missed=1)
+    (asked,) = problems_of(late, replace(SETUP, realtime_settings=()), missed=1)
     assert "priority=70" in asked.help
-    (had,) = told(
+    (had,) = problems_of(
         late, replace(SETUP, realtime_settings=(RealtimeSetting("priority", "70", "70"),)), missed=1
     )
     assert "headroom_s=" in had.help
     with use_spelling(as_options):
-        (option,) = told(late, replace(SETUP, realtime_settings=()), missed=1)
+        (option,) = problems_of(late, replace(SETUP, realtime_settings=()), missed=1)
     assert "--priority 70" in option.help
 
 
 def test_whose_fault_an_xrun_is(good):
-    def why(account):
-        (trouble,) = told(account, input_overflows=1)
-        return str(trouble)
+    def why(statistics):
+        (problem,) = problems_of(statistics, input_overflows=1)
+        return str(problem)
 
     assert "callback took 11.00 ms" in why(replace(good, callback=slow(good.callback, 11)))
     assert "called after 30.00 ms at most" in why(replace(good, interval=slow(good.interval, 30)))
     assert "the cause is in the audio system" in why(good)
     chosen = replace(SETUP, block_frames=0)
-    (trouble,) = told(good, chosen, input_overflows=1)
-    assert "the cause is in the audio system" in str(trouble)
-    (trouble,) = told(replace(good, callback=slow(good.callback, 30)), chosen, input_overflows=1)
-    assert "a block is 10.0" in str(trouble)
+    (problem,) = problems_of(good, chosen, input_overflows=1)
+    assert "the cause is in the audio system" in str(problem)
+    (problem,) = problems_of(replace(good, callback=slow(good.callback, 30)), chosen, input_overflows=1)
+    assert "a block is 10.0" in str(problem)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from pulse.chaining.joining import require_compatible, solve_symbols
-from pulse.chaining.stage import Stage
+from pulse.chains.joining import require_compatible, solve_symbols
+from pulse.chains.stage import Stage
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, FactError
 from pulse.facts import TypedFact
@@ -19,7 +19,7 @@ from pulse.typed import TypedGraph
 from pulse.wording import spell
 
 if TYPE_CHECKING:
-    from pulse.chaining.stage import StageSource
+    from pulse.chains.stage import StageSource
 
 
 def chain(

@@ -1,4 +1,4 @@
-"""How often a loop turns, where a variable of it counts."""
+"""How often a loop runs its body, where a variable of it counts."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ from pulse.typed import TypedNetwork, known
 
 @record
 class Counter:
-    """A variable that goes up by the same step in each turn."""
+    """A variable that goes up by the same step in each iteration."""
 
     start: TDim
     step: int
@@ -47,10 +47,10 @@ def counters(
     return found
 
 
-def turns_of(
+def iteration_count(
     condition: TypedNetwork, sources: Mapping[OutletId, int], counting: Mapping[int, Counter]
 ) -> TDim:
-    """How often a loop turns before its condition is false.
+    """How often a loop runs its body before its condition is false.
 
     Raises UnsureError: the condition is another one than that counters are below limits
     """

@@ -11,10 +11,10 @@ import pytest
 from onnx import helper
 
 from streaming.events import Segments
+from tests.streaming.cli.test_sound import LIMIT_S, command, piped
 from tests.streaming.command import features, pulse, refused, report, save, voice, write_sound
 from tests.streaming.command import folder as folder
 from tests.streaming.events.blocks import walk, whole
-from tests.streaming.test_cli_sound import LIMIT_S, command, piped
 
 pytestmark = pytest.mark.usefixtures("usual_signals")
 
@@ -148,7 +148,7 @@ def test_a_terminal_has_nothing_else_between():
     assert "\x1b" not in lines[0] + lines[1]
 
 
-def test_live(tmp_path):
+def test_live_events_equal_those_of_the_file(tmp_path):
     """A file as if a microphone gave it: the events of the run without --live, printed or written."""
     model, sound = voice("model.onnx"), bursts()
     how = ("--events", "segments", "--event", "pad_before_s=0.01")
@@ -201,7 +201,7 @@ def test_live(tmp_path):
         ),
     ],
 )
-def test_refusals(tmp_path, given, message):
+def test_bad_options_are_refused_in_one_line(tmp_path, given, message):
     """In one line, and nothing is written."""
     assert f"error: {message}" in refused(
         "run", voice("m.onnx"), bursts(), "out.csv", *given, "--backend", "numpy"

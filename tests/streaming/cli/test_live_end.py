@@ -226,9 +226,9 @@ def test_a_recording_that_is_refused(tmp_path, monkeypatch):
     closed: list[object] = []
     close = StatsWriter.close
 
-    def noted(writer, account=None):
-        close(writer, account)
-        closed.append(account)
+    def noted(writer, statistics=None):
+        close(writer, statistics)
+        closed.append(statistics)
 
     monkeypatch.setattr(StatsWriter, "close", noted)
     (tmp_path / "folder.wav").mkdir()

@@ -1,4 +1,4 @@
-"""The formats of models, each one row: how it is recognised, and how it is read."""
+"""What a file format is, and the registry of formats."""
 
 from collections.abc import Callable, Mapping
 from os import PathLike
@@ -10,6 +10,7 @@ from pulse.errors import LoadError
 from pulse.models import Model, TypedModel
 from pulse.onnx.metadata import TITLE, is_exported
 from pulse.printable import is_title
+from pulse.program.stored_program import StoredProgram
 from pulse.record import record
 from pulse.wording import spell
 
@@ -77,7 +78,7 @@ class Format:
 
     name: str
     recognises: Callable[[Content], bool]
-    read: Callable[[Content, Reading], Model | TypedModel]
+    read: Callable[[Content, Reading], Model | TypedModel | StoredProgram]
 
 
 FORMATS: list[Format] = []
@@ -102,7 +103,7 @@ def read_onnx(
 ) -> Model:
     """The nodes of an ONNX file, from a path, its bytes or a ModelProto.
 
-    inputs, constants, ignore_value_info, budget   as of ``pulse.load``
+    inputs, constants, ignore_value_info, budget   as in ``pulse.load``
     Raises   LoadError: the file cannot be read, or ``inputs`` or ``constants`` does not fit it
     """
     from pulse.onnx.read.reader import load

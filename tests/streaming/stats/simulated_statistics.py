@@ -1,4 +1,4 @@
-"""Accounts as a live run gives them, made up: a model of 1.2 ms, and trouble on command."""
+"""Simulated statistics of a live run: a model of 1.2 ms, with problems on request."""
 
 import json
 import warnings
@@ -59,10 +59,10 @@ class Simulation:
     notes: dict[int, str] = field(default_factory=dict)
     channels: int = 2
 
-    def accounts(
+    def series(
         self, seconds: int, each_s: float = 1.0, events: dict[int, dict[str, int]] | None = None
     ) -> Iterator[LiveStatistics]:
-        """An account every ``each_s``; ``events`` adds to counters at the begin of a second."""
+        """Statistics every ``each_s``; ``events`` adds to counters at the begin of a second."""
         times = {name: Latency(DEADLINE_S if name == "total" else None) for name in TIMES}
         added = Counters()
         notes: tuple[str, ...] = ()
@@ -105,13 +105,13 @@ class Simulation:
         }
 
 
-def write(path, accounts, setup=SETUP, end=True):
-    """A file of statistics of these accounts."""
+def write(path, series, setup=SETUP, end=True):
+    """A file of these statistics."""
     stats = StatsWriter(path, setup)
-    account = None
-    for account in accounts:
-        stats.update(account)
-    stats.close(account if end else None)
+    statistics = None
+    for statistics in series:
+        stats.update(statistics)
+    stats.close(statistics if end else None)
     assert stats.problem is None
     return path
 

@@ -1,29 +1,10 @@
-"""When a layer runs, and what its state begins with."""
+"""What the states of a recurrent layer hold before the first pulse."""
 
 import numpy as np
 
 from pulse.facts import Array
 from pulse.ops.recurrent import RecurrentStream
-from pulse.ops.stateful import FAR
 from pulse.program.lowering import Lowering, PulsedNode
-from pulse.program.memory import Value
-from pulse.record import record
-
-
-@record
-class StateTiming:
-    """When a layer runs: as a stream, or afresh with every pulse."""
-
-    clock: Value
-    end: Value
-    offset: int
-    reload: bool
-
-
-def restart_each_pulse(cx: Lowering) -> StateTiming:
-    """Every pulse is the first one of a stream without an end."""
-    zero, far = (cx.table([moment]) for moment in (0, FAR))
-    return StateTiming(zero, far, 0, True)
 
 
 def stream_start(cx: Lowering, node: PulsedNode, op: RecurrentStream) -> tuple[list[Array], bool]:

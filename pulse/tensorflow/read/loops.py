@@ -1,4 +1,4 @@
-"""Loops that were written as single nodes (Enter, Merge, Switch, NextIteration, Exit) raised to While."""
+"""Loops written as single nodes (Enter, Merge, Switch, NextIteration, Exit), replaced by While nodes."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
@@ -16,8 +16,8 @@ EXIT = ("Exit", "RefExit")
 
 
 @dataclass(eq=False)
-class _Turning:
-    """One variable of a loop: where it enters, turns and leaves."""
+class _LoopVariable:
+    """One variable of a loop: where it enters, is updated and leaves."""
 
     enter: GraphNode
     merge: GraphNode
@@ -27,20 +27,20 @@ class _Turning:
 
 
 @dataclass(eq=False)
-class _Frame:
-    """One loop while it is raised."""
+class _Loop:
+    """One loop while it is replaced."""
 
     name: str
-    turning: list[_Turning] = field(default_factory=list[_Turning])
+    variables: list[_LoopVariable] = field(default_factory=list[_LoopVariable])
     constant: list[GraphNode] = field(default_factory=list[GraphNode])
     condition: GraphNode | None = None
 
 
-def raised(graph: FlatGraph, library: Library) -> FlatGraph:
-    """The graph with a While node in place of each loop's. Raises LoadError: a loop is not whole."""
+def loops_to_while(graph: FlatGraph, library: Library) -> FlatGraph:
+    """The graph with a While node in place of the nodes of each loop. Raises LoadError: a loop is not whole."""
     if not any(node.op in ENTER for node in graph):
         return graph
-    return _Raising(graph, library).run()
+    return _Conversion(graph, library).run()
 
 
 def reached(nodes: Iterable[GraphNode], enters: Iterable[str], exits: Collection[str]) -> set[str]:
@@ -65,20 +65,20 @@ def inside_loops(nodes: Iterable[GraphNode]) -> set[str]:
     return reached(listed, (node.name for node in listed if node.op in ENTER), exits)
 
 
-class _Raising:
+class _Conversion:
     def __init__(self, graph: FlatGraph, library: Library) -> None:
         self._graph = FlatGraph(graph, graph.title)
         self._library = library
-        self._frames: dict[str, _Frame] = {}
+        self._loops: dict[str, _Loop] = {}
         self._exits: dict[str, str] = {}
         self._running: list[str] = []
 
     def run(self) -> FlatGraph:
-        """Raise every loop, those inside of others first."""
+        """Replace every loop, those inside of others first."""
         self._find()
-        for name in list(self._frames):
-            if name in self._frames:
-                self._raise(name)
+        for name in list(self._loops):
+            if name in self._loops:
+                self._replace(name)
         return self._graph
 
     def _find(self) -> None:
@@ -93,65 +93,69 @@ class _Raising:
             if len(node.inputs) != 1:
                 raise node.error("it needs one input; the file is damaged, export it again")
             title = str(node.attributes.get("frame_name", ""))
-            frame = self._frames.setdefault(title, _Frame(title))
+            loop = self._loops.setdefault(title, _Loop(title))
             if node.attributes.get("is_constant") is True:
-                frame.constant.append(node)
+                loop.constant.append(node)
                 continue
             merge = next((each for each in readers.get(node.name, ()) if each.op in MERGE), None)
-            if merge is None:  # nothing turns: the loop does not change it
-                frame.constant.append(node)
+            if merge is None:  # nothing updates it: the loop does not change it
+                loop.constant.append(node)
                 continue
             behind = [self._graph.nodes.get(endpoint.node) for endpoint in merge.inputs]
             after = next((each for each in behind if each is not None and each.op in NEXT), None)
             if after is None or len(after.inputs) != 1:
                 raise merge.error("nothing brings its next value (NextIteration); export the model again")
-            turning = _Turning(node, merge, after)
-            frame.turning.append(turning)
-            self._find_exits(frame, turning, readers)
+            variable = _LoopVariable(node, merge, after)
+            loop.variables.append(variable)
+            self._find_exits(loop, variable, readers)
 
-    def _find_exits(self, frame: _Frame, turning: _Turning, readers: dict[str, list[GraphNode]]) -> None:
-        for switch in readers.get(turning.merge.name, ()):
+    def _find_exits(self, loop: _Loop, variable: _LoopVariable, readers: dict[str, list[GraphNode]]) -> None:
+        for switch in readers.get(variable.merge.name, ()):
             if switch.op not in SWITCH or len(switch.inputs) != 2:
                 continue
             decided = self._graph.nodes.get(switch.inputs[1].node)
             if decided is None or decided.op != "LoopCond":
                 continue
-            turning.switch, frame.condition = switch.name, decided
+            variable.switch, loop.condition = switch.name, decided
             for exit_ in readers.get(switch.name, ()):
                 if exit_.op in EXIT:
-                    turning.exits.append(exit_.name)
-                    self._exits[exit_.name] = frame.name
+                    variable.exits.append(exit_.name)
+                    self._exits[exit_.name] = loop.name
 
-    def _raise(self, name: str) -> None:
+    def _replace(self, name: str) -> None:
         if name in self._running:
             raise LoadError(
                 f"{self._graph.title}: loop {name!r} reads its own result; the file is damaged, export it again"
             )
         self._running.append(name)
-        frame = self._frames[name]
-        decided = frame.condition
+        loop = self._loops[name]
+        decided = loop.condition
         if decided is None or len(decided.inputs) != 1:
             raise LoadError(
                 f"{self._graph.title}: loop {name!r} has no condition (LoopCond); export the model again"
             )
-        outer = [turn.enter.inputs[0] for turn in frame.turning] + [node.inputs[0] for node in frame.constant]
-        before = {Endpoint(turn.merge.name): turn.merge.name for turn in frame.turning}
-        turned = {
-            Endpoint(turn.switch or turn.merge.name, 1): turn.switch or f"{turn.merge.name}/turn"
-            for turn in frame.turning
+        outer = [variable.enter.inputs[0] for variable in loop.variables] + [
+            node.inputs[0] for node in loop.constant
+        ]
+        before = {Endpoint(variable.merge.name): variable.merge.name for variable in loop.variables}
+        updated = {
+            Endpoint(variable.switch or variable.merge.name, 1): variable.switch
+            or f"{variable.merge.name}/iteration"
+            for variable in loop.variables
         }
-        given = {Endpoint(node.name): node.name for node in frame.constant}
-        results = [turn.after.inputs[0] for turn in frame.turning] + [
-            Endpoint(node.name) for node in frame.constant
+        given = {Endpoint(node.name): node.name for node in loop.constant}
+        results = [variable.after.inputs[0] for variable in loop.variables] + [
+            Endpoint(node.name) for node in loop.constant
         ]
         types = tuple(
-            node.type_number("T") for node in (*(turn.enter for turn in frame.turning), *frame.constant)
+            node.type_number("T")
+            for node in (*(variable.enter for variable in loop.variables), *loop.constant)
         )
         condition = self._function(f"{name}/condition", before | given, types, [decided.inputs[0]])
-        body = self._function(f"{name}/body", turned | given, types, results)
+        body = self._function(f"{name}/body", updated | given, types, results)
         whole = self._unique(name or "while")
-        exits = {exit_: place for place, turn in enumerate(frame.turning) for exit_ in turn.exits}
-        enters = [node.name for node in (*(turn.enter for turn in frame.turning), *frame.constant)]
+        exits = {exit_: place for place, variable in enumerate(loop.variables) for exit_ in variable.exits}
+        enters = [node.name for node in (*(variable.enter for variable in loop.variables), *loop.constant)]
         inside = reached(self._graph, enters, set(exits))
         nodes: list[GraphNode] = []
         for node in self._graph:
@@ -166,7 +170,7 @@ class _Raising:
         functions = {"cond": self._library.add(condition), "body": self._library.add(body)}
         nodes.append(GraphNode(whole, "While", tuple(outer), (), None, functions))
         self._graph = FlatGraph(nodes, self._graph.title)
-        del self._frames[name]
+        del self._loops[name]
         for exit_ in exits:
             self._exits.pop(exit_, None)
         self._running.pop()
@@ -181,7 +185,7 @@ class _Raising:
     def _function(
         self, name: str, given: dict[Endpoint, str], types: tuple[int, ...], outputs: list[Endpoint]
     ) -> Function:
-        """What lies between the arguments of a loop and some results of a turn."""
+        """What lies between the arguments of a loop and some results of a variable."""
         nodes = self._between(given, outputs)
         arguments = set(given.values())
 
@@ -194,7 +198,7 @@ class _Raising:
         ]
         if arguments & nodes.keys():
             raise LoadError(
-                f"{self._graph.title}: loop {name!r} reads a value of the turn before; export the model again"
+                f"{self._graph.title}: loop {name!r} reads a value of the iteration before; export the model again"
             )
         return Function(name, tuple(given.values()), types, tuple(body), moved(outputs))
 
@@ -206,7 +210,7 @@ class _Raising:
             if name in found:
                 continue
             if name in self._exits:
-                self._raise(self._exits[name])
+                self._replace(self._exits[name])
             node = self._graph.node(name, "a loop")
             if node.op in ENTER or (
                 node.op in MERGE

@@ -304,7 +304,7 @@ def test_a_rate_that_contradicts_the_model_is_told(tmp_path):
     assert "warning" not in pulse("convert", tmp_path / "v.onnx", "--rate", 8000).stderr
 
 
-def test_dump_of_the_account():
+def test_dump_prints_costs_as_table_and_json():
     """Parameters, multiply-adds and memory as a table and as JSON; --json is of this stage alone."""
     told = pulse("dump", "--stage", "costs").stdout
     assert told.startswith("denoise\n") and all(

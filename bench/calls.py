@@ -1,0 +1,76 @@
+"""``python -m bench.calls``: what Python adds to a step, seen on a model of one Relu."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import median
+from timeit import timeit
+
+import numpy as np
+from onnx import TensorProto, helper
+
+import pulse
+from pulse.program.native import NativeState
+from streaming import Session
+
+MACHINE = "machine"
+PULSE = 16
+ROUNDS, CALLS = 200, 500
+
+
+@dataclass(frozen=True)
+class CallTime:
+    """One call.
+
+    us       of one call
+    over_us  less the machine's own time, in the same rounds
+    """
+
+    name: str
+    us: float
+    over_us: float
+
+
+def relu() -> bytes:
+    """A model of one Relu over [1, T]."""
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, "T"]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "relu", [x], [y])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return made.SerializeToString()
+
+
+def calls() -> Mapping[str, Callable[[], object]]:
+    """The calls, of streams of their own. They take and give arrays that are there already, where they can."""
+    program = pulse.stream(relu(), PULSE)
+    state, session = program.spawn(), Session(program)
+    assert isinstance(state, NativeState), "the bench runs the numba backend"
+    x, y = np.zeros((1, PULSE), np.float32), np.zeros((1, PULSE), np.float32)
+    return {
+        MACHINE: state.run_machine,
+        "State.step_into": lambda: state.step_into(x, y),
+        "State.step": lambda: state.step(x),
+        "Session.push": lambda: session.push(x),
+    }
+
+
+def call_times(rounds: int = ROUNDS, count: int = CALLS) -> list[CallTime]:
+    """The medians over rounds in which each call is made so often, one call after the other."""
+    steppers = calls()
+    found: dict[str, list[float]] = {name: [] for name in steppers}
+    for _ in range(rounds):
+        for name, call in steppers.items():
+            found[name].append(timeit(call, number=count) / count * 1e6)
+    machine = found[MACHINE]
+    return [
+        CallTime(name, median(us), median(one - other for one, other in zip(us, machine)))
+        for name, us in found.items()
+    ]
+
+
+def main() -> None:
+    """Print each call."""
+    for row in call_times():
+        print(f"{row.name:16} {row.us:6.2f} us, {row.over_us:6.2f} us over the machine")
+
+
+if __name__ == "__main__":
+    main()

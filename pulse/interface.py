@@ -1,0 +1,134 @@
+"""What a stream has to know of its model: its inputs and outputs, how long they are, and what outputs wait for."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+
+from pulse.dim import Symbol, TDim
+from pulse.errors import PulsifyError
+from pulse.facts import DType, PulsedFact, StreamFact, dtype_name, shape_text
+from pulse.record import record
+
+
+@record
+class Port:
+    """An input or output of a pulsed model.
+
+    shape   of one pulse
+    axis    the stream axis; None if the tensor does not stream: then an input is given once, and an output
+            (or one whose rate is 0) is known when the stream has ended
+    delay   leading frames to drop
+    rate    frames for each frame of the symbol
+    length  valid frames of the whole stream, a function of the symbol
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: DType
+    axis: int | None
+    delay: int
+    rate: Fraction
+    length: TDim
+
+    @classmethod
+    def of(cls, name: str, fact: PulsedFact, stream: StreamFact | None) -> "Port":
+        """The port of a wire, with its place in time if it is a stream."""
+        if stream is None:
+            return cls(name, fact.sizes, fact.dtype, None, 0, Fraction(0), TDim.of(0))
+        return cls(name, fact.sizes, fact.dtype, stream.axis, stream.offset, stream.rate, stream.length)
+
+    @property
+    def streams(self) -> bool:
+        """Whether frames come with every pulse."""
+        return self.axis is not None and self.rate > 0
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether each frame is one floating value of 32 bits."""
+        sizes = [size for axis, size in enumerate(self.shape) if axis != self.axis]
+        return self.streams and self.dtype == np.float32 and all(size == 1 for size in sizes)
+
+    @property
+    def frames(self) -> int:
+        """Frames in each pulse."""
+        return self.shape[self.axis] if self.axis is not None else 0
+
+    def __str__(self) -> str:
+        text = f"{self.name}: {shape_text(self.shape)},{dtype_name(self.dtype)}"
+        if self.axis is None:
+            return f"{text}, no stream"
+        if not self.streams:
+            return f"{text}, axis {self.axis}, {self.length} frames at the end"
+        return f"{text}, axis {self.axis}, delay {self.delay}, rate {self.rate}, length {self.length}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same, for JSON."""
+        return {
+            "name": self.name,
+            "shape": list(self.shape),
+            "dtype": dtype_name(self.dtype),
+            "axis": self.axis,
+            "delay_frames": self.delay,
+            "rate": str(self.rate),
+            "length": str(self.length),
+        }
+
+
+@record
+class AwaitedWire:
+    """A wire whose last frame some output waits for.
+
+    frames  in each pulse
+    offset  frame j is at index j + offset of the concatenated pulses
+    length  frames of the whole stream, a function of the symbol
+    """
+
+    frames: int
+    offset: int
+    length: TDim
+
+
+class Interface(Protocol):
+    """A pulsed model from outside; the graph need not be there.
+
+    title        the model's name
+    symbol       counts the frames of the stream; ``assumptions`` is what the model needs of it
+    pulse        frames of the symbol in each step
+    sizes        symbols of the file that are no lengths of the stream -> what they were made
+    chunks       how a chunk model is called; None if the model was pulsified
+    """
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def symbol(self) -> Symbol: ...
+    @property
+    def pulse(self) -> int: ...
+    @property
+    def inputs(self) -> tuple[Port, ...]: ...
+    @property
+    def outputs(self) -> tuple[Port, ...]: ...
+    @property
+    def assumptions(self) -> Sequence[TDim]: ...
+    @property
+    def sizes(self) -> Mapping[str, int]: ...
+    @property
+    def chunks(self) -> Any: ...
+
+    def port(self, name: str) -> Port:
+        """An input or output by its name. Raises PulsifyError."""
+        ...
+
+    def waits(self) -> Sequence[AwaitedWire]:
+        """Every wire whose last frame some output waits for."""
+        ...
+
+
+def find_port(model: Interface, name: str) -> Port:
+    """An input or output by its name. Raises PulsifyError."""
+    for port in (*model.inputs, *model.outputs):
+        if port.name == name:
+            return port
+    raise PulsifyError(f"no input or output is called {name!r}")

@@ -1,0 +1,80 @@
+"""The compiled form of one function on the disk; what the package carries needs none of this."""
+
+import re
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+from pulse.jit import cache, kernel_file
+from pulse.jit.fingerprint import fingerprint
+from pulse.jit.kernel_file import DamagedError, NativeCode
+from pulse.jit.notice import warn_once
+from pulse.jit.python_call import CallForm
+from pulse.record import record
+
+DIGITS = 32
+"""Of a fingerprint, in names."""
+
+
+@record
+class KeptCode:
+    """A function by its name and by all that its compiled form depends on."""
+
+    name: str
+    fingerprint: str
+
+    @classmethod
+    def of(cls, name: str, function: FunctionType, signature: Any, form: CallForm | None) -> "KeptCode":
+        """That of a function; ``signature`` is numba's."""
+        return cls(name, fingerprint(function, signature, form))
+
+    @property
+    def symbol(self) -> str:
+        """Its name in the object code."""
+        return f"pulse_{self.fingerprint[:DIGITS]}"
+
+    @property
+    def path(self) -> Path | None:
+        """Its file; None if nothing is kept."""
+        folder = cache.cache_location().folder
+        name = re.sub(r"[^\w.-]", "_", self.name)
+        return folder and folder / f"{name}-{self.fingerprint[:DIGITS]}.kernel"
+
+    def warn_if_nothing_is_kept(self) -> None:
+        """Warn, once, where compiled kernels are lost when the process ends."""
+        cache.warn_if_nothing_is_kept()
+
+    def read(self) -> NativeCode | None:
+        """The code on the disk; None if there is none, or none to trust, which a warning says once."""
+        path = self.path
+        if path is None:
+            return None
+        try:
+            return kernel_file.read(path, cache.versions(), self._identity())
+        except DamagedError as error:
+            warn_once(
+                f"{path}: {error}; it is compiled again and replaced, and so is every other that is damaged",
+                "damage",
+            )
+            return None
+
+    def keep(self, code: NativeCode) -> str | None:
+        """Write it; why it could not be kept, which a warning says once, or None."""
+        path = self.path
+        if path is None:
+            return None
+        try:
+            kernel_file.write(path, code, cache.versions(), self._identity())
+        except OSError as error:
+            if self.read() is None:  # on Windows, a file that another process reads cannot be replaced
+                unkept = error.strerror or str(error)
+                warn_once(
+                    f"{path.parent}: {unkept}, so compiled kernels are not kept and compiled again by the next "
+                    "process; free the disk or set PULSE_CACHE to another folder",
+                    "unkept",
+                )
+                return unkept
+        return None
+
+    def _identity(self) -> dict[str, str]:
+        return {"name": self.name, "fingerprint": self.fingerprint}

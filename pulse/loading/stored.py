@@ -1,0 +1,25 @@
+"""A program of a file as what ``pulse.load`` gives: no reader of models is imported."""
+
+from collections.abc import Sequence
+
+from pulse.chunks.chunking import Chunking
+from pulse.errors import LoadError
+from pulse.loading.loaded import Loaded
+from pulse.program.stored_program import StoredProgram
+
+
+def loaded_program(
+    program: StoredProgram,
+    outputs: Sequence[str] | None,
+    symbol: str | None,
+    chunking: Chunking | None,
+    *more: object,
+) -> Loaded:
+    """It, opened. Raises LoadError: options are given that say how a model is read."""
+    states = chunking is not None and (chunking.is_chunked or chunking.states is not None)
+    if any((outputs, symbol, states, *more)):
+        raise LoadError(
+            f"{program.model.title}: is a program; it was compiled with the options that say how its model is read: "
+            "leave them out, or compile the model with them"
+        )
+    return Loaded(program)

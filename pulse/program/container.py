@@ -1,0 +1,141 @@
+"""The file of a program as bytes: what is in it is ``program_file``'s.
+
+MAGIC with the number of the format, 32 bytes of checksum (BLAKE2b of all that follows), 8 bytes with the length of the
+header, the header as JSON, then sections of plain bytes, which the header names with place and size. A place is counted
+from the first byte of the file and is a multiple of 64; all numbers are little-endian.
+"""
+
+import json
+import mmap
+import sys
+from collections.abc import Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from pulse.errors import LoadError
+from pulse.facts import Array
+from pulse.record import record
+
+KIND = b"pulse program "
+MAGIC = KIND + b"1\n"
+CHECKSUM_BYTES, LENGTH_BYTES, ALIGNMENT = 32, 8, 64
+FIXED_BYTES = len(MAGIC) + CHECKSUM_BYTES + LENGTH_BYTES
+MOST_HEADER_BYTES = 1 << 26
+
+
+@record
+class Container:
+    """A file that was read.
+
+    name      what errors call it
+    content   all of its bytes: mapped where it is a file, so that they are read when they are used
+    header    names and values
+    """
+
+    name: str
+    content: Array
+    header: dict[str, Any]
+
+    def section(self, name: str) -> Array:
+        """Its bytes, not copied. Raises LoadError."""
+        places = self.header.get("sections")
+        found: Any = cast(dict[str, Any], places).get(name) if isinstance(places, dict) else None
+        if not (isinstance(found, list) and len(cast(list[Any], found)) == 2):
+            raise LoadError(f"{self.name}: has no section {name}; compile the model again")
+        start, size = cast(list[Any], found)
+        whole = type(start) is int and type(size) is int and start % ALIGNMENT == 0
+        if not whole or not FIXED_BYTES <= start <= start + size <= len(self.content):
+            raise LoadError(f"{self.name}: section {name} lies outside of the file; compile the model again")
+        return self.content[start : start + size]
+
+
+def is_program(head: bytes) -> bool:
+    """Whether a file begins as that of a program, of whatever format."""
+    return head.startswith(KIND)
+
+
+def is_program_file(path: Path) -> bool:
+    """The same of a file; what cannot be read is none."""
+    try:
+        with path.open("rb") as file:
+            return is_program(file.read(len(KIND)))
+    except OSError:
+        return False
+
+
+def encoded(header: Mapping[str, Any], sections: Mapping[str, Array]) -> bytes:
+    """The bytes of a file."""
+    places = {name: [0, 0] for name in sections}
+    text, end, length = b"", 0, -1
+    while len(text) != length:  # places further on may have more digits
+        length, end = len(text), _rounded(FIXED_BYTES + len(text))
+        for name, data in sections.items():
+            places[name] = [end, data.nbytes]
+            end = _rounded(end + data.nbytes)
+        text = json.dumps({**header, "sections": places}, separators=(",", ":"), allow_nan=False).encode()
+    content = bytearray(end)
+    content[FIXED_BYTES : FIXED_BYTES + len(text)] = text
+    for name, data in sections.items():
+        content[places[name][0] : places[name][0] + data.nbytes] = data.tobytes()
+    content[len(MAGIC) + CHECKSUM_BYTES : FIXED_BYTES] = len(text).to_bytes(LENGTH_BYTES, "little")
+    content[: len(MAGIC)] = MAGIC
+    content[len(MAGIC) : len(MAGIC) + CHECKSUM_BYTES] = _checksum(content)
+    return bytes(content)
+
+
+def opened(source: Path | bytes) -> Container:
+    """A file, mapped into memory, or its bytes. Raises LoadError: it is none, or damaged, or of another format."""
+    name = "the program" if isinstance(source, bytes) else str(source)
+    content = _mapped(source)
+    head = content[: len(MAGIC)].tobytes()
+    if not head.startswith(KIND):
+        raise LoadError(f"{name}: is not the file of a program; pulse compile writes one")
+    if head != MAGIC:
+        raise LoadError(
+            f"{name}: is a program of another format than this version reads; compile the model again"
+        )
+    if sys.byteorder != "little":
+        raise LoadError(f"{name}: programs are for little-endian processors; load the model itself")
+    if content[len(MAGIC) :][:CHECKSUM_BYTES].tobytes() != _checksum(content):
+        raise LoadError(
+            f"{name}: its checksum is wrong, so it is damaged; copy it again, or compile the model again"
+        )
+    size = int.from_bytes(content[FIXED_BYTES - LENGTH_BYTES : FIXED_BYTES].tobytes(), "little")
+    if size > min(MOST_HEADER_BYTES, len(content) - FIXED_BYTES):
+        raise LoadError(f"{name}: its header is longer than it may be; compile the model again")
+    try:
+        header = json.loads(content[FIXED_BYTES : FIXED_BYTES + size].tobytes())
+    except (ValueError, RecursionError) as error:
+        raise LoadError(f"{name}: its header is no JSON ({error}); compile the model again") from None
+    if not isinstance(header, dict):
+        raise LoadError(f"{name}: its header is no JSON object; compile the model again")
+    return Container(name, content, cast(dict[str, Any], header))
+
+
+def _mapped(source: Path | bytes) -> Array:
+    if isinstance(source, bytes):
+        aligned = np.zeros(len(source) + ALIGNMENT, np.uint8)
+        start = -aligned.ctypes.data % ALIGNMENT
+        content = aligned[start : start + len(source)]
+        content[:] = np.frombuffer(source, np.uint8)
+        content.flags.writeable = False
+        return content
+    try:
+        with source.open("rb") as file:
+            return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise LoadError(f"{source}: cannot be read ({reason}); check the path") from error
+
+
+def _checksum(content: "Array | bytearray") -> bytes:
+    return blake2b(
+        memoryview(cast(Any, content))[len(MAGIC) + CHECKSUM_BYTES :], digest_size=CHECKSUM_BYTES
+    ).digest()
+
+
+def _rounded(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT

@@ -1,0 +1,231 @@
+"""Sliding windows against weights of few columns: several inputs side by side in a vector.
+
+A vector of 16 lanes against 8 columns is half empty. Here it holds the same 8 columns for two inputs, 4 columns for
+four of them, and so on; the sums of a column are added up at the end.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.jit.instruction import (
+    Instruction,
+    Operand,
+    ScalesOperand,
+    packed_weights,
+    reads,
+    weight_scales,
+    writes,
+)
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device, kernel
+from pulse.jit.simd import (
+    LANES,
+    Vector,
+    vadd_pairs,
+    vfma,
+    vload,
+    vload_eights,
+    vload_fours,
+    vload_part,
+    vload_twos,
+    vstore,
+    vstore_part,
+    vzero,
+)
+from pulse.jit.span import Reach, require, run, table
+from pulse.jit.stack import stack_f32
+from pulse.program.kernels.matmul_finish import Finish, finish
+from pulse.program.kernels.matmul_product import initial_sum
+from pulse.program.kernels.matmul_scales import begin_sum, end_sum
+
+WIDTHS = (1, 2, 4, 8)
+"""Columns of a vector."""
+ROWS = 8
+"""Rows of a block."""
+MOST_SUMS = ROWS * WIDTHS[-1]
+
+
+def pack_few(w: NDArray[Any], width: int) -> NDArray[Any]:
+    """Weights [R, N], N up to ``width``, in the order that ``product_few`` reads them; of any type.
+
+    [R / inputs, width, inputs], where ``inputs * width`` is 16 and divides R * width; missing columns are zeros.
+    """
+    inputs = LANES // width
+    packed = np.zeros((w.shape[0] // inputs, width, inputs), w.dtype)
+    packed[:, : w.shape[1]] = w.reshape(-1, inputs, w.shape[1]).transpose(0, 2, 1)
+    return packed.reshape(-1)
+
+
+def width_of_few(M: int, K: int, N: int) -> int | None:
+    """The columns of a vector with which ``product_few`` has the least to multiply; None if ``product`` has less."""
+    for width in WIDTHS:
+        inputs = LANES // width
+        if 0 < N <= width and K > 0 and K % inputs == 0:
+            return width if M * inputs > -(-M // ROWS) * ROWS else None
+    return None
+
+
+class ProductFew(Instruction):
+    """The same as ``Product`` of up to ``width`` columns: 1, 2, 4 or 8. W is from ``pack_few``.
+
+    K is a multiple of 16 / width.
+    """
+
+    x: Operand = reads("f32")
+    W: Operand = packed_weights()
+    bias: Operand = reads("f32", "N")
+    y: Operand = writes("f32")
+    M: int
+    rows_x: Operand = reads("i64", "M")
+    rows_y: Operand = reads("i64", "M")
+    T: int
+    taps: Operand = reads("i64", "T")
+    K: int
+    N: int
+    width: int
+    accumulate: bool
+    scales: ScalesOperand = weight_scales()
+    finish: Finish
+
+    def multiply_adds(self) -> int:
+        return self.M * self.T * self.K * self.N
+
+    def reaches(self) -> Iterator[Reach]:
+        require(self.width in WIDTHS and 0 < self.N <= self.width, f"{self.N} columns of {self.width}")
+        require(self.K * self.width % LANES == 0, f"{self.K} inputs of a tap")
+        yield self.x, table(self.rows_x, self.M) + table(self.taps, self.T) + run(self.K)
+        yield self.W, run(self.T * self.K * self.width)
+        yield self.scales, run(self.N)
+        yield self.y, table(self.rows_y, self.M) + run(self.N)
+        yield from self.finish.reaches_on(self.y, self.rows_y, self.M, self.N)
+
+
+def block_of(inputs: int, load: Callable[[Pointer, int], Vector]) -> Callable[..., None]:
+    """The sums of eight rows, with this many inputs in a vector; ``load`` repeats them over the vector."""
+
+    @device
+    def block(
+        x: Pointer,
+        rows_x: Pointer,
+        rows: int,
+        taps: Pointer,
+        T: int,
+        K: int,
+        w: Pointer,
+        first: Vector,
+        y: Pointer,
+    ) -> None:
+        """``y[m * width + n]`` of rows m < 8, behind the last of ``rows`` the last one again; ``first`` is added."""
+        last = rows - 1
+        x0, x1, x2, x3 = (
+            x + rows_x[0],
+            x + rows_x[min(1, last)],
+            x + rows_x[min(2, last)],
+            x + rows_x[min(3, last)],
+        )
+        x4, x5 = x + rows_x[min(4, last)], x + rows_x[min(5, last)]
+        x6, x7 = x + rows_x[min(6, last)], x + rows_x[min(7, last)]
+        sum0, sum1, sum2, sum3 = vzero(), vzero(), vzero(), vzero()
+        sum4, sum5, sum6, sum7 = vzero(), vzero(), vzero(), vzero()
+        for t in range(T):
+            tap = taps[t]
+            p0, p1, p2, p3 = x0 + tap, x1 + tap, x2 + tap, x3 + tap
+            p4, p5, p6, p7 = x4 + tap, x5 + tap, x6 + tap, x7 + tap
+            k = 0
+            while k < K:
+                column = vload(w, 0)
+                sum0, sum1 = vfma(load(p0, k), column, sum0), vfma(load(p1, k), column, sum1)
+                sum2, sum3 = vfma(load(p2, k), column, sum2), vfma(load(p3, k), column, sum3)
+                sum4, sum5 = vfma(load(p4, k), column, sum4), vfma(load(p5, k), column, sum5)
+                sum6, sum7 = vfma(load(p6, k), column, sum6), vfma(load(p7, k), column, sum7)
+                w = w + LANES
+                k += inputs
+        sum0, sum1 = vadd_pairs(sum0, sum1), vadd_pairs(sum2, sum3)
+        sum2, sum3 = vadd_pairs(sum4, sum5), vadd_pairs(sum6, sum7)
+        if inputs >= 4:
+            sum0, sum1 = vadd_pairs(sum0, sum1), vadd_pairs(sum2, sum3)
+        if inputs >= 8:
+            sum0 = vadd_pairs(sum0, sum1)
+        if inputs == 16:
+            sum0 = vadd_pairs(sum0, sum0)
+        vstore_part(y, 0, LANES if inputs < 16 else ROWS, sum0 + first)
+        if inputs <= 4:
+            vstore(y, LANES, sum1 + first)
+        if inputs == 2:
+            vstore(y, 2 * LANES, sum2 + first)
+            vstore(y, 3 * LANES, sum3 + first)
+
+    return block
+
+
+@device
+def two_inputs(p: Pointer, k: int) -> Vector:
+    """Two inputs, eight times."""
+    return vload_twos(p, k, 0, 8)
+
+
+@device
+def four_inputs(p: Pointer, k: int) -> Vector:
+    """Four inputs, four times."""
+    return vload_fours(p, k, 0, 4)
+
+
+@device
+def eight_inputs(p: Pointer, k: int) -> Vector:
+    """Eight inputs, twice."""
+    return vload_eights(p, k, 0, 2)
+
+
+@device
+def all_inputs(p: Pointer, k: int) -> Vector:
+    """Sixteen inputs."""
+    return vload(p, k)
+
+
+eight_columns, four_columns = block_of(2, two_inputs), block_of(4, four_inputs)
+two_columns, one_column = block_of(8, eight_inputs), block_of(16, all_inputs)
+
+
+@device
+def are_neighbours(rows_y: Pointer, rows: int, N: int) -> bool:
+    """Whether a block has eight rows, one behind the other."""
+    together = rows == ROWS
+    for i in range(1, rows):
+        together = together and rows_y[i] == rows_y[0] + i * N
+    return together
+
+
+@kernel
+def product_few(row: ProductFew) -> None:
+    """Eight rows at a time: to where they belong if they are neighbours there, else through the stack."""
+    sums, repeated = stack_f32(MOST_SUMS), stack_f32(LANES)
+    x, w, y, scales, width = row.x, row.W, row.y, row.scales, row.width
+    M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
+    accumulate, columns, bias = row.accumulate, row.bias, vload_part(row.bias, 0, row.N)
+    for i in range(LANES):
+        repeated[i] = columns[min(i & (width - 1), N - 1)]
+    whole = scales is None and not accumulate and width == N
+    for m in range(0, M, ROWS):
+        rows, own = min(ROWS, M - m), rows_x + m
+        direct = whole and are_neighbours(rows_y + m, rows, N)
+        first, target = vzero(), sums
+        if direct:
+            first, target = vload(repeated, 0), y + rows_y[m]
+        if width == 8:
+            eight_columns(x, own, rows, taps, T, K, w, first, target)
+        elif width == 4:
+            four_columns(x, own, rows, taps, T, K, w, first, target)
+        elif width == 2:
+            two_columns(x, own, rows, taps, T, K, w, first, target)
+        else:
+            one_column(x, own, rows, taps, T, K, w, first, target)
+        if not direct:
+            for i in range(rows):
+                p = y + rows_y[m + i]
+                begun = initial_sum(bias, p, N, accumulate)
+                total = vload_part(sums, i * width, N) + begin_sum(begun, scales)
+                vstore_part(p, 0, N, end_sum(total, begun, scales, 0, N))
+    finish(row.finish, y, rows_y, M, N)

@@ -1,0 +1,44 @@
+"""Outputs near the ends of a padded axis, which have fewer taps than the others: then nothing need be padded."""
+
+from collections.abc import Sequence
+
+from pulse.ops.conv import Conv
+from pulse.program.memory import Value
+from pulse.program.weights import is_depthwise
+from pulse.record import record
+
+WORTH = 512
+"""Elements of an input from which on its copy into a padded one costs as much as another instruction."""
+
+
+@record
+class Piece:
+    """Outputs ``start … stop - 1`` along an axis, which have the same taps; ``before``: zeros in front of the axis."""
+
+    axis: int
+    start: int
+    stop: int
+    before: int
+    taps: range
+
+
+def pieces_at_ends(
+    op: Conv, kernel: Sequence[int], x: Value, sizes: Sequence[int], pads: Sequence[tuple[int, int]]
+) -> list[Piece] | None:
+    """The outputs by the taps that they have, if one axis is padded and few instructions do; else None."""
+    padded = [i for i, pair in enumerate(pads) if any(pair)]
+    if len(padded) != 1:
+        return None
+    i = padded[0]
+    axis, (before, _), dilation = i + 2, pads[i], op.dilations[i]
+    found: list[Piece] = []
+    for u in range(sizes[axis]):
+        first = u * op.strides[i] - before
+        begin = max(0, -(first // dilation))
+        taps = range(begin, max(begin, min(kernel[axis], -(-(x.shape[axis] - first) // dilation))))
+        if found and found[-1].taps == taps:
+            found[-1] = Piece(axis, found[-1].start, u + 1, before, taps)
+        else:
+            found.append(Piece(axis, u, u + 1, before, taps))
+    each = 1 if is_depthwise(op, kernel) else op.group
+    return found if x.size >= WORTH * each * (len(found) - 1) and all(piece.taps for piece in found) else None

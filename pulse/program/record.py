@@ -1,0 +1,97 @@
+"""Values of JSON that a stranger wrote, taken by name and checked for their type."""
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from pulse.errors import LoadError
+from pulse.record import record
+
+
+@record
+class Record:
+    """An object of JSON.
+
+    name     of the file, for errors
+    Raises   LoadError: a value is missing, of another type or out of range
+    """
+
+    name: str
+    values: dict[str, Any]
+
+    def text(self, key: str, most: int = 1 << 16) -> str:
+        """A text of at most this many letters."""
+        value = self.values.get(key)
+        if not isinstance(value, str) or len(value) > most:
+            raise self._error(key)
+        return value
+
+    def number(self, key: str, low: int = 0, high: int = 1 << 47) -> int:
+        """A whole number from low to high."""
+        return self._number(key, self.values.get(key), low, high)
+
+    def optional_number(self, key: str, low: int = 0, high: int = 1 << 47) -> int | None:
+        """A whole number from low to high, or null."""
+        return None if self.values.get(key) is None else self.number(key, low, high)
+
+    def numbers(self, key: str, low: int = 0, high: int = 1 << 47) -> tuple[int, ...]:
+        """A list of whole numbers."""
+        return tuple(self._number(key, value, low, high) for value in self._list(key))
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list of texts."""
+        values = self._list(key)
+        if not all(isinstance(value, str) for value in values):
+            raise self._error(key)
+        return tuple(values)
+
+    def real(self, key: str) -> float:
+        """A number that is finite and not negative."""
+        value = self.values.get(key)
+        if type(value) not in (int, float) or not 0 <= cast(float, value) < float("inf"):
+            raise self._error(key)
+        return float(cast(float, value))
+
+    def flag(self, key: str) -> bool:
+        """True or false."""
+        value = self.values.get(key)
+        if not isinstance(value, bool):
+            raise self._error(key)
+        return value
+
+    def record(self, key: str) -> "Record":
+        """An object."""
+        return self._record(key, self.values.get(key))
+
+    def optional_record(self, key: str) -> "Record | None":
+        """An object, or null."""
+        return None if self.values.get(key) is None else self.record(key)
+
+    def records(self, key: str) -> Iterator["Record"]:
+        """A list of objects."""
+        return (self._record(key, value) for value in self._list(key))
+
+    def mapping(self, key: str, kind: type) -> dict[str, Any]:
+        """An object whose values are all of a type."""
+        found = self.record(key).values
+        if not all(type(value) is kind for value in found.values()):
+            raise self._error(key)
+        return found
+
+    def _list(self, key: str) -> list[Any]:
+        value = self.values.get(key)
+        if not isinstance(value, list):
+            raise self._error(key)
+        return cast(list[Any], value)
+
+    def _record(self, key: str, value: Any) -> "Record":
+        if not isinstance(value, dict):
+            raise self._error(key)
+        return Record(self.name, cast(dict[str, Any], value))
+
+    def _number(self, key: str, value: Any, low: int, high: int) -> int:
+        if type(value) is not int or not low <= value <= high:
+            raise self._error(key)
+        return value
+
+    def _error(self, key: str) -> LoadError:
+        return LoadError(f"{self.name}: its header has no valid {key!r}; compile the model again")

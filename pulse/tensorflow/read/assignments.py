@@ -1,0 +1,33 @@
+"""Operators that assign variables."""
+
+ASSIGNMENTS: dict[str, str] = {
+    "AssignVariableOp": "",
+    "AssignAddVariableOp": "AddV2",
+    "AssignSubVariableOp": "Sub",
+    "Assign": "",
+    "AssignAdd": "AddV2",
+    "AssignSub": "Sub",
+    "ResourceScatterUpdate": "ScatterUpdate",
+    "ResourceScatterAdd": "ScatterAdd",
+    "ResourceScatterNdUpdate": "TensorScatterUpdate",
+    "ResourceScatterNdAdd": "TensorScatterAdd",
+    "ResourceStridedSliceAssign": "TensorStridedSliceUpdate",
+    "ScatterUpdate": "ScatterUpdate",
+    "ScatterAdd": "ScatterAdd",
+    "ScatterNdUpdate": "TensorScatterUpdate",
+    "ScatterNdAdd": "TensorScatterAdd",
+    "StridedSliceAssign": "TensorStridedSliceUpdate",
+}
+"""Operator -> what makes the new value of the old one and its other inputs; the second input where it is empty."""
+CHANGING = (
+    *("ResourceScatter", "ResourceStridedSlice", "ResourceApply", "ResourceSparse", "ResourceCountUpTo"),
+    *("Scatter", "StridedSliceAssign", "Apply", "SparseApply", "CountUpTo", "AssignVariable"),
+)
+"""How operators begin that change the variable that is their first input."""
+PASSING = ("Identity", "IdentityN", "RefIdentity", "Enter", "RefEnter")
+"""Operators that give a handle or a reference on."""
+
+
+def changes(op: str) -> bool:
+    """Whether an operator surely changes a variable."""
+    return op in ASSIGNMENTS or op.startswith(("ResourceScatter", "ResourceApply"))

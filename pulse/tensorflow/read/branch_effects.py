@@ -1,0 +1,97 @@
+"""Branches that assign variables: which of their arguments these are."""
+
+from pulse.errors import LoadError
+from pulse.tensorflow.library import Library
+from pulse.tensorflow.nodes import Endpoint, Function, GraphNode
+from pulse.tensorflow.read.assignments import PASSING, changes
+from pulse.tensorflow.read.inlining import called
+from pulse.tensorflow.tensors import FunctionName
+
+BRANCHES = ("If",)
+DEEPEST = 64
+"""Branches inside of branches."""
+
+
+def branch_places(node: GraphNode, library: Library, depth: int = 0) -> tuple[int, ...]:
+    """The arguments of an If that one of its branches assigns, counted without the condition; none of other nodes.
+
+    Raises LoadError: a branch assigns what is not an argument of it, or in a loop
+    """
+    if node.op not in BRANCHES:
+        return ()
+    if depth == DEEPEST:
+        raise node.error(f"branches are more than {DEEPEST} deep; export the model again")
+    names = (node.function("then_branch"), node.function("else_branch"))
+    return tuple(sorted({place for name in names for place in assigned_places(name, library, depth + 1)}))
+
+
+def assigned_places(name: FunctionName, library: Library, depth: int = 0) -> tuple[int, ...]:
+    """The arguments of a function that it assigns, of its branches and of the functions that it calls included.
+
+    Raises LoadError
+    """
+    function = library.find(name)
+    nodes = {node.name: node for node in function.nodes}
+    found: set[int] = set()
+    for node in function.nodes:
+        inner = called(node, library)
+        if changes(node.op):
+            endpoints = node.inputs[:1]
+        elif inner is not None:
+            if depth == DEEPEST:
+                raise node.error(
+                    f"functions call each other more than {DEEPEST} deep; export the model again"
+                )
+            endpoints = _given(node, assigned_places(inner, library, depth + 1), 0)
+        elif node.op in BRANCHES:
+            endpoints = _given(node, branch_places(node, library, depth), 1)
+        else:
+            hidden = hidden_assignment(node, library, set())
+            if hidden is not None:
+                raise refused(hidden)
+            continue
+        for endpoint in endpoints:
+            place = _argument(endpoint, function, nodes)
+            if place is None:
+                raise refused(node)
+            found.add(place)
+    return tuple(sorted(found))
+
+
+def _given(node: GraphNode, places: tuple[int, ...], first: int) -> tuple[Endpoint, ...]:
+    return tuple(node.inputs[first + place] for place in places if first + place < len(node.inputs))
+
+
+def _argument(endpoint: Endpoint, function: Function, nodes: dict[str, GraphNode]) -> int | None:
+    """The argument whose handle a tensor is."""
+    for _ in range(len(nodes) + 1):
+        if endpoint.node in function.inputs:
+            return function.inputs.index(endpoint.node)
+        node = nodes.get(endpoint.node)
+        if node is None or node.op not in PASSING or endpoint.slot >= len(node.inputs):
+            return None
+        endpoint = node.inputs[endpoint.slot]
+    return None
+
+
+def hidden_assignment(node: GraphNode, library: Library, seen: set[str]) -> GraphNode | None:
+    """An assignment in the functions that a node runs."""
+    for value in node.attributes.values():
+        if not isinstance(value, FunctionName) or value.name in seen or value.name not in library:
+            continue
+        seen.add(value.name)
+        for inner in library.find(value).nodes:
+            if changes(inner.op):
+                return inner
+            found = hidden_assignment(inner, library, seen)
+            if found is not None:
+                return found
+    return None
+
+
+def refused(node: GraphNode) -> LoadError:
+    """The error for an assignment that a loop runs, or whose variable a branch is not given."""
+    return node.error(
+        "a loop assigns a variable, or a branch one that is not among its arguments; keep the state in the loop's own "
+        "variables, or assign what the branches give"
+    )

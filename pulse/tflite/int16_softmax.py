@@ -1,0 +1,74 @@
+"""The softmax of int16 codes as LiteRT has it: e**x and a reciprocal by tables of 513 entries, interpolated."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.ops.quantize import CodeTable
+from pulse.ops.reduce import Reduce
+from pulse.tflite.int16_tables import interpolated
+from pulse.tflite.multipliers import times
+from pulse.tflite.node import F32, F64, TfliteNode
+
+LEAST, MOST = -(1 << 15), (1 << 15) - 1
+MOST_ENTRIES = 512
+"""The most entries whose sum of 15-bit numbers is exact in f32."""
+REACH = 10.0
+"""How far below the largest e**x is more than 0."""
+
+
+def softmax_of_int16(node: TfliteNode, beta: float) -> OutletId:
+    """Over the last axis, of up to ``MOST_ENTRIES`` entries, in steps of 2**-15."""
+    x = node.codes(0)
+    last = (node.graph.fact(x).rank - 1,)
+    below = node.each("sub", x, node.wire(Reduce("max", last, True), [x], "largest"), suffix="below")
+    factor = np.asarray(float(node.quantization(0).scale[0]) * beta / (REACH / (MOST - LEAST)))
+    steps = times(node, node.cast(below, F64, "below64"), factor, "steps")
+    grown = _looked_up(
+        node, node.each("add", steps, float(MOST), suffix="moved"), np.exp, -REACH, 0.0, "grown"
+    )
+    total = node.cast(node.wire(Reduce("sum", last, True), [grown], "total"), F64, "total64")
+    unit = _power_below(node, total, int(node.graph.fact(x).shape[-1]))
+    within = node.each("div", total, unit, suffix="within")
+    spread = node.each("add", node.each("mul", within, float(1 << 16), suffix="wide"), 0.5, suffix="half")
+    place = node.each("sub", node.each("floor", spread, suffix="whole"), float(3 << 15), suffix="place")
+    share = _looked_up(node, place, lambda v: 1 / (1 + v), 0.0, 1.0, "share")
+    product = node.each(
+        "mul", node.cast(grown, F64, "grown_64"), node.cast(share, F64, "share64"), suffix="product"
+    )
+    y = node.each("add", node.each("div", product, unit, suffix="ratio"), 0.5, suffix="halves")
+    y = node.each("min", node.each("floor", y, suffix="rounded"), float(MOST), suffix="limited")
+    return node.finished(node.cast(y, F32, "codes"))
+
+
+def _power_below(node: TfliteNode, total: OutletId, count: int) -> OutletId:
+    """The largest power of two that is not above a sum of ``count`` entries."""
+    like = node.graph.fact(total)
+    unit = node.scalar_constant(float(1 << 14), like, "least_power")
+    for power in range(15, 15 + count.bit_length() + 1):
+        reached = node.each("less", _just_below(node, total, power), total, suffix=f"above{power}")
+        unit = node.each(
+            "where",
+            reached,
+            node.scalar_constant(2.0**power, like, f"power{power}"),
+            unit,
+            suffix=f"unit{power}",
+        )
+    return unit
+
+
+def _just_below(node: TfliteNode, like: OutletId, power: int) -> OutletId:
+    """Between the whole numbers up to a power of two."""
+    return node.scalar_constant(2.0**power - 0.5, node.graph.fact(like), f"limit{power}")
+
+
+def _looked_up(
+    node: TfliteNode, x: OutletId, function: Callable[[Array], Array], low: float, high: float, name: str
+) -> OutletId:
+    kept = node.each(
+        "min", node.each("max", x, float(LEAST), suffix=f"{name}.low"), float(MOST), suffix=f"{name}.kept"
+    )
+    table = node.constant(interpolated(function, low, high, 2.0**15), f"{name}.table")
+    return node.wire(CodeTable(LEAST), [node.cast(kept, F32, f"{name}.place"), table], name)

@@ -1,0 +1,70 @@
+"""pulse compile: a model's program, written to a file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from streaming.cli import options
+from streaming.cli.options import ModelOptions, ReportOptions, takes_groups
+from streaming.cli.proof import ProofOptions, require_proof
+
+
+@takes_groups
+def compile_(
+    model: options.ModelPath = None,
+    *,
+    given: ModelOptions,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to write it: a name that ends in .pulse; that of the model in this folder by default.",
+            show_default=False,
+        ),
+    ] = None,
+    weights: options.Weights = None,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check/--no-check",
+            help="Compare what is written with the offline model, as pulse check does. The file tells the outcome.",
+        ),
+    ] = True,
+    proof: ProofOptions,
+    shown: ReportOptions,
+) -> None:
+    """Write the program of a model to a file, which every command takes in place of the model and which starts at once.
+
+    The file has the instructions, the weights, the inputs and outputs, and what was proved. It does not have the model.
+    It is safe to open one from a stranger: nothing in it is run before every instruction is checked.
+
+    Exit code 1, and no file, if it does not give what the offline model gives; 3 if nothing was proved of some output.
+
+    [bold]Examples[/bold]
+
+      [cyan]pulse compile model.onnx --pulse 160 -o model.pulse[/cyan]
+
+      [cyan]pulse run model.pulse in.wav out.wav[/cyan]
+
+      [cyan]pulse compile recipe.toml -o denoise.pulse[/cyan]      sound to sound, with what is in front and behind
+
+      [cyan]pulse compile model.onnx --weights int8 -o small.pulse[/cyan]
+    """
+    from pulse.errors import InputError
+    from streaming.atomic_files import refuse_same
+    from streaming.cli.model import compiling, open_model
+    from streaming.reports.compilation import compile_to_file
+
+    opened = open_model(model, given)
+    if opened.model.program is not None:
+        raise InputError(f"{model}: is a program already; give the model to compile it otherwise")
+    path = output or Path(f"{opened.title}.pulse")
+    refuse_same([model], [path])
+    program = opened.pulsed(given.pulse).compile("numba", weights or "f32", compiling())
+    written = compile_to_file(opened, program, path, proof.choice() if check else None, compiling())
+    shown.print(written)
+    if written.proof is not None:
+        require_proof(written.proof, f"; {path} is not written")

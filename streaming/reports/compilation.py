@@ -1,0 +1,130 @@
+"""Writing the program of a model to a file, and the proof that the file gives what the model gives."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pulse.accuracy import rounding_errors
+from pulse.errors import InputError
+from pulse.oracle import oracle_of
+from pulse.program.compiler import Prepare
+from pulse.program.native_program import NativeProgram
+from pulse.program.program import Program
+from pulse.program.program_file import write_file
+from pulse.program.proof_note import ProofNote
+from pulse.program.reference import ReferenceProgram
+from pulse.program.stored_program import read_program
+from pulse.proof import ProofReport
+from pulse.proof.prover import compare
+from pulse.record import record
+from pulse.report import Pairs, Report, Section, byte_size
+from pulse.version import __version__
+from streaming.reports.opened_model import OpenedModel, backend_text
+from streaming.reports.timed_proof import ProofChoice, TimedProof, time_proof
+
+SUFFIX = ".pulse"
+EXACT, ROUNDED = "the file", "weights of f32"
+
+
+@record
+class Compilation(Report):
+    """A program that was written.
+
+    path      None if it differs from the offline model: then there is no file
+    proof     None if the user did not want it
+    rounding  what rounded weights change, by output
+    """
+
+    opened: OpenedModel
+    program: NativeProgram
+    path: Path | None
+    nbytes: int
+    proof: TimedProof | None
+    rounding: tuple[str, ...] = ()
+
+    def sections(self) -> list[Section]:
+        """What was written, and the proof."""
+        program, model = self.program, self.program.model
+        pairs = [("model", f"{self.opened.title}, {backend_text(program)}"), *self.opened.pairs(model)]
+        pairs += self.opened.delay_pairs(model)
+        told = f"{program.rows} rows, {byte_size(self.nbytes)}"
+        pairs.append(
+            ("written", f"{self.path}: {told}" if self.path else f"nothing: the program of {told} is wrong")
+        )
+        if self.proof is None:
+            return [Pairs([*pairs, ("proof", "none (--no-check)")])]
+        pairs += [*self.proof.pairs(), *(("rounded", text) for text in self.rounding)]
+        return [Pairs(pairs), *self.proof.verdict()]
+
+    def values(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            **self.opened.as_dict(self.program.model),
+            "path": self.path,
+            "rows": self.program.rows,
+            "bytes": self.nbytes,
+            "weights": self.program.form,
+            "proof": self.proof,
+            "rounding": self.rounding,
+        }
+
+
+def compile_to_file(
+    opened: OpenedModel,
+    program: Program,
+    path: Path,
+    choice: ProofChoice | None,
+    prepare: Prepare | None,
+) -> Compilation:
+    """Prove the content of the file, as it would be read, and only then write it.
+
+    choice   which streams are tried; None: no proof
+    Raises   WriteError; InputError: a name that does not end in .pulse
+    """
+    assert isinstance(program, NativeProgram), "only programs of the numba backend are written"
+    if path.suffix.lower() != SUFFIX:
+        raise InputError(f"{path}: a program is written as {SUFFIX}, not {path.suffix or 'this'}")
+    known = opened.rate_hz is not None and opened.rate_from != "default"
+    metadata = {"sample_rate": str(opened.rate_hz)} if known else {}
+    proof, note, rounding = None, None, tuple[str, ...]()
+    if choice is not None:
+        proof = time_proof(lambda: _proved(opened, program, choice))
+        if program.form != "f32":
+            errors = rounding_errors(program.network, program.form, proof.proof.lengths[-1], prepare=prepare)
+            rounding = tuple(f"{error.output}: {error}" for error in errors)
+        note = _note(proof.proof, EXACT if program.form == "f32" else ROUNDED, rounding)
+    content = program.encoded(note, **metadata)
+    good = proof is None or proof.proof.equal
+    if good:
+        write_file(content, path)
+    return Compilation(opened, program, path if good else None, len(content), proof, rounding)
+
+
+def _proved(opened: OpenedModel, program: NativeProgram, choice: ProofChoice) -> ProofReport:
+    """The proof of the file that is about to be written; of one with weights of f32 where they are rounded."""
+    model = program.network
+    exact = program if program.form == "f32" else NativeProgram(model)
+    stored = read_program(exact.encoded())
+    original = opened.model.with_pulse(program.pulse).analyse()
+    programs = [ReferenceProgram(model), stored]
+    return compare(model, oracle_of(model, original), programs, choice.lengths, choice.seed, choice.long)
+
+
+def _note(proof: ProofReport, of: str, rounding: tuple[str, ...]) -> ProofNote:
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    lengths, worst = proof.lengths, proof.worst
+    return ProofNote(
+        proof.outcome,
+        proof.verdict,
+        now,
+        __version__,
+        of,
+        len(proof.tried),
+        lengths[0],
+        lengths[-1],
+        proof.seed,
+        worst.error,
+        worst.relative,
+        worst.share,
+        rounding,
+    )

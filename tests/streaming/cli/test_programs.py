@@ -1,0 +1,107 @@
+"""``pulse compile``, and the other commands on what it writes."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from pulse.program.container import encoded, opened
+from streaming.builtin import noisy_path
+from tests.streaming.command import pulse, refused, report
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+@pytest.fixture
+def program():
+    """The built-in model as a program."""
+    pulse("compile", "-o", "denoise.pulse", "--length", "500")
+    return "denoise.pulse"
+
+
+def test_what_is_written_is_proved_and_runs(tmp_path, program):
+    assert [path.name for path in tmp_path.iterdir()] == [program]
+    pulse("run", noisy_path(), "first.wav")
+    pulse("run", program, noisy_path(), "second.wav")
+    np.testing.assert_array_equal(*(soundfile.read(name)[0] for name in ("first.wav", "second.wav")))
+    told = pulse("check", program).stdout
+    assert "of the file" in told and "equal: every frame of every stream" in told
+    assert "the file does not contain the model" in told and "16000 Hz" in told
+    proof = report("check", program)["proof"]
+    assert proof["outcome"] == "equal" and proof["longest"] == 500 and proof["share"] <= 1
+
+
+def test_the_other_commands_take_it(program):
+    assert report("bench", program, "--steps", "5", "--rounds", "1")["profile"]
+    assert pulse("dump", program, "--stage", "program").stdout.startswith("32 instructions")
+    pulse("run", program, noisy_path(), "out.wav", "--live")
+    assert soundfile.info("out.wav").frames
+
+
+def test_what_it_cannot_do_is_said(program):
+    for command in (["convert"], ["dump"], ["dump", "--stage", "costs"], ["dump", "--stage", "load"]):
+        assert "is a program" in refused(command[0], program, *command[1:])
+    assert "leave out --pulse 320" in refused("run", program, noisy_path(), "o.wav", "--pulse", "320")
+    assert "leave out --weights int8" in refused("bench", program, "--weights", "int8")
+    assert "compiled with the options" in refused("run", program, noisy_path(), "o.wav", "--keep", "y")
+    assert "is a program already" in refused("compile", program)
+    assert "written as .pulse" in refused("compile", "-o", "denoise.onnx")
+
+
+def test_nothing_is_proved_without_a_check():
+    """The file says so, and ``pulse check`` fails with the code of that."""
+    pulse("compile", "-o", "denoise.pulse", "--no-check")
+    result = pulse("check", "denoise.pulse", code=3)
+    assert "nothing was proved when it was compiled (--no-check)" in result.output
+
+
+def test_rounded_weights_say_what_they_change():
+    told = report("compile", "-o", "small.pulse", "--weights", "bf16", "--length", "500")
+    assert told["weights"] == "bf16" and "denoised" in told["rounding"][0]
+    assert report("check", "small.pulse")["proof"]["of"] == "weights of f32"
+    pulse("run", "small.pulse", noisy_path(), "out.wav")
+
+
+def test_a_program_that_is_wrong_is_not_written(tmp_path, monkeypatch):
+    """Exit code 1; what was there before stays."""
+    Path("out.pulse").write_text("older")
+
+    def broken(content):
+        container = opened(content)
+        kept = {name: value for name, value in container.header.items() if name != "sections"}
+        sections = {name: container.section(name).copy() for name in ("table", "initial", "notes", "weights")}
+        floats = sections["weights"].view(np.float32)
+        floats[np.abs(floats) > 0.5] *= 1.5
+        return read(encoded(kept, sections))
+
+    from streaming.reports import compilation
+
+    read = compilation.read_program
+    monkeypatch.setattr(compilation, "read_program", broken)
+    result = pulse("compile", "-o", "out.pulse", "--length", "500", code=1)
+    assert "out.pulse is not written" in result.output
+    assert Path("out.pulse").read_text() == "older"
+    assert [path.name for path in tmp_path.iterdir()] == ["out.pulse"]
+
+
+def test_a_recipe_is_one_file_from_sound_to_sound():
+    Path("recipe.toml").write_text(
+        'rate = 8000\n[[stage]]\nstft = { n_fft = 64, hop = 32, window = "sqrt_hann" }\n'
+        '[[stage]]\nistft = { n_fft = 64, hop = 32, window = "sqrt_hann" }\n'
+    )
+    pulse("compile", "recipe.toml", "-o", "both.pulse")
+    pulse("run", "recipe.toml", noisy_path(), "first.wav")
+    pulse("run", "both.pulse", noisy_path(), "second.wav")
+    np.testing.assert_array_equal(*(soundfile.read(name)[0] for name in ("first.wav", "second.wav")))
+
+
+def test_errors_are_json():
+    Path("bad.pulse").write_bytes(b"pulse program 1\n" + bytes(100))
+    result = pulse("check", "bad.pulse", "--json", code=2)
+    assert "its checksum is wrong" in json.loads(result.stdout)["error"]["message"]
