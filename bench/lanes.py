@@ -31,7 +31,7 @@ class LanesRow:
     alone_us          the same of separate states, stepped one after the other
     streams_per_core  how many streams keep up with real time on one core
     times             separate over lanes, round by round
-    watts             of all packages of the processor while the lanes step; None where the machine does not tell
+    watts             of all packages of the processor while the lanes step; None if the machine does not tell
     """
 
     title: str

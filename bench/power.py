@@ -23,7 +23,7 @@ class Counter:
 
 
 def counters(folder: Path = POWERCAP) -> list[Counter]:
-    """One for each package; none where the machine does not tell, or not to this user."""
+    """One for each package; none if the machine does not tell, or not to this user."""
     found: list[Counter] = []
     for zone in sorted(folder.glob("*:*")):
         try:
@@ -38,7 +38,7 @@ def counters(folder: Path = POWERCAP) -> list[Counter]:
 
 
 def watts(call: Callable[[], object], seconds: float = SECONDS, folder: Path = POWERCAP) -> float | None:
-    """What all packages take while a call runs over and over; None where the machine does not tell."""
+    """What all packages take while a call runs over and over; None if the machine does not tell."""
     found = counters(folder)
     if not found:
         return None

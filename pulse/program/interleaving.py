@@ -16,7 +16,7 @@ from pulse.program.memory import Buffer, Image, Region, Value
 WORD = 4
 """Bytes of what is interleaved."""
 ENDLESS = 1 << 40
-"""A stream whose length is not known has at least so many frames."""
+"""A stream whose length is not known has at least this many frames."""
 COPY_LOOPS = 6
 
 
@@ -93,7 +93,7 @@ class Interleaving:
         return self._weights[byte_of(value) : end].view(value.dtype)
 
     def require_past(self, frames: int, frames_of_pulse: int) -> None:
-        """Take note that so many frames of a stream must be over."""
+        """Take note that this many frames of a stream must be over."""
         self.steady_from = max(self.steady_from, -(-frames // max(frames_of_pulse, 1)))
 
     def unending(self, end: Any) -> None:

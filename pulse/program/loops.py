@@ -32,7 +32,7 @@ class Loops:
         return Loops(tuple(sizes), tuple(map(tuple, strides)))
 
     def inside(self, most: int) -> "Iterator[tuple[tuple[int, ...], Loops]]":
-        """At most so many inner loops, for each turn of the others, with the offset of each tensor.
+        """At most this many inner loops, for each turn of the others, with the offset of each tensor.
 
         The inner loops are exactly ``most``, the first of size 1 where there are fewer.
         """

@@ -78,7 +78,7 @@ def two_units(
     x: Pointer, old: Pointer, w: Pointer, bias: Pointer, new: Pointer, u: int, units: int,
     f: Function, g: Function, clip: float,
 ) -> None:  # fmt: skip
-    """Units u and u + 1 of one GRU; the last one twice where there is no other."""
+    """Units u and u + 1 of one GRU; the last one twice if there is no other."""
     other = min(u + 1, units - 1)
     p, q = w + u * units * GATES, w + other * units * GATES
     z0, r0, c0 = vload(x, u * LANES), vload(x, (units + u) * LANES), vsplat(bias[u])

@@ -205,7 +205,7 @@ def test_the_rows_as_plain_python_stay_inside_their_memory() -> None:
         lanes.step(x[number])
     found = interleaved(made)
     assert found is not None and found.steady_from <= 3
-    memories = np.stack([np.frombuffer(state.memory, np.int32) for state in lanes])
+    memories = np.stack([memory_of(state) for state in lanes])
     regions = [found.weights.copy(), aligned_bytes(memories.nbytes), aligned_bytes(found.arena_bytes)]
     regions[1].view(np.int32).reshape(-1, LANES)[...] = memories.T
     (begin,), (end,) = found.inputs, found.outputs
@@ -214,6 +214,11 @@ def test_the_rows_as_plain_python_stay_inside_their_memory() -> None:
     for name, wanted in lanes.step(x[3]).items():
         got = regions[2][end : end + wanted.nbytes].view(np.float32).reshape(wanted.shape)
         same({name: got}, {name: wanted})
+
+
+def memory_of(state: State) -> Array:
+    assert isinstance(state, native_lanes.LaneState)
+    return np.frombuffer(state.memory, np.int32)
 
 
 def refused(made: NativeProgram) -> bool:
