@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from collections.abc import Iterable
 
 import numpy as np
 import onnx
@@ -12,6 +13,7 @@ from pulse.errors import PulseError
 from pulse.facts import Array
 from pulse.program import lane_blocks, native_lanes
 from pulse.program.compiler import compile_model
+from pulse.program.cost import RowNote
 from pulse.program.emitted import table_of
 from pulse.program.interleaved import gaps_of, interleaved
 from pulse.program.kernels.copy import Copy, Fill
@@ -75,7 +77,11 @@ def program(pulse_frames: int = 1) -> NativeProgram:
 def _sixteen(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a processor with vectors of sixteen, of any program that has such a form."""
     monkeypatch.setattr(lane_blocks, "EIGHT", True)
-    monkeypatch.setattr(native_lanes, "reuses_weights", lambda rows: True)
+
+    def always(rows: Iterable[RowNote]) -> bool:
+        return True
+
+    monkeypatch.setattr(native_lanes, "reuses_weights", always)
 
 
 class Pair:
