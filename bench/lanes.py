@@ -9,6 +9,7 @@ import numpy as np
 from bench.models import Entry
 from bench.models.gru import gru
 from bench.models.published import published
+from bench.power import watts
 from bench.timing import Ratio, alternate
 from pulse.facts import Array
 from pulse.program.lanes import Lanes
@@ -30,6 +31,7 @@ class LanesRow:
     alone_us          the same of separate states, stepped one after the other
     streams_per_core  how many streams keep up with real time on one core
     times             separate over lanes, round by round
+    watts             of all packages of the processor while the lanes step; None if the machine does not tell
     """
 
     title: str
@@ -39,6 +41,12 @@ class LanesRow:
     streams_per_core: float
     alone_per_core: float
     times: Ratio
+    watts: float | None = None
+
+    @property
+    def streams_per_watt(self) -> float | None:
+        """The streams of one core in real time over the power of the whole processor, other cores idle or not."""
+        return None if not self.watts else self.streams_per_core / self.watts
 
 
 def lanes_entries(folder: Path) -> Iterator[Entry]:
@@ -66,9 +74,8 @@ def lanes_rows(entry: Entry, counts: Sequence[int] = COUNTS, rounds: int = ROUND
         found = alternate(calls, rounds, steps, FEWEST)
         us, alone = (found.median(name).p50_us / count for name in ("lanes", "alone"))
         speed = 1e6 / steps_per_s
-        yield LanesRow(
-            entry.title, count, us, alone, speed / us, speed / alone, found.ratio("alone", "lanes")
-        )
+        times, power = found.ratio("alone", "lanes"), watts(calls["lanes"])
+        yield LanesRow(entry.title, count, us, alone, speed / us, speed / alone, times, power)
 
 
 def noise(program: Program, count: int) -> Array:

@@ -91,7 +91,17 @@ def left_out(results: Results) -> Iterator[str]:
                 yield f"{what}: {form['status']}, {form['note']}"
 
 
-LANES_COLUMNS = ("model", "lanes", "us a stream", "us, separate", "streams", "streams, separate", "times")
+LANES_COLUMNS = (
+    "model",
+    "lanes",
+    "us a stream",
+    "us, separate",
+    "streams",
+    "streams, separate",
+    "times",
+    "streams a watt",
+)
+NOT_TOLD = "This machine does not tell its power."
 
 
 def lanes_lines(results: Results) -> Iterator[list[str]]:
@@ -99,12 +109,14 @@ def lanes_lines(results: Results) -> Iterator[list[str]]:
     for row in results.lanes:
         times = f"{row.us_per_stream:.2f}", f"{row.alone_us:.2f}"
         streams = f"{row.streams_per_core:,.0f}", f"{row.alone_per_core:,.0f}"
-        yield [row.title, str(row.lanes), *times, *streams, str(row.times)]
+        per_watt = "not told" if row.streams_per_watt is None else f"{row.streams_per_watt:,.0f}"
+        yield [row.title, str(row.lanes), *times, *streams, str(row.times), per_watt]
 
 
 def lanes_table(results: Results) -> Table:
     """Streams of one core."""
-    table = Table(title="streams of one core at real time")
+    told = any(row.watts for row in results.lanes)
+    table = Table(title="streams of one core at real time", caption=None if told else NOT_TOLD)
     for name in LANES_COLUMNS:
         table.add_column(name, justify="left" if name == "model" else "right")
     for line in lanes_lines(results):

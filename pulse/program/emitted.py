@@ -1,9 +1,13 @@
 """The rows of a program: as they are emitted, and what is reported of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from pulse.jit.instruction import Instruction
+from pulse.jit.instruction import Instruction, Tensor
+from pulse.jit.pointer import operand
+from pulse.jit.registry import KERNELS
 from pulse.program.memory import Value
+from pulse.program.place import Place
+from pulse.program.table import Table, TableBuilder
 from pulse.record import record
 
 
@@ -24,3 +28,20 @@ class Emitted:
     def operands(self) -> Iterator[Value]:
         """The tensors that it touches."""
         return (value for _, _, value in self.instruction.operands() if isinstance(value, Value))
+
+
+def table_of(rows: Iterable[Emitted]) -> Table:
+    """Instructions whose tensors have their places, as an unlinked table."""
+    builder = TableBuilder()
+    for row in rows:
+        words = [_word_of(argument) for argument in row.instruction.arguments()]
+        builder.add(KERNELS[row.kernel], *words)
+    return builder.finish()
+
+
+def _word_of(argument: Tensor | int) -> int:
+    if isinstance(argument, Value):
+        place = Place.of(argument)
+        return operand(place.region, place.offset)
+    assert isinstance(argument, int)
+    return argument

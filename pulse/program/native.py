@@ -15,6 +15,7 @@ from pulse.ops.check import Site
 from pulse.program import machine
 from pulse.program.array_step import ArrayStep, headers_are_known
 from pulse.program.cost import RowNote
+from pulse.program.emitted import Emitted
 from pulse.program.executable import Executable
 from pulse.program.feeds import Feed
 from pulse.program.memory import Region
@@ -84,6 +85,11 @@ class NativeExecutable(Executable):
     def table(self, linked: NDArray[np.int64]) -> None:
         self._linked = linked
 
+    @property
+    def emitted(self) -> Sequence[Emitted]:
+        """The instructions; none if the program is from a file, which has only their rows."""
+        return ()
+
     @abstractmethod
     def listing(self) -> list[str]:
         """The instructions as text: number, kernel, node, fields; in front of them the copies and their reasons."""
@@ -136,7 +142,7 @@ class NativeState(State):
         return self._memory
 
     def _clear(self) -> None:
-        self._memory[:] = self._program.initial
+        self.memory[:] = self._program.initial
 
     def _only_pair(self) -> tuple[str, Array, str, Array] | None:
         if (len(self._inputs), len(self._outputs), len(self._fetched)) != (1, 1, 0) or self.constants:
@@ -178,13 +184,13 @@ class NativeState(State):
     def _array_step(self) -> ArrayStep | None:
         if self._fetched or self.program.limit is not None or not headers_are_known():
             return None
-        return ArrayStep(self.packed())
+        return ArrayStep(NativeState.packed(self))
 
     def _ended(self) -> None:
         for length, register in self._ends:
             register[0] = self.clock.frames(length)
         if self._program.last_at is not None and self.clock.last is not None:
-            _word(self._memory, self._program.last_at)[0] = self.clock.last
+            _word(self.memory, self._program.last_at)[0] = self.clock.last
 
     @property
     def faulted(self) -> bool:
@@ -198,24 +204,24 @@ class NativeState(State):
 
     def _counts(self) -> Iterator[tuple[Site, int]]:
         for site, offset in self._program.counters:
-            yield site, _word(self._memory, offset)[0]
+            yield site, _word(self.memory, offset)[0]
 
     def _save(self) -> bytes:
-        return self._memory.tobytes()
+        return self.memory.tobytes()
 
     def _load(self, memory: bytes) -> None:
-        if len(memory) != self._memory.size:
+        if len(memory) != self.memory.size:
             raise InputError(
-                f"the snapshot holds {len(memory)} bytes of memory where {self._memory.size} are needed"
+                f"the snapshot holds {len(memory)} bytes of memory where {self.memory.size} are needed"
             )
         self.changing = True
-        self._memory[:] = np.frombuffer(memory, np.uint8)
+        self.memory[:] = np.frombuffer(memory, np.uint8)
 
     def _keep(self) -> Array:
-        return self._memory.copy()
+        return self.memory.copy()
 
     def _put_back(self, memory: Array) -> None:
-        self._memory[:] = memory
+        self.memory[:] = memory
 
     def run_machine(self) -> None:
         """Run the table once on whatever is in the inputs; for measuring."""
@@ -228,7 +234,7 @@ class NativeState(State):
         streaming = [pair for pair in self._inputs if pair[0] not in self.constants]
         constants = [pair for pair in self._inputs if pair[0] in self.constants]
         total_at = self._program.total_at
-        faults = 0 if total_at is None else self._memory.ctypes.data + total_at
+        faults = 0 if total_at is None else self.memory.ctypes.data + total_at
         return pack(self.call, streaming, self._outputs, constants, self.constants, faults)
 
     def profile(self, steps: int = 1000) -> "Profile":

@@ -1,4 +1,6 @@
-"""Lanes of the numba backend: kernels with weights read them once for a group of lanes."""
+"""Lanes of the numba backend: blocks of sixteen with interleaved memories; of the others, kernels with weights read
+them once for a group of lanes.
+"""
 
 from collections.abc import Iterable
 
@@ -12,9 +14,11 @@ from pulse.program import machine
 from pulse.program.cost import RowNote
 from pulse.program.feeds import Feed
 from pulse.program.kernels import families as families
+from pulse.program.lane_blocks import LaneBlocks, Parts
 from pulse.program.lanes import Lanes, LaneSelection, lane_count
 from pulse.program.memory import ALIGNMENT, Region, aligned, aligned_bytes
 from pulse.program.native import NativeExecutable, NativeState
+from pulse.program.packed import Packed
 from pulse.program.place import Place
 from pulse.program.table import link_lanes
 from pulse.record import record
@@ -46,10 +50,64 @@ class Tensors:
             self.array[: len(lanes)] = values
 
 
+class LaneState(NativeState):
+    """The stream of one lane, which may lie in an interleaved block: each use takes it out."""
+
+    def __init__(
+        self, program: NativeExecutable, constants: Feed | None, memory: Array, arena: Array, number: int
+    ) -> None:
+        self._number = number
+        self._blocks: LaneBlocks | None = None
+        super().__init__(program, constants, memory, arena)
+
+    def belong_to(self, blocks: LaneBlocks) -> None:
+        """Take note of the blocks that may hold the stream."""
+        self._blocks = blocks
+
+    def _take_out(self) -> None:
+        if self._blocks is not None:
+            self._blocks.separate(self._number)
+
+    @property
+    def memory(self) -> Array:
+        """All that the stream remembers, as bytes; what is written there counts, until the lanes step."""
+        self._take_out()
+        return super().memory
+
+    def try_step(
+        self, feed: Feed | Array, outputs: Feed | Array | None = None, refuses_nan: bool = False
+    ) -> dict[str, Array] | None:
+        """``State.try_step``; the stream is taken out of its block first."""
+        self._take_out()
+        return super().try_step(feed, outputs, refuses_nan)
+
+    def _run(self, feed: Feed) -> dict[str, Array]:
+        self._take_out()
+        return super()._run(feed)
+
+    def _run_into(self, feed: Feed, outputs: dict[str, Array]) -> dict[str, Array]:
+        self._take_out()
+        return super()._run_into(feed, outputs)
+
+    def _ended(self) -> None:
+        self._take_out()
+        super()._ended()
+
+    def run_machine(self) -> None:
+        self._take_out()
+        super().run_machine()
+
+    def packed(self) -> Packed:
+        if self._blocks is not None:
+            self._blocks.exclude(self._number)
+        return super().packed()
+
+
 class NativeLanes(Lanes):
     """The memories of all lanes, side by side.
 
-    They step in groups, one after the other. Arenas are scratch: they belong to the places in a group.
+    Blocks of sixteen that are in the middle of their streams step with interleaved memories, where the program has such
+    a form. The others step in groups, one after the other. Arenas are scratch: they belong to the places in a group.
     """
 
     def __init__(self, program: NativeExecutable, count: int, constants: Feed | None) -> None:
@@ -57,7 +115,16 @@ class NativeLanes(Lanes):
         self._group = group_size(lane_count(count), lane_bytes, program.weights.size)
         self._memory, memories = _side_by_side(count, program.initial.size)
         self._arena, arenas = _side_by_side(self._group, program.arena_bytes)
-        super().__init__(program, [NativeState(program, constants, memory, arenas[0]) for memory in memories])
+        states = [
+            LaneState(program, constants, memory, arenas[0], number) for number, memory in enumerate(memories)
+        ]
+        super().__init__(program, states)
+        self._reuses = reuses_weights(program.notes)
+        constants = states[0].constants
+        self._blocks = LaneBlocks.of(program, self._memory, constants) if self._reuses else None
+        if self._blocks is not None:
+            for state in states:
+                state.belong_to(self._blocks)
         self._totals = self._faults_of(program.total_at)
         self._weights = program.weights
         self._inputs = [self._tensors(name, place) for name, place in program.received]
@@ -71,7 +138,6 @@ class NativeLanes(Lanes):
         """The group that the bases are of: between calls of the same lanes they stay."""
         table, segments, count_of_segments = link_lanes(program.unlinked)
         self._tables = program.table, table, segments
-        self._reuses = reuses_weights(program.notes)
         self._call_one = (program.table.ctypes.data, program.rows)
         self._bases_at = [row.ctypes.data for row in self._bases]
         self._call_group = (table.ctypes.data, segments.address, count_of_segments, self._bases.ctypes.data)
@@ -102,22 +168,48 @@ class NativeLanes(Lanes):
         return Tensors(name, np.ndarray(shape, place.dtype, memory.data, place.offset, strides), of_all)
 
     def _run(self, feed: dict[str, Array], chosen: LaneSelection) -> dict[str, Array]:
-        lanes, size = chosen.index, self._group
         self._stepping = chosen
-        if len(lanes) <= size:
-            results = self._step_group(feed, lanes)
+        blocks = self._blocks
+        parts = None if blocks is None else blocks.parts(chosen)
+        if blocks is None or parts is None or not parts.blocks:
+            results = self._step_groups(feed, chosen.index)
         else:
-            groups = [
-                self._step_group(
-                    {name: array[first : first + size] for name, array in feed.items()},
-                    lanes[first : first + size],
-                )
-                for first in range(0, len(lanes), size)
-            ]
-            results = {name: np.concatenate([group[name] for group in groups]) for name in groups[0]}
+            results = self._step_blocks(blocks, parts, feed, chosen.index)
         for clock in chosen.clocks:
             clock.pulse += 1
         return results
+
+    def _step_blocks(
+        self, blocks: LaneBlocks, parts: Parts, feed: dict[str, Array], lanes: NDArray[np.int64]
+    ) -> dict[str, Array]:
+        """One pulse of lanes of which some are whole blocks."""
+        results = {
+            port.name: np.empty((len(lanes), *port.shape), port.dtype) for port in self.program.outputs
+        }
+        for part in parts.blocks:
+            blocks.step(part, feed, results)
+        if len(parts.others):
+            others = {name: array[parts.others] for name, array in feed.items()}
+            for name, array in self._step_groups(others, lanes[parts.others]).items():
+                results[name][parts.others] = array
+        return results
+
+    def _step_groups(self, feed: dict[str, Array], lanes: NDArray[np.int64]) -> dict[str, Array]:
+        """One pulse of lanes whose memories are their own, group by group."""
+        size = self._group
+        if self._blocks is not None:
+            for number in lanes.tolist():
+                self._blocks.separate(number)
+        if len(lanes) <= size:
+            return self._step_group(feed, lanes)
+        groups = [
+            self._step_group(
+                {name: array[first : first + size] for name, array in feed.items()},
+                lanes[first : first + size],
+            )
+            for first in range(0, len(lanes), size)
+        ]
+        return {name: np.concatenate([group[name] for group in groups]) for name in groups[0]}
 
     def _step_group(self, feed: dict[str, Array], lanes: NDArray[np.int64]) -> dict[str, Array]:
         """One pulse of at most as many lanes as a group has."""

@@ -4,12 +4,7 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pulse.graph import OutletId
-from pulse.jit.instruction import Tensor
-from pulse.jit.pointer import operand
 from pulse.jit.registry import (
     KERNELS,
     compile_kernels,
@@ -20,7 +15,7 @@ from pulse.program import lower as lower
 from pulse.program.compiled import CompiledProgram
 from pulse.program.copies import copies
 from pulse.program.cost import RowNote, cost_of
-from pulse.program.emitted import Emitted
+from pulse.program.emitted import Emitted, table_of
 from pulse.program.kernels import families as families
 from pulse.program.kernels.time import Tick
 from pulse.program.lower.recurrent_siblings import side_by_side
@@ -30,7 +25,6 @@ from pulse.program.native_streams import NativeStreams
 from pulse.program.place import Place
 from pulse.program.program_file import encoded_program, write_file
 from pulse.program.proof_note import ProofNote
-from pulse.program.table import TableBuilder
 from pulse.pulsify.faults import unchecked_bodies
 from pulse.pulsify.network import PulsedNetwork
 from pulse.report import json_value
@@ -100,7 +94,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
     def link(self) -> None:
         """Find the kernels in this process. Raises CompileError."""
         compile_kernels(self._kernels())
-        self.unlinked = self._table()
+        self.unlinked = table_of(self.instructions)
         super().link()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -128,6 +122,10 @@ class NativeProgram(NativeStreams, CompiledProgram):
         return len(self.instructions)
 
     @property
+    def emitted(self) -> Sequence[Emitted]:
+        return self.instructions
+
+    @property
     def notes(self) -> Sequence[RowNote]:
         return [RowNote(row.node, row.op, row.kernel, cost_of(row)) for row in self.instructions]
 
@@ -143,13 +141,6 @@ class NativeProgram(NativeStreams, CompiledProgram):
         told = () if model.chunks is None else tuple(model.chunks.lines())
         return encoded_program(self, {**model.typed.metadata, **metadata}, proof, chunks, (*told, *sizes))
 
-    def _table(self) -> NDArray[np.int64]:
-        builder = TableBuilder()
-        for row in self.instructions:
-            words = [_word_of(argument) for argument in row.instruction.arguments()]
-            builder.add(KERNELS[row.kernel], *words)
-        return builder.finish()
-
     def listing(self) -> list[str]:
         lines = [
             f"{len(self.instructions)} instructions, {self.weights.size} bytes of weights ({self.form}), "
@@ -161,14 +152,6 @@ class NativeProgram(NativeStreams, CompiledProgram):
             text = " ".join(fields if len(fields) <= SHOWN else [*fields[:SHOWN], "…"])
             lines.append(f"{number:4d} {row.kernel:<14} {row.node} ({row.op})  {text}")
         return lines
-
-
-def _word_of(argument: Tensor | int) -> int:
-    if isinstance(argument, Value):
-        place = Place.of(argument)
-        return operand(place.region, place.offset)
-    assert isinstance(argument, int)
-    return argument
 
 
 def _text(value: object) -> str:

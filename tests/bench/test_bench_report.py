@@ -3,11 +3,13 @@
 import io
 import subprocess
 import sys
+import time
 from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
+from bench import power
 from bench.calls import MACHINE, CallTime, call_times
 from bench.host import Host
 from bench.models.entry import Entry, Target
@@ -152,6 +154,38 @@ def test_lanes_equal_separate_states_and_are_counted():
     assert [row.lanes for row in rows] == [1, 3]
     for row in rows:
         assert row.streams_per_core == pytest.approx(1e4 / row.us_per_stream)
+
+
+def test_power_is_read_from_counters_that_begin_again(tmp_path):
+    assert power.watts(lambda: None, 0.0, tmp_path) is None
+    for name, kind in (
+        ("intel-rapl:0", "package-0"),
+        ("intel-rapl:0:0", "core"),
+        ("intel-rapl:1", "package-1"),
+    ):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "name").write_text(f"{kind}\n")
+        (tmp_path / name / "max_energy_range_uj").write_text("1000000\n")
+        (tmp_path / name / "energy_uj").write_text("990000\n")
+
+    def use() -> None:
+        (tmp_path / "intel-rapl:0" / "energy_uj").write_text("10000\n")
+        (tmp_path / "intel-rapl:1" / "energy_uj").write_text("992000\n")
+
+    begun = time.perf_counter()
+    told = power.watts(use, 0.05, tmp_path)
+    assert told is not None
+    assert 0.022 / (time.perf_counter() - begun) <= told <= 0.022 / 0.05
+    (tmp_path / "intel-rapl:1" / "energy_uj").unlink()
+    assert len(power.counters(tmp_path)) == 1
+
+
+def test_streams_a_watt(found):
+    (row,) = found.lanes
+    assert row.streams_per_watt is None
+    assert [line[-1] for line in report.lanes_lines(found)] == ["not told"]
+    told = replace(found, lanes=[replace(row, watts=60.6)])
+    assert [line[-1] for line in report.lanes_lines(told)] == ["110"]
 
 
 def test_an_unknown_model_is_named():

@@ -1,0 +1,54 @@
+"""Power as the processor tells it: the energy counters of its packages (RAPL), through Linux's powercap."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+POWERCAP = Path("/sys/class/powercap")
+SECONDS = 1.0
+"""How long the counters are watched; they are updated each millisecond."""
+
+
+@dataclass(frozen=True)
+class Counter:
+    """The energy of one package, in microjoules; it begins again at ``wraps``."""
+
+    path: Path
+    wraps: int
+
+    def read(self) -> int:
+        """What it shows now."""
+        return int(self.path.read_text())
+
+
+def counters(folder: Path = POWERCAP) -> list[Counter]:
+    """One for each package; none if the machine does not tell, or not to this user."""
+    found: list[Counter] = []
+    for zone in sorted(folder.glob("*:*")):
+        try:
+            if not (zone / "name").read_text().startswith("package"):
+                continue
+            counter = Counter(zone / "energy_uj", int((zone / "max_energy_range_uj").read_text()))
+            counter.read()
+        except OSError:
+            continue
+        found.append(counter)
+    return found
+
+
+def watts(call: Callable[[], object], seconds: float = SECONDS, folder: Path = POWERCAP) -> float | None:
+    """What all packages take while a call runs over and over; None if the machine does not tell."""
+    found = counters(folder)
+    if not found:
+        return None
+    begin = [counter.read() for counter in found]
+    started = time.perf_counter()
+    while time.perf_counter() - started < seconds:
+        call()
+    ended = [counter.read() for counter in found]
+    elapsed = time.perf_counter() - started
+    joules = sum(
+        (after - before) % counter.wraps / 1e6 for counter, before, after in zip(found, begin, ended)
+    )
+    return joules / elapsed

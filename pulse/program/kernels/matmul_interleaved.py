@@ -1,0 +1,289 @@
+"""Window products of sixteen streams whose memories are interleaved: a vector is one element of all of them.
+
+Of x, y and the operands of steps, element i is the 16 floats from ``16 * i`` on. Weights, biases and tables are of all.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.jit.instruction import Instruction, Operand, reads, writes
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device, kernel
+from pulse.jit.simd import LANES, Vector, vfma, vload, vlt, vmax, vmin, vround, vselect, vsplat, vstore, vzero
+from pulse.jit.span import NOTHING, Reach, require, run, table
+from pulse.program.kernels.matmul_finish import (
+    ADD,
+    ELU,
+    LEAKY,
+    MAX,
+    MIN,
+    MUL_ROUND,
+    PRELU,
+    RELU,
+    SIGMOID,
+    TANH,
+    Finish,
+    FinishStep,
+)
+from pulse.program.kernels.matmul_product import PANEL
+from pulse.program.kernels.vmath import vexpm1_negative, vsigmoid, vtanh
+
+COLUMNS = 4
+"""Columns of a tile."""
+
+
+def interleaved_weights(packed: NDArray[np.float32], rows: int, columns: int) -> NDArray[np.float32]:
+    """Weights that ``pack_product`` has packed as [ceil(columns / 4), rows, 4], padded by zeros."""
+    matrix, at = np.zeros((rows, columns), np.float32), 0
+    for first in range(0, columns, PANEL):
+        count = min(PANEL, columns - first)
+        width = LANES if count <= LANES else PANEL
+        panel = packed[at : at + rows * width].reshape(rows, width)
+        matrix[:, first : first + count] = panel[:, :count]
+        at += rows * width
+    return tiled(matrix)
+
+
+def tiled(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Weights [rows, columns] as [ceil(columns / 4), rows, 4], padded by zeros."""
+    rows, columns = matrix.shape
+    tiles = -(-columns // COLUMNS)
+    padded = np.zeros((rows, tiles * COLUMNS), np.float32)
+    padded[:, :columns] = matrix
+    return np.ascontiguousarray(padded.reshape(rows, tiles, COLUMNS).transpose(1, 0, 2)).ravel()
+
+
+def few_weights(packed: NDArray[np.float32], width: int, columns: int) -> NDArray[np.float32]:
+    """Weights that ``pack_few`` has packed, as ``interleaved_weights`` gives them; up to 8 columns."""
+    matrix = packed.reshape(-1, width, LANES // width).transpose(0, 2, 1).reshape(-1, width)[:, :columns]
+    return tiled(matrix)
+
+
+class InterleavedProduct(Instruction):
+    """y[rows_y[m] + n] = bias[n] + sum_t sum_k x[rows_x[m] + taps[t] + k] * W[t*K + k, n] of sixteen streams.
+
+    W is from ``interleaved_weights``; the bias is padded to whole tiles. ``accumulate`` adds what is in y; then come
+    the steps of ``finish``.
+    """
+
+    x: Operand = reads("f32")
+    W: Operand = reads("f32")
+    bias: Operand = reads("f32")
+    y: Operand = writes("f32")
+    M: int
+    rows_x: Operand = reads("i64", "M")
+    rows_y: Operand = reads("i64", "M")
+    T: int
+    taps: Operand = reads("i64", "T")
+    K: int
+    N: int
+    accumulate: bool
+    finish: Finish
+
+    def multiply_adds(self) -> int:
+        return LANES * self.M * self.T * self.K * self.N
+
+    def reaches(self) -> Iterator[Reach]:
+        yield self.x, (table(self.rows_x, self.M) + table(self.taps, self.T) + run(self.K)) * LANES
+        yield self.W, run(-(-self.N // COLUMNS) * COLUMNS * self.T * self.K)
+        yield self.bias, run(-(-self.N // COLUMNS) * COLUMNS)
+        yield self.y, (table(self.rows_y, self.M) + run(self.N)) * LANES
+        yield from interleaved_reaches(self.finish, self.y, self.rows_y, self.M, self.N)
+
+
+def interleaved_reaches(finish: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> Iterator[Reach]:
+    """``reaches`` of the steps behind M rows of N columns of y. Raises UnsafeRowError where there is a gate."""
+    require(finish.gate_count == 0, "a gate")
+    for step in finish.steps:
+        yield y, (table(rows_y, M) + run(N)) * LANES
+        if step.code == ADD:
+            yield step.operand, (table(step.rows, M) + run(N)) * LANES
+        yield step.operand, run(N) if step.code in (PRELU, MUL_ROUND) else NOTHING
+        yield step.rows, NOTHING
+
+
+@device
+def kept(y: Pointer, n: int, rest: int, accumulate: int) -> Vector:
+    """What is in column n of a row, if that counts."""
+    if accumulate and n < rest:
+        return vload(y, n * LANES)
+    return vzero()
+
+
+@device
+def store_columns(y: Pointer, rest: int, a: Vector, b: Vector, c: Vector, d: Vector) -> None:
+    """Four columns, of which ``rest`` exist."""
+    vstore(y, 0, a)
+    if rest > 1:
+        vstore(y, LANES, b)
+    if rest > 2:
+        vstore(y, 2 * LANES, c)
+    if rest > 3:
+        vstore(y, 3 * LANES, d)
+
+
+@device
+def four_rows(
+    x0: Pointer, x1: Pointer, x2: Pointer, x3: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer,
+    y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, rest: int, accumulate: int,
+) -> None:  # fmt: skip
+    """Four rows, four columns."""
+    a, b, c, d = vsplat(bias[0]), vsplat(bias[1]), vsplat(bias[2]), vsplat(bias[3])
+    a0, b0 = a + kept(y0, 0, rest, accumulate), b + kept(y0, 1, rest, accumulate)
+    c0, d0 = c + kept(y0, 2, rest, accumulate), d + kept(y0, 3, rest, accumulate)
+    a1, b1 = a + kept(y1, 0, rest, accumulate), b + kept(y1, 1, rest, accumulate)
+    c1, d1 = c + kept(y1, 2, rest, accumulate), d + kept(y1, 3, rest, accumulate)
+    a2, b2 = a + kept(y2, 0, rest, accumulate), b + kept(y2, 1, rest, accumulate)
+    c2, d2 = c + kept(y2, 2, rest, accumulate), d + kept(y2, 3, rest, accumulate)
+    a3, b3 = a + kept(y3, 0, rest, accumulate), b + kept(y3, 1, rest, accumulate)
+    c3, d3 = c + kept(y3, 2, rest, accumulate), d + kept(y3, 3, rest, accumulate)
+    for t in range(T):
+        tap = taps[t] * LANES
+        p0, p1, p2, p3 = x0 + tap, x1 + tap, x2 + tap, x3 + tap
+        for k in range(K):
+            i = k * LANES
+            q, r, s, u = vload(p0, i), vload(p1, i), vload(p2, i), vload(p3, i)
+            v = vsplat(w[0])
+            a0, a1, a2, a3 = vfma(q, v, a0), vfma(r, v, a1), vfma(s, v, a2), vfma(u, v, a3)
+            v = vsplat(w[1])
+            b0, b1, b2, b3 = vfma(q, v, b0), vfma(r, v, b1), vfma(s, v, b2), vfma(u, v, b3)
+            v = vsplat(w[2])
+            c0, c1, c2, c3 = vfma(q, v, c0), vfma(r, v, c1), vfma(s, v, c2), vfma(u, v, c3)
+            v = vsplat(w[3])
+            d0, d1, d2, d3 = vfma(q, v, d0), vfma(r, v, d1), vfma(s, v, d2), vfma(u, v, d3)
+            w = w + COLUMNS
+    store_columns(y0, rest, a0, b0, c0, d0)
+    store_columns(y1, rest, a1, b1, c1, d1)
+    store_columns(y2, rest, a2, b2, c2, d2)
+    store_columns(y3, rest, a3, b3, c3, d3)
+
+
+@device
+def two_rows(
+    x0: Pointer, x1: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer,
+    y0: Pointer, y1: Pointer, rest: int, accumulate: int,
+) -> None:  # fmt: skip
+    """Two rows, four columns."""
+    a, b, c, d = vsplat(bias[0]), vsplat(bias[1]), vsplat(bias[2]), vsplat(bias[3])
+    a0, b0 = a + kept(y0, 0, rest, accumulate), b + kept(y0, 1, rest, accumulate)
+    c0, d0 = c + kept(y0, 2, rest, accumulate), d + kept(y0, 3, rest, accumulate)
+    a1, b1 = a + kept(y1, 0, rest, accumulate), b + kept(y1, 1, rest, accumulate)
+    c1, d1 = c + kept(y1, 2, rest, accumulate), d + kept(y1, 3, rest, accumulate)
+    for t in range(T):
+        tap = taps[t] * LANES
+        p0, p1 = x0 + tap, x1 + tap
+        for k in range(K):
+            q, r = vload(p0, k * LANES), vload(p1, k * LANES)
+            e, f, g, h = vsplat(w[0]), vsplat(w[1]), vsplat(w[2]), vsplat(w[3])
+            a0, b0, c0, d0 = vfma(q, e, a0), vfma(q, f, b0), vfma(q, g, c0), vfma(q, h, d0)
+            a1, b1, c1, d1 = vfma(r, e, a1), vfma(r, f, b1), vfma(r, g, c1), vfma(r, h, d1)
+            w = w + COLUMNS
+    store_columns(y0, rest, a0, b0, c0, d0)
+    store_columns(y1, rest, a1, b1, c1, d1)
+
+
+@device
+def one_row(
+    x: Pointer, taps: Pointer, T: int, K: int, w: Pointer, far: int, bias: Pointer, y: Pointer, rest: int,
+    accumulate: int,
+) -> None:  # fmt: skip
+    """One row, two tiles of columns; the weights of the second lie ``far`` further on."""
+    a0, b0 = vsplat(bias[0]) + kept(y, 0, rest, accumulate), vsplat(bias[1]) + kept(y, 1, rest, accumulate)
+    c0, d0 = vsplat(bias[2]) + kept(y, 2, rest, accumulate), vsplat(bias[3]) + kept(y, 3, rest, accumulate)
+    a1, b1 = vsplat(bias[4]) + kept(y, 4, rest, accumulate), vsplat(bias[5]) + kept(y, 5, rest, accumulate)
+    c1, d1 = vsplat(bias[6]) + kept(y, 6, rest, accumulate), vsplat(bias[7]) + kept(y, 7, rest, accumulate)
+    z = w + far
+    for t in range(T):
+        p = x + taps[t] * LANES
+        for k in range(K):
+            q = vload(p, k * LANES)
+            a0, b0, c0, d0 = vfma(q, w[0], a0), vfma(q, w[1], b0), vfma(q, w[2], c0), vfma(q, w[3], d0)
+            a1, b1, c1, d1 = vfma(q, z[0], a1), vfma(q, z[1], b1), vfma(q, z[2], c1), vfma(q, z[3], d1)
+            w, z = w + COLUMNS, z + COLUMNS
+    store_columns(y, rest, a0, b0, c0, d0)
+    store_columns(y + COLUMNS * LANES, rest - COLUMNS, a1, b1, c1, d1)
+
+
+@device
+def stepped(v: Vector, code: int, p: float) -> Vector:
+    """A step without an operand."""
+    if code == RELU:
+        return vmax(v, 0.0)
+    if code == TANH:
+        return vtanh(v)
+    if code == LEAKY:
+        return vselect(vlt(v, 0.0), v * p, v)
+    if code == ELU:
+        return vselect(vlt(v, 0.0), vexpm1_negative(v) * p, v)
+    if code == MAX:
+        return vmax(v, p)
+    if code == MIN:
+        return vmin(v, p)
+    factor = vsigmoid(v if code == SIGMOID else v * p)
+    return factor if code == SIGMOID else v * factor
+
+
+@device
+def step_rows(step: FinishStep, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
+    """One step on all rows."""
+    code, p = step.code, step.parameter
+    for m in range(M):
+        q = y + rows_y[m] * LANES
+        if code == PRELU:
+            slopes = step.operand
+            for n in range(N):
+                v = vload(q, n * LANES)
+                vstore(q, n * LANES, vselect(vlt(v, 0.0), v * vsplat(slopes[n]), v))
+        elif code == MUL_ROUND:
+            factors = step.operand
+            for n in range(N):
+                vstore(q, n * LANES, vround(vload(q, n * LANES) * vsplat(factors[n])))
+        elif code == ADD:
+            added = step.operand + step.rows[m] * LANES
+            for n in range(N):
+                vstore(q, n * LANES, vload(q, n * LANES) + vload(added, n * LANES))
+        else:
+            for n in range(N):
+                vstore(q, n * LANES, stepped(vload(q, n * LANES), code, p))
+
+
+@device
+def finish_rows(row: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
+    """The steps, one after the other."""
+    steps: Any = row.steps
+    for i in range(row.step_count):
+        step_rows(steps[i], y, rows_y, M, N)
+
+
+@kernel
+def interleaved_product(row: InterleavedProduct) -> None:
+    """Four columns at a time, in each four rows; of a single row eight columns."""
+    M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
+    weights, bias, x, y, accumulate = row.W, row.bias, row.x, row.y, row.accumulate
+    far, n = COLUMNS * T * K, 0
+    while n < N:
+        w, b, rest, m = weights + n * T * K, bias + n, N - n, 0
+        q = y + n * LANES
+        if M == 1 and rest > COLUMNS:
+            one_row(
+                x + rows_x[0] * LANES, taps, T, K, w, far, b, q + rows_y[0] * LANES, rest, accumulate
+            )  # fmt: skip
+            n += 2 * COLUMNS
+            continue
+        while m < M:
+            m1, m2, m3 = min(m + 1, M - 1), min(m + 2, M - 1), min(m + 3, M - 1)  # the last row again
+            x0, x1 = x + rows_x[m] * LANES, x + rows_x[m1] * LANES
+            y0, y1 = q + rows_y[m] * LANES, q + rows_y[m1] * LANES
+            if M - m <= 2:
+                two_rows(x0, x1, taps, T, K, w, b, y0, y1, rest, accumulate)
+                m += 2
+            else:
+                x2, x3 = x + rows_x[m2] * LANES, x + rows_x[m3] * LANES
+                y2, y3 = q + rows_y[m2] * LANES, q + rows_y[m3] * LANES
+                four_rows(x0, x1, x2, x3, taps, T, K, w, b, y0, y1, y2, y3, rest, accumulate)
+                m += 4
+        n += COLUMNS
+    finish_rows(row.finish, y, rows_y, M, N)

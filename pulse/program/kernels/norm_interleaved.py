@@ -1,0 +1,81 @@
+"""Layer normalisation of sixteen streams whose memories are interleaved; see ``matmul_interleaved``."""
+
+from collections.abc import Iterator
+
+from pulse.jit.instruction import Instruction, Operand, reads, writes
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device, kernel
+from pulse.jit.simd import LANES, Vector, vfma, vload, vsplat, vsqrt, vstore, vzero
+from pulse.jit.span import Reach, run, table
+
+WAYS = 4
+"""Sums side by side."""
+
+
+class InterleavedLayerNorm(Instruction):
+    """``y[r] = (x[r] - mean) / sqrt(variance + eps) * scale[r] + bias[r]``, r < R, of M rows of sixteen streams.
+
+    Rows are contiguous; x may be y.
+    """
+
+    x: Operand = reads("f32")
+    scale: Operand = reads("f32", "R")
+    bias: Operand = reads("f32", "R")
+    y: Operand = writes("f32")
+    M: int
+    rows_x: Operand = reads("i64", "M")
+    rows_y: Operand = reads("i64", "M")
+    R: int
+    eps: float
+
+    def reaches(self) -> Iterator[Reach]:
+        yield self.x, (table(self.rows_x, self.M) + run(self.R)) * LANES
+        yield self.y, (table(self.rows_y, self.M) + run(self.R)) * LANES
+
+
+@device
+def mean_of(x: Pointer, count: int) -> Vector:
+    """The mean of each stream."""
+    a, b, c, d = vzero(), vzero(), vzero(), vzero()
+    i = 0
+    while i + WAYS <= count:
+        p = x + i * LANES
+        a, b = a + vload(p, 0), b + vload(p, LANES)
+        c, d = c + vload(p, 2 * LANES), d + vload(p, 3 * LANES)
+        i += WAYS
+    while i < count:
+        a = a + vload(x, i * LANES)
+        i += 1
+    return ((a + b) + (c + d)) / vsplat(count)
+
+
+@device
+def variance_of(x: Pointer, count: int, mean: Vector) -> Vector:
+    """The mean square of the distance from the mean."""
+    a, b, c, d = vzero(), vzero(), vzero(), vzero()
+    i = 0
+    while i + WAYS <= count:
+        p = x + i * LANES
+        e, f = vload(p, 0) - mean, vload(p, LANES) - mean
+        g, h = vload(p, 2 * LANES) - mean, vload(p, 3 * LANES) - mean
+        a, b, c, d = vfma(e, e, a), vfma(f, f, b), vfma(g, g, c), vfma(h, h, d)
+        i += WAYS
+    while i < count:
+        e = vload(x, i * LANES) - mean
+        a = vfma(e, e, a)
+        i += 1
+    return ((a + b) + (c + d)) / vsplat(count)
+
+
+@kernel
+def interleaved_layernorm(row: InterleavedLayerNorm) -> None:
+    """Row by row."""
+    x, scale, bias, y, rows, rows_x, rows_y = row.x, row.scale, row.bias, row.y, row.M, row.rows_x, row.rows_y
+    count, eps = row.R, row.eps
+    for m in range(rows):
+        source, target = x + rows_x[m] * LANES, y + rows_y[m] * LANES
+        mean = mean_of(source, count)
+        factor = 1.0 / vsqrt(variance_of(source, count, mean) + eps)
+        for i in range(count):
+            v = (vload(source, i * LANES) - mean) * factor
+            vstore(target, i * LANES, vfma(v, vsplat(scale[i]), vsplat(bias[i])))

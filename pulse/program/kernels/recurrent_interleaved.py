@@ -1,0 +1,127 @@
+"""GRUs of sixteen streams with interleaved memories, in the middle of these streams; see ``matmul_interleaved``."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device, kernel
+from pulse.jit.simd import LANES, vfma, vload, vsplat, vstore
+from pulse.jit.span import Reach, require, run
+from pulse.program.kernels.recurrent import ActivationWords, load_activation
+from pulse.program.kernels.recurrent_gates import Function, activated
+
+GATES = 3
+
+
+def gates_by_unit(packed: NDArray[Any], hidden: int) -> NDArray[np.float32]:
+    """Recurrent weights that ``pack_gates`` has packed as [1, units, H, 3]."""
+    blocks = -(-hidden // LANES)
+    gates = packed.reshape(blocks, hidden, GATES, LANES).transpose(2, 0, 3, 1)
+    square = gates.reshape(GATES, blocks * LANES, hidden)[:, :hidden]
+    return np.ascontiguousarray(square.transpose(1, 2, 0), np.float32)[None]
+
+
+def small_gates_by_unit(packed: NDArray[Any], width: int) -> NDArray[np.float32]:
+    """Recurrent weights that ``pack_small`` has packed as [GRUs, units, width, 3]."""
+    turns = packed.reshape(width, GATES, LANES // width, width)
+    units = np.arange(width)
+    found = np.zeros((LANES // width, width, width, GATES), np.float32)
+    for turn in range(width):
+        found[:, units, (units + turn) % width] = turns[turn].transpose(1, 2, 0)
+    return found
+
+
+class InterleavedGru(Instruction):
+    """``z r = f(...); c = g(x + r * (h @ W + bias)); y = (1 - z) * c + z * h`` of ``count`` GRUs of sixteen streams.
+
+    All T frames of a pulse are frames of the stream. x are the frames times the input weights, with the biases that are
+    simply added: [T, B, 3 * units], dense, those of the next GRU ``step_x`` further on. W is [count, units, units, 3],
+    ``bias`` [count, units]. The states of the GRUs lie one behind the other, in h rows of ``H``; frames of y lie
+    ``frame`` apart, its rows ``step``.
+    """
+
+    y: Operand = writes("f32")
+    h: Operand = updates("f32")
+    x: Operand = reads("f32")
+    W: Operand = reads("f32", "count", "units", "units", 3)
+    bias: Operand = reads("f32", "count", "units")
+    count: int
+    step_x: int
+    units: int
+    T: int
+    B: int
+    H: int
+    frame: int
+    step: int
+    clip: float
+    f: ActivationWords
+    g: ActivationWords
+
+    def multiply_adds(self) -> int:
+        return LANES * GATES * self.T * self.B * self.count * self.units * self.units
+
+    def reaches(self) -> Iterator[Reach]:
+        require(min(self.T, self.B, self.count, self.units) >= 0, "sizes below 0")
+        units = run(self.count * self.units)
+        yield self.y, (run(self.T, self.frame) + run(self.B, self.step) + units) * LANES
+        yield self.h, (run(self.B, self.H) + units) * LANES
+        frames = run(self.T * self.B * GATES * self.units)
+        yield self.x, (run(self.count, self.step_x) + frames) * LANES
+
+
+@device
+def two_units(
+    x: Pointer, old: Pointer, w: Pointer, bias: Pointer, new: Pointer, u: int, units: int,
+    f: Function, g: Function, clip: float,
+) -> None:  # fmt: skip
+    """Units u and u + 1 of one GRU; the last one twice if there is no other."""
+    other = min(u + 1, units - 1)
+    p, q = w + u * units * GATES, w + other * units * GATES
+    z0, r0, c0 = vload(x, u * LANES), vload(x, (units + u) * LANES), vsplat(bias[u])
+    z1, r1, c1 = vload(x, other * LANES), vload(x, (units + other) * LANES), vsplat(bias[other])
+    for k in range(units):
+        h = vload(old, k * LANES)
+        z0, r0, c0 = vfma(h, p[0], z0), vfma(h, p[1], r0), vfma(h, p[2], c0)
+        z1, r1, c1 = vfma(h, q[0], z1), vfma(h, q[1], r1), vfma(h, q[2], c1)
+        p, q = p + GATES, q + GATES
+    fresh = activated(vfma(activated(r0, f, clip), c0, vload(x, (2 * units + u) * LANES)), g, clip)
+    v0 = vfma(activated(z0, f, clip), vload(old, u * LANES) - fresh, fresh)
+    fresh = activated(vfma(activated(r1, f, clip), c1, vload(x, (2 * units + other) * LANES)), g, clip)
+    v1 = vfma(activated(z1, f, clip), vload(old, other * LANES) - fresh, fresh)
+    vstore(new, u * LANES, v0)
+    vstore(new, other * LANES, v1)
+
+
+@kernel
+def interleaved_gru(row: InterleavedGru) -> None:
+    """Sequence by sequence, frame by frame."""
+    y, h, x, w, bias, f, g = (
+        row.y,
+        row.h,
+        row.x,
+        row.W,
+        row.bias,
+        load_activation(row.f),
+        load_activation(row.g),
+    )
+    T, B, H, units, count, step_x = row.T, row.B, row.H, row.units, row.count, row.step_x
+    frame, step, clip = row.frame, row.step, row.clip
+    for b in range(B):
+        old, new = h + b * H * LANES, y + b * step * LANES
+        for t in range(T):
+            for i in range(count):
+                begin = x + (i * step_x + (t * B + b) * GATES * units) * LANES
+                at = i * units
+                for u in range(0, units, 2):
+                    two_units(
+                        begin, old + at * LANES, w + at * units * GATES, bias + at, new + at * LANES, u, units,
+                        f, g, clip,
+                    )  # fmt: skip
+            old, new = new, new + frame * LANES
+        last = h + b * H * LANES
+        for n in range(count * units if T > 0 else 0):
+            vstore(last, n * LANES, vload(old, n * LANES))

@@ -1,0 +1,50 @@
+"""Nested loops over tensors: sizes, and the strides of each tensor."""
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from pulse.record import record
+
+
+@record
+class Loops:
+    """Sizes, outermost first, and for each tensor a stride of each loop."""
+
+    sizes: tuple[int, ...]
+    strides: tuple[tuple[int, ...], ...]
+
+    def merged(self) -> "Loops":
+        """The same with as few loops as possible."""
+        sizes: list[int] = []
+        strides: list[list[int]] = [[] for _ in self.strides]
+        for number, size in enumerate(self.sizes):
+            steps = [each[number] for each in self.strides]
+            if size == 1:
+                continue
+            if sizes and all(known[-1] == step * size for known, step in zip(strides, steps)):
+                sizes[-1] *= size
+                for known, step in zip(strides, steps):
+                    known[-1] = step
+                continue
+            sizes.append(size)
+            for known, step in zip(strides, steps):
+                known.append(step)
+        return Loops(tuple(sizes), tuple(map(tuple, strides)))
+
+    def inside(self, most: int) -> "Iterator[tuple[tuple[int, ...], Loops]]":
+        """At most this many inner loops, for each turn of the others, with the offset of each tensor.
+
+        The inner loops are exactly ``most``, the first of size 1 where there are fewer.
+        """
+        outer = max(0, len(self.sizes) - most)
+        missing = max(0, most - len(self.sizes))
+        inner = Loops(
+            (1,) * missing + self.sizes[outer:],
+            tuple((0,) * missing + each[outer:] for each in self.strides),
+        )
+        for place in product(*map(range, self.sizes[:outer])):
+            yield tuple(_dot(place, each) for each in self.strides), inner
+
+
+def _dot(place: Sequence[int], strides: Sequence[int]) -> int:
+    return sum(i * step for i, step in zip(place, strides))
