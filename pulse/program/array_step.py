@@ -17,6 +17,7 @@ import numpy as np
 from pulse.facts import Array
 from pulse.jit.address import bytes_at, doubles_at, floats_at, words_at
 from pulse.jit.entries import entry
+from pulse.jit.fields import WORD
 from pulse.jit.foreign import c_function_at, c_signature
 from pulse.jit.python_call import addresses
 from pulse.jit.raw import as_i16
@@ -74,7 +75,21 @@ class ArrayForm(Struct):
     """Bytes of an element that may be NaN; else 0."""
 
 
+class TypeWord(Struct):
+    """The last word of an object's head: its class."""
+
+    kind: int
+
+
+class ArrayPair(Struct):
+    """The objects of a call with one input and one output."""
+
+    source: int
+    target: int
+
+
 array_call_at, forms_at = struct_at(ArrayCall), struct_at(ArrayForm)
+type_word_at, pair_at = struct_at(TypeWord), struct_at(ArrayPair)
 _save = c_function_at(c_signature("i64"))
 _restore = c_function_at(c_signature(None, "i64"))
 
@@ -82,7 +97,7 @@ _restore = c_function_at(c_signature(None, "i64"))
 @device
 def _fits(form: ArrayForm, array: int, header: int, kind: int) -> bool:
     """Whether an object is an array of that form."""
-    if words_at(array + header - 8)[0] != kind:
+    if type_word_at(array + header - WORD).kind != kind:
         return False
     fields = words_at(array + header)
     fits = (fields[DTYPE] == form.dtype) and (fields[AXES] & LOW) == form.axes
@@ -118,7 +133,8 @@ def _step_arrays(address: int, first: int, second: int, refuses_nan: int) -> int
     step = array_call_at(address)
     given, forms = words_at(step.given), forms_at(step.forms)
     if first != 0:
-        given[0], given[1] = first, second
+        pair = pair_at(step.given)
+        pair.source, pair.target = first, second
     header = step.header
     for number in range(step.arrays):
         if not _fits(forms[number], given[number], header, step.kind):
@@ -211,7 +227,7 @@ class ArrayStep(NotCopyable):
     def take(self, feed: object, outputs: object) -> tuple[list[object], dict[str, Array]] | None:
         """Make ready a pulse of an array, or of arrays by name, into others, new ones for None.
 
-        returns  what the caller holds on to until it has run, and the outputs; None where there are not as many
+        returns  what the caller holds on to until it has run, and the outputs; None if there are not as many
                  arrays as ports
         """
         if outputs is None:
@@ -226,7 +242,7 @@ class ArrayStep(NotCopyable):
 
 
 def _objects(given: object, names: Sequence[str]) -> Sequence[object] | None:
-    """What is given under the names; None where there is anything else."""
+    """What is given under the names; None if there is anything else."""
     if type(given) is not dict:
         return (given,) if len(names) == 1 else None
     named = cast("dict[str, object]", given)

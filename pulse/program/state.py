@@ -172,7 +172,7 @@ class State(ABC):
         """``step``, or ``step_into``, as one compiled call; after an exception the caller looks at ``clock``.
 
         refuses_nan  do nothing where an input has NaN
-        returns      None where nothing has changed: an array is not C-contiguous, or not just what its port says, or
+        returns      None if nothing has changed: an array is not C-contiguous, or not just what its port says, or
                      the call cannot be made at all. ``step`` and ``step_into`` then say why, or do it in another way
         """
         call, clock = self._array_step, self.clock

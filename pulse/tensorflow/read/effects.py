@@ -13,7 +13,7 @@ from pulse.tensorflow.read.loops import MERGE, SWITCH
 
 VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 REFERENCES = ("VariableV2", "Variable")
-"""Variables whose output is a reference to the tensor: whoever reads it takes the value of that moment."""
+"""Variables whose output is a reference to the tensor: a reader takes the value of that moment."""
 _RETURNING = tuple(
     name for name in ASSIGNMENTS if not name.startswith("Resource") and not name.endswith("VariableOp")
 )

@@ -21,7 +21,7 @@ def inlined(nodes: Iterable[GraphNode], library: Library) -> list[GraphNode]:
 
 
 def called(node: GraphNode, library: Library) -> FunctionName | None:
-    """The function that a node calls; None where it is an operator."""
+    """The function that a node calls; None if it is an operator."""
     if node.op in CALLS:
         return node.function("f")
     return FunctionName(node.op, node.attributes) if node.op in library else None

@@ -21,7 +21,7 @@ from pulse.program.native import NativeState
 from pulse.program.native_program import NativeProgram
 from pulse.program.program import Program
 from pulse.program.state import State
-from pulse.pulsify.limit import longest
+from pulse.pulsify.limit import longest_stream
 from tests.pulse.jit.folders import COMPILING
 from tests.pulse.program.programs import FORMS, MODELS, block, constants, program, pulsed, same
 
@@ -156,7 +156,7 @@ def test_models_of_every_stage_pickle(name: str) -> None:
     model = pulsed(name)
     other = pickle.loads(pickle.dumps(model))
     assert other.inputs[0].shape == model.inputs[0].shape
-    assert longest(other.symbol, other.typed.scope.assumptions) == longest(
+    assert longest_stream(other.symbol, other.typed.scope.assumptions) == longest_stream(
         model.symbol, model.typed.scope.assumptions
     )
     assert_equal_streams(spawned(other.compile()), spawned(program(name)))
