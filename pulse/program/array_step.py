@@ -219,7 +219,7 @@ class ArrayStep(NotCopyable):
         ]
         self._names = [slot.name for slot in packed.outputs]
         self.alone = (self._inputs[0], *self._outputs[0]) if (inputs, len(slots)) == (1, 2) else None
-        """The name of the input, and name, shape and dtype of the output, where there are no others."""
+        """The name of the input, and name, shape and dtype of the output, if there are no others."""
         self.address = call.address
         self.run = STEP_ARRAYS.call
         """Of the address, the two objects or 0 where ``take`` took them, and whether to refuse NaN."""
