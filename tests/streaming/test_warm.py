@@ -273,7 +273,7 @@ def test_commands_compile_side_by_side(tmp_path, monkeypatch, arguments):
     asked = []
     monkeypatch.setattr(CompiledFunction, "kept", False)
     monkeypatch.setattr(warming, "compile_in_parallel", lambda *entries: asked.extend)
-    monkeypatch.setattr("streaming.cli.model.RUN", SimpleNamespace(kept=False))
+    monkeypatch.setattr("streaming.cli.model.STEPPING", (SimpleNamespace(kept=False),))
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
@@ -308,8 +308,8 @@ def test_side_by_side_shows_how_far_it_is(folder, monkeypatch, begun, alone):
         monkeypatch.setattr(warming, "processors", lambda: 1)
     monkeypatch.setattr(sys, "frozen", alone == "no interpreter", raising=False)
     warming.compile_in_parallel()(["tick", "move", "fill"])
-    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert seen == [(number, 5) for number in range(1, 6)]
     assert len(begun) == (0 if alone else 2)
     warming.compile_in_parallel()(["tick", "move", "fill"])
-    assert len(seen) == 4
-    assert len(list(folder.rglob("*.kernel"))) == 4
+    assert len(seen) == 5
+    assert len(list(folder.rglob("*.kernel"))) == 5

@@ -12,7 +12,7 @@ import pytest
 from onnx import ModelProto
 
 import pulse
-from pulse.loading import formats
+from pulse.loading import format as formats
 from pulse.loading.format import Content, Format
 from pulse.program.whole import stream_whole
 from pulse.recipes.models import OPTIONS

@@ -10,18 +10,20 @@ from pulse.errors import InputError, LoadError
 from pulse.facts import Array
 from pulse.ops.arithmetic import Arithmetic
 from pulse.torch.comparison import Comparison
-from pulse.torch.inputs import Sample
+from pulse.torch.inputs import SampledInputs
 from tests.pulse.models import Sketch
 
 Outputs = dict[str, Array]
 
 
-def example(frames: int = 20, **more: int) -> dict[str, Sample]:
+def example(frames: int = 20, **more: int) -> dict[str, SampledInputs]:
     """Inputs ``x`` [1, 3, T], and one [1, S] for each other length."""
     rng = np.random.default_rng(0)
-    samples = {"x": Sample(rng.standard_normal((1, 3, frames)).astype(np.float32), {2: "T"})}
+    samples = {"x": SampledInputs(rng.standard_normal((1, 3, frames)).astype(np.float32), {2: "T"})}
     for symbol, length in more.items():
-        samples[symbol.lower()] = Sample(rng.standard_normal((1, length)).astype(np.float32), {1: symbol})
+        samples[symbol.lower()] = SampledInputs(
+            rng.standard_normal((1, length)).astype(np.float32), {1: symbol}
+        )
     return samples
 
 
@@ -47,7 +49,10 @@ class Seen:
 
 
 def compared(
-    module: Callable[..., Any], model: Callable[..., Any], samples: dict[str, Sample], lengths: Any = None
+    module: Callable[..., Any],
+    model: Callable[..., Any],
+    samples: dict[str, SampledInputs],
+    lengths: Any = None,
 ) -> list[str]:
     def oracle(feeds: Mapping[str, Array], arithmetic: Arithmetic) -> Outputs:
         return model(feeds)
@@ -68,7 +73,7 @@ def test_equal_functions_run_at_two_lengths() -> None:
 
 def test_without_dynamic_axes() -> None:
     """On the example alone."""
-    samples = {"x": Sample(np.ones((1, 3), np.float32), {})}
+    samples = {"x": SampledInputs(np.ones((1, 3), np.float32), {})}
     module = Seen(double)
     assert compared(module, double_of, samples) == [] and len(module.ran) == 1
     with pytest.raises(

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from pulse.facts import Array
-from pulse.torch.inputs import Sample, draw_inputs, lengths_of
+from pulse.torch.inputs import SampledInputs, draw_inputs, lengths_of
 
 
-def draw(samples: dict[str, Sample], lengths: dict[str, int]) -> dict[str, Array]:
+def draw(samples: dict[str, SampledInputs], lengths: dict[str, int]) -> dict[str, Array]:
     return draw_inputs(samples, {**lengths_of(samples), **lengths}, np.random.default_rng(0))
 
 
@@ -17,10 +17,10 @@ def test_frames_stay_whole_and_inputs_of_a_symbol_together() -> None:
     """Token, mask and features of a frame belong together, and a table over two axes of one symbol follows on both."""
     frames = np.arange(20)
     samples = {
-        "token": Sample(frames[None], {1: "T"}),
-        "mask": Sample(frames % 3 == 0, {0: "T"}),
-        "feature": Sample(np.stack([frames, -frames]).astype(np.float32), {1: "T"}),
-        "table": Sample(100 * frames[:, None] + frames, {0: "T", 1: "T"}),
+        "token": SampledInputs(frames[None], {1: "T"}),
+        "mask": SampledInputs(frames % 3 == 0, {0: "T"}),
+        "feature": SampledInputs(np.stack([frames, -frames]).astype(np.float32), {1: "T"}),
+        "table": SampledInputs(100 * frames[:, None] + frames, {0: "T", 1: "T"}),
     }
     for length in (7, 51):
         got = draw(samples, {"T": length})
@@ -34,8 +34,8 @@ def test_frames_stay_whole_and_inputs_of_a_symbol_together() -> None:
 
 def test_symbols_are_apart() -> None:
     samples = {
-        "x": Sample(np.arange(60).reshape(2, 3, 10), {0: "B", 2: "T"}),
-        "h": Sample(np.arange(3.0), {}),
+        "x": SampledInputs(np.arange(60).reshape(2, 3, 10), {0: "B", 2: "T"}),
+        "h": SampledInputs(np.arange(3.0), {}),
     }
     got = draw(samples, {"T": 7, "B": 5})
     assert got["x"].shape == (5, 3, 7)
@@ -45,14 +45,14 @@ def test_symbols_are_apart() -> None:
 
 def test_the_example_itself() -> None:
     value = np.random.default_rng(0).standard_normal((3, 20)).astype(np.float16)
-    np.testing.assert_array_equal(draw({"x": Sample(value, {1: "T"})}, {})["x"], value)
+    np.testing.assert_array_equal(draw({"x": SampledInputs(value, {1: "T"})}, {})["x"], value)
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, -0.25])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_floats_that_are_all_alike_become_noise(level: float, dtype: Any) -> None:
     """Of the example's type, sign and scale."""
-    got = draw({"x": Sample(np.full((2, 30), level, dtype), {1: "T"})}, {"T": 50})["x"]
+    got = draw({"x": SampledInputs(np.full((2, 30), level, dtype), {1: "T"})}, {"T": 50})["x"]
     assert got.shape == (2, 50) and got.dtype == dtype and np.unique(got).size > 20
     if level:
         assert (got * level >= 0).all() and np.abs(got).max() <= 2 * abs(level)
@@ -63,4 +63,4 @@ def test_floats_that_are_all_alike_become_noise(level: float, dtype: Any) -> Non
 @pytest.mark.parametrize("value", [np.zeros(30, np.int64), np.ones(30, np.bool_), np.full(1, 0.5)])
 def test_what_may_not_be_noise(value: Array) -> None:
     """Integers, truth values, single numbers."""
-    np.testing.assert_array_equal(draw({"x": Sample(value, {})}, {})["x"], value)
+    np.testing.assert_array_equal(draw({"x": SampledInputs(value, {})}, {})["x"], value)
