@@ -15,6 +15,8 @@ from pulse.typed import TypedGraph
 
 CALL_S, MAC_S, ELEMENTWISE_S, ELEMENT_S = 2e-5, 3e-10, 5e-9, 2e-9
 """What numpy takes, about: for a call, a multiply-add, a function of an element, and to move one."""
+RUN_S = 2e-5
+"""What an iteration of a loop takes besides its nodes, about."""
 CELL_CALLS = 6
 """Of numpy, for a frame of a recurrent layer."""
 PAIR_STEPS = 40
@@ -43,7 +45,7 @@ def op_seconds(
 
 def _body_seconds(graph: TypedGraph, size: Callable[[TDim], int]) -> float:
     """Of one iteration."""
-    return sum(
+    return RUN_S + sum(
         op_seconds(node.op, graph.input_facts(node), [outlet.fact for outlet in node.outputs], size)
         for node in graph.nodes
         if node.outputs
