@@ -1,6 +1,6 @@
 """The graph: nodes, their outlets, and who reads them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
@@ -43,6 +43,23 @@ class Node(Generic[F, O]):
     outputs: list[Outlet[F]]
 
 
+@dataclass(slots=True)
+class View:
+    """Some nodes of a graph under a name; rewriting keeps it up to date.
+
+    backend, kernel   what its nodes are to run on, where that is said; see ``pulse.program.implementations``
+    """
+
+    nodes: set[int]
+    backend: str = ""
+    kernel: str = ""
+
+    def translated(self, places: Mapping[int, Iterable[int]]) -> "View":
+        """The same of another graph: node -> the nodes that stand for it there."""
+        found = {new for node in self.nodes for new in places.get(node, ())}
+        return View(found, self.backend, self.kernel)
+
+
 class Graph(Generic[F, O]):
     """Nodes in the order of their creation, the model's inputs and its outputs.
 
@@ -57,6 +74,8 @@ class Graph(Generic[F, O]):
         self._outputs: list[OutletId] = []
         self._output_places: dict[OutletId, list[int]] = {}
         self.output_names: list[str] = []
+        self.views: dict[str, View] = {}
+        """Views of users, by name; empty where nobody asks for one."""
         self._names: set[str] = set()
         self._taken: dict[str, int] = {}
 
@@ -213,6 +232,8 @@ class Graph(Generic[F, O]):
                 doomed.append(outlet.node)
             node.inputs, node.outputs = [], []
             self._free(node.name)
+            for view in self.views.values():
+                view.nodes.discard(node.id)
 
     def rename(self, node_id: int, name: str) -> None:
         """Give a node another name, with a number where it is taken."""
@@ -220,6 +241,37 @@ class Graph(Generic[F, O]):
         self._free(node.name)
         node.name = self.unique(name)
         self._names.add(node.name)
+
+    def connect(self, outlet: OutletId, inlet: InletId) -> None:
+        """Let one inlet read another outlet; what only it read stays until it is retired."""
+        target = self.outlet(outlet)
+        inputs = self.nodes[inlet.node].inputs
+        if inlet.slot == len(inputs):
+            inputs.append(outlet)
+        else:
+            self.outlet(inputs[inlet.slot]).successors.pop(inlet)
+            inputs[inlet.slot] = outlet
+        target.successors[inlet] = None
+
+    def absorb(self, other: "Graph[F, O]") -> int:
+        """Take over the nodes of another graph, which is empty then; the number that their ids grow by.
+
+        A node has its name with a number where that is taken. Inputs and outputs of the model stay those of this graph.
+        """
+        offset = len(self.nodes)
+        for node in other.nodes:
+            node.id += offset
+            node.inputs = [OutletId(source + offset, slot) for source, slot in node.inputs]
+            for outlet in node.outputs:
+                outlet.successors = {
+                    InletId(reader + offset, slot): None for reader, slot in outlet.successors
+                }
+            if node.outputs:
+                node.name = self.unique(node.name)
+                self._names.add(node.name)
+        self.nodes += other.nodes
+        other.__init__()
+        return offset
 
     def rebuilt(self) -> "Graph[F, O]":
         """The same graph in order, holding its inputs and what its outputs need."""
@@ -237,7 +289,12 @@ class Graph(Generic[F, O]):
         result.inputs = [OutletId(places[node_id], slot) for node_id, slot in self.inputs]
         outputs = [OutletId(places[node_id], slot) for node_id, slot in self.outputs]
         result.set_outputs(outputs, self.output_names)
+        result.views = self.views_in({node_id: (place,) for node_id, place in places.items()})
         return result
+
+    def views_in(self, places: Mapping[int, Iterable[int]]) -> dict[str, View]:
+        """The views in another graph: node -> the nodes that stand for it there."""
+        return {name: view.translated(places) for name, view in self.views.items()}
 
     def check(self) -> None:
         """Prove that successors and inputs say the same, and that names and outputs are sound."""

@@ -73,6 +73,7 @@ class Terms:
         places = self.grafted(model, graph, {})
         graph.inputs = [places[outlet] for outlet in model.graph.inputs]
         graph.set_outputs([places[outlet] for outlet in model.graph.outputs], model.graph.output_names)
+        graph.views = model.graph.views_in({old.node: (new.node,) for old, new in places.items()})
         return replace(
             model, graph=graph, scope=self.scope, metadata=dict(model.metadata), spending=spending()
         )

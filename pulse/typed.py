@@ -62,6 +62,14 @@ class TypedNetwork:
         result.variables = tuple(variable for variable in self.variables if variable.output in names)
         return result.copy()
 
+    def view(self, name: str) -> list[TypedNode]:
+        """The nodes of a view by its name, or what they were rewritten to; constants left out. Raises PulseError."""
+        if name not in self.graph.views:
+            known = ", ".join(self.graph.views) or "none"
+            raise PulseError(f"no view is called {name!r}; the views are {known}")
+        nodes = (self.graph.nodes[node_id] for node_id in sorted(self.graph.views[name].nodes))
+        return [node for node in nodes if not isinstance(node.op, Source | Const)]
+
     @property
     def inputs(self) -> dict[str, TypedFact]:
         """Name and fact of each input."""

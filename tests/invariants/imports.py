@@ -19,7 +19,7 @@ LAYERS: Mapping[str, str] = {
     "programs": "pulse: program",
     "proofs": "pulse: oracle proof accuracy onnx.write.model onnx.write.runtime onnx.write.check",
     "models": "pulse: models",
-    "loading": "pulse: front chains loading recipes tensorflow",
+    "loading": "pulse: build front chains loading recipes tensorflow",
     "pulse": "pulse: costs extend torch formats api __init__",
     "sessions": "streaming: errors atomic_files part snapshot reblocking input_blocks output_trim session __init__",
     "sound": "streaming: channels latency native terminal progress warming libraries resampling rf64 encodings "
