@@ -15,6 +15,7 @@ from pulse.chunks.scanned import pulsify_chunks, scan_over_chunks
 from pulse.dim import Symbol
 from pulse.dump import dot
 from pulse.infer.network import FileNetwork
+from pulse.onnx.write import backend as backend
 from pulse.program.compiler import Prepare, compile_model
 from pulse.program.program import Program
 from pulse.pulsify.network import PulsedNetwork

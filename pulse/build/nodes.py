@@ -402,7 +402,9 @@ class GraphView:
         Raises InputError: another number of connectors than open inputs, a circle, or it was called before
         """
         if self._called:
-            raise InputError("the view was called before; call a clone of it: clone(share='params') has its parameters")
+            raise InputError(
+                "the view was called before; call a clone of it: clone(share='params') has its parameters"
+            )
         places = self.open_inputs()
         if len(connectors) != len(places):
             raise InputError(
@@ -501,6 +503,15 @@ class GraphView:
         return self.graph(inputs).analyse().declutter().pulsify(symbol).fields
 
     # changes
+
+    def set_backend(self, backend: str, kernel: str = "") -> None:
+        """Let programs run its nodes on a backend, and where there are several kernels of an operator, by that one.
+
+        backend  ``numba``, ``numpy`` or ``onnxruntime``; "" for the one that a program is compiled for
+        kernel   such as ``fft`` of convolutions in numpy; see docs/aidge.md
+        """
+        self.backend, self.kernel = backend, kernel
+        self.drawing.keep(self)
 
     def clone(self, share: str = "") -> "GraphView":
         """The same nodes once more, in a graph of their own.
