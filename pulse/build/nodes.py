@@ -3,14 +3,16 @@
 Where nodes of two graphs are connected, the graphs become one; handles stay what they are.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 from weakref import WeakSet
 
 import numpy as np
 
 from pulse.build.canvas import Canvas, OpenInput, is_open, is_operator
+from pulse.build.conversions import LAYOUTS, convert_layout, convert_types
 from pulse.build.schemas import checked_attributes
 from pulse.dim import SymbolScope
 from pulse.errors import InputError
@@ -513,6 +515,35 @@ class GraphView:
         self.backend, self.kernel = backend, kernel
         self.drawing.keep(self)
 
+    def set_dtype(self, dtype: str) -> None:
+        """Let its nodes compute in another type of floats: its parameters are rounded, its inputs and outputs cast.
+
+        What it reads and gives stays f32, and must be floats. dtype: ``f16``, ``f32`` or ``f64``. Raises InputError
+        """
+        self._converted(partial(convert_types, name=dtype))
+
+    def set_layout(self, layout: str) -> None:
+        """Let its tensors have channels last (``NHWC``): transposes are added, which decluttering absorbs.
+
+        Its open inputs, and results that nothing reads, have channels last from now on. ``NCHW`` is how they are.
+        Raises InputError: another layout, or an operator that names axes
+        """
+        if layout not in LAYOUTS:
+            raise InputError(f"layout {layout!r} is none of {', '.join(LAYOUTS)}")
+        if layout == LAYOUTS[1]:
+            self._converted(convert_layout)
+
+    def _converted(self, convert: "Conversion") -> None:
+        """Add the nodes of a conversion to this view, and to all that have the whole of it."""
+        holders = [view for view in self.drawing.views if set(self.nodes) <= set(view.nodes)]
+        inputs, outputs = ([wire.outlet for wire in wires] for wires in (self.inputs(), self.outputs()))
+        added, moved = convert(self.drawing.canvas, self._ids, inputs, outputs)
+        nodes = [self.drawing.node(node_id) for node_id in added]
+        for view in holders:
+            view.nodes += nodes
+            for old, new in moved.items():
+                view._follow(self._connector(old), self._connector(new))
+
     def clone(self, share: str = "") -> "GraphView":
         """The same nodes once more, in a graph of their own.
 
@@ -581,6 +612,12 @@ class GraphView:
             added = new.nodes if view in holders else []
             view.nodes = sorted({*(n for n in view.nodes if n not in gone), *added}, key=lambda node: node.id)
 
+
+Conversion: TypeAlias = Callable[
+    [Canvas, Iterable[int], Sequence[OutletId], Sequence[OutletId]],
+    tuple[list[int], dict[OutletId, OutletId]],
+]
+"""A part, its inputs and outputs -> the nodes that were added; output -> what it is now."""
 
 Part: TypeAlias = "Node | GraphView | Sequence[Part]"
 """What structures are made of: nodes, views, and lists of them, which are sequences."""
