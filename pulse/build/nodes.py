@@ -20,6 +20,7 @@ from pulse.facts import Array, dtype_name
 from pulse.graph import OutletId, View
 from pulse.infer.network import Constant, ModelGraph
 from pulse.infer.op import ModelOp
+from pulse.matching import find_matches
 from pulse.models import Model
 from pulse.onnx.read.node import OnnxOp
 from pulse.pulsify.receptive import Receptive
@@ -387,6 +388,15 @@ class GraphView:
     def missing(self) -> list[str]:
         """The operators that nothing can compute, by name."""
         return sorted({node.type for node in self.nodes if not node.op.covered})
+
+    def match(self, query: str) -> "list[GraphView]":
+        """The parts of the view that fit a query, such as ``Conv->BatchNorm?->Relu``; see docs/aidge.md.
+
+        Raises InputError: not a query
+        """
+        found = find_matches(self.drawing.canvas.graph, query)
+        parts = ([self.drawing.node(node_id) for node_id in match.nodes] for match in found)
+        return [GraphView(nodes) for nodes in parts if all(node in self.nodes for node in nodes)]
 
     # use
 

@@ -12,7 +12,7 @@ LAYERS: Mapping[str, str] = {
     "base": "pulse: version record printable report wording errors not_copyable collector plugins budget",
     "jit": "pulse: jit",
     "dims": "pulse: dim",
-    "graphs": "pulse: facts interface graph picture dump",
+    "graphs": "pulse: facts interface graph picture dump matching",
     "operators": "pulse: ops typed costs.work costs.seconds wiring patch substitution tolerance",
     "formats": "pulse: infer onnx nhwc tflite",
     "passes": "pulse: declutter pulsify chunks",
