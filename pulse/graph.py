@@ -75,7 +75,7 @@ class Graph(Generic[F, O]):
         self._output_places: dict[OutletId, list[int]] = {}
         self.output_names: list[str] = []
         self.views: dict[str, View] = {}
-        """Views of users, by name; empty where nobody asks for one."""
+        """Views of users, by name; empty if none was asked for."""
         self._names: set[str] = set()
         self._taken: dict[str, int] = {}
 

@@ -6,7 +6,7 @@ step    Conv                  an operator by its name, case left out; ``Norm`` a
         $                     any operator
         (a->b|c)              one of several chains
         step? step* step+     none or one, any number, one at least; as many as fit
-        step.                 read by nobody but the next step
+        step.                 read by the next step alone
         step#name             a tag
 """
 
@@ -40,7 +40,7 @@ class _Step:
     """One step of a chain.
 
     names  the operators, in small letters; none: any
-    ways   the chains of a group; none where it is no group
+    ways   the chains of a group; empty if it is no group
     """
 
     names: frozenset[str] = frozenset()

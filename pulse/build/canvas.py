@@ -1,7 +1,7 @@
 """The graph that nodes written by hand stand in: the graph of a model, not finished yet.
 
-An input that nothing feeds reads a node of its own, ``OpenInput``. Parameters are constants, one node each, whoever
-reads them.
+An input that nothing feeds reads a node of its own, ``OpenInput``. Parameters are constants, one node each,
+however many nodes read them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

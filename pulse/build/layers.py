@@ -309,7 +309,7 @@ def GRU(
     bias: Any = None,
     seed: int = 0,
 ) -> Node:
-    """A gated recurrent unit; parameters as of ``RNN``.
+    """A gated recurrent unit; its parameters are those of ``RNN``.
 
     linear_before_reset  the reset gate is behind the product with the state, as in PyTorch
     """
@@ -333,7 +333,7 @@ def LSTM(
     bias: Any = None,
     seed: int = 0,
 ) -> Node:
-    """A long short-term memory; parameters as of ``RNN``."""
+    """A long short-term memory; its parameters are those of ``RNN``."""
     options = (no_bias, direction, batch_first, states, weight, recurrence, bias, seed)
     return _recurrent("LSTM", in_channels, hidden_channels, name, *options)
 

@@ -82,7 +82,7 @@ class Node:
     """An operator in a graph, with what it reads and who reads it.
 
     Inputs and outputs are counted from 0, in the order in which ONNX has them: of a convolution 0 is the data, 1 the
-    weight, 2 the bias. Parameters are nodes of their own (``Producer``), which belong to whoever reads them.
+    weight, 2 the bias. Parameters are nodes of their own (``Producer``), which belong to the nodes that read them.
     """
 
     def __init__(self, drawing: Drawing, node_id: int) -> None:
@@ -135,7 +135,7 @@ class Node:
         return "param" if isinstance(self.drawing.canvas.op(source), Constant) else "data"
 
     def inputs(self) -> "list[Connector | None]":
-        """The wire of each input; None where nothing feeds it."""
+        """The wire of each input; None if nothing feeds it."""
         canvas = self.drawing.canvas
         found = (canvas.source(self.id, place) for place in range(canvas.places(self.id)))
         return [
@@ -150,7 +150,7 @@ class Node:
         return list(dict.fromkeys(wire.node for wire in self.inputs() if wire is not None))
 
     def parent(self, in_: int) -> "Node | None":
-        """The node that an input reads; None where nothing feeds it. Raises InputError: no such input."""
+        """The node that an input reads; None if nothing feeds it. Raises InputError: no such input."""
         self.drawing.canvas.source(self.id, in_)
         wire = self.inputs()[in_]
         return None if wire is None else wire.node

@@ -51,7 +51,7 @@ def _pool(kind: str, rank: int) -> Pool:
     what = "largest value" if kind == "MaxPool" else "mean"
     make.__doc__ = f"""The {what} of each window over the last {rank} axes.
 
-    kernel_dims, stride_dims, dilation_dims, padding_dims   as of ``Conv{rank}D``
+    kernel_dims, stride_dims, dilation_dims, padding_dims   as in ``Conv{rank}D``
     ceil_mode          a window that reaches beyond the end counts
     count_include_pad  padding counts in a mean
     Raises             InputError: sizes that do not fit

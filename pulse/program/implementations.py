@@ -38,7 +38,7 @@ class Implementation:
     priority  the highest one that fits is chosen
     refuses   why it does not fit; asked after type and dtypes
     compute   computes an op without a state, of the numpy backend; None: its backend compiles the op itself
-    dtypes    the short names of the types that inputs may have; any where there are none
+    dtypes    the short names of the types that inputs may have; any if it is empty
     layout    of its tensors; there is only one yet
     """
 
@@ -110,7 +110,7 @@ def implements(
 
     ops       that it computes; none with a state, whose state the backend keeps
     kernel    the name of the algorithm
-    priority  above 0 it is chosen where nobody asks for a kernel
+    priority  above 0 it is chosen if no view asks for a kernel
     dtypes    the short names of the types that it takes; any by default
     refuses   (op, facts of its inputs) -> why it does not fit, or an empty text
     """

@@ -5,35 +5,62 @@ import pytest
 
 import pulse
 from pulse.build import (
+    ELU,
     FC,
+    GELU,
     GRU,
+    LSTM,
+    RNN,
     Add,
     AvgPool1D,
+    AvgPool2D,
+    AvgPool3D,
     BatchNorm1D,
+    BatchNorm3D,
     Concat,
     Connector,
     Conv1D,
     Conv2D,
+    Conv3D,
     ConvDepthWise1D,
     ConvTranspose1D,
+    ConvTranspose2D,
+    ConvTranspose3D,
+    ConvTransposeDepthWise1D,
+    Div,
     Dropout,
     GenericOperator,
     GraphView,
+    HardSwish,
     Identity,
+    LayerNorm,
+    LeakyReLU,
+    MatMul,
     MaxPool1D,
+    MaxPool2D,
+    MaxPool3D,
+    Mul,
+    Pad,
     Parallel,
+    Pow,
+    PReLU,
     Producer,
+    ReduceMean,
     ReLU,
     Reshape,
     Sequential,
     Sigmoid,
+    Slice,
     Softmax,
     Softmin,
+    Softplus,
     Split,
+    Squeeze,
     Tanh,
     Transpose,
+    Unsqueeze,
 )
-from pulse.errors import InputError
+from pulse.errors import InputError, PulsifyError
 
 
 def random(*shape: int) -> np.ndarray:
@@ -201,12 +228,34 @@ def test_softmin_is_the_softmax_of_the_negative() -> None:
         (lambda: [GRU(2, 3, batch_first=True), Reshape([0, 0, -1]), FC(3, 2), Dropout()], "1,T,2"),
         (lambda: [Transpose([0, 2, 1]), FC(2, 2, no_bias=True), Softmax()], "1,2,T"),
         (lambda: [Conv2D(1, 2, [3, 3], padding_dims=[0, 1, 0, 1]), ReLU()], "1,1,T,4"),
-        (lambda: GenericOperator("Clip", min=None), "1,2,T"),
-        (lambda: GenericOperator("Gelu", approximate="tanh"), "1,2,T"),
+        (lambda: Conv3D(2, 2, [3, 1, 2], stride_dims=[1, 2, 1]), "1,2,T,3,4"),
+        (lambda: ConvTranspose2D(2, 3, [3, 2], stride_dims=[2, 1], groups=1), "1,2,T,4"),
+        (lambda: ConvTransposeDepthWise1D(2, 3, output_padding=1, stride_dims=2), "1,2,T"),
+        (lambda: ConvTranspose3D(1, 2, [2, 1, 1]), "1,1,T,3,4"),
+        (lambda: [MaxPool3D([2, 1, 2]), AvgPool3D([3, 2, 1])], "1,2,T,3,4"),
+        (lambda: [MaxPool2D([3, 2], padding_dims=[1, 0]), AvgPool2D(2, count_include_pad=True)], "1,2,T,4"),
+        (lambda: [BatchNorm3D(2, variance=[0.5, 2]), ReLU()], "1,2,T,3,4"),
+        (lambda: [ELU(0.5), HardSwish(), LeakyReLU(0.1), GELU(), Tanh(), Sigmoid()], "1,2,T"),
+        (lambda: [Parallel([Softplus(), PReLU(2, 3)]), Mul()], "1,2,T"),
+        (lambda: [Parallel([Sigmoid(), Softplus()]), Pow()], "1,2,T"),
+        (lambda: [Parallel([Tanh(), [Softplus(), Softplus()]]), Div()], "1,2,T"),
+        (lambda: [Parallel([[Transpose([0, 2, 1])], Identity()]), MatMul()], "T,3,3"),
+        (lambda: [RNN(2, 3), Squeeze([1]), LayerNorm([3])], "T,1,2"),
+        (lambda: [LSTM(2, 3, no_bias=True), Unsqueeze([0]), ReduceMean([4])], "T,1,2"),
+        (lambda: [Pad([2, 0], [2]), Slice([1], [-1], [2])], "1,2,T"),
+        (lambda: [Parallel([Slice([0], [2], [2]), Tanh()]), Concat(2, 2)], "1,2,T"),
+        (lambda: GenericOperator("Clip"), "1,2,T"),
     ],
 )
-def test_operators_stream(part, shape: str) -> None:
-    pulse.verify(Sequential([part()]).graph(shape), pulse=2, backend="numpy").require()
+@pytest.mark.parametrize("backend", ["numpy", "onnxruntime"])
+def test_operators_stream(part, shape: str, backend: str) -> None:
+    """Offline by definition, streamed by numpy, and by onnxruntime, which has operators of its own."""
+    pulse.verify(Sequential([part()]).graph(shape), pulse=2, backend=backend).require()
+
+
+def test_a_softmax_over_time_does_not_stream() -> None:
+    with pytest.raises(PulsifyError, match="softmax"):
+        pulse.stream(Sequential([Softmax(2)]).graph("1,2,T"), pulse=2)
 
 
 def test_a_producer_feeds_an_input() -> None:
