@@ -11,7 +11,7 @@ step    Conv                  an operator by its name, case left out; ``Norm`` a
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
 from pulse.dump import Described
@@ -68,13 +68,14 @@ _Found: TypeAlias = tuple[tuple[int, ...], dict[str, int]]
 """Nodes so far, and tags."""
 
 
-def find_matches(graph: Graph[F, O], query: str) -> list[Match]:
+def find_matches(graph: Graph[F, O], query: str, among: Container[int] | None = None) -> list[Match]:
     """The parts of a graph that fit, in the order of the graph, none of a node that is in an earlier one.
 
+    among   the nodes that parts are made of; all of them by default
     Raises InputError: not a query, or one that has too many ways through this graph
     """
     chains = _Parser(query).query()
-    search = _Search(graph, query)
+    search = _Search(graph, query, among)
     taken: set[int] = set()
     matches: list[Match] = []
     for start in search.order:
@@ -162,7 +163,8 @@ class _Parser:
 class _Search:
     """The ways of chains through a graph."""
 
-    def __init__(self, graph: Graph[F, O], query: str) -> None:
+    def __init__(self, graph: Graph[F, O], query: str, among: Container[int] | None) -> None:
+        self._among = among
         self._names = {node.id: node.op.name.lower() for node in graph.nodes}
         self._plain = {node.id for node in graph.nodes if type(node.op).__name__ not in _INPUTS}
         self._readers: dict[int, list[int]] = {}
@@ -220,7 +222,8 @@ class _Search:
                 raise InputError(
                     f"query {self._query!r}: it has too many ways through this graph; name operators in place of $"
                 )
-            fits = self._names[node] in step.names if step.names else node in self._plain
+            named = self._names[node] in step.names if step.names else node in self._plain
+            fits = named and (self._among is None or node in self._among)
             if fits and tags.get(step.tag, node) == node and (not step.alone or self._is_private(node)):
                 yield (*nodes, node), {**tags, step.tag: node} if step.tag else tags
 

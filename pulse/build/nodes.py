@@ -354,7 +354,8 @@ class GraphView:
     def inputs(self) -> list[Connector]:
         """The wires that it reads and does not make, each once; constants left out."""
         found = [self._connector(outlet) for outlet in self.drawing.canvas.open_inputs(self._ids)]
-        found += [end for end in self.outputs() if end.node not in self.nodes and end not in found]
+        inside = set(self.nodes)
+        found += [end for end in self.outputs() if end.node not in inside and end not in found]
         first = [wire for wire in self._inputs or () if wire in found]
         return [*first, *(wire for wire in found if wire not in first)]
 
@@ -369,11 +370,13 @@ class GraphView:
 
     def input_nodes(self) -> list[Node]:
         """The nodes that read no node of the view."""
-        return [node for node in self.nodes if not any(parent in self.nodes for parent in node.parents())]
+        inside = set(self.nodes)
+        return [node for node in self.nodes if inside.isdisjoint(node.parents())]
 
     def output_nodes(self) -> list[Node]:
         """The nodes that no node of the view reads."""
-        return [node for node in self.nodes if not any(child in self.nodes for child in node.children())]
+        inside = set(self.nodes)
+        return [node for node in self.nodes if inside.isdisjoint(node.children())]
 
     def inner_nodes(self) -> list[Node]:
         """The nodes that are neither input nodes nor output nodes."""
@@ -394,9 +397,8 @@ class GraphView:
 
         Raises InputError: not a query
         """
-        found = find_matches(self.drawing.canvas.graph, query)
-        parts = ([self.drawing.node(node_id) for node_id in match.nodes] for match in found)
-        return [GraphView(nodes) for nodes in parts if all(node in self.nodes for node in nodes)]
+        found = find_matches(self.drawing.canvas.graph, query, set(self._ids))
+        return [GraphView(self.drawing.node(node_id) for node_id in match.nodes) for match in found]
 
     # use
 
@@ -609,7 +611,7 @@ class GraphView:
         for place, source in zip(places, reads):
             new.feed(place, source)
         old, views = list(self.nodes), list(self.drawing.views)
-        holders = [view for view in views if view is not new and all(node in view.nodes for node in old)]
+        holders = [view for view in views if view is not new and set(old) <= set(view.nodes)]
         for before, after in zip(gives, ends):
             graph.redirect(before.outlet, after.outlet)
             for view in views:
