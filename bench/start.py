@@ -1,21 +1,42 @@
-"""From the start of Python to the first result: import, load, make ready, one step; each in a process of its own."""
+"""``python -m bench.start``: from a new process to the first result, beside the other runtimes, in alternation.
 
+Every figure is of processes of their own: import, load, make ready, one step; ``pulse run`` is the whole command. The
+processes of all rows take turns. Their CPU time, which other work on the machine disturbs less, is shown too.
+"""
+
+import argparse
 import json
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
 
 import pulse
-from bench.models import Entry, Explicit
+from bench.models import PUBLISHED, Entry, Explicit, catalogue
 from pulse.jit.levels import NATIVE
 from pulse.jit.library import library
 
-REPEATS = 3
+STARTED = ("gtcrn", "tcn_1")
+"""The models whose start is compared."""
+ROUNDS = 9
+COLUMNS = ("model, pulse", "runtime", "ms", "ms of CPU")
+
+TOLD = """
+print(time.perf_counter() - begin, time.process_time())
+"""
+"""What ends a process that tells its times: those of the clock since its first import, of the CPU since its start."""
+
+NUMPY = """
+import time
+begin = time.perf_counter()
+import numpy
+"""
 
 OURS = """
 import json, sys, time
@@ -26,7 +47,6 @@ chunking = pulse.Chunking(context=json.loads(sys.argv[4]))
 program = pulse.stream(pulse.load(source, chunking=chunking, **told), count)
 (port,) = [port for port in program.inputs if port.streams]
 program.spawn().step(numpy.zeros(port.shape, numpy.float32))
-print(time.perf_counter() - begin)
 """
 
 PROGRAM = """
@@ -36,7 +56,6 @@ import numpy, pulse
 program = pulse.Program.load(sys.argv[1])
 (port,) = [port for port in program.inputs if port.streams]
 program.spawn().step(numpy.zeros(port.shape, numpy.float32))
-print(time.perf_counter() - begin)
 """
 
 OPTIMISE = """
@@ -44,7 +63,6 @@ import sys, onnxruntime
 options = onnxruntime.SessionOptions()
 options.optimized_model_filepath = sys.argv[2]
 onnxruntime.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
-print(0)
 """
 
 ONNXRUNTIME = """
@@ -56,7 +74,6 @@ options.intra_op_num_threads = options.inter_op_num_threads = 1
 session = onnxruntime.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
 types = {"tensor(float)": numpy.float32, "tensor(int64)": numpy.int64}
 session.run(None, {each.name: numpy.zeros(each.shape, types[each.type]) for each in session.get_inputs()})
-print(time.perf_counter() - begin)
 """
 
 TRACT = """
@@ -68,60 +85,148 @@ shapes = [str(loaded.input_fact(number)).split(",") for number in range(loaded.i
 state = loaded.into_model().into_runnable().spawn_state()
 types = {"F32": numpy.float32, "I64": numpy.int64}
 state.run([numpy.zeros([int(size) for size in shape[:-1]], types[shape[-1].upper()]) for shape in shapes])
-print(time.perf_counter() - begin)
 """
+
+
+COMMAND = "from streaming.cli import main; main()"
 
 
 @dataclass(frozen=True)
 class Start:
-    """How long a runtime takes to give its first result, in seconds: the median of three processes, cold of one."""
+    """How long a runtime takes to give its first result, in seconds: the median of all rounds, cold of one.
+
+    seconds  of the clock, from before the first import on; of a command, all of it
+    cpu_s    of the CPU, the start of the interpreter included
+    """
 
     title: str
     runtime: str
     seconds: float
+    cpu_s: float
 
 
-def starts(entry: Entry, cold: bool = True) -> Iterator[Start]:
-    """This project with an empty and a filled kernel cache, with the machine code that the package carries where it is
-    built, its program file, and the others on the exported file.
+@dataclass(frozen=True)
+class _Process:
+    """A row: what a process runs, and what is different around it. ``whole``: it is a command, timed from outside."""
+
+    title: str
+    runtime: str
+    code: str
+    arguments: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    whole: bool = False
+
+    def run(self, folder: Path) -> tuple[float, float]:
+        """The seconds of the clock and of the CPU. Raises CalledProcessError."""
+        code = self.code if self.whole else self.code + TOLD
+        usual = {**os.environ, **self.environment}
+        usual.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process compiles all modules
+        before, began = getrusage(RUSAGE_CHILDREN), time.perf_counter()
+        command = [sys.executable, "-c", code, *self.arguments]
+        done = subprocess.run(command, cwd=folder, env=usual, capture_output=True, text=True, check=True)
+        elapsed, after = time.perf_counter() - began, getrusage(RUSAGE_CHILDREN)
+        if self.whole:
+            return elapsed, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        seconds, cpu_s = map(float, done.stdout.split()[-2:])
+        return seconds, cpu_s
+
+
+def starts(entries: Iterable[Entry], cold: bool = True, rounds: int = ROUNDS) -> list[Start]:
+    """The import of numpy, ``pulse run`` on the built-in sound, and for each entry this project and the others.
+
+    cold  with an empty cache of kernels too, which takes minutes
     """
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.onnx"
-        source = entry.source()
-        path.write_bytes(source.read_bytes() if isinstance(source, Path) else source.SerializeToString())
-        arguments = [
-            str(path),
-            str(entry.pulse),
-            json.dumps({name: value for name, value in entry.arguments.items() if name != "chunking"}),
-            json.dumps(dict(entry.arguments.get("chunking", pulse.Chunking()).context)),
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        rows = [
+            _Process("", "numpy alone", NUMPY),
+            _Process("built-in denoiser", "pulse run", COMMAND, ["run"], whole=True),
         ]
-        if cold:
-            empty = {"PULSE_CACHE": str(Path(folder) / "cache"), "PULSE_LEVEL": NATIVE}
-            yield Start(entry.name, "pulse, cold", _seconds(OURS, arguments, empty))
-        yield Start(entry.name, "pulse, warm", _median(OURS, arguments, {"PULSE_LEVEL": NATIVE}))
-        if library() is not None:
-            yield Start(entry.name, "pulse, carried", _median(OURS, arguments))
-        program = entry.program(source)
-        saved = Path(folder) / "model.pulse"
-        program.save(saved)
-        level = {} if library() is not None else {"PULSE_LEVEL": NATIVE}
-        yield Start(entry.name, "pulse, program file", _median(PROGRAM, [str(saved)], level))
-        exported = Path(folder) / "exported.onnx"
-        exported.write_bytes(Explicit.of(program.model).model.SerializeToString())
-        optimised = Path(folder) / "optimised.onnx"
-        _seconds(OPTIMISE, [str(exported), str(optimised)])
-        yield Start(entry.name, "onnxruntime, its own optimised file", _median(ONNXRUNTIME, [str(optimised)]))
-        for runtime, code in (("onnxruntime", ONNXRUNTIME), ("tract", TRACT)):
-            yield Start(entry.name, f"{runtime}, exported", _median(code, [str(exported)]))
+        found = list[Start]()
+        for entry in entries:
+            made = list(_processes(entry, Path(tempfile.mkdtemp(dir=folder))))
+            if cold:
+                found.append(_cold(made[0], folder))
+            rows += made
+        return found + _in_turns(rows, folder, rounds)
 
 
-def _median(code: str, arguments: list[str], more: Mapping[str, str] | None = None) -> float:
-    return statistics.median(_seconds(code, arguments, more) for _ in range(REPEATS))
+def _cold(row: _Process, folder: Path) -> Start:
+    with tempfile.TemporaryDirectory() as cache:
+        empty = {"PULSE_CACHE": cache, "PULSE_LEVEL": NATIVE}
+        process = _Process(
+            row.title, "pulse, model file, all kernels compiled", row.code, row.arguments, empty
+        )
+        return Start(process.title, process.runtime, *process.run(folder))
 
 
-def _seconds(code: str, arguments: list[str], more: Mapping[str, str] | None = None) -> float:
-    command = [sys.executable, "-c", code, *arguments]
-    usual = {**os.environ, **(more or {})}
-    usual.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process compiles all modules
-    done = subprocess.run(command, env=usual, capture_output=True, text=True, check=True)
-    return float(done.stdout.split()[-1])
+def _in_turns(rows: Sequence[_Process], folder: Path, rounds: int) -> list[Start]:
+    """One process of each row in a round; the order turns from round to round, and a round before is not counted."""
+    times: list[list[tuple[float, float]]] = [[] for _ in rows]
+    for number in range(rounds + 1):
+        for place in range(len(rows)):
+            row = (place + number) % len(rows)
+            taken = rows[row].run(folder)
+            if number:
+                times[row].append(taken)
+    return [
+        Start(row.title, row.runtime, *(statistics.median(each) for each in zip(*taken)))
+        for row, taken in zip(rows, times)
+    ]
+
+
+def _processes(entry: Entry, folder: Path) -> Iterator[_Process]:
+    """The model file and the program file in this project, and the exported model in the others."""
+    path, source = folder / "model.onnx", entry.source()
+    path.write_bytes(source.read_bytes() if isinstance(source, Path) else source.SerializeToString())
+    arguments = [
+        str(path),
+        str(entry.pulse),
+        json.dumps({name: value for name, value in entry.arguments.items() if name != "chunking"}),
+        json.dumps(dict(entry.arguments.get("chunking", pulse.Chunking()).context)),
+    ]
+    how = "compiled before" if library() is None else "carried"
+    yield _Process(entry.name, f"pulse, model file, kernels {how}", OURS, arguments)
+    program, saved = entry.program(source), folder / "model.pulse"
+    program.save(saved)
+    yield _Process(entry.name, "pulse, program file", PROGRAM, [str(saved)])
+    exported = folder / "exported.onnx"
+    exported.write_bytes(Explicit.of(program.model).model.SerializeToString())
+    for suffix in ("onnx", "ort"):
+        optimised = str(folder / f"optimised.{suffix}")
+        subprocess.run(
+            [sys.executable, "-c", OPTIMISE, str(exported), optimised], capture_output=True, check=True
+        )
+        yield _Process(entry.name, f"onnxruntime, its own optimised .{suffix} file", ONNXRUNTIME, [optimised])
+    for runtime, code in (("onnxruntime", ONNXRUNTIME), ("tract", TRACT)):
+        yield _Process(entry.name, f"{runtime}, exported", code, [str(exported)])
+
+
+def lines(found: Iterable[Start]) -> Iterator[list[str]]:
+    """The figures as text, one row each."""
+    for row in found:
+        yield [row.title, row.runtime, f"{row.seconds * 1e3:.0f}", f"{row.cpu_s * 1e3:.0f}"]
+
+
+def main() -> None:
+    """Measure, and print the section of docs/performance.md; ``--docs`` puts it there."""
+    from bench.docs import replace_start, start_section
+
+    parser = argparse.ArgumentParser(prog="python -m bench.start", description=main.__doc__)
+    parser.add_argument("keys", nargs="*", default=STARTED, help="models of the bench")
+    parser.add_argument("--models", type=Path, default=PUBLISHED, help="folder of published models")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--cold", action="store_true", help="with an empty cache of kernels too")
+    parser.add_argument("--docs", action="store_true", help="write the section too")
+    options = parser.parse_args()
+    known = {entry.key: entry for entry in catalogue(options.models)}
+    if unknown := [key for key in options.keys if key not in known]:
+        parser.error(f"no model is called {', '.join(unknown)}; there are {', '.join(known)}")
+    section = start_section(starts((known[key] for key in options.keys), options.cold, options.rounds))
+    print(section)
+    if options.docs:
+        replace_start(section)
+
+
+if __name__ == "__main__":
+    main()
