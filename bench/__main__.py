@@ -9,6 +9,7 @@ from rich.console import Console
 from bench.calls import call_times
 from bench.contest import WrongResultError, contest
 from bench.docs import PAGE, PICTURE, page
+from bench.first_results import STARTED, Start, starts
 from bench.growth import Growth, grown, growth
 from bench.host import Host
 from bench.lanes import lanes_entries, lanes_rows
@@ -17,7 +18,6 @@ from bench.models.given import add_options, given
 from bench.report import show
 from bench.results import Results, Row
 from bench.roofline import Machine, Reading, measured_machine, roofline, working_set
-from bench.start import STARTED, Start, starts
 from bench.timing import alternate
 from pulse.errors import PulseError
 from pulse.program.native_program import NativeProgram

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple
 from pathlib import Path
 
-from bench import start
+from bench import first_results
 from bench.contest import OURS
+from bench.first_results import Start
 from bench.host import Host
 from bench.report import GROWTH_COLUMNS, LANES_COLUMNS, growth_lines, lanes_lines, left_out, missed
 from bench.results import PEERS, Results, Row
-from bench.start import Start
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 PICTURE = PAGE.with_name("growth.svg")
@@ -74,7 +74,12 @@ All rows import numpy. *carried* kernels are the machine code of a wheel: nothin
 def start_section(starts: Sequence[Start]) -> str:
     """The section of the page; it names its machine, since it may be of another run than the rest."""
     return "\n".join(
-        ["## Start\n", START, f"{Host.here()}\n", table(start.COLUMNS, start.lines(starts), left=2)]
+        [
+            "## Start\n",
+            START,
+            f"{Host.here()}\n",
+            table(first_results.COLUMNS, first_results.lines(starts), left=2),
+        ]
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.table import Table
 
-from bench import start
+from bench import first_results
 from bench.contest import OURS
 from bench.results import PEERS, Results, Row
 
@@ -128,9 +128,9 @@ def lanes_table(results: Results) -> Table:
 def starts_table(results: Results) -> Table:
     """From the first import to the first result."""
     table = Table(title="to the first result: import, load, make ready, one step; a whole command")
-    for name in start.COLUMNS:
+    for name in first_results.COLUMNS:
         table.add_column(name, justify="right" if name.startswith("ms") else "left")
-    for line in start.lines(results.starts):
+    for line in first_results.lines(results.starts):
         table.add_row(*line)
     return table
 
