@@ -51,7 +51,7 @@ def _on_a_line(node: TfliteNode, total: OutletId, count: int, mean: bool) -> Out
     ours, (_, made) = node.quantization(0), target(node)
     scale = np.float32(ours.scale[0] / made.scale[0])
     if mean:
-        scale = np.float32(scale / np.float32(max(1, count)))
+        scale = scale * (np.float32(1) / np.float32(max(1, count)))
     zeros, zero = float(ours.zero[0]) * count, float(made.zero[0])
     offset = np.float32(-zeros) * scale + np.float32(zero)
     y = node.each("mul", node.each("add", total, zeros, suffix="stored"), float(scale), suffix="scaled")
