@@ -153,9 +153,9 @@ def test_gathered_frames_and_their_spectra_stream() -> None:
     pulse.verify(data, pulse=8).require()
 
 
-@pytest.mark.parametrize("name", ["stack", "means"])
-def test_codes_are_the_same_in_both_backends(name: str) -> None:
-    data, rng = stack("int8") if name == "stack" else averaged(), np.random.default_rng(2)
+@pytest.mark.parametrize("data", [stack("int8"), averaged(), biased(64)], ids=["int8", "means", "int16"])
+def test_codes_are_the_same_in_both_backends(data: bytes) -> None:
+    rng = np.random.default_rng(2)
     (fact,) = pulse.load(data).analyse().inputs.values()
     x = random_input(rng, fact, 512)
     made: list[list[Array]] = []
