@@ -166,8 +166,8 @@ class FileNetwork:
                 raise LoadError(
                     f"{node.name} ({node.op.name}): {error}; fix that dim with {spell('inputs')}"
                 ) from error
-            if node.op.origin:
-                target.origins.update({new.name: node.op.origin for new in target.graph.nodes[before:]})
+            if origin := node.op.origin:
+                target.origins.update({new.name: origin for new in target.graph.nodes[before:]})
             made.update({OutletId(node.id, slot): outlet for slot, outlet in enumerate(outlets)})
             places[node.id] = range(before, len(target.graph.nodes))
         target.graph.views = self.graph.views_in(places)
