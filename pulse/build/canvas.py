@@ -7,6 +7,7 @@ however many nodes read them.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from pulse.build.schemas import most_inputs
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import DimError, FactError, InputError
 from pulse.facts import Array, TypedFact
@@ -23,10 +24,12 @@ from pulse.substitution import Terms
 class OpenInput(ModelOp):
     """An input that no node feeds yet: an input of the model that is made of it.
 
-    shape   dims and a type, such as ``1,80,T,f32``; found from weights and outputs where it is empty
+    shape   dims and a type, such as ``1,80,T,f32``; found from weights and outputs if it is empty
+    given   it is a connector of the user, not just the place of one
     """
 
     shape: str = ""
+    given: bool = False
 
     @property
     def name(self) -> str:
@@ -86,11 +89,13 @@ class Canvas:
 
     def _slot(self, node_id: int, place: int) -> int | None:
         op, count = self.graph.nodes[node_id].op, self.places(node_id)
-        if not 0 <= place < count:
-            raise InputError(
-                f"{self.label(node_id)}: it has no input {place}; its inputs are 0 to {count - 1}"
-            )
-        return op.slots[place] if isinstance(op, OnnxOp) else place
+        most = max(count, most_inputs(op.domain, op.type)) if isinstance(op, OnnxOp) else count
+        if not 0 <= place < most:
+            inputs = f"its inputs are 0 to {most - 1}" if most else "it has none"
+            raise InputError(f"{self.label(node_id)}: it has no input {place}; {inputs}")
+        if not isinstance(op, OnnxOp):
+            return place
+        return op.slots[place] if place < count else None
 
     def connect(self, outlet: OutletId, node_id: int, place: int) -> None:
         """Feed an input of an operator. Raises InputError: it is fed by another node already, or it closes a circle."""
@@ -99,7 +104,8 @@ class Canvas:
         if slot is None:
             assert isinstance(node.op, OnnxOp)
             slot = len(node.inputs)
-            slots = (*node.op.slots[:place], slot, *node.op.slots[place + 1 :])
+            known = (*node.op.slots, *[None] * (place - len(node.op.slots)))
+            slots = (*known[:place], slot, *known[place + 1 :])
             node.op = replace(node.op, slots=slots)
         elif is_operator(self.op(node.inputs[slot])):
             raise InputError(

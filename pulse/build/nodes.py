@@ -87,7 +87,6 @@ class Node:
 
     def __init__(self, drawing: Drawing, node_id: int) -> None:
         self.drawing, self.id = drawing, node_id
-        self._called = False
 
     @property
     def _node(self) -> Any:
@@ -183,7 +182,7 @@ class Node:
         A node that is fed already stays as it is, and another one with the same operator and the same parameters
         (``shared``) is fed. Raises InputError: another number of connectors than data inputs
         """
-        node = self.shared() if self._called or not self._unfed() else self
+        node = self if self._unfed() else self.shared()
         places = node._unfed()
         if len(connectors) != len(places):
             raise InputError(
@@ -191,15 +190,16 @@ class Node:
                 "given; give one for each"
             )
         for connector, place in zip(connectors, places):
-            connector.feed(node, place)
-        node._called = True
+            require_connector(connector).feed(node, place)
         made = [Connector.of(node, slot) for slot in range(node.outputs)]
         return made[0] if len(made) == 1 else tuple(made)
 
     def _unfed(self) -> list[int]:
+        """The data inputs that neither a node nor a connector feeds."""
         canvas = self.drawing.canvas
         found = {place: canvas.source(self.id, place) for place in range(canvas.places(self.id))}
-        return [place for place, outlet in found.items() if outlet is not None and is_open(canvas.op(outlet))]
+        ops = {place: canvas.op(outlet) for place, outlet in found.items() if outlet is not None}
+        return [place for place, op in ops.items() if isinstance(op, OpenInput) and not op.given]
 
     def shared(self) -> "Node":
         """Another node of the same operator, not fed yet.
@@ -231,7 +231,7 @@ class Connector:
 
     def __init__(self, name: str = "x", shape: str = "") -> None:
         drawing = Drawing()
-        self.node = drawing.node(drawing.canvas.add(name, OpenInput(shape)).node)
+        self.node = drawing.node(drawing.canvas.add(name, OpenInput(shape, True)).node)
         self.slot = 0
 
     @classmethod
@@ -248,6 +248,10 @@ class Connector:
 
     def feed(self, other: "Node | GraphView", in_: int = 0) -> None:
         """Let an input of a node, or an open one of a view, read this wire. Raises InputError, as ``add_child``."""
+        given: Any = other
+        if not isinstance(given, Node | GraphView):
+            raise InputError(f"a wire feeds a node or a view, not {given!r}")
+        self.require_there()
         if isinstance(other, GraphView):
             places = other.open_inputs()
             if not 0 <= in_ < len(places):
@@ -261,6 +265,8 @@ class Connector:
     def graph(self, *others: "Connector") -> "GraphView":
         """The view of all that this wire, and the others, are computed from; they are its outputs."""
         ends = (self, *others)
+        for end in ends:
+            require_connector(end).require_there()
         for other in others:
             self.node.drawing.join(other.node.drawing)
         drawing = self.node.drawing
@@ -270,11 +276,23 @@ class Connector:
         ]
         return GraphView(nodes, outputs=ends)
 
+    def require_there(self) -> None:
+        """Raise InputError for an input in whose place another wire is by now."""
+        if not self.node.drawing.canvas.graph.nodes[self.node.id].outputs:
+            raise InputError("this connector was an input that another wire feeds now; use that wire")
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Connector) and (self.node, self.slot) == (other.node, other.slot)
 
     def __hash__(self) -> int:
         return hash((self.node, self.slot))
+
+
+def require_connector(given: object) -> Connector:
+    """The connector. Raises InputError: it is something else."""
+    if isinstance(given, Connector):
+        return given
+    raise InputError(f"nodes and views are called with connectors, not with {given!r}")
 
 
 class GraphView:
@@ -425,7 +443,7 @@ class GraphView:
                 f"the view has {len(places)} open inputs, and {len(connectors)} connectors are given; give one for each"
             )
         for place, connector in zip(places, connectors):
-            self.feed(place, connector)
+            self.feed(place, require_connector(connector))
         self._called = True
         ends = self.outputs()
         return ends[0] if len(ends) == 1 else tuple(ends)
@@ -436,6 +454,7 @@ class GraphView:
 
     def feed(self, place: Connector, source: Connector) -> None:
         """Let all that read an open input read another wire. Raises InputError: that would close a circle."""
+        source.require_there()
         source.node.drawing.join(place.node.drawing)
         graph = self.drawing.canvas.graph
         if place == source:

@@ -1,7 +1,7 @@
 """Nodes of any operator: what all functions of this package make their nodes with."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -115,6 +115,14 @@ def Producer(value: Any, name: str = "producer") -> Node:
 Evaluation: TypeAlias = Callable[..., "Array | Sequence[Array]"]
 
 
+def _fits(result: object, fact: TypedFact) -> bool:
+    """Whether it is an array of a shape; its floats may be wider, as where rounding errors are measured."""
+    if not isinstance(result, np.ndarray):
+        return False
+    found = TypedFact.of(cast("Array", result))
+    return found.dtype.kind == fact.dtype.kind and TypedFact(fact.dtype, found.shape).agrees(fact)
+
+
 @record(eq=False)
 class FunctionOp(Op):
     """An operation of a user: three functions.
@@ -141,8 +149,16 @@ class FunctionOp(Op):
         return [TypedFact(inputs[0].dtype, inputs[0].shape)]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
-        made = self.compute(*inputs)
-        return [made] if isinstance(made, np.ndarray) else list(made)
+        made: Any = self.compute(*inputs)
+        results: list[Any] = [*made] if isinstance(made, list | tuple) else [made]  # pyright: ignore[reportUnknownVariableType]
+        wanted = self.facts([TypedFact.of(array) for array in inputs])
+        if len(results) != len(wanted) or not all(map(_fits, results, wanted)):
+            forms = [f"{np.shape(each)} {np.asarray(each).dtype}" for each in results]
+            raise InputError(
+                f"{self.title} (a function): gives {', '.join(forms)}, and its facts say "
+                f"{'; '.join(map(str, wanted))}: correct one of them"
+            )
+        return results
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         if self.relate is not None:
@@ -192,6 +208,10 @@ def Function(
 
 def as_list(value: "int | Sequence[int]", rank: int, what: str, where: str) -> list[int]:
     """One number for each axis; a number stands for all. Raises InputError."""
+    given: Any = value
+    listed: list[Any] = [given] if isinstance(given, int | float | str) else list(given)
+    if not all(isinstance(each, int | np.integer) and not isinstance(each, bool) for each in listed):
+        raise InputError(f"{where}: {what} must be integers, not {given!r}")
     values = [value] * rank if isinstance(value, int) else list(value)
     if len(values) != rank:
         raise InputError(f"{where}: {what} has {len(values)} entries for {rank} axes")

@@ -25,6 +25,15 @@ def schema_of(domain: str, kind: str) -> "defs.OpSchema | None":
         return None
 
 
+def most_inputs(domain: str, kind: str) -> int:
+    """How many inputs an operator may have, the ones that are left out included; 0 if any number, or not known."""
+    schema = schema_of(domain, kind)
+    variadic = defs.OpSchema.FormalParameterOption.Variadic
+    if schema is None or any(each.option == variadic for each in schema.inputs):
+        return 0
+    return schema.max_input
+
+
 def checked_attributes(domain: str, kind: str, attributes: Mapping[str, Any], where: str) -> dict[str, Any]:
     """The attributes in the types that the operator has; those that are None are left out.
 

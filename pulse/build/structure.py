@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from pulse.build.nodes import GraphView, Node, Part
 from pulse.errors import InputError
+from pulse.infer.network import Constant
 
 
 def view_of(part: Part) -> GraphView:
@@ -12,6 +13,8 @@ def view_of(part: Part) -> GraphView:
     if isinstance(part, GraphView):
         return part
     if isinstance(part, Node):
+        if isinstance(part.op, Constant):
+            raise InputError(f"{part.name}: a constant is no part of a structure; connect it with add_child")
         return GraphView([part])
     if isinstance(part, Sequence) and not isinstance(part, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         return Sequential(part)

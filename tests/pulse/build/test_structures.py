@@ -285,6 +285,10 @@ def test_a_parameter_gives_way_to_a_node() -> None:
         (lambda: Sequential([]), "a part at least"),
         (lambda: Sequential([ReLU(), Add()]), "gives 1 wires and .* has 2 open inputs"),
         (lambda: Sequential([relu := ReLU(), relu]), "is there twice"),
+        (lambda: ReLU().add_child("relu"), "feeds a node or a view, not 'relu'"),
+        (lambda: ReLU()("x"), "called with connectors, not with 'x'"),
+        (lambda: Conv1D(2, 3, "wide"), "kernel_dims must be integers, not 'wide'"),
+        (lambda: Sequential([Producer([1.0]), ReLU()]), "a constant is no part"),
         (lambda: Sequential(["relu"]), "made of nodes, views and lists"),
         (lambda: Parallel([ReLU(), Add()]), "read the same inputs"),
         (lambda: ReLU().add_child(Add(), in_=2), "no input 2"),
@@ -302,6 +306,26 @@ def test_a_parameter_gives_way_to_a_node() -> None:
 def test_what_does_not_fit_is_refused(make, message: str) -> None:
     with pytest.raises(InputError, match=message):
         make()
+
+
+def test_an_optional_input_is_fed() -> None:
+    gru, clip = GRU(2, 3), GenericOperator("Clip")
+    Connector("h", "1,1,3").feed(gru, 5)
+    assert gru.category(4) == "optional" and gru.category(5) == "data"
+    Producer(np.float32(0.5)).add_child(clip, in_=2)
+    model = clip(gru(Connector("x", "T,1,2"))).graph().graph()
+    assert set(model.inputs) == {"x", "h"}
+    feeds = {"x": random(4, 1, 2), "h": 3 * np.ones((1, 1, 3), np.float32)}
+    (y,) = model.analyse().run(feeds).values()
+    assert y.max() == 0.5
+
+
+def test_a_connector_that_another_wire_replaces_is_refused() -> None:
+    x = Connector("x", "1,T")
+    view = ReLU()(x).graph()
+    view(Connector("z", "1,T"))
+    with pytest.raises(InputError, match="another wire feeds now"):
+        Tanh()(x)
 
 
 def test_a_circle_and_a_second_parent_are_refused() -> None:

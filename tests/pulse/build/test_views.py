@@ -204,6 +204,14 @@ def test_a_function_with_facts_changes_the_shape() -> None:
     pulse.verify(view.graph("1,3,T"), pulse=2, backend="numpy").require()
 
 
+@pytest.mark.parametrize(
+    "function", [lambda x: x[:1], lambda x: x.astype(np.int64), lambda x: (x, x), lambda x: "x"]
+)
+def test_a_function_that_gives_something_else_is_refused(function) -> None:
+    with pytest.raises(InputError, match=r"gives .* and its facts say"):
+        Sequential([Function(function)]).forward(random(2, 3))
+
+
 def test_a_model_that_was_read_comes_back() -> None:
     whole, _ = row()
     view = GraphView.of(whole.graph("1,1,T"))
