@@ -102,6 +102,11 @@ def _calling(
     call: TypedModel, given: Chunking, sized: ChunkCall, outputs: Sequence[str] | None
 ) -> ResolvedModel:
     """Of a model that takes chunks, ``call`` being one call of it. Raises PulsifyError."""
+    if asked := [name for name, view in call.graph.views.items() if view.backend or view.kernel]:
+        raise PulsifyError(
+            f"{call.title}: takes chunks, so a stream of it is one loop over its calls, which has one backend; leave "
+            f"out set_backend of {', '.join(asked)}"
+        )
     with counting(call.spending):
         original, chunks = scan_over_chunks(call, given, sized.symbol, outputs, sized.axes)
     return ResolvedModel(TypedModel.of(original), sized.symbol, chunks, call, _by_name(sized.sizes))

@@ -23,7 +23,7 @@ from pulse.build import (
     Tanh,
     Transpose,
 )
-from pulse.errors import CompileError, InputError
+from pulse.errors import CompileError, InputError, PulsifyError
 from pulse.extend import Conv, Pointwise, implements
 from pulse.program import implementations
 from pulse.program.mixed import MixedProgram
@@ -195,6 +195,29 @@ def test_types_that_a_kernel_does_not_take() -> None:
     integers = type(fact)(np.dtype(np.int32), fact.shape)
     op = Conv((1,), (1,), ())
     assert wide.reason_against(op, [integers]) == "does not take i32"
+
+
+def test_views_of_a_chain() -> None:
+    one, two = (Sequential([ReLU(), Tanh()], name="same") for _ in range(2))
+    one.set_backend("numpy")
+    joined = pulse.chain(one.graph("1,T"), two.graph("1,T"))
+    assert list(joined.graph.views) == ["same", "same.1"]
+    program = pulse.stream(joined, pulse=2)
+    assert program.backend == "numba + numpy" and len(program.transfers) == 1
+    pulse.verify(joined, pulse=2).require()
+
+
+def test_a_model_of_chunks_runs_on_one_backend() -> None:
+    gru = GRU(2, 3, "gru", states=True)
+    Connector("h", "1,1,3").feed(gru, 5)
+    y, state = gru(Connector("x", "1,1,2"))
+    view = y.graph(state)
+    model = pulse.load(view.graph(outputs=["y", "h_out"]))
+    assert model.chunks is not None
+    pulse.verify(model).require()
+    view.set_backend("numpy")
+    with pytest.raises(PulsifyError, match=r"takes chunks.*leave out set_backend of view 0"):
+        pulse.stream(view.graph(outputs=["y", "h_out"]))
 
 
 def test_without_views_programs_are_what_they_were() -> None:
