@@ -18,6 +18,9 @@ class Executable(ABC):
     A copy is the program itself. It pickles without addresses, and is linked again where it arrives.
     """
 
+    threads: int = 1
+    """Among how many threads a step of a stream may be shared."""
+
     def __init__(self, model: Interface, form: str = "f32") -> None:
         self.model = model
         self.form = form

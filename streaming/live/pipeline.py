@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.jit.events import Event
 from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
 from pulse.record import record
@@ -15,7 +16,6 @@ from streaming.live.resamplers import Resamplers
 from streaming.native import positions
 from streaming.native.callback import stream_callback
 from streaming.native.control_block import RECORD_HEADER_BYTES, header_at
-from streaming.native.events import Event
 from streaming.native.pipeline import call_pipeline, next_pulse, pump, run_pulse
 
 

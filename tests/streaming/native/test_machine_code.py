@@ -10,6 +10,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from pulse.jit.entries import ENTRIES, Callback
+from pulse.jit.events import Event
 from pulse.jit.foreign import c_signature
 from pulse.jit.foreign_codegen import external
 from pulse.jit.pointer_codegen import INT64
@@ -18,7 +19,6 @@ from streaming.native import gate as gate
 from streaming.native import resample as resample
 from streaming.native import slots as slots
 from streaming.native.control_block import ControlBlock, control_at
-from streaming.native.events import Event
 from streaming.native.pipeline import work
 from tests.pulse.jit.assembly import check_calls, llvm_code
 
