@@ -281,6 +281,7 @@ class NativeState(State):
             given = self.constants.get(name)
             place[...] = rng.standard_normal(place.shape).astype(place.dtype) if given is None else given
         try:
-            return measured(self._program.notes, self.call[0], self.call[2], steps)
+            parts = self._program.parting.counts()
+            return measured(self._program.notes, parts, self.call[0], self.call[2], steps)
         finally:
             self.restore(saved)

@@ -148,10 +148,11 @@ class NativeProgram(NativeStreams, CompiledProgram):
             f"{self.state_bytes} of state, {self.arena_bytes} of arena",
             *map(str, copies(self.instructions)),
         ]
-        for number, row in enumerate(self.instructions):
+        for number, (row, parts) in enumerate(zip(self.instructions, self.parting.rows)):
             fields = [f"{name}={_text(value)}" for name, value in row.instruction.named()]
             text = " ".join(fields if len(fields) <= SHOWN else [*fields[:SHOWN], "…"])
-            lines.append(f"{number:4d} {row.kernel:<14} {row.node} ({row.op})  {text}")
+            cut = "" if parts is None else f"  in parts of {parts.cut.count} from {parts.bounds[:-1]}"
+            lines.append(f"{number:4d} {row.kernel:<14} {row.node} ({row.op})  {text}{cut}")
         return lines
 
 

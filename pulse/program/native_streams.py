@@ -23,9 +23,10 @@ class NativeStreams(NativeExecutable, Program):
 
         require_threads(threads)
         made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        made.__dict__.pop("parting", None)
-        made.threads, made._parallel = threads, None
+        for name, value in vars(self).items():
+            if name not in ("parting", "_parallel"):
+                setattr(made, name, value)
+        made.threads = threads
         return made
 
     def spawn_many(self, count: int, constants: Feed | None = None) -> Lanes:

@@ -4,7 +4,8 @@
 A *team* is the thread that steps a stream, and helpers that wait. A row in parts is published as a *turn*: each part
 is claimed once, by the thread that it is meant for or by one that has nothing left to do, so a helper that comes late
 costs nothing. Then the stepping thread waits for the parts that others claimed. There is no lock: a team that is busy
-with another stream is not waited for, and the parts run one after the other.
+with another stream is not waited for, and the parts run one after the other. So they do for a while after a helper
+was kept from its core.
 
 A helper that has waited for a while sleeps, and is woken by the next turn. In a forked process there are no helpers:
 the stepping thread claims all parts.
@@ -33,6 +34,10 @@ from pulse.wording import spell
 
 PATIENCE_S = 100e-6
 """How long a thread looks for something to do before it sleeps."""
+REST = 16
+"""How many times as long as a turn that failed a team rests."""
+MISSES = 4
+"""How many turns in a row the stepping thread runs alone before it takes them for failed."""
 
 
 class TeamFields(Struct):
@@ -56,6 +61,10 @@ class TeamFields(Struct):
     bases: int
     waiting: int = starts_line()
     """1: the stepping thread sleeps."""
+    rests_until: int = starts_line()
+    """In ticks: up to then all parts run on the stepping thread."""
+    missed: int
+    """Turns in a row in which no helper took part."""
 
 
 class Member(Struct):
@@ -93,13 +102,13 @@ def run_part(address: int, part: int, bases: int) -> None:
 
 
 @device
-def run_claimed(team: TeamFields, turn: int, address: int, bases: int, own: int) -> None:
-    """Run the parts of a turn that nobody has claimed, beginning with the own one.
+def run_claimed(team: TeamFields, turn: int, address: int, bases: int, own: int) -> int:
+    """Run the parts of a turn that nobody has claimed, beginning with the own one; how many there were.
 
     The stepping thread goes on when all parts are finished. So what is claimed is of its turn, and a thread that
     comes late claims nothing: its turn is not later than what was claimed last.
     """
-    members, count = members_at(team.members), team.count
+    members, count, ran = members_at(team.members), team.count, 0
     for i in range(count):
         part = own + i if own + i < count else own + i - count
         member = members[part]
@@ -107,29 +116,30 @@ def run_claimed(team: TeamFields, turn: int, address: int, bases: int, own: int)
         if claimed < turn and replace(member, "claimed", claimed, turn):
             run_part(address, part, bases)
             store(member, "finished", turn)
+            ran += 1
+    return ran
 
 
-@callback("team.run_parts", c_signature(None, "i64", "i64"))
-def run_parts(address, bases):
-    """Run a row in parts, in the place of a kernel."""
-    team = team_at(row_in_parts_at(address).team)
-    count = team.count
-    if not replace(team, "busy", 0, 1):
-        for part in range(count):
-            run_part(address, part, bases)
-        return
-    turn, members = team.turn + 1, members_at(team.members)
+@device
+def publish(team: TeamFields, turn: int, address: int, bases: int) -> None:
+    """Begin a turn, and wake who sleeps."""
+    members = members_at(team.members)
     store(team, "row", address)
     store(team, "bases", bases)
     store(team, "turn", turn)
     fence()
-    for part in range(1, count):
+    for part in range(1, team.count):
         member = members[part]
         if load(member, "sleeping") == 1:
             store(member, "sleeping", 0)
             set_event(member.wake)
-    run_claimed(team, turn, address, bases, 0)
-    for part in range(1, count):
+
+
+@device
+def wait_for(team: TeamFields, turn: int) -> None:
+    """Wait until all parts of a turn are finished."""
+    members = members_at(team.members)
+    for part in range(team.count):
         member, since = members[part], tick_count()
         while load(member, "finished") != turn:
             pause()
@@ -140,11 +150,35 @@ def run_parts(address, bases):
                     wait_event(team.wait)
                 store(team, "waiting", 0)
                 since = tick_count()
+
+
+@callback("team.run_parts", c_signature(None, "i64", "i64"))
+def run_parts(address: int, bases: int) -> None:
+    """Run a row in parts, in the place of a kernel.
+
+    Where a turn takes longer than one thread would, or no helper comes in time again and again, other processes have
+    the cores: then the team rests for many times as long, so that little is lost.
+    """
+    team = team_at(row_in_parts_at(address).team)
+    begun = tick_count()
+    if begun < load(team, "rests_until") or not replace(team, "busy", 0, 1):
+        for part in range(team.count):
+            run_part(address, part, bases)
+        return
+    turn = team.turn + 1
+    publish(team, turn, address, bases)
+    ran = run_claimed(team, turn, address, bases, 0)
+    own = tick_count() - begun
+    wait_for(team, turn)
+    waited = tick_count() - begun - own
+    team.missed = team.missed + 1 if ran == team.count else 0
+    if waited > own * (team.count - 1) or team.missed >= MISSES:
+        store(team, "rests_until", tick_count() + REST * max(waited, own))
     store(team, "busy", 0)
 
 
 @entry("team.help", 2)
-def _help(address, number):
+def _help(address: int, number: int) -> None:
     """A helper's life: take part in each turn until ``stop`` is set, and sleep if there is none for a while."""
     team = team_at(address)
     own = members_at(team.members)[number]
