@@ -282,6 +282,6 @@ class NativeState(State):
             place[...] = rng.standard_normal(place.shape).astype(place.dtype) if given is None else given
         try:
             parts = self._program.parting.counts()
-            return measured(self._program.notes, parts, self.call[0], self.call[2], steps)
+            return measured(self._program.notes, self.call[0], self.call[2], steps, parts)
         finally:
             self.restore(saved)

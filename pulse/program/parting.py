@@ -37,7 +37,7 @@ class Parting:
 
 
 def parting_of(table: Table, threads: int) -> Parting:
-    """Cut the long rows of an unlinked table into as many parts as there are threads."""
+    """Cut the long rows of an unlinked table into as many parts as there are threads, or as it has blocks."""
     words = table.tolist()
     found = tuple(
         _parts_of_row(words[start : start + words[start + 1]], threads) for start in row_starts(table)
@@ -51,7 +51,10 @@ def _parts_of_row(row: list[int], threads: int) -> Parts | None:
     if threads == 1 or kernel.instruction.cuts is Instruction.cuts:
         return None
     seen = kernel.instruction.seen(row, 0, (), kernel.form)
-    return parts_of(kernel, row, threads) if seen.work() >= LONG_WORK else None
+    if seen.work() < LONG_WORK:
+        return None
+    counts = range(threads, 1, -1)
+    return next((parts for count in counts if (parts := parts_of(kernel, row, count)) is not None), None)
 
 
 def link_parts(table: Table, parting: Parting, team: Team, arena_bytes: int) -> Table:
@@ -63,7 +66,8 @@ def link_parts(table: Table, parting: Parting, team: Team, arena_bytes: int) -> 
         if parts is not None:
             kernel = kernel_of(int(table[start]))
             words = [word for part in rows_of(kernel, row, parts, scratch_at) for word in part]
-            head = [RUN_PARTS.address, HEAD_WORDS + len(words), team.address, len(row)]
+            count = len(parts.bounds) - 1
+            head = [RUN_PARTS.address, HEAD_WORDS + len(words), team.address, count, len(row)]
             row = [*head, *words]
         made += row
     return np.array(made, np.int64)

@@ -94,11 +94,15 @@ class Profile:
 
 
 def measured(
-    notes: Sequence[RowNote], parts: Sequence[int], table_address: int, bases_address: int, steps: int
+    notes: Sequence[RowNote],
+    table_address: int,
+    bases_address: int,
+    steps: int,
+    parts: Sequence[int] | None = None,
 ) -> Profile:
     """Run a linked table ``steps`` times with the clock read behind each row, and as often without.
 
-    parts  in how many each row runs
+    parts  in how many each row runs; None: all run whole
 
     The times are the medians of rounds, so that what else the processor did in some of them is left out.
     """
@@ -115,7 +119,7 @@ def measured(
     total = float(seconds.sum()) or 1.0
     found = [
         ProfileRow(row.node, row.op, row.kernel, float(time), float(time) / total, row.cost, 1, count)
-        for row, count, time in zip(notes, parts, seconds)
+        for row, count, time in zip(notes, parts or [1] * rows, seconds)
     ]
     step_s = max(float(np.median(whole)) / each / rate - reading_s, 0.0)
     return Profile(tuple(found), rounds * each, step_s, rows * reading_s)

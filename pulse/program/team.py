@@ -87,6 +87,8 @@ class RowInParts(Struct):
     kernel: int
     length: int
     team: int
+    parts: int
+    """At most as many as the team has threads."""
     part_words: int
 
 
@@ -114,7 +116,8 @@ def run_claimed(team: TeamFields, turn: int, address: int, bases: int, own: int)
         member = members[part]
         claimed = load(member, "claimed")
         if claimed < turn and replace(member, "claimed", claimed, turn):
-            run_part(address, part, bases)
+            if part < row_in_parts_at(address).parts:
+                run_part(address, part, bases)
             store(member, "finished", turn)
             ran += 1
     return ran
@@ -159,10 +162,10 @@ def run_parts(address: int, bases: int) -> None:
     Where a turn takes longer than one thread would, or no helper comes in time again and again, other processes have
     the cores: then the team rests for many times as long, so that little is lost.
     """
-    team = team_at(row_in_parts_at(address).team)
-    begun = tick_count()
+    row = row_in_parts_at(address)
+    team, begun = team_at(row.team), tick_count()
     if begun < load(team, "rests_until") or not replace(team, "busy", 0, 1):
-        for part in range(team.count):
+        for part in range(row.parts):
             run_part(address, part, bases)
         return
     turn = team.turn + 1
