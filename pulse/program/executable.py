@@ -31,6 +31,11 @@ class Executable(ABC):
         self.limit = longest_stream(model.symbol, model.assumptions)
         """The most frames of the symbol that the model takes, None if there is no limit."""
 
+    @property
+    def helpers(self) -> tuple[int, ...]:
+        """The system's numbers of the threads that share steps with the one that calls; they begin with a stream."""
+        return ()
+
     def __copy__(self) -> Self:
         return self
 

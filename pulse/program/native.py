@@ -111,6 +111,10 @@ class NativeExecutable(Executable):
         return self._parallel
 
     @property
+    def helpers(self) -> tuple[int, ...]:
+        return () if self._parallel is None else self._parallel[1].helpers
+
+    @property
     def scratch_bytes(self) -> int:
         """Scratch memory of a step: the arena, and that of rows in parts."""
         return (

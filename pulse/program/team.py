@@ -242,6 +242,8 @@ class Team(NotCopyable):
         ]
         for helper in helpers:
             helper.start()
+        self.helpers = tuple(helper.native_id or 0 for helper in helpers)
+        """The system's numbers of the helpers."""
         weakref.finalize(self, _end, fields, members, events, helpers)
 
     @property

@@ -36,7 +36,9 @@ Weights = Annotated[
 ]
 Threads = Annotated[
     int,
-    typer.Option("--threads", help="Number of threads that share the long steps of a model; the same result."),
+    typer.Option(
+        "--threads", help="Number of threads that share the long steps of a model; the same result."
+    ),
 ]
 
 
