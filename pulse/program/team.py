@@ -105,7 +105,7 @@ def run_part(address: int, part: int, bases: int) -> None:
 
 @device
 def run_claimed(team: TeamFields, turn: int, address: int, bases: int, own: int) -> int:
-    """Run the parts of a turn that nobody has claimed, beginning with the own one; how many there were.
+    """Run the parts of a turn that no thread has claimed, beginning with the own one; how many there were.
 
     The stepping thread goes on when all parts are finished. So what is claimed is of its turn, and a thread that
     comes late claims nothing: its turn is not later than what was claimed last.
@@ -125,7 +125,7 @@ def run_claimed(team: TeamFields, turn: int, address: int, bases: int, own: int)
 
 @device
 def publish(team: TeamFields, turn: int, address: int, bases: int) -> None:
-    """Begin a turn, and wake who sleeps."""
+    """Begin a turn, and wake the helpers that sleep."""
     members = members_at(team.members)
     store(team, "row", address)
     store(team, "bases", bases)

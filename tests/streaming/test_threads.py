@@ -100,7 +100,10 @@ def test_commands_take_threads(tmp_path):
     assert report("bench", "--steps", 5, "--rounds", 1, "--pulse", 1600, "--threads", 2)["threads"] == 2
     shown = pulse("bench", "--steps", 5, "--rounds", 1, "--pulse", 1600, "--threads", 2, "--profile").stdout
     assert "rows run in parts, on 2 threads" in shown and "product in 2 parts" in shown
-    assert "in parts of N from (0, " in pulse("dump", "--stage", "program", "--pulse", 1600, "--threads", 2).stdout
+    assert (
+        "in parts of N from (0, "
+        in pulse("dump", "--stage", "program", "--pulse", 1600, "--threads", 2).stdout
+    )
     for threads in (1, 2):
         pulse("run", "--pulse", 1600, "--threads", threads, noisy_path(), f"{threads}.wav")
     assert (tmp_path / "1.wav").read_bytes() == (tmp_path / "2.wav").read_bytes()

@@ -91,6 +91,7 @@ class Finish(Part):
             reads_rows, reads_columns = step.code == ADD, step.code in (PRELU, MUL_ROUND)
             if reads_rows:
                 yield step.operand, table(step.rows, rows) + run(columns)
+                yield step.operand, table(step.rows, M) + run(N)  # what parts of the rows and columns reach
             yield step.operand, run(columns) if reads_columns else NOTHING
             yield step.rows, NOTHING
 
