@@ -10,6 +10,8 @@ import pytest
 from pulse.errors import InputError
 from pulse.program import parting, team
 from pulse.program.native_program import NativeProgram
+from pulse.program.team import HELP, RUN_PARTS
+from streaming import warming
 from streaming.builtin import noisy_path
 from streaming.executor import Executor
 from streaming.realtime import share_priority
@@ -114,3 +116,7 @@ def test_commands_say_why_they_refuse():
     assert "use --threads 2" in refused("bench", "--threads", 3)
     assert "--threads 0: a step needs one thread at least" in refused("run", "--threads", 0)
     assert "numpy backend runs on one thread" in refused("bench", "--threads", 2, "--backend", "numpy")
+
+
+def test_what_teams_run_is_compiled_ahead():
+    assert {HELP.name, RUN_PARTS.name} <= set(warming.kernel_names())
