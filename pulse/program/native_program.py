@@ -142,10 +142,16 @@ class NativeProgram(NativeStreams, CompiledProgram):
         told = () if model.chunks is None else tuple(model.chunks.lines())
         return encoded_program(self, {**model.typed.metadata, **metadata}, proof, chunks, (*told, *sizes))
 
+    def _stored(self) -> str:
+        """In what form the instructions have their weights; those of small matrices and of loops stay f32."""
+        forms = [row.instruction.form for row in self.instructions if len(row.instruction.forms()) > 1]
+        counts = [f"{forms.count(form)} with weights of {form}" for form in dict.fromkeys(forms)]
+        return f"; {', '.join(counts)}" if counts else ""
+
     def listing(self) -> list[str]:
         lines = [
             f"{len(self.instructions)} instructions, {self.weights.size} bytes of weights ({self.form}), "
-            f"{self.state_bytes} of state, {self.arena_bytes} of arena",
+            f"{self.state_bytes} of state, {self.arena_bytes} of arena{self._stored()}",
             *map(str, copies(self.instructions)),
         ]
         for number, (row, parts) in enumerate(zip(self.instructions, self.parting.rows)):

@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from pulse.collector import fewer_collections
 from pulse.dim import Symbol, TDim, scope_of
 from pulse.errors import DimError, LoadError
 from pulse.facts import DTYPES, MOST_AXES
@@ -139,7 +140,8 @@ def read_program(source: "str | PathLike[str] | bytes") -> StoredProgram:
 
     Raises LoadError: it is no program, damaged, of another version, or not safe to run; or a kernel is not installed
     """
-    return StoredProgram(opened(source if isinstance(source, bytes) else Path(source)))
+    with fewer_collections():
+        return StoredProgram(opened(source if isinstance(source, bytes) else Path(source)))
 
 
 def _read_again(content: bytes, threads: int) -> StoredProgram:

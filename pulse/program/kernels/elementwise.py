@@ -6,12 +6,12 @@ from pulse.jit.cut import Cut
 from pulse.jit.dispatch import MOVED, dispatcher, outlined
 from pulse.jit.instruction import Instruction, Operand, Part, many, reads, writes
 from pulse.jit.pointer import Pointer
-from pulse.jit.raw import as_f32, as_f64, as_i32, as_i64
+from pulse.jit.raw import as_f32, as_f64, as_i16, as_i32, as_i64
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, vload, vload_part, vsplat, vstore, vstore_part
 from pulse.jit.span import Reach, require, run
 from pulse.jit.stack import stack_f32, stack_f64, stack_i64, stack_pointers
-from pulse.program.kernels.dtypes import BOOL, F32, F64, I8, I32, I64, width_of
+from pulse.program.kernels.dtypes import BOOL, F32, F64, I8, I16, I32, I64, width_of
 from pulse.program.kernels.elementwise_microops import MICRO_OPS, OPCODES
 
 __all__ = ["OPCODES", "chain", "chain64"]
@@ -273,6 +273,10 @@ def load64(part: ChainInput, start: int, step: int, count: int, d: Pointer) -> N
         q32 = as_i32(tensor) + start
         for i in range(count):
             d[i] = q32[i * step]
+    elif dtype == I16:
+        q16 = as_i16(tensor) + start
+        for i in range(count):
+            d[i] = q16[i * step]
     else:
         q8 = tensor + start
         for i in range(count):
@@ -304,6 +308,10 @@ def store64(part: ChainOutput, start: int, step: int, count: int, r: Pointer) ->
         q32 = as_i32(tensor) + start
         for i in range(count):
             q32[i * step] = wrapped(whole_number(r[i]), 32)
+    elif dtype == I16:
+        q16 = as_i16(tensor) + start
+        for i in range(count):
+            q16[i * step] = wrapped(whole_number(r[i]), 16)
     else:
         q8 = tensor + start
         for i in range(count):

@@ -24,10 +24,9 @@ def one_row_columns(p: Pointer, q: Pointer, z: Pointer, K: int, rest: int, ak: i
         sum3 = vfma(p[3 * ak], vload_part(q, 3 * bk, rest), sum3)
         p, q = p + 4 * ak, q + 4 * bk
         k += 4
-    while k < K:
+    for _ in range(K & 3):
         sum0 = vfma(p[0], vload_part(q, 0, rest), sum0)
         p, q = p + ak, q + bk
-        k += 1
     vstore_part(z, 0, rest, (sum0 + sum1) + (sum2 + sum3))
 
 

@@ -97,7 +97,7 @@ def one_row_wide(
             low3, high3 = vfma(d, vload_first(w, 96), low3), vfma(d, vload_second(w, 96), high3)
             w = w + 4 * PANEL
             k += 4
-        while k < K:
+        for _ in range(K & 3):
             a = vsplat(p[k])
             low, high = vfma(a, vload_first(w, 0), low), vfma(a, vload_second(w, 0), high)
             w = w + PANEL
@@ -135,7 +135,7 @@ def one_row_narrow(
             sum3 = vfma(p[k + 3], vload(w, 48), sum3)
             w = w + 4 * LANES
             k += 4
-        while k < K:
+        for _ in range(K & 3):
             sum0 = vfma(p[k], vload(w, 0), sum0)
             w = w + LANES
             k += 1
@@ -333,6 +333,23 @@ def rows_of_digits(row: "Product", scales: Scales) -> int:
     return N
 
 
+@device
+def panels_of_one_row(row: "Product", scales: Scales, n: int) -> int:
+    """The whole panels from column n on, where there is one row; how many columns are done then.
+
+    A loop of its own: nothing is stored in parts, and what leads from panel to panel stays in registers.
+    """
+    if row.M != 1:
+        return n
+    T, taps, K, N, accumulate, size = row.T, row.taps, row.K, row.N, row.accumulate, row.T * row.K * PANEL
+    x, w, bias, y = row.x + row.rows_x[0], row.W, row.bias, row.y + row.rows_y[0]
+    while n + PANEL <= N:
+        one_row_wide(x, taps, T, K, w, bias, scales, y, PANEL, accumulate)
+        w, bias, scales, y = w + size, bias + PANEL, offset_scales(scales, PANEL), y + PANEL
+        n += PANEL
+    return n
+
+
 class Product(Instruction):
     """y[rows_y[m] + n] = bias[n] + sum_tk x[rows_x[m] + taps[t] + k] * W[t*K + k, n] (+ y[...]), f32; then the steps
     of ``finish``.
@@ -381,7 +398,7 @@ def product(row: Product) -> None:
     x, weights, bias, y, scales = row.x, row.W, row.bias, row.y, row.scales
     M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
     accumulate = row.accumulate
-    n = rows_of_digits(row, scales)
+    n = panels_of_one_row(row, scales, rows_of_digits(row, scales))
     while n < N:
         w, s, rest = weights + n * T * K, offset_scales(scales, n), N - n
         m = 0
