@@ -110,7 +110,7 @@ class StoredProgram(NativeStreams):
         write_file(self._container.content.tobytes(), path)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return read_program, (self._container.content.tobytes(),)
+        return _read_again, (self._container.content.tobytes(), self.threads)
 
     def _note(self, row: Any, kernel: Kernel) -> RowNote:
         given: list[Any] = cast(list[Any], row) if isinstance(row, list) else []
@@ -142,6 +142,11 @@ def read_program(source: "str | PathLike[str] | bytes") -> StoredProgram:
     """
     with fewer_collections():
         return StoredProgram(opened(source if isinstance(source, bytes) else Path(source)))
+
+
+def _read_again(content: bytes, threads: int) -> StoredProgram:
+    program = read_program(content)
+    return program if threads == 1 else program.with_threads(threads)
 
 
 def _pairs(record: Record) -> list[list[str]]:

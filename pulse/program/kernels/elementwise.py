@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from pulse.jit.cut import Cut
 from pulse.jit.dispatch import MOVED, dispatcher, outlined
 from pulse.jit.instruction import Instruction, Operand, Part, many, reads, writes
 from pulse.jit.pointer import Pointer
@@ -67,6 +68,28 @@ class Chain32(Instruction):
     inputs: Sequence[ChainInput] = many("input_count")
     output: ChainOutput
     ops: Sequence[MicroOp] = many("op_count")
+
+    def work(self) -> int:
+        return 8 * (1 + self.op_count) * self.s0 * self.s1 * self.s2 * self.s3
+
+    def cuts(self) -> Iterator[Cut]:
+        """The outermost loop, by blocks."""
+        loop = next((loop for loop in range(3) if getattr(self, f"s{loop}") > 1), 3)
+        yield Cut(
+            f"s{loop}",
+            self.block(loop),
+            {
+                f"{name}.tensor": getattr(part, f"step{loop}") * self.width(part)
+                for name, part in (
+                    *((f"inputs[{i}]", part) for i, part in enumerate(self.inputs)),
+                    ("output", self.output),
+                )
+            },
+        )
+
+    def block(self, loop: int) -> int:
+        """How many of a loop are computed together."""
+        return BLOCK if loop == 3 else max(BLOCK // max(self.s3, 1), 1) if loop == 2 else 1
 
     def width(self, part: ChainInput) -> int:
         """Bytes of an element."""

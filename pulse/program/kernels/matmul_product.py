@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.jit.byte_dots import has_byte_dots
+from pulse.jit.cut import Cut
 from pulse.jit.instruction import (
     Instruction,
     Operand,
@@ -41,6 +42,7 @@ from pulse.program.kernels.matmul_finish import Finish, finish
 from pulse.program.kernels.matmul_scales import Scales, begin_sum, end_sum, offset_scales
 
 PANEL = 2 * LANES  # columns of a panel of packed weights; the last may be half as wide
+ROWS = 8  # at most, of a block
 
 
 def pack_product(w: NDArray[Any]) -> NDArray[Any]:
@@ -372,6 +374,15 @@ class Product(Instruction):
 
     def multiply_adds(self) -> int:
         return self.M * self.T * self.K * self.N
+
+    def cuts(self) -> Iterator[Cut]:
+        """Of int8, one row or two are computed in another way than more of them: parts have at least eight."""
+        depth = self.T * self.K
+        yield Cut("M", ROWS, {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}, shared=depth * self.N)
+        columns = self.finish.column_moves()
+        if columns is not None:
+            moves = {"W": depth, "bias": 1, "scales": 1, "y": 1, **columns}
+            yield Cut("N", PANEL, moves, {"finish.flat": 0}, shared=self.M * depth)
 
     def reaches(self) -> Iterator[Reach]:
         yield self.x, table(self.rows_x, self.M) + table(self.taps, self.T) + run(self.K)
