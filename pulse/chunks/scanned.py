@@ -11,7 +11,7 @@ from pulse.chunks.chunking import Chunking, Chunks, PortAxis
 from pulse.chunks.initial import initial_value
 from pulse.chunks.plan import plan_chunks
 from pulse.chunks.timing import Timing
-from pulse.dim import TDim, scope_of
+from pulse.dim import ZERO, TDim, scope_of
 from pulse.errors import PulsifyError
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
@@ -30,7 +30,6 @@ from pulse.wording import spell
 
 SYMBOL = "T"
 """The frames of a chunk model's stream, where its file has no name for them."""
-ZERO = TDim.of(0)
 
 
 def scan_over_chunks(

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from pulse.dim import TDim
+from pulse.dim import ZERO, TDim
 from pulse.facts import Shape, TypedFact
 from pulse.graph import Graph
 from pulse.ops.attention import BandedAttention, BandedAttentionStream
@@ -48,7 +48,6 @@ from pulse.ops.time_length import StreamEnd
 from pulse.ops.time_position import Positions, Range, TableRows
 from pulse.record import record
 
-ZERO = TDim.of(0)
 F = TypeVar("F", bound=TypedFact)
 Facts: TypeAlias = Sequence[TypedFact]
 

@@ -11,6 +11,7 @@ from pulse.facts import Array, Shape, TypedFact, dtype_name, shape_text
 from pulse.graph import Graph, OutletId
 from pulse.models import TypedModel
 from pulse.ops.concat import Concat
+from pulse.ops.conv import NO_PAD
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.ops.op import Op, PadMode, require_at_least
@@ -21,8 +22,6 @@ from pulse.ops.slice_frames import Frames
 from pulse.ops.source import Source
 from pulse.typed import TypedGraph, constant
 from pulse.wiring import wire
-
-ONE = TDim.of(1)
 
 
 class Draft:
@@ -171,8 +170,7 @@ class Draft:
         pair = (TDim.of(max(0, before)), TDim.of(0) if drop else after)
         if pair == (0, 0):
             return x
-        none = (TDim.of(0), TDim.of(0))
-        pads = tuple(pair if at == axis else none for at in range(self.rank(x)))
+        pads = tuple(pair if at == axis else NO_PAD for at in range(self.rank(x)))
         return self.add(name, Pad(pads, mode, fill), x)
 
     def framed(self, x: OutletId, axis: int, size: int, hop: int, name: str = "frames") -> OutletId:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pulse.dim import TDim
+from pulse.dim import ZERO, TDim
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.arithmetic import accumulator_type
@@ -15,11 +15,13 @@ from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window, unif
 from pulse.record import record
 
 Pads = tuple[tuple[TDim, TDim], ...]
+NO_PAD = ZERO, ZERO
+"""Nothing before and nothing after an axis."""
 
 
 def no_pads(rank: int) -> Pads:
     """No padding on any of the spatial axes."""
-    return ((TDim.of(0), TDim.of(0)),) * rank
+    return (NO_PAD,) * rank
 
 
 def pads_text(pads: Pads) -> str:
@@ -148,8 +150,7 @@ class Conv(Op):
 
 def without_pad(pads: Pads, spatial: int) -> Pads:
     """The pads with those of one axis taken away."""
-    none = (TDim.of(0), TDim.of(0))
-    return tuple(none if axis == spatial else pad for axis, pad in enumerate(pads))
+    return tuple(NO_PAD if axis == spatial else pad for axis, pad in enumerate(pads))
 
 
 @record

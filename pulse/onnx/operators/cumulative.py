@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pulse.dim import TDim
+from pulse.dim import ZERO, TDim
 from pulse.facts import TypedFact, dtype_name
 from pulse.graph import OutletId
 from pulse.onnx.clues import same_type_and_shape
@@ -12,6 +12,7 @@ from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
+from pulse.ops.conv import NO_PAD
 from pulse.ops.cumulative import CumSum, CumSumStream
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.pad import Pad
@@ -46,8 +47,8 @@ def _doubled(node: NodeContext, axis: int, size: int) -> OutletId:
 
     def moved(outlet: OutletId, frames: int, name: str) -> OutletId:
         """Frames later, ones before them; earlier in reverse."""
-        pads = [(TDim.of(0), TDim.of(0))] * node.fact(0).rank
-        pads[axis] = (TDim.of(0), TDim.of(frames)) if reverse else (TDim.of(frames), TDim.of(0))
+        pads = [NO_PAD] * node.fact(0).rank
+        pads[axis] = (ZERO, TDim.of(frames)) if reverse else (TDim.of(frames), ZERO)
         first = frames if reverse else 0
         wide = node.wire(Pad(tuple(pads), fill=one), [outlet], f"{name}_wide")
         return node.wire(Slice(axis, TDim.of(first), TDim.of(first + size)), [wide], name)

@@ -17,6 +17,7 @@ from pulse.onnx.rules import rule
 from pulse.onnx.tensors import onnx_dtype
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
+from pulse.ops.conv import NO_PAD
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.norm import LayerNorm, Softmax
 from pulse.ops.pad import Pad
@@ -177,8 +178,7 @@ def lrn(node: NodeContext) -> OutletId:
         raise node.error(f"a neighbourhood of {size} channels does not fit {fact}")
     spending().unfold(size, f"{node.wire_name} (LRN), size {size}")
     before = (size - 1) // 2
-    none = (TDim.of(0), TDim.of(0))
-    edges = (none, (TDim.of(before), TDim.of(size - 1 - before)), *(none,) * (fact.rank - 2))
+    edges = (NO_PAD, (TDim.of(before), TDim.of(size - 1 - before)), *(NO_PAD,) * (fact.rank - 2))
     wide = node.wire(Pad(edges), [node.wire(Elementwise("mul"), [x, x], "squares")], "wide")
     parts = [
         node.wire(Slice(1, TDim.of(first), fact.shape[1] + first), [wide], f"neighbour{first}")

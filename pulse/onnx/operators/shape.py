@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pulse.dim import TDim
+from pulse.dim import ONE
 from pulse.facts import Shape
 from pulse.graph import OutletId
 from pulse.infer.fact import Dim
@@ -162,9 +162,6 @@ def infer_expand(clues: Clues) -> Iterator[Relation]:
         ones = [place for place in range(-count, 0) if sizes[place] is not None and known[place] is None]
         for place in (*range(-rank, -count), *(place for place in ones if -place <= rank)):
             yield SameSize([Axis(x, place), Axis(y, place)])
-
-
-ONE = TDim.of(1)
 
 
 @rule("Transpose")
