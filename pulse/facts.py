@@ -106,6 +106,10 @@ class TypedFact:
         """The number of axes."""
         return len(self.shape)
 
+    def with_size(self, axis: int, size: TDim | int) -> "TypedFact":
+        """The fact of a tensor of the same type with another size along an axis, and of no known value."""
+        return TypedFact(self.dtype, (*self.shape[:axis], TDim.of(size), *self.shape[axis + 1 :]))
+
     def agrees(self, other: "TypedFact") -> bool:
         """Whether type and shape are the same, for every allowed value of the symbols."""
         if self.dtype != other.dtype or self.rank != other.rank:

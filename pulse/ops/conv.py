@@ -58,6 +58,11 @@ def check_ranks(x: TypedFact, w: TypedFact, rank: int) -> int:
     return rank
 
 
+def kernel_span(w: TypedFact, axis: int, dilations: Sequence[int]) -> int:
+    """The frames from the first tap of a kernel to its last, both included, along a spatial axis."""
+    return (int(w.shape[axis + 2]) - 1) * dilations[axis] + 1
+
+
 def spatial_stream(axes: Sequence[int | None]) -> int | Pointwise | Whole:
     """The stream axis of x [N, C, X...] where it is a spatial one, else the relation."""
     axis = axes[0]
@@ -90,22 +95,17 @@ class Conv(Op):
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x, w = inputs[0], inputs[1]
-        rank = check_ranks(x, w, len(self.strides))
+        check_ranks(x, w, len(self.strides))
         unify(x.shape[1], w.shape[1] * self.group, "input channels")
         if int(w.shape[0]) % self.group:
             raise FactError(f"{w.shape[0]} output channels do not divide into {self.group} groups")
         if len(inputs) > 2:
             unify(inputs[2].shape[0], w.shape[0], "bias")
         spatial = [
-            (x.shape[axis + 2] + sum(self.pads[axis], TDim.of(0)) - self.span(axis, w)) // self.strides[axis]
-            + 1
-            for axis in range(rank)
+            (x.shape[axis + 2] + sum(pads, ZERO) - kernel_span(w, axis, self.dilations)) // stride + 1
+            for axis, (pads, stride) in enumerate(zip(self.pads, self.strides))
         ]
         return [TypedFact(x.dtype, (x.shape[0], w.shape[0], *spatial))]
-
-    def span(self, axis: int, w: TypedFact) -> int:
-        """Input frames that one output frame sees along a spatial axis."""
-        return (int(w.shape[axis + 2]) - 1) * self.dilations[axis] + 1
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         x, w = inputs[0], inputs[1]
@@ -137,7 +137,7 @@ class Conv(Op):
         before, after = self.pads[spatial]
         return Window(
             axis,
-            span=self.span(spatial, inputs[1]),
+            span=kernel_span(inputs[1], spatial, self.dilations),
             stride=self.strides[spatial],
             ends=Ends(axis, before, after),
             op=replace(self, pads=without_pad(self.pads, spatial)),
@@ -182,16 +182,12 @@ class ConvTranspose(Op):
             unify(inputs[2].shape[0], w.shape[1] * self.group, "bias")
         spatial = [
             (x.shape[axis + 2] - 1) * self.strides[axis]
-            + self.span(axis, w)
+            + kernel_span(w, axis, self.dilations)
             + self.output_padding[axis]
             - sum(self.pads[axis], TDim.of(0))
             for axis in range(rank)
         ]
         return [TypedFact(x.dtype, (x.shape[0], w.shape[1] * self.group, *spatial))]
-
-    def span(self, axis: int, w: TypedFact) -> int:
-        """Output frames that one input frame reaches along a spatial axis."""
-        return (int(w.shape[axis + 2]) - 1) * self.dilations[axis] + 1
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         x, w = inputs[0], inputs[1]
@@ -229,7 +225,7 @@ class ConvTranspose(Op):
         if not isinstance(axis, int):
             return axis
         spatial = axis - 2
-        span, stride = self.span(spatial, inputs[1]), self.strides[spatial]
+        span, stride = kernel_span(inputs[1], spatial, self.dilations), self.strides[spatial]
         reach = max(0, -(-(span - stride) // stride))
         before = self.pads[spatial][0]
         if not before.is_const:

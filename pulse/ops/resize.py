@@ -144,9 +144,8 @@ class Polyphase(Op):
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
-        shape = list(x.shape)
-        shape[self.axis] = ((shape[self.axis] - self.span) // self.stride + 1) * len(self.taps)
-        return [TypedFact(x.dtype, tuple(shape))]
+        groups = (x.shape[self.axis] - self.span) // self.stride + 1
+        return [x.with_size(self.axis, groups * len(self.taps))]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         x = np.moveaxis(inputs[0], self.axis, 0)

@@ -8,7 +8,7 @@ import numpy as np
 from pulse.facts import Array
 from pulse.jit.instruction import Instruction, numbered
 from pulse.jit.simd import LANES
-from pulse.program.kernels.copy import Copy
+from pulse.program.kernels.copy import COPY_LOOPS, Copy
 from pulse.program.kernels.matmul_finish import BY_COLUMN, STEPS, Finish, FinishStep
 from pulse.program.loops import Loops
 from pulse.program.memory import Buffer, Image, Region, Value
@@ -17,7 +17,6 @@ WORD = 4
 """Bytes of what is interleaved."""
 ENDLESS = 1 << 40
 """A stream whose length is not known has at least this many frames."""
-COPY_LOOPS = 6
 
 
 class NotInterleavedError(Exception):

@@ -20,7 +20,8 @@ from pulse.ops.stateful import FAR, most_frames
 from pulse.ops.time import Delay
 from pulse.plugins import load_plugins
 from pulse.program.emitted import Emitted
-from pulse.program.kernels.copy import Copy
+from pulse.program.kernels.copy import COPY_LOOPS, Copy
+from pulse.program.loops import Loops
 from pulse.program.memory import Buffer, Image, Region, Value, dense_strides, plan
 from pulse.pulsify.network import PulsedGraph
 from pulse.pulsify.registers import Register
@@ -326,15 +327,12 @@ class Lowering:
 
     def copy(self, source: Value, target: Value) -> None:
         """Copy one tensor onto another of the same shape; the fewest loops that do it."""
-        sizes, source_strides, target_strides = collapsed(
-            target.shape, [source.strides, target.strides], target.order
-        )
-        if len(sizes) > 6:
-            raise CompileError(f"{self.node}: a copy over {len(sizes)} axes is not supported")
-        missing = [0] * (6 - len(sizes))
-        loops = numbered("n", [1] * len(missing) + sizes)
-        steps = numbered("a", missing + source_strides) | numbered("b", missing + target_strides)
-        self.emit(Copy(src=source, dst=target, size=source.dtype.itemsize, **loops, **steps))
+        loops = Loops.over(target.shape, [source.strides, target.strides], target.order).padded(COPY_LOOPS)
+        if len(loops.sizes) > COPY_LOOPS:
+            raise CompileError(f"{self.node}: a copy over {len(loops.sizes)} axes is not supported")
+        a, b = loops.strides
+        steps = numbered("n", loops.sizes) | numbered("a", a) | numbered("b", b)
+        self.emit(Copy(src=source, dst=target, size=source.dtype.itemsize, **steps))
 
     def ordered(self, value: Value, order: Sequence[int]) -> Value:
         """The tensor with its axes densely in an order: itself, or a copy."""
@@ -373,28 +371,3 @@ def _outermost(sizes: Sequence[int], order: Sequence[int], axis: int) -> bool:
     """Whether an axis is the outermost of all that are longer than one."""
     longer = [other for other in order if sizes[other] != 1 or other == axis]
     return longer[0] == axis
-
-
-def collapsed(
-    shape: Sequence[int], strides: Sequence[Sequence[int]], order: Sequence[int]
-) -> tuple[list[int], ...]:
-    """Loops over a shape in an order, neighbours merged where every operand allows it.
-
-    Returns the sizes, then the strides of each operand; the outermost loop first, at least one loop.
-    """
-    axes = [axis for axis in order if shape[axis] != 1]
-    sizes: list[int] = []
-    columns: list[list[int]] = [[] for _ in strides]
-    for axis in axes:
-        steps = [operand[axis] for operand in strides]
-        if sizes and all(column[-1] == step * shape[axis] for column, step in zip(columns, steps)):
-            sizes[-1] *= shape[axis]
-            for column, step in zip(columns, steps):
-                column[-1] = step
-            continue
-        sizes.append(shape[axis])
-        for column, step in zip(columns, steps):
-            column.append(step)
-    if not sizes:
-        return [1], *([0] for _ in strides)
-    return sizes, *columns

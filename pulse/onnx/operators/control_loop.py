@@ -43,7 +43,7 @@ def loop(node: NodeContext) -> Sequence[OutletId]:
 
 
 class UnsureError(Exception):
-    """Whether there is another iteration is known only while running, or there are too many."""
+    """A loop is neither unrolled nor a run over frames: its end is not known, or it has too many iterations."""
 
 
 @record(eq=False)

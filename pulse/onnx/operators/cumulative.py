@@ -13,7 +13,7 @@ from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.conv import NO_PAD
-from pulse.ops.cumulative import CumSum, CumSumStream
+from pulse.ops.cumulative import CumSum, CumSumStream, sum_dtype
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.pad import Pad
 from pulse.ops.scan import Course, Scan
@@ -88,7 +88,7 @@ rule("CumSum")(same_type_and_shape)
 def write_cumsum(w: NodeWriter, op: CumSum) -> list[str]:
     """Sums of one pulse; the total if it is read."""
     (x,) = w.inputs
-    wide = _wide(w)
+    wide = sum_dtype(w.dtype())
     exact = wide == w.dtype()
     source = x if exact else w.cast(x, wide, "wide")
     how = {"exclusive": int(op.exclusive), "reverse": int(op.reverse)}
@@ -98,15 +98,10 @@ def write_cumsum(w: NodeWriter, op: CumSum) -> list[str]:
     return [*results, w.reduce("ReduceSum", x, (op.axis,), "total") if w.used[1] else ""]
 
 
-def _wide(w: NodeWriter) -> np.dtype[np.generic]:
-    """The type of sums: double precision for floats, i64 for integers."""
-    return np.dtype(np.float64 if np.issubdtype(w.dtype(), np.floating) else np.int64)
-
-
 @writes(CumSumStream)
 def write_cumsum_stream(w: NodeWriter, op: CumSumStream) -> list[str]:
     """The sum so far is the state; frames outside of the stream add nothing to it."""
-    axis, pulse, wide = op.op.axis, w.sizes()[op.op.axis], _wide(w)
+    axis, pulse, wide = op.op.axis, w.sizes()[op.op.axis], sum_dtype(w.dtype())
     (initial,) = op.begin()
     state = w.graph.state(f"{w.name}.state", initial.astype(wide))
     x = only_valid(w, w.inputs[0], axis, pulse, op.offset, op.length if w.used[1] else None)

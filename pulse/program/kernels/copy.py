@@ -4,21 +4,13 @@ from collections.abc import Iterator
 
 from pulse.jit.instruction import Instruction, Operand, reads, writes
 from pulse.jit.pointer import Pointer
-from pulse.jit.raw import (
-    TILE,
-    as_f32,
-    as_i16,
-    as_i32,
-    as_i64,
-    fill_bytes,
-    move_bytes,
-    opaque,
-    transpose_tile,
-)
+from pulse.jit.raw import TILE, as_f32, as_i16, as_i32, as_i64, fill_bytes, move_bytes, opaque, transpose_tile
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, vload, vload_part, vsplat, vstore, vstore_part
 from pulse.jit.span import Reach, require_size, run
 
+COPY_LOOPS = 6
+"""The loops of ``Copy``."""
 SHORT_RUN, LONG_RUN = 16, 256  # bytes: a run below is copied by element, above by a call of memmove
 
 

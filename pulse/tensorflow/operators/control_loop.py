@@ -10,7 +10,7 @@ from pulse.dim import TDim
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.onnx.operators.control import as_scalar
-from pulse.onnx.operators.control_loop import ENDLESS, MOST_ITERATIONS, MOST_NODES
+from pulse.onnx.operators.control_loop import ENDLESS, MOST_ITERATIONS, MOST_NODES, UnsureError
 from pulse.onnx.operators.source import scalar_dim
 from pulse.ops.concat import Concat
 from pulse.ops.control import Loop
@@ -24,7 +24,7 @@ from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.nodes import Endpoint, Function
 from pulse.tensorflow.operators.control_lists import ListItem, ListWrite, Reserved
 from pulse.tensorflow.operators.control_loop_iterations import Counter, counters, iteration_count
-from pulse.tensorflow.operators.control_loop_parts import LoopParts, UnsureError, grafted, needs, uncast
+from pulse.tensorflow.operators.control_loop_parts import LoopParts, grafted, needs, uncast
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import TypedGraph, TypedNetwork, known
 from pulse.wiring import wire

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from pulse.dim import TDim, ceil_div
 from pulse.facts import Array, is_symbolic
 from pulse.graph import OutletId
+from pulse.onnx.operators.control_loop import UnsureError
 from pulse.onnx.operators.slice import at_least, at_most
 from pulse.ops.elementwise import Elementwise
 from pulse.record import record
-from pulse.tensorflow.operators.control_loop_parts import UnsureError, uncast
+from pulse.tensorflow.operators.control_loop_parts import uncast
 from pulse.typed import TypedNetwork, known
 
 
