@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pulse.bounds import FAR
 from pulse.errors import InputError
 from pulse.facts import Array, DType
 from pulse.interface import Port
-from pulse.ops.stateful import FAR, frames_at, most_frames
+from pulse.ops.stateful import frames_at, most_frames
 from pulse.program.executable import Executable
 from pulse.pulsify.lengths import lag
 

@@ -5,6 +5,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from pulse.bounds import FAR_FRAMES
 from pulse.facts import Array
 from pulse.jit.instruction import Instruction, numbered
 from pulse.jit.simd import LANES
@@ -15,8 +16,6 @@ from pulse.program.memory import Buffer, Image, Region, Value
 
 WORD = 4
 """Bytes of what is interleaved."""
-ENDLESS = 1 << 40
-"""A stream whose length is not known has at least this many frames."""
 
 
 class NotInterleavedError(Exception):
@@ -97,7 +96,7 @@ class Interleaving:
 
     def unending(self, end: Any) -> None:
         """Require that a wire has no end that is known before the stream's."""
-        if end.buffer.region is Region.WEIGHTS and int(self.constant(end).ravel()[0]) < ENDLESS:
+        if end.buffer.region is Region.WEIGHTS and int(self.constant(end).ravel()[0]) < FAR_FRAMES:
             raise NotInterleavedError("a wire of constant length")
 
     def is_clock(self, clock: Any) -> bool:

@@ -1,5 +1,6 @@
 """From the nodes of a pulsed graph to instructions over three memories."""
 
+import sys
 from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from pulse.bounds import FAR
 from pulse.dim import TDim
 from pulse.errors import CompileError
 from pulse.facts import Array, DType, PulsedFact, dtype_name
@@ -16,7 +18,7 @@ from pulse.jit.instruction import Instruction, numbered
 from pulse.ops.check import Check
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
-from pulse.ops.stateful import FAR, most_frames
+from pulse.ops.stateful import most_frames
 from pulse.ops.time import Delay
 from pulse.plugins import load_plugins
 from pulse.program.emitted import Emitted
@@ -170,7 +172,7 @@ class Lowering:
                 sent = self.temporary(value.shape, value.dtype, value.order)
                 self.copy(value, sent)
                 value = sent
-            value.buffer.touch(1 << 40)
+            value.buffer.touch(sys.maxsize)  # the caller reads it after the last instruction
             self.results[outlet] = value
 
     def _write_registers(self) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from pulse.bounds import FAR_FRAMES
 from pulse.proof.critical_lengths import critical_lengths
 from pulse.proof.effort import Effort
 from pulse.proof.signals import PURE, Signal
@@ -135,7 +136,7 @@ def _long_length(model: PulsedNetwork, seen: int | None) -> int:
 def _shortest(model: PulsedNetwork) -> int:
     """The first length at which every output has a frame."""
     ports = [port for port in model.outputs if port.streams]
-    reached = [port for port in ports if port.length.eval({model.symbol: 1 << 40}) > 0]
+    reached = [port for port in ports if port.length.eval({model.symbol: FAR_FRAMES}) > 0]
     return max((least_reaching(port.length, 1, model.symbol) for port in reached), default=1)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from pulse.bounds import FAR
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.interface import Port
@@ -65,7 +66,7 @@ class Instances(NotCopyable):
             instance.delay_line_frames = delay - own
             instance.memory = self._memories[number].ctypes.data
             instance.memory_bytes = self._memories[number].size
-            instance.limit = (1 << 62) if program.limit is None else program.limit // program.pulse
+            instance.limit = FAR if program.limit is None else program.limit // program.pulse
             instance.delay = own
 
     @property

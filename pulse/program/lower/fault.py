@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from pulse.bounds import FAR
 from pulse.dim import TDim
 from pulse.errors import CompileError
 from pulse.jit.instruction import numbered
 from pulse.ops.check import Check
 from pulse.ops.fault import CountFaults
-from pulse.ops.stateful import FAR
 from pulse.program.kernels import fault
 from pulse.program.kernels.fault import BETWEEN, NONZERO, WITHIN
 from pulse.program.loops import Loops

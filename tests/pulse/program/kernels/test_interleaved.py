@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pulse.bounds import FAR
 from pulse.jit.pointer import real_bits
 from pulse.jit.registry import Kernel
 from pulse.jit.simd import LANES
@@ -19,16 +20,11 @@ from pulse.program.kernels.norm_interleaved import interleaved_layernorm
 from pulse.program.kernels.recurrent_gates import ACTIVATIONS, pack_gates
 from pulse.program.kernels.recurrent_gru import gru
 from pulse.program.kernels.recurrent_gru_small import gru_eights, gru_fours, pack_small
-from pulse.program.kernels.recurrent_interleaved import (
-    gates_by_unit,
-    interleaved_gru,
-    small_gates_by_unit,
-)
+from pulse.program.kernels.recurrent_interleaved import gates_by_unit, interleaved_gru, small_gates_by_unit
 from tests.pulse.program.kernels.rows import At, run_both, run_row
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(4)
-FAR = 1 << 62
 
 
 def floats(*shape: int) -> Array:
