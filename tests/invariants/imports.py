@@ -14,7 +14,7 @@ LAYERS: Mapping[str, str] = {
     "dims": "pulse: dim",
     "graphs": "pulse: facts interface graph picture dump",
     "operators": "pulse: ops typed costs.work costs.seconds wiring patch substitution tolerance",
-    "formats": "pulse: infer onnx nhwc tflite",
+    "formats": "pulse: translators infer onnx nhwc tflite",
     "passes": "pulse: declutter pulsify chunks",
     "programs": "pulse: program",
     "proofs": "pulse: oracle proof accuracy onnx.write.model onnx.write.runtime onnx.write.check",
