@@ -67,7 +67,7 @@ class Capture(NotCopyable):
         control = self._control
         control.virtual_clock, control.engine = int(host.virtual_clock), ON_WORKER
         control.wake = self.event.to_write
-        control.in_channels, control.in_frames = channels, frames
+        control.in_channels, control.in_ring_frames = channels, frames
         control.in_ring = self._ring.ctypes.data
         control.input_side.callback_times = self._times[0].address
         control.input_side.interval_times = self._times[1].address
