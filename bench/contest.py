@@ -224,7 +224,7 @@ def streams_of(program: Program) -> list[Port]:
 def distance(got: Streams, wanted: Streams, program: Program) -> float:
     """The largest difference over the frames that both have, relative to the largest value.
 
-    Infinite if there are no frames, where shapes differ, and where a value is not a number.
+    Infinite if there are no frames, if shapes differ, and where a value is not a number.
     """
     worst = 0.0
     for port in streams_of(program):

@@ -111,7 +111,7 @@ class Call:
 
 
 class Reading(Call):
-    """Reads a working set from its beginning to its end, several times where it is small; ``bytes`` in all."""
+    """Reads a working set from its beginning to its end, several times if it is small; ``bytes`` in all."""
 
     def __init__(self, working_set: int, least: int = LEAST_BYTES) -> None:
         size = -(-working_set // BLOCK_BYTES) * BLOCK_BYTES

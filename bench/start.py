@@ -82,7 +82,7 @@ class Start:
 
 
 def starts(entry: Entry, cold: bool = True) -> Iterator[Start]:
-    """This project with an empty and a filled kernel cache, with the machine code that the package carries where it is
+    """This project with an empty and a filled kernel cache, with the machine code that the package carries if it is
     built, its program file, and the others on the exported file.
     """
     with tempfile.TemporaryDirectory() as folder:

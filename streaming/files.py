@@ -295,6 +295,6 @@ def _found(file: object) -> int | None:
 
 
 def _as(port: Port, array: Array) -> Array:
-    """The array in the port's type, where both are floating."""
+    """The array in the port's type, if both are floating."""
     floating = np.issubdtype(array.dtype, np.floating) and np.issubdtype(port.dtype, np.floating)
     return array.astype(port.dtype) if floating else array

@@ -32,7 +32,7 @@ class FrameFormat(Protocol):
     def complete(self, part: Part, frames: int) -> Part:
         """The file with all that it needs, once this many frames are in ``part``.
 
-        Raises InputError, and says where the frames are meanwhile if no longer in ``part``.
+        Raises InputError, and says if the frames are meanwhile if no longer in ``part``.
         """
         ...
 

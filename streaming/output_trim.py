@@ -144,7 +144,7 @@ class OutputTrim:
         return max(0, port.length.eval({self.program.model.symbol: frames}))
 
     def _whole(self, port: Port) -> Array:
-        """An output that does not stream: all of it, or its last frames where it has an axis of time."""
+        """An output that does not stream: all of it, or its last frames if it has an axis of time."""
         value = self._last[port.name].copy()
         if port.axis is None:
             return value

@@ -38,7 +38,7 @@ class Route:
 
     @property
     def channels(self) -> Channels:
-        """The channel; the mean of all where none is said."""
+        """The channel; the mean of all if none is said."""
         return Channels(self.channel)
 
     def __str__(self) -> str:

@@ -141,7 +141,7 @@ def _scan(op: Scan, inputs: Facts, outputs: Facts) -> Work:
 
 
 def _loop(op: Loop, inputs: Facts, outputs: Facts) -> Work:
-    """Of one iteration where it is not known how many there are."""
+    """Of one iteration if it is not known how many there are."""
     return graph_work(op.body.graph).times(op.iterations or TDim.of(1))
 
 

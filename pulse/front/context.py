@@ -65,7 +65,7 @@ def deltas(
     delta[t] = sum_j j * x[t + j] / sum_j j², j from -window to window; beyond the ends the nearest frame
 
     Input    x [B, frames, bins]
-    Output   features [B, frames, (1 + order)*bins]: x, its slope, the slope of that …; without x where not ``keep``
+    Output   features [B, frames, (1 + order)*bins]: x, its slope, the slope of that …; without x if not ``keep``
     Delay    order*window frames
 
     nested   the nearest frames of the slope beyond its ends, as torchaudio applied twice; else those of x, as Kaldi

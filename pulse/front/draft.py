@@ -77,7 +77,7 @@ class Draft:
         return shape_text(self.shape(x))
 
     def require_rank(self, x: OutletId, rank: int, example: str) -> None:
-        """Raises InputError where a wire has another number of axes."""
+        """Raises InputError if a wire has another number of axes."""
         if self.rank(x) != rank:
             raise self.error(f"shape {self.text(x)!r} must have {rank} axes, such as {example!r}")
 
@@ -96,7 +96,7 @@ class Draft:
         return axis % rank
 
     def require(self, dim: TDim, least: int, what: str) -> None:
-        """Demand a length; checked when the model runs where it depends on one. Raises InputError."""
+        """Demand a length; checked when the model runs if it depends on one. Raises InputError."""
         try:
             require_at_least(dim, TDim.of(least), what)
         except FactError as error:
@@ -105,7 +105,7 @@ class Draft:
     # steps
 
     def add(self, name: str, op: Op, *inputs: OutletId) -> OutletId:
-        """Add a node. Raises InputError where its inputs do not fit."""
+        """Add a node. Raises InputError if its inputs do not fit."""
         try:
             return wire(self.graph, name, op, inputs)[0]
         except (FactError, DimError) as error:
@@ -147,7 +147,7 @@ class Draft:
     def part(
         self, x: OutletId, axis: int, start: TDim | int, end: TDim | int, name: str = "part"
     ) -> OutletId:
-        """Positions ``start .. end - 1`` of an axis; the wire itself where that is all of it."""
+        """Positions ``start .. end - 1`` of an axis; the wire itself if that is all of it."""
         start, end = TDim.of(start), TDim.of(end)
         if start == 0 and end == self.shape(x)[axis]:
             return x

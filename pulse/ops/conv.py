@@ -52,7 +52,7 @@ def pad_spatial(x: Array, pads: Pads, env: Env, fill: float = 0.0) -> Array:
 
 
 def check_ranks(x: TypedFact, w: TypedFact, rank: int) -> int:
-    """The number of spatial axes. Raises FactError where x or the kernel has another."""
+    """The number of spatial axes. Raises FactError if x or the kernel has another."""
     if x.rank != rank + 2 or w.rank != rank + 2:
         raise FactError(f"expected {rank} spatial axes, got x of rank {x.rank} and w of rank {w.rank}")
     return rank
@@ -64,7 +64,7 @@ def kernel_span(w: TypedFact, axis: int, dilations: Sequence[int]) -> int:
 
 
 def spatial_stream(axes: Sequence[int | None]) -> int | Pointwise | Whole:
-    """The stream axis of x [N, C, X...] where it is a spatial one, else the relation."""
+    """The stream axis of x [N, C, X...] if it is a spatial one, else the relation."""
     axis = axes[0]
     if axis is None or any(other is not None for other in axes[1:]):
         return Whole("the kernel itself is a stream", "give the kernel as a constant")

@@ -31,7 +31,7 @@ class Container:
     """A file that was read.
 
     name      what errors call it
-    content   all of its bytes: mapped where it is a file, so that they are read when they are used
+    content   all of its bytes: mapped if it is a file, so that they are read when they are used
     header    names and values
     """
 

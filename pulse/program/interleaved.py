@@ -18,14 +18,7 @@ from pulse.jit.instruction import Instruction
 from pulse.jit.simd import LANES
 from pulse.program import interleaved_forms as interleaved_forms
 from pulse.program.emitted import Emitted
-from pulse.program.interleaving import (
-    WORD,
-    Interleaving,
-    NotInterleavedError,
-    byte_of,
-    dense,
-    further_on,
-)
+from pulse.program.interleaving import WORD, Interleaving, NotInterleavedError, byte_of, dense, further_on
 from pulse.program.kernels.copy import Copy, Fill
 from pulse.program.kernels.time import Tick
 from pulse.program.loops import Loops
@@ -45,7 +38,7 @@ class Interleaved:
     steady_from  from how many pulses of a stream on they hold
     clock_at     the byte of a stream's state that counts its pulses; the instructions leave it as it is
     inputs       for each input the byte of the arena where those of sixteen streams are expected, one behind the other
-    outputs      the same of the outputs, where they are left
+    outputs      the same of the outputs, if they are left
     """
 
     rows: tuple[Emitted, ...]
@@ -121,7 +114,7 @@ def interleaved(program: NativeExecutable) -> Interleaved | None:
 
 
 def with_gaps_only(rows: Sequence[Emitted]) -> Iterator[Emitted]:
-    """The rows, of each fill only what the copy behind it leaves, where that is a few runs."""
+    """The rows, of each fill only what the copy behind it leaves, if that is a few runs."""
     for row, behind in zip(rows, (*rows[1:], None)):
         fill, copy = row.instruction, None if behind is None else behind.instruction
         if not isinstance(fill, Fill) or not isinstance(copy, Copy):

@@ -100,7 +100,7 @@ class Interleaving:
             raise NotInterleavedError("a wire of constant length")
 
     def is_clock(self, clock: Any) -> bool:
-        """Whether it is that of the stream. Raises NotInterleavedError where it is neither that nor always 0."""
+        """Whether it is that of the stream. Raises NotInterleavedError if it is neither that nor always 0."""
         if clock.buffer.region is Region.WEIGHTS:
             if int(self.constant(clock).ravel()[0]):
                 raise NotInterleavedError("a clock that stands")
@@ -128,7 +128,7 @@ class Interleaving:
             )
 
     def finish(self, finish: Finish) -> Finish:
-        """What follows a product. Raises NotInterleavedError where it is a gate."""
+        """What follows a product. Raises NotInterleavedError if it is a gate."""
         if finish.gate_count:
             raise NotInterleavedError("a gate")
         steps = [self._step(step) for step in finish.steps]

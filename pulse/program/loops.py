@@ -45,7 +45,7 @@ class Loops:
     def inside(self, most: int) -> "Iterator[tuple[tuple[int, ...], Loops]]":
         """At most this many inner loops, for each turn of the others, with the offset of each tensor.
 
-        The inner loops are exactly ``most``, the first of size 1 where there are fewer.
+        The inner loops are exactly ``most``, the first of size 1 if there are fewer.
         """
         outer = max(0, len(self.sizes) - most)
         inner = Loops(self.sizes[outer:], tuple(each[outer:] for each in self.strides)).padded(most)

@@ -47,7 +47,7 @@ class Trials:
     """The streams of a proof.
 
     seen      frames of the symbol that an output depends on, the most of all; None if there is no limit
-    wanted    frames that a long stream should have; fewer are tried where that takes too long
+    wanted    frames that a long stream should have; fewer are tried if that takes too long
     left_out  streams that would take too long
     """
 
@@ -122,7 +122,7 @@ def receptive_frames(model: PulsedNetwork) -> int | None:
 
 
 def _long_length(model: PulsedNetwork, seen: int | None) -> int:
-    """Frames of a long stream; no multiple of the pulse, where that is more than one frame."""
+    """Frames of a long stream; no multiple of the pulse, if that is more than one frame."""
     pulse = model.pulse
     if seen is None:
         frames = max(DRIFT_FRAMES, DRIFT_PULSES * pulse)

@@ -20,7 +20,7 @@ SPECTRA = {
 FEATURES = (20, 23, 24, 32, 40, 60, 64, 80, 96, 100, 128)
 """Bands of usual filter banks."""
 STACKED = {7: 6}
-"""Frames that become one -> the frames from one to the next, where that is not 1."""
+"""Frames that become one -> the frames from one to the next, if that is not 1."""
 BLOCKS = (256, 320, 480, 512, 960, 1024, 2048)
 """Samples of usual frames."""
 RATE_HZ = 16_000

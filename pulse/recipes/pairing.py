@@ -18,11 +18,11 @@ class Part:
 
     name     of its file
     lines    of its stage
-    guess    what is around it where it is alone
+    guess    what is around it if it is alone
     reads    its first input that streams
     gives    its first output that does
     rate_hz  of its sound, where the file says it
-    asks     the name of that input, where there are others
+    asks     the name of that input, if there are others
     """
 
     name: str
@@ -35,7 +35,7 @@ class Part:
 
     @property
     def around(self) -> list[str]:
-        """All stages where it is alone, as TOML without the lines that begin them."""
+        """All stages if it is alone, as TOML without the lines that begin them."""
         front = [*self.guess.front]
         if front and self.asks is not None:
             front[-1] += '\nas = "features"'
@@ -55,7 +55,7 @@ class Stages(NamedTuple):
 
 
 def pair_stages(first: Part, second: Part) -> Stages:
-    """Two models; the second takes the output of the first. Raises LoadError where nothing usual joins them."""
+    """Two models; the second takes the output of the first. Raises LoadError if nothing usual joins them."""
     for attempt in (_of_one_spectrum, _directly, _sound_between):
         found = attempt(first, second)
         if found is not None:

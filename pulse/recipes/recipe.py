@@ -91,7 +91,7 @@ class RecipeStage:
 class Recipe:
     """A whole recipe.
 
-    place    where it is
+    place    if it is
     title    of the model that it makes
     titled   whether the recipe says so itself
     rate_hz  samples a second of its sound; None if it does not say so

@@ -104,7 +104,7 @@ class TensorflowNode(NodeContext):
         return value
 
     def listed(self, name: str, count: int) -> list[int]:
-        """A list of integers of that length; ones where it is missing. Raises LoadError."""
+        """A list of integers of that length; ones if it is missing. Raises LoadError."""
         values = self.integer_list(name, [1] * count)
         if len(values) != count:
             raise self.error(f"attribute {name} has {len(values)} entries instead of {count}")

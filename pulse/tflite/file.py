@@ -82,7 +82,7 @@ class Tensor:
 
 @record(eq=False)
 class Operator:
-    """A node: its kind in the words of the schema, the numbers of its tensors (-1 where one is left out); ``inner`` are
+    """A node: its kind in the words of the schema, the numbers of its tensors (-1 if one is left out); ``inner`` are
     those that only say what its sums inside are scaled to.
     """
 

@@ -276,7 +276,7 @@ class _Builder:
             )
 
     def _read(self, name: str, tensor: Tensor) -> OutletId:
-        """The value of a variable; what it was before the call where nothing has assigned it yet."""
+        """The value of a variable; what it was before the call if nothing has assigned it yet."""
         if name not in self._current:
             self._begin(name, tensor)
         return self._current[name]

@@ -61,7 +61,7 @@ class Capture(NotCopyable):
         self.finished = False
         """Whether the device has ended by itself."""
         self.error: Exception | None = None
-        """Why, where that was an error."""
+        """Why, if that was an error."""
         self.limit_s = stall_s(block_frames, rate_hz)
         """Without a block for this long the device is taken to be gone."""
         control = self._control
@@ -101,7 +101,7 @@ class Capture(NotCopyable):
         return frames
 
     def close(self) -> bool:
-        """Give the device back, in bounded time; False where it does not answer."""
+        """Give the device back, in bounded time; False if it does not answer."""
         stream, self._stream = self._stream, None
         if self in abandoned_captures:
             return False

@@ -15,7 +15,7 @@ POLICIES = {
     "silence_then_catch_up": cb.SILENCE_THEN_CATCH_UP,
     "abort": cb.ABORT,
 }
-"""What happens where nothing is ready to be played; in each case the device plays silence.
+"""What happens if nothing is ready to be played; in each case the device plays silence.
 
 wait                   what is late is played late: nothing is lost, and from then on the delay is longer
 drop_oldest            pulses whose sound would come too late are not computed; the delay stays

@@ -74,7 +74,7 @@ class ControlBlock(Struct):
     planned_block_frames: int
     input_count: int  # sounds that each stream takes
 
-    # The device: the side that brings input, also where it takes output; and one that only takes output.
+    # The device: the side that brings input, also if it takes output; and one that only takes output.
     input_side: Side
     output_side: Side
 

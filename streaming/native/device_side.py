@@ -19,7 +19,7 @@ LONGEST_BLOCK_NS = 500_000_000
 
 @device
 def now_ns(control: ControlBlock) -> int:
-    """The time, of the virtual clock where there is one."""
+    """The time, of the virtual clock if there is one."""
     return control.virtual_now_ns if control.virtual_clock != 0 else monotonic_ns()
 
 
@@ -51,7 +51,7 @@ def store_position(side: Side, place: int, now: int) -> None:
 
 @device
 def position(side: Side, now: int, rate: int) -> float:
-    """How far a device would be now if it gave or took single frames; negative where that is not known."""
+    """How far a device would be now if it gave or took single frames; negative if that is not known."""
     at, place = load(side, "block_time_ns"), load(side, "block_position")
     if at == 0 or load(side, "block_time_ns") != at or now - at > LONGEST_BLOCK_NS:
         return -1.0

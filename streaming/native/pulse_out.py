@@ -89,7 +89,7 @@ def follow_clocks(control: ControlBlock, made: int) -> None:
 
 @device
 def keep_record(control: ControlBlock, arrived: int, done: int) -> None:
-    """All outputs of the pulse for Python; where it does not take them they are lost, and counted."""
+    """All outputs of the pulse for Python; if it does not take them they are lost, and counted."""
     written, count = control.records_written, control.record_count
     if written - load(control, "records_read") >= count:
         control.records_lost += 1

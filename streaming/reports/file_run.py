@@ -160,7 +160,7 @@ class FileReport(Report):
         return f"{files}  ({self.duration_s:.2f} s, {reader.rate_hz} Hz, {choice}{encoding})"
 
     def _source_pairs(self) -> list[tuple[str, str]]:
-        """The source of each input, where there are several or one was padded."""
+        """The source of each input, if there are several or one was padded."""
         padded_s = self._padded_s()
         rows = [(each.reader, name, choice) for each in self.sounds for name, choice in each.channels.items()]
         if len(rows) < 2 and not padded_s:

@@ -139,5 +139,5 @@ class OpenedModel:
 
 
 def backend_text(program: Program) -> str:
-    """The backend, and how weights are stored where that is not f32."""
+    """The backend, and how weights are stored if that is not f32."""
     return program.backend if program.form == "f32" else f"{program.backend}, weights of {program.form}"

@@ -38,7 +38,7 @@ ENDLESS = np.iinfo(np.int64).max
 
 @onnx_op("Loop")
 def loop(node: NodeContext) -> Sequence[OutletId]:
-    """Unrolled where it is known when it stops; else one op."""
+    """Unrolled if it is known when it stops; else one op."""
     return _Repeated(node, body(node, "body")).wired()
 
 

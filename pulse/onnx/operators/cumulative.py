@@ -26,7 +26,7 @@ from pulse.wiring import wire
 
 @onnx_op("CumProd")
 def cum_prod(node: NodeContext) -> OutletId:
-    """x[0] * … * x[j] along an axis, without x[j] itself where it is exclusive, backwards in reverse."""
+    """x[0] * … * x[j] along an axis, without x[j] itself if it is exclusive, backwards in reverse."""
     x = node.fact(0)
     axis = node.axis(int(node.scalar(1, "axis")), x.rank)
     size = x.shape[axis]

@@ -239,7 +239,7 @@ def _channels(clues: Clues) -> Iterator[Relation]:
 
 @rule("LayerNormalization", "RMSNormalization")
 def infer_layer(clues: Clues) -> Iterator[Relation]:
-    """The shape stays; a scale of one axis is as long as the last one of x, where it is not of size 1."""
+    """The shape stays; a scale of one axis is as long as the last one of x, if it is not of size 1."""
     yield from same_type_and_shape(clues)
     scale = clues.input(1)
     size = clues.fact(scale).dim(0)

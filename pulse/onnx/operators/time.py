@@ -66,7 +66,7 @@ def only_valid(w: NodeWriter, x: str, axis: int, pulse: int, offset: int, length
 
 @writes(Positions)
 def write_positions(w: NodeWriter, op: Positions) -> str:
-    """In integers where it is one of integers, else through double precision."""
+    """In integers if it is one of integers, else through double precision."""
     integer = np.issubdtype(op.dtype, np.integer)
     wide = np.dtype(np.int64 if integer else np.float64)
     positions = w.clock.positions(op.frames, -op.offset, op.frames)

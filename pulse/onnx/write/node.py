@@ -56,7 +56,7 @@ class NodeWriter:
         return tuple(int(dim) for dim in self.makes[slot].shape)
 
     def known(self, slot: int) -> Array | None:
-        """The value of an input where it is constant."""
+        """The value of an input if it is constant."""
         value = self.reads[slot].value
         return None if value is None or is_symbolic(value) else value
 

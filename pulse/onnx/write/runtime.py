@@ -26,7 +26,7 @@ ERRORS = 3
 
 
 def runner(model: ModelProto) -> tuple[str, Run]:
-    """A runtime's name and call: onnxruntime where it is installed and takes the model, else onnx's own evaluator."""
+    """A runtime's name and call: onnxruntime if it is installed and takes the model, else onnx's own evaluator."""
     try:
         ort: Any = import_module("onnxruntime")
         no_kernel: Any = import_module("onnxruntime.capi.onnxruntime_pybind11_state").NotImplemented

@@ -161,7 +161,7 @@ class Copy(Instruction):
 
 @kernel
 def copy(row: Copy) -> None:
-    """One run where it is one, else plane by plane."""
+    """One run if it is one, else plane by plane."""
     src, dst, size, n4, n5, a5, b5 = row.src, row.dst, row.size, row.n4, row.n5, row.a5, row.b5
     n0, n1, n2, n3 = row.n0, row.n1, row.n2, row.n3
     if n0 == 1 and n1 == 1 and n2 == 1 and n3 == 1 and n4 == 1 and a5 == 1 and b5 == 1:

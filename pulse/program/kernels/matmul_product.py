@@ -292,7 +292,7 @@ def row_of_digits(
     accumulate: int,
     memory: Pointer,
 ) -> None:
-    """One row against all panels: by its digits where it has some."""
+    """One row against all panels: by its digits if it has some."""
     digits, n = digits_of_taps(x, taps, T, K, scales, memory), 0
     while n < N:
         w, b, s, here, rest = weights + n * T * K, bias + n, offset_scales(scales, n), y + n, N - n

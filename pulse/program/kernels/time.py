@@ -229,7 +229,7 @@ class TableRows(Instruction):
 
 @kernel
 def table_rows(row: TableRows) -> None:
-    """One run where it is one, else row by row."""
+    """One run if it is one, else row by row."""
     table, y, pulse, step, rows, bytes_ = row.table, row.y, row.P, row.step, row.rows, row.size * row.run
     first = row.start + (row.clock[0] * pulse - row.offset) * step
     if step == 1 and first >= 0 and first + pulse <= rows:

@@ -39,7 +39,7 @@ PLAIN = {name: name.lower() for name in SAME_NAME.split()} | {
     "BitwiseXor": "bitwise_xor",
     "Invert": "bitwise_not",
 }
-"""Operator -> row of the elementwise table, where nothing but the inputs matters."""
+"""Operator -> row of the elementwise table, if nothing but the inputs matters."""
 
 WITH_PARAMS: dict[str, tuple[str, tuple[float, ...]]] = {
     "Elu": ("elu", (1.0,)),
