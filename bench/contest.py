@@ -206,7 +206,7 @@ def streamed(peer: Peer, program: Program, pulses: Sequence[Feed]) -> Streams:
 
 
 def joined(results: Sequence[Outputs], program: Program) -> Streams:
-    """Each output's pulses, one behind the other."""
+    """Each output's pulses, one after the other."""
     return {
         port.name: np.concatenate([result[port.name] for result in results], port.axis or 0)
         for port in streams_of(program)

@@ -85,7 +85,7 @@ class Call:
     """A kernel on memories of its own, ready to be called and timed.
 
     memories   operands, one region each, from their beginning
-    arguments  the numbers behind them in the row
+    arguments  the numbers after them in the row
     """
 
     def __init__(self, kernel: Kernel, memories: Sequence[NDArray[np.uint8]], *arguments: int) -> None:

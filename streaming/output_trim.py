@@ -101,7 +101,7 @@ class OutputTrim:
 
     @property
     def kept(self) -> list[int]:
-        """Frames that are held back since they may lie behind the end, for each output that has such."""
+        """Frames that are held back since they may lie after the end, for each output that has such."""
         return [array.shape[self._unsure[name].axis or 0] for name, array in self._kept.items()]
 
     def dump(self) -> list[bytes]:

@@ -41,7 +41,7 @@ def scan_over_chunks(
 ) -> tuple[TypedNetwork, Chunks]:
     """What a chunk model means of a whole stream: its author's loop, as one typed model.
 
-    The stream is filled up with zeros to whole chunks; each runs the model once, behind its frames of the past and
+    The stream is filled up with zeros to whole chunks; each runs the model once, after its frames of the past and
     with the states of the call before; of each output there are ``ceil(frames of the stream * rate)`` frames, without
     those of its delay. An output without frames is what the last call gave.
 
@@ -225,7 +225,7 @@ class _Scanning:
 
 
 def _behind(graph: TypedGraph, port: PortAxis, count: int, fact: TypedFact) -> tuple[str, OutletId, OutletId]:
-    """A chunk behind ``count`` frames of the past: the state's name, the whole, what the next has in front."""
+    """A chunk after ``count`` frames of the past: the state's name, the whole, what the next has in front."""
     axis = port.axis or 0
 
     def source(name: str, frames: int) -> OutletId:

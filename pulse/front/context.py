@@ -22,7 +22,7 @@ def stack(m: int = 7, n: int = 6, ends: str = "edge", shape: str = FEATURES) -> 
     Delay    a frame is there with the last frame that it holds: (m - 1) - (m - 1) // 2 frames after its own; the last
              ones with the end
 
-    ends     what stands (m - 1) // 2 frames before the first frame, and behind the last one: that frame again
+    ends     what stands (m - 1) // 2 frames before the first frame, and after the last one: that frame again
              (``edge``), ``zeros``, or nothing (``none``)
     Raises   InputError
     """

@@ -174,7 +174,7 @@ class Draft:
         return self.add(name, Pad(pads, mode, fill), x)
 
     def framed(self, x: OutletId, axis: int, size: int, hop: int, name: str = "frames") -> OutletId:
-        """Overlapping frames of an axis; a new axis behind it holds their samples."""
+        """Overlapping frames of an axis; a new axis after it holds their samples."""
         return self.add(name, Frames(axis, size, hop), x)
 
     def joined(self, x: OutletId, axis: int) -> OutletId:

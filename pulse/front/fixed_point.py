@@ -53,7 +53,7 @@ class Integers:
         return self.scaled(x, 2.0**-bits)
 
     def scaled(self, x: OutletId, factor: Number) -> OutletId:
-        """Times a power of two, without what is behind the point: a shift of bits."""
+        """Times a power of two, without what is after the point: a shift of bits."""
         return self.each("floor", self.mul(x, factor))
 
     def lowest(self, x: OutletId, bits: int) -> OutletId:

@@ -135,7 +135,7 @@ def many(count: str) -> Any:
     field_specifiers=(reads, writes, updates, packed_weights, weight_scales, many),
 )
 class Part(Fields):
-    """Fields that lie one behind the other in a row."""
+    """Fields that lie one after the other in a row."""
 
     DATA: ClassVar[tuple[str, ...]] = ()
     """Numbers that are values, not counts or steps of elements and frames: any int64."""
@@ -193,7 +193,7 @@ class Part(Fields):
                 yield 0 if value is None else value
 
     def named(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
-        """All fields by name, those of parts behind the name of the part."""
+        """All fields by name, those of parts after the name of the part."""
         for each in fields_of(type(self)).values():
             value, name = getattr(self, each.name), prefix + each.name
             if each.kind == "part":
@@ -261,7 +261,7 @@ P = TypeVar("P", bound=Part)
 
 
 class Instruction(Part):
-    """A row: fields behind the kernel and the length."""
+    """A row: fields after the kernel and the length."""
 
     START = HEADER
     kernel: ClassVar[str] = ""

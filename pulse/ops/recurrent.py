@@ -27,7 +27,7 @@ class Recurrent(Op):
     Raises   FactError: sizes do not fit
     Source   ONNX RNN-22, GRU-22, LSTM-22
 
-    lengths: frames of each sequence of the batch; frames behind them are zero and do not touch the state.
+    lengths: frames of each sequence of the batch; frames after them are zero and do not touch the state.
     """
 
     iterates = True

@@ -58,7 +58,7 @@ def wrapped(index: Array, size: int) -> Array:
 
 
 def column_checks(shapes: Sequence[Sequence[int]], batch: int) -> list[Check]:
-    """Checks of indices whose last axis names a place on the axes behind the batch axes."""
+    """Checks of indices whose last axis names a place on the axes after the batch axes."""
     x, indices = shapes[:2]
     return [index_check(1, x[batch + column], column) for column in range(indices[-1])]
 

@@ -90,7 +90,7 @@ def frame_counts(ports: Sequence[Port], named: Feed) -> dict[str, int]:
 
 
 def padded_pulses(ports: Sequence[Port], named: Feed, fill: float) -> list[dict[str, Array]]:
-    """Frames in whole pulses, as few as hold them, with ``fill`` behind the last of each input."""
+    """Frames in whole pulses, as few as hold them, with ``fill`` after the last of each input."""
     counts = frame_counts(ports, named)
     pulses = max(-(-counts[port.name] // port.frames) for port in ports)
     feeds = [filled_pulse(ports, fill) for _ in range(pulses)]

@@ -116,7 +116,7 @@ class Lowering:
         self._write_registers()
 
     def _checks_near(self, order: Sequence[int]) -> list[int]:
-        """The order with each check right behind what it looks at, which may then be overwritten."""
+        """The order with each check right after what it looks at, which may then be overwritten."""
         behind: dict[int, list[int]] = {}
         checks = {outlet.node for outlet in self.checks}
         for node_id in checks:

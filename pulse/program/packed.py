@@ -23,7 +23,7 @@ from pulse.record import record
 
 
 class MachineCall(Struct):
-    """A call of the machine, and the boxes of the tensors in front of it and behind it."""
+    """A call of the machine, and the boxes of the tensors in front of it and after it."""
 
     table: int
     rows: int

@@ -91,7 +91,7 @@ class Profile:
 
 
 def measured(notes: Sequence[RowNote], table_address: int, bases_address: int, steps: int) -> Profile:
-    """Run a linked table ``steps`` times with the clock read behind each row, and as often without.
+    """Run a linked table ``steps`` times with the clock read after each row, and as often without.
 
     The times are the medians of rounds, so that what else the processor did in some of them is left out.
     """

@@ -65,7 +65,7 @@ def _check_around(program: NativeExecutable, check: TableCheck) -> None:
 
 
 def _bytes(name: str, place: Place) -> tuple[int, int]:
-    """The first byte of a tensor and the one behind its last."""
+    """The first byte of a tensor and the one after its last."""
     span = run(1)
     for size, step in zip(place.shape, place.strides):
         span += run(size, step)

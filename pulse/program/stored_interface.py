@@ -14,7 +14,7 @@ from pulse.program.record import Record
 from pulse.record import record
 
 MOST_TAIL_PULSES = 1 << 20
-"""That a stream may take behind its last frame."""
+"""That a stream may take after its last frame."""
 MOST_LETTERS, MOST_ASSUMPTIONS = 1 << 10, 16
 MOST_RATE = 1 << 31
 

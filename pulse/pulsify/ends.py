@@ -1,4 +1,4 @@
-"""Frames added in front of a stream and behind it."""
+"""Frames added in front of a stream and after it."""
 
 from fractions import Fraction
 

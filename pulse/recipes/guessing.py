@@ -1,4 +1,4 @@
-"""Guesses of the stages in front of a model and behind it, from the sizes of its inputs and outputs."""
+"""Guesses of the stages in front of a model and after it, from the sizes of its inputs and outputs."""
 
 from collections.abc import Callable, Sequence
 
@@ -37,7 +37,7 @@ class Guess:
     kind          what the model takes: ``spectra`` (complex), ``magnitudes``, ``features``, ``frames`` or ``sound``
     samples       in a frame, of spectra, magnitudes and frames
     layout        of the spectrum in front of it
-    behind        of the spectrum behind it
+    behind        of the spectrum after it
     """
 
     front: Sequence[str] = ()
@@ -53,7 +53,7 @@ class Guess:
 
 @record
 class _Axes:
-    """Of a tensor of one stream: the sizes that do not move, and where time is among the axes behind the first."""
+    """Of a tensor of one stream: the sizes that do not move, and where time is among the axes after the first."""
 
     sizes: tuple[int, ...]
     time: int

@@ -1,4 +1,4 @@
-"""Guesses of the stages in front of one model or two, between them and behind them, from their sizes."""
+"""Guesses of the stages in front of one model or two, between them and after them, from their sizes."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -91,7 +91,7 @@ def _of_one_spectrum(first: Part, second: Part) -> Stages | None:
 
 
 def _add(stages: list[str], part: Part, suffix: str) -> None:
-    """A model that changes a spectrum, behind a stage that gives one."""
+    """A model that changes a spectrum, after a stage that gives one."""
     if part.guess.kind == "spectra":
         stages.append(part.stage())
         return
@@ -112,7 +112,7 @@ def _directly(first: Part, second: Part) -> Stages | None:
 
 
 def _sound_between(first: Part, second: Part) -> Stages | None:
-    """The first gives sound, by itself or with what is behind it."""
+    """The first gives sound, by itself or with what is after it."""
     sound = is_sound(first.gives.shape) and growth(first.gives) == growth(first.reads)
     if not first.guess.back and not (first.guess.kind == "sound" and sound):
         return None

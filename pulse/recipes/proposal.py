@@ -1,4 +1,4 @@
-"""A first recipe of a model, or of two of them one behind the other."""
+"""A first recipe of a model, or of two of them one after the other."""
 
 import json
 import os
@@ -106,7 +106,7 @@ def _part(model: Path, folder: Path, notes: list[str]) -> Part:
 
 
 def _of_channels(fact: TypedFact) -> str:
-    """Where a shape has an axis of size 1 behind the first one: what adds it."""
+    """Where a shape has an axis of size 1 after the first one: what adds it."""
     ones = [axis for axis, dim in enumerate(fact.shape) if axis and dim == 1]
     return f"; unsqueeze = {{ axis = {ones[0]} }} behind a front adds its axis of size 1" if ones else ""
 

@@ -267,7 +267,7 @@ class _Parser:
         return stored.view(dtype.newbyteorder("<")).astype(dtype).reshape(shape)
 
     def _stored(self, buffer: Any, where: str) -> NDArray[np.uint8]:
-        """The bytes of a buffer; those of large files lie behind the FlatBuffer."""
+        """The bytes of a buffer; those of large files lie after the FlatBuffer."""
         offset, size = buffer.Offset(), buffer.Size()
         if offset > 1:
             if offset + size > len(self._data):

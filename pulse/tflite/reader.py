@@ -24,7 +24,7 @@ from pulse.typed import TypedNetwork, known
 from pulse.wording import spell
 
 BATCH, TIME = "N", "T"
-"""Names of sizes that a file leaves open: of the batch, and of the first one behind it."""
+"""Names of sizes that a file leaves open: of the batch, and of the first one after it."""
 _HANDLES = ("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE")
 
 

@@ -119,7 +119,7 @@ class Instances(NotCopyable):
         return [memory[end - each.size : end] for end, each in zip(ends, self._memories)]
 
     def outputs(self, record: Array) -> list[dict[str, Array]]:
-        """For each stream the outputs in the bytes behind a record's header, copies."""
+        """For each stream the outputs in the bytes after a record's header, copies."""
         parts = record.reshape(len(self.states), -1)
         return [{slot.name: slot.view(part).copy() for slot in self.packed[0].outputs} for part in parts]
 

@@ -111,7 +111,7 @@ class _Repeated:
         return True
 
     def _unrolled(self, limit: OutletId) -> list[OutletId]:
-        """Every iteration wired behind the one before it. Raises UnsureError."""
+        """Every iteration wired after the one before it. Raises UnsureError."""
         most = self._number(limit)
         assert most is not None
         states, gathered = self._states(), list[list[OutletId]]()

@@ -130,7 +130,7 @@ def clear_frames(y: Pointer, first: int, last: int, rows: int, count: int, frame
 
 @device
 def valid_frames(row: RecurrentFrames) -> tuple[int, int]:
-    """Prepare h and the frames outside of the stream; the first frame inside of it and the one behind the last."""
+    """Prepare h and the frames outside of the stream; the first frame inside of it and the one after the last."""
     T, B, H, y, frame, step = row.T, row.B, row.H, row.y, row.frame, row.step
     start, stop = stream_span(row.clock, row.end, row.offset, T)
     if row.reload and row.clock[0] == 0:

@@ -90,7 +90,7 @@ class _While:
         return {outlet: places[model.graph.label(outlet)] for outlet in model.graph.inputs}
 
     def wired(self) -> list[OutletId]:
-        """The outlets of the variables behind the loop."""
+        """The outlets of the variables after the loop."""
         node = self._node
         before = len(node.graph.nodes)
         try:
@@ -205,7 +205,7 @@ class _While:
         return [*states, *parts.last.values(), *parts.written.values()]
 
     def _unrolled(self, iterations: int, parts: LoopParts) -> list[OutletId]:
-        """Every iteration wired behind the one before it."""
+        """Every iteration wired after the one before it."""
         node, graph = self._node, self._node.graph
         current = {place: self._first[place] for place in parts.states}
         rows = {place: self._head_rows(place, parts) for place in parts.written}

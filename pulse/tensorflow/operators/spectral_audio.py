@@ -11,7 +11,7 @@ from pulse.wording import spell
 
 
 def _grafted(node: TensorflowNode, model: TypedNetwork, x: OutletId) -> OutletId:
-    """A front of one input and one output, wired behind x."""
+    """A front of one input and one output, wired after x."""
     values = {
         next(iter(dim.symbols)): size
         for dim, size in zip(next(iter(model.inputs.values())).shape, node.graph.fact(x).shape)

@@ -6,7 +6,7 @@ from pulse.tensorflow.read.loops import MERGE, SWITCH
 
 
 def branches_to_selects(graph: FlatGraph) -> FlatGraph:
-    """The graph with both branches run, and a choice by the condition behind them. Raises LoadError."""
+    """The graph with both branches run, and a choice by the condition after them. Raises LoadError."""
     if not any(node.op in SWITCH for node in graph):
         return graph
     sides = _Sides(graph)

@@ -35,7 +35,7 @@ FUSING = ("ADD", "SUB", "MUL", "DIV")
 
 
 def plain(node: TfliteNode, y: OutletId) -> OutletId:
-    """Numbers as the output has them: behind a fused activation, or as its codes."""
+    """Numbers as the output has them: after a fused activation, or as its codes."""
     if node.coded:
         return encoded(node, y)
     return activated(node, y) if node.op_type in FUSING else node.finished(y)
