@@ -167,7 +167,7 @@ def working_set(program: NativeProgram, lanes: int = 1) -> int:
 def roofline(
     program: NativeProgram, bytes_per_s: float, multiply_adds_per_s: float, lanes: int = 1
 ) -> Roofline:
-    """Of one step of a program, on memory that delivers its working set at some speed; weights count once."""
+    """The least time of a step, on memory that delivers its working set at some speed; weights count once."""
     total = sum((cost_of(row) for row in program.instructions), Cost())
     touched = total.weights + lanes * total.state
     multiply_adds = lanes * total.multiply_adds

@@ -30,7 +30,7 @@ class AudioReader(SoundReader):
     descriptor  of the file if it is open, such as standard input; it is closed
     Raises      InputError: no such file, not a sound, or without samples
 
-    Iteration raises InputError where the file is damaged or holds NaN.
+    Iteration raises InputError if the file is damaged or holds NaN.
     """
 
     def __init__(self, path: str | os.PathLike[str], descriptor: int | None = None) -> None:

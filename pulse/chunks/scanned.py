@@ -57,7 +57,7 @@ def scan_over_chunks(
 
 
 def _kept_values(typed: TypedNetwork, given: Chunking) -> dict[str, Array]:
-    """What the variables of a file hold at first. Raises PulsifyError: neither the file nor the user says it."""
+    """What the variables of a file hold initially. Raises PulsifyError: neither the file nor the user says it."""
     missing = [
         each.input for each in typed.variables if each.initial is None and each.input not in given.initial
     ]
@@ -72,7 +72,7 @@ def _kept_values(typed: TypedNetwork, given: Chunking) -> dict[str, Array]:
 def scan_over_calls(
     typed: TypedNetwork, chunks: Chunks, initial: Mapping[str, Any], timing: Timing
 ) -> TypedNetwork:
-    """The same of calls whose place in time is known, as that of a model in pulses is."""
+    """A scan over calls whose place in time is known, as that of a model in pulses is."""
     return _Scanning(typed, chunks, initial, timing).model()
 
 

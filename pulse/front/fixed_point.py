@@ -61,7 +61,7 @@ class Integers:
         return self.sub(x, self.mul(self.down(x, bits), 1 << bits))
 
     def cast(self, x: OutletId, dtype: type[np.generic] = np.float64) -> OutletId:
-        """Another type."""
+        """Cast to a type."""
         return self.draft.add("cast", Cast(np.dtype(dtype)), x)
 
     def chosen(self, condition: OutletId, x: Number, y: Number) -> OutletId:

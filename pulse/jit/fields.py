@@ -65,7 +65,7 @@ class Field:
 
     @cached_property
     def kind(self) -> Kind:
-        """What it is."""
+        """What a field holds: its kind."""
         return self.spec.kind
 
 

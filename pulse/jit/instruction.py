@@ -66,7 +66,7 @@ class Tensor(Protocol):
 
     @property
     def dtype(self) -> "np.dtype[Any]":
-        """Of its elements."""
+        """The type of its elements."""
         ...
 
     @property
@@ -84,7 +84,7 @@ class Operand:
 
 
 class OptionalOperand:
-    """The same of a tensor that may be missing, where the kernel does not look at it."""
+    """A tensor in memory that may be missing, where the kernel does not look at it."""
 
     def __get__(self, instance: object, owner: Any) -> Pointer: ...
 
@@ -92,7 +92,7 @@ class OptionalOperand:
 
 
 class ScalesOperand:
-    """The same of scales, which only weights of int8 have."""
+    """The scales of weights, which only weights of int8 have."""
 
     def __get__(self, instance: object, owner: Any) -> Pointer | None: ...
 
@@ -276,7 +276,7 @@ class Instruction(Part):
 
     @property
     def form(self) -> Form:
-        """That of its weights."""
+        """The form of its weights."""
         if len(self.forms()) == 1:
             return "f32"
         for _, spec, value in self.operands():
@@ -294,7 +294,7 @@ class Instruction(Part):
         return 0
 
     def touched_bytes(self) -> Mapping[str, int]:
-        """Of operands of which a run does not touch all: how many bytes it does."""
+        """The bytes that a run touches of operands that it does not touch whole."""
         return {}
 
 

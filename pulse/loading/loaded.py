@@ -120,7 +120,7 @@ class Loaded:
 
     @property
     def _given_pulsed(self) -> "PulsedModel | None":
-        """What it is, where that is in pulses."""
+        """The model in pulses, if it is one already."""
         from pulse.models import PulsedModel
 
         return self.read if isinstance(self.read, PulsedModel) else None

@@ -101,7 +101,7 @@ def _by_name(sizes: Mapping[Symbol, int]) -> Mapping[str, int]:
 def _calling(
     call: TypedModel, given: Chunking, sized: ChunkCall, outputs: Sequence[str] | None
 ) -> ResolvedModel:
-    """Of a model that takes chunks, ``call`` being one call of it. Raises PulsifyError."""
+    """The resolution of a model that takes chunks, ``call`` being one call of it. Raises PulsifyError."""
     with counting(call.spending):
         original, chunks = scan_over_chunks(call, given, sized.symbol, outputs, sized.axes)
     return ResolvedModel(TypedModel.of(original), sized.symbol, chunks, call, _by_name(sized.sizes))

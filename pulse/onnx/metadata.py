@@ -122,7 +122,7 @@ class Notes:
 
     @classmethod
     def parse(cls, entries: Mapping[str, str]) -> "Notes | None":
-        """Of a file's entries; None if it is no exported file. Raises LoadError."""
+        """The notes in a file's entries; None if it is no exported file. Raises LoadError."""
         format_text = entries.get("pulse_format")
         if format_text is None:
             return None

@@ -85,7 +85,7 @@ class CumSumStream(Carried):
 
     Input    x [..., P, ...], whose frame j is at index j + offset and which has ``length`` frames
     Outputs  y [..., P, ...], zeros outside of the stream; the sum so far, ``sizes``
-    State    the sum, at first that of ``past``: the op's outputs for the frames of a prefix
+    State    the sum, initially that of ``past``: the op's outputs for the frames of a prefix
     """
 
     op: CumSum

@@ -164,7 +164,7 @@ class RecurrentStream(Carried):
 
     Inputs   as in ``op``; x [P, B, I], whose frame j is at index j + offset and which has ``length`` frames
     Outputs  y [P, B, H], zeros outside of the stream; the state after the last valid frame so far
-    State    h and (lstm) c [B, H]; at first those of ``past`` (the outputs for the frames of a prefix), without a
+    State    h and (lstm) c [B, H]; initially those of ``past`` (the outputs for the frames of a prefix), without a
              past the initial state, taken with the first pulse
     """
 

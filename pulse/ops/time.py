@@ -16,7 +16,7 @@ class Delay(Stateful):
 
     Input    x [..., P, ...]
     Output   y [..., overlap + P, ...]: frames ``n*P - delay - overlap .. (n+1)*P - delay`` of the stream
-    State    the last delay + overlap frames, at first ``initial``
+    State    the last delay + overlap frames, initially ``initial``
     """
 
     axis: int

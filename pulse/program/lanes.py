@@ -28,7 +28,7 @@ class LaneSelection:
 class Lanes:
     """Several streams of one program, stepped in one call. Each joins, stalls, ends and leaves by itself.
 
-    ``lanes[i]`` is the state of lane i, to flush, reset, snapshot and restore it; at first all have joined. A copy of
+    ``lanes[i]`` is the state of lane i, to flush, reset, snapshot and restore it; initially all have joined. A copy of
     it is a stream by itself; a copy of the lanes has all of them. After an exception in ``step``, whatever it is and
     wherever it comes, all lanes are as they were before, or those that were to step refuse until they are reset or
     restored.
@@ -156,7 +156,7 @@ class Lanes:
         )
 
     def _choice(self, numbers: Sequence[int]) -> LaneSelection:
-        """Of lanes that exist and have joined."""
+        """The numbers of lanes that exist and have joined."""
         return LaneSelection(numbers, np.array(numbers, np.int64), [self._states[n].clock for n in numbers])
 
     def _run(self, feed: dict[str, Array], chosen: LaneSelection) -> dict[str, Array]:

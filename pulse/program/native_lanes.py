@@ -39,7 +39,7 @@ class Tensors:
     of_all: bool
 
     def read(self, lanes: NDArray[np.int64]) -> Array:
-        """Those of a group, a copy."""
+        """The values of a group's lanes, a copy."""
         return self.array[lanes] if self.of_all else self.array[: len(lanes)].copy()
 
     def write(self, lanes: NDArray[np.int64], values: Array) -> None:

@@ -226,7 +226,7 @@ def fault_count(call: MachineCall) -> int:
 
 @device
 def take_faults(call: MachineCall) -> int:
-    """The same since the last time."""
+    """The faults since the last time."""
     found = fault_count(call)
     if found != 0:
         count_at(call.faults).count = 0

@@ -43,7 +43,7 @@ class StoredInterface:
 
 
 def written_interface(model: Interface) -> dict[str, Any]:
-    """For JSON."""
+    """The interface, for JSON."""
     waits = [
         {"frames": wire.frames, "offset": wire.offset, "length": str(wire.length)} for wire in model.waits()
     ]
@@ -101,7 +101,7 @@ def read_interface(record: Record, chunks: Any) -> StoredInterface:
 
 @record
 class _Reading:
-    """Of ports whose lengths are dims of one symbol. Its methods raise LoadError and DimError."""
+    """The reader of ports whose lengths are dims of one symbol. Its methods raise LoadError and DimError."""
 
     name: str
     scope: SymbolScope

@@ -81,7 +81,7 @@ class StoredProgram(NativeStreams):
 
     @property
     def kernel_names(self) -> list[str]:
-        """Those that it runs."""
+        """The names of the kernels that it runs."""
         return [kernel.name for kernel in self._kernels]
 
     @property

@@ -53,7 +53,7 @@ class Guess:
 
 @record
 class _Axes:
-    """Of a tensor of one stream: the sizes that do not move, and where time is among the axes after the first."""
+    """The axes of a tensor of one stream: the sizes that do not move, and where time is after the first axis."""
 
     sizes: tuple[int, ...]
     time: int

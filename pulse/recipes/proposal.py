@@ -112,7 +112,7 @@ def _of_channels(fact: TypedFact) -> str:
 
 
 def _say_context(opened: Loaded, options: dict[str, Any], name: str, output: str, notes: list[str]) -> None:
-    """Of a model of chunks of sound: whether a chunk begins with samples of the one before."""
+    """For a model of chunks of sound: whether a chunk begins with samples of the one before."""
     if opened.chunks is None or opened.resolved.call is None or "pulse" in options:
         return
     taken, given = (opened.resolved.call.inputs[name].shape, opened.resolved.call.outputs[output].shape)

@@ -32,7 +32,7 @@ class RecipeContext:
 
     @classmethod
     def of(cls, path: Path) -> "RecipeContext":
-        """Of a recipe that is a file of its own."""
+        """The context of a recipe that is a file of its own."""
         return cls(str(path), path, path.parent)
 
     def beside(self, name: str) -> Path:

@@ -66,7 +66,7 @@ class TensorflowNode(NodeContext):
     def as_onnx_all(
         self, kind: str, inputs: Sequence[OutletId | None], suffix: str, outputs: int, **attributes: Any
     ) -> list[OutletId]:
-        """The same; several outputs."""
+        """Wire an ONNX operator with several outputs."""
         name = f"{self.wire_name}.{suffix}" if suffix else self.wire_name
         names = (name, *(f"{name}:{slot}" for slot in range(1, outputs)))
         context = NodeContext(kind, OPSET, name, attributes, tuple(inputs), names, self.graph, self.scope)

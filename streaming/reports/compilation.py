@@ -57,7 +57,7 @@ class Compilation(Report):
         return [Pairs(pairs), *self.proof.verdict()]
 
     def values(self) -> dict[str, Any]:
-        """For JSON."""
+        """The values of the report, for JSON."""
         return {
             **self.opened.as_dict(self.program.model),
             "path": self.path,

@@ -93,7 +93,7 @@ class FileReport(Report):
         return [Pairs(pairs)]
 
     def values(self) -> dict[str, Any]:
-        """For JSON."""
+        """The values of the report, for JSON."""
         result, written = self.result, self.result.written
         return {
             **self.opened.as_dict(self.program.model, map(self.program.model.port, self.outputs)),

@@ -35,7 +35,7 @@ class TimedProof:
         return [Text(self.proof.verdict, "bold green")] if self.proof.outcome == "equal" else []
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The proof and its time, for JSON."""
         return {**self.proof.as_dict(), "spent_s": self.spent_s}
 
 

@@ -173,7 +173,7 @@ def _activation(node: NodeContext, name: str) -> Op:
 
 @rule("Conv", uniform=True)
 def infer_conv(clues: Clues) -> Iterator[Relation]:
-    """Of x [N, C, X...], w [O, C/group, K...], b [O] -> y [N, O, Y...]."""
+    """Shapes of x [N, C, X...], w [O, C/group, K...], b [O] -> y [N, O, Y...]."""
     x, w, y = clues.input(0), clues.input(1), clues.output
     yield from _matching(clues)
     yield Scaled(Axis(x, 1), Axis(w, 1), clues.integer("group", 1))
@@ -183,7 +183,7 @@ def infer_conv(clues: Clues) -> Iterator[Relation]:
 
 @rule("ConvTranspose", uniform=True)
 def infer_conv_transpose(clues: Clues) -> Iterator[Relation]:
-    """Of x [N, C, X...], w [C, O/group, K...], b [O] -> y [N, O, Y...]."""
+    """Shapes of x [N, C, X...], w [C, O/group, K...], b [O] -> y [N, O, Y...]."""
     x, w, y = clues.input(0), clues.input(1), clues.output
     yield from _matching(clues)
     yield SameSize([Axis(x, 1), Axis(w, 0)])

@@ -196,7 +196,7 @@ def _fmod(w: NodeWriter, op: Elementwise) -> str:
 
 
 def _mod(w: NodeWriter, op: Elementwise) -> str:
-    """Of floats, which ONNX only divides towards zero: x - floor(x / y) * y."""
+    """The remainder of floats, which ONNX only divides towards zero: x - floor(x / y) * y."""
     if not np.issubdtype(w.dtype(), np.floating):
         return w.emit("Mod", w.inputs)
     x, y = w.inputs

@@ -218,14 +218,14 @@ def skip_layer_normalization(node: NodeContext) -> Sequence[OutletId]:
 
 @rule("BatchNormalization", "InstanceNormalization")
 def infer_channelwise(clues: Clues) -> Iterator[Relation]:
-    """Of x [N, C, X...] and parameters [C] each."""
+    """Shapes of x [N, C, X...] and parameters [C] each."""
     yield from same_type_and_shape(clues)
     yield from _channels(clues)
 
 
 @rule("GroupNormalization")
 def infer_grouped(clues: Clues) -> Iterator[Relation]:
-    """Of x [N, C, X...]; each parameter is [C] from opset 21 on, one for each group before."""
+    """Shapes of x [N, C, X...]; each parameter is [C] from opset 21 on, one for each group before."""
     yield from same_type_and_shape(clues)
     if clues.opset >= 21:
         yield from _channels(clues)
@@ -252,7 +252,7 @@ rule("Softmax", "LogSoftmax", "LpNormalization", "MeanVarianceNormalization", "L
 
 @writes(Softmax)
 def write_softmax(w: NodeWriter, op: Softmax) -> str:
-    """Of one axis."""
+    """Softmax along one axis."""
     return w.emit("LogSoftmax" if op.log else "Softmax", w.inputs, axis=op.axis)
 
 

@@ -38,7 +38,7 @@ def write_delay(w: NodeWriter, op: Delay) -> str:
 
 @writes(LastFrames)
 def write_last_frames(w: NodeWriter, op: LastFrames) -> str:
-    """Of the state and the pulse the frames up to the last one of the stream; before its first one are zeros."""
+    """The frames of the state and the pulse up to the last one of the stream; before its first one are zeros."""
     (x,) = w.inputs
     axis, pulse = op.axis, w.sizes()[op.axis]
     (initial,) = op.begin()

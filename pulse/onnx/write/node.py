@@ -119,7 +119,7 @@ class NodeWriter:
         return self.emit("Slice", [x, *bounds, self.integers([axis], "axis"), *steps], suffix)
 
     def cast(self, x: str, dtype: DType, suffix: str = "") -> str:
-        """Another type."""
+        """Cast to a type."""
         return self.emit("Cast", [x], suffix, to=element_type(dtype))
 
     def transpose(self, x: str, perm: Sequence[int], suffix: str = "") -> str:

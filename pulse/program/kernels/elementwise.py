@@ -36,7 +36,7 @@ class ChainInput(Part):
 
 
 class ChainOutput(ChainInput):
-    """The same of the tensor that is written."""
+    """The tensor that a chain writes: its type and strides."""
 
     tensor: Operand = writes(None)
 

@@ -22,7 +22,7 @@ MOST_PLACES = 64
 
 @tensorflow_op("Slice")
 def slice_(node: TensorflowNode) -> OutletId:
-    """Of each axis ``size`` frames from ``begin`` on; -1 of them are all that are left."""
+    """Along each axis ``size`` frames from ``begin`` on; -1 of them are all that are left."""
     shape = node.fact(0).shape
     begins, sizes = node.dims(1, "begin"), node.dims(2, "size")
     if len(begins) > len(shape) or len(begins) != len(sizes):

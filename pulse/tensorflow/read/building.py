@@ -60,7 +60,7 @@ def prepare_graph(
     names: Sequence[str],
     fed: Collection[Endpoint] = (),
 ) -> FlatGraph:
-    """Of the graph what some nodes need: functions inlined, loops, branches and dilations as one node each.
+    """The part of the graph that some nodes need: functions inlined, loops, branches and dilations as one node each.
 
     Raises LoadError
     """

@@ -175,7 +175,7 @@ def select(node: TfliteNode) -> OutletId:
 
 @tflite_op("CAST")
 def cast(node: TfliteNode) -> OutletId:
-    """Another type."""
+    """Cast to a type."""
     made = node.makes[0]
     if made.dtype is None or made.dtype.kind == "c":
         raise node.error(f"a cast to {made.kind} is not covered")
