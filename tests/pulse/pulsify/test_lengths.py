@@ -143,7 +143,9 @@ def test_random_lengths_against_every_pulse() -> None:
         assert late is None or found >= late, (length, pulse_frames)
         reached["the least delay"] += late is None or found == late
     assert reached["falls"] >= 5 and reached["grows"] >= 85, reached
-    assert reached["the least delay"] >= 0.95 * reached["a delay"] >= 80 and reached["not proved"] <= 2, reached
+    assert reached["the least delay"] >= 0.95 * reached["a delay"] >= 80 and reached["not proved"] <= 2, (
+        reached
+    )
 
 
 def run_ranges(limit: str) -> None:
