@@ -189,5 +189,5 @@ def pulse(
 
       [cyan]pulse warm[/cyan]                                compiles all kernels now, once on this machine
 
-    Exit codes: 0 success, 1 a check failed, 2 usage or input error, 3 nothing was proved. With --json errors are JSON too.
+    Exit codes: 0 success, 1 a check failed, 2 usage or input error, 3 nothing was proved. With --json, errors are JSON.
     """
