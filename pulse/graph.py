@@ -99,7 +99,7 @@ class Graph(Generic[F, O]):
         return [OutletId(place, slot) for slot in range(len(facts))]
 
     def unique(self, name: str) -> str:
-        """``name``, with a number where it is taken."""
+        """``name``, with a number if it is taken."""
         if name not in self._names:
             return name
         number = self._taken.get(name, 0) + 1
@@ -147,12 +147,12 @@ class Graph(Generic[F, O]):
         return [self.fact(outlet) for outlet in node.inputs]
 
     def label(self, outlet: OutletId) -> str:
-        """The wire's name: its node's, with the slot where there are several."""
+        """The wire's name: its node's, with the slot if there are several."""
         node = self.node(outlet)
         return node.name if len(node.outputs) == 1 else f"{node.name}:{outlet.slot}"
 
     def find(self, label: str) -> OutletId:
-        """The outlet of a name: an output's, or a wire's label; ``x:0`` is ``x``, where nothing else is called so."""
+        """The outlet of a name: an output's, or a wire's label; ``x:0`` is ``x``, if nothing else is called so."""
         for name in (label, label.removesuffix(":0")):
             if name in self.output_names:
                 return self.outputs[self.output_names.index(name)]
@@ -236,7 +236,7 @@ class Graph(Generic[F, O]):
                 view.nodes.discard(node.id)
 
     def rename(self, node_id: int, name: str) -> None:
-        """Give a node another name, with a number where it is taken."""
+        """Give a node another name, with a number if it is taken."""
         node = self.nodes[node_id]
         self._free(node.name)
         node.name = self.unique(name)

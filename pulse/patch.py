@@ -43,7 +43,7 @@ class Patch:
     def shunt(self, old: OutletId, new: OutletId) -> None:
         """Let ``new`` (of the patch) replace ``old`` (of the target).
 
-        Raises PulseError where the facts differ.
+        Raises PulseError if the facts differ.
         """
         before, after = self.target.fact(old), self.graph.fact(new)
         if not before.agrees(after):

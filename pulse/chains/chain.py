@@ -221,7 +221,7 @@ class _Chain:
         return wanted
 
     def _free(self, name: str) -> str:
-        """The name itself, with a number where it is taken."""
+        """The name itself, with a number if it is taken."""
         number, chosen = 0, name
         while chosen in self.wires:
             number += 1

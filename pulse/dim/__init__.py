@@ -1,6 +1,8 @@
 """Symbolic integer dimensions with floor division."""
 
 from pulse.dim.canonical import (
+    ONE,
+    ZERO,
     broadcast,
     ceil_div,
     combine,
@@ -21,6 +23,8 @@ from pulse.dim.slope import slope
 from pulse.dim.tdim import Algebra, Arithmetic, Proof, Symbol, TDim
 
 __all__ = [
+    "ONE",
+    "ZERO",
     "Proof",
     "Symbol",
     "SymbolScope",

@@ -129,7 +129,7 @@ class FileNetwork:
 
         What the file claims of wires counts where that leaves some input unknown, unless it leads to a contradiction;
         what it calls the sizes of outputs, where that leaves it unknown as well.
-        Raises LoadError where facts contradict each other, naming the node and both.
+        Raises LoadError if facts contradict each other, naming the node and both.
         """
         with counting(self.spending):
             return self._inferred()

@@ -28,8 +28,8 @@ def pulsify(
 ) -> PulsedNetwork:
     """Rewrite a model so that it takes ``pulse`` frames of ``symbol`` at a time and gives exact results.
 
-    symbol       the stream; found where there is one
-    pulse        frames of the symbol for each step; the smallest possible where none is given
+    symbol       the stream; found if there is one
+    pulse        frames of the symbol for each step; the smallest possible if none is given
     align        delay the earlier outputs so that all belong to the same moment of the input
     max_context  for attention to all frames before: the most frames of the symbol that a stream may have. Memory
                  and work grow with it, and longer streams are refused

@@ -1,4 +1,4 @@
-"""The first frames of a stream as values: joined in front of what is made of the others, or where a scan begins.
+"""The first frames of a stream as values: joined in front of what is made of the others, or if a scan begins.
 
 Both need no frame before it is there. A pulse cannot see that in a slice of constant length, but in a choice by
 position, and in a body that takes the first frame itself.

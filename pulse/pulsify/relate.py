@@ -79,7 +79,7 @@ class Related:
         return rate / relation.up if isinstance(relation, Window) else rate
 
     def fit(self, graph: TypedGraph, pulse: int | None) -> int:
-        """The pulse, the smallest possible one where none is given. Raises PulsifyError if it does not suit."""
+        """The pulse, the smallest possible one if none is given. Raises PulsifyError if it does not suit."""
         divisor = self.divisor
         if pulse is None:
             return divisor

@@ -58,7 +58,7 @@ class Comparison:
         self._rng = np.random.default_rng(seed)
 
     def require_equal(self, lengths: Sequence[Lengths] | None = None) -> list[str]:
-        """Compare at other lengths than the example's; without dynamic axes, or where none is given, on the example.
+        """Compare at other lengths than the example's; without dynamic axes, or if none is given, on the example.
 
         lengths  by default a shorter and a longer one of each symbol, of those that the module takes
         returns  what was not compared

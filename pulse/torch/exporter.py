@@ -133,7 +133,7 @@ def _failure(error: BaseException, call: ModuleCall, title: str) -> str:
 
 
 def _require_dynamic(proto: ModelProto, call: ModuleCall, title: str) -> None:
-    """Raises LoadError where an axis that was to be dynamic is a number, or an input is gone."""
+    """Raises LoadError if an axis that was to be dynamic is a number, or an input is gone."""
     inputs = {value.name: value.type.tensor_type.shape.dim for value in proto.graph.input}
     for name, wanted in call.axes.items():
         if name not in inputs:

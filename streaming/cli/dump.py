@@ -85,7 +85,7 @@ def dump(
 
 
 def _costs(opened: "OpenedModel", pulse: int | None, backend: str, weights: str | None) -> "CostReport":
-    """What the model costs, with its pulses and its program where it has them."""
+    """What the model costs, with its pulses and its program if it has them."""
     from pulse.costs.counting import cost_report
     from pulse.errors import CompileError, PulsifyError
     from streaming.cli.model import compile_model

@@ -42,7 +42,7 @@ class Exported:
         return [("written", description), *proof]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The report, for JSON."""
         return {
             "path": self.path,
             "opset": self.opset,

@@ -9,12 +9,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("pulse", "streaming", "bench")
 LAYERS: Mapping[str, str] = {
-    "base": "pulse: version record printable report wording errors not_copyable collector plugins budget",
+    "base": "pulse: version record printable report wording errors not_copyable collector plugins budget bounds",
     "jit": "pulse: jit",
     "dims": "pulse: dim",
     "graphs": "pulse: facts interface graph picture dump matching",
     "operators": "pulse: ops typed costs.work costs.seconds wiring patch substitution tolerance",
-    "formats": "pulse: infer onnx nhwc tflite",
+    "formats": "pulse: translators infer onnx nhwc tflite",
     "passes": "pulse: declutter pulsify chunks",
     "programs": "pulse: program",
     "proofs": "pulse: oracle proof accuracy onnx.write.model onnx.write.runtime "

@@ -120,7 +120,7 @@ def _narrow(w: NodeWriter, made: Sequence[str]) -> list[str]:
 def write_recurrent_stream(w: NodeWriter, op: RecurrentStream) -> list[str]:
     """The state is fed back; only frames of the stream touch it.
 
-    Frames behind the end do no harm where the state is no output. Those before the first one end within a pulse,
+    Frames after the end do no harm where the state is no output. Those before the first one end within a pulse,
     always after the same number of frames: there the pulse is cut in two.
     """
     layer = _layer(w, op.op)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pulse.dim import TDim
+from pulse.dim import ONE
 from pulse.facts import Shape
 from pulse.graph import OutletId
 from pulse.infer.fact import Dim
@@ -88,7 +88,7 @@ def unsqueeze(node: NodeContext) -> OutletId:
 
 @onnx_op("Squeeze")
 def squeeze(node: NodeContext) -> OutletId:
-    """Axes of size 1 taken away; all of them where none is listed."""
+    """Axes of size 1 taken away; all of them if none is listed."""
     shape = node.fact(0).shape
     listed = _listed_axes(node)
     if listed is None:
@@ -164,9 +164,6 @@ def infer_expand(clues: Clues) -> Iterator[Relation]:
             yield SameSize([Axis(x, place), Axis(y, place)])
 
 
-ONE = TDim.of(1)
-
-
 @rule("Transpose")
 def infer_transpose(clues: Clues) -> Iterator[Relation]:
     """Axis i of y is axis perm[i] of x; the axes reversed if there is no perm."""
@@ -200,7 +197,7 @@ def infer_unsqueeze(clues: Clues) -> Iterator[Relation]:
 
 @rule("Squeeze", parts=(0,))
 def infer_squeeze(clues: Clues) -> Iterator[Relation]:
-    """Axes of size 1 taken away; all of them where none is listed, which needs every size of the input."""
+    """Axes of size 1 taken away; all of them if none is listed, which needs every size of the input."""
     x, y = clues.input(0), clues.output
     yield SameType([x, y])
     axes = clues.axes_listed(since=13, slot=1)

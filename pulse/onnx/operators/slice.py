@@ -110,10 +110,11 @@ def slice_(node: NodeContext) -> OutletId:
         slice_op(node, node.axis(axis, rank), shape[node.axis(axis, rank)], start, end, step)
         for axis, start, end, step in zip(axes, starts, ends, steps)
     ]
-    return _chain(node, [op for op in ops if op is not None])
+    return slice_each(node, [op for op in ops if op is not None])
 
 
-def _chain(node: NodeContext, ops: Sequence[Slice]) -> OutletId:
+def slice_each(node: NodeContext, ops: Sequence[Slice]) -> OutletId:
+    """Wire slices of the node's first input, one axis after the other."""
     x = node.input(0)
     for op in ops:
         x = node.wire(op, [x], "" if op is ops[-1] else f"axis{op.axis}")

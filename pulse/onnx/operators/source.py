@@ -47,7 +47,7 @@ def constant_of_shape(node: NodeContext) -> OutletId:
 
 
 def scalar_dim(node: NodeContext, dim: TDim, suffix: str = "") -> OutletId:
-    """Add one dim as an i64 constant; as a plain number where it depends on no symbol."""
+    """Add one dim as an i64 constant; as a plain number if it depends on no symbol."""
     value: Array = np.array(int(dim), dtype=np.int64) if dim.is_const else np.array(dim, dtype=object)
     return node.constant(value, suffix)
 

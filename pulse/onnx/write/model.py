@@ -48,7 +48,7 @@ def to_onnx(model: PulsedNetwork, opset: int = 17, metadata: Mapping[str, str] |
 
 
 def save(proto: ModelProto, path: str | PathLike[str]) -> None:
-    """Write a file. Raises WriteError where the folder refuses."""
+    """Write a file. Raises WriteError if the folder refuses."""
     try:
         Path(path).write_bytes(proto.SerializeToString())
     except OSError as error:

@@ -56,7 +56,7 @@ class NodeWriter:
         return tuple(int(dim) for dim in self.makes[slot].shape)
 
     def known(self, slot: int) -> Array | None:
-        """The value of an input where it is constant."""
+        """The value of an input if it is constant."""
         value = self.reads[slot].value
         return None if value is None or is_symbolic(value) else value
 
@@ -119,7 +119,7 @@ class NodeWriter:
         return self.emit("Slice", [x, *bounds, self.integers([axis], "axis"), *steps], suffix)
 
     def cast(self, x: str, dtype: DType, suffix: str = "") -> str:
-        """Another type."""
+        """Cast to a type."""
         return self.emit("Cast", [x], suffix, to=element_type(dtype))
 
     def transpose(self, x: str, perm: Sequence[int], suffix: str = "") -> str:
