@@ -1,0 +1,233 @@
+"""Functions of single entries."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from pulse.nnef.registry import writes
+from pulse.nnef.syntax import Expression, Name
+from pulse.nnef.write.node import NodeWriter
+
+SAME: Mapping[str, str] = {
+    "Add": "add",
+    "Sub": "sub",
+    "Div": "div",
+    "Pow": "pow",
+    "And": "and",
+    "Or": "or",
+    "Not": "not",
+    "Xor": "tract_core_xor",
+    "Less": "lt",
+    "LessOrEqual": "le",
+    "Greater": "gt",
+    "GreaterOrEqual": "ge",
+    "Equal": "eq",
+    "Where": "select",
+    "Identity": "copy",
+    "Abs": "abs",
+    "Neg": "neg",
+    "Sign": "sign",
+    "Exp": "exp",
+    "Log": "log",
+    "Sqrt": "sqrt",
+    "Floor": "floor",
+    "Ceil": "ceil",
+    "Round": "tract_core_round_even",
+    "Sin": "sin",
+    "Cos": "cos",
+    "Tan": "tan",
+    "Asin": "asin",
+    "Acos": "acos",
+    "Atan": "atan",
+    "Sinh": "sinh",
+    "Cosh": "cosh",
+    "Asinh": "asinh",
+    "Acosh": "acosh",
+    "Atanh": "atanh",
+    "Tanh": "tanh",
+    "Sigmoid": "sigmoid",
+    "Relu": "relu",
+    "Erf": "tract_core_erf",
+    "IsNaN": "tract_core_is_nan",
+}
+"""Operators that both formats have."""
+FOLDED: Mapping[str, str] = {"Sum": "add", "Max": "max", "Min": "min"}
+"""Operators of any number of inputs -> those of two."""
+
+
+@writes(*SAME)
+def write_same(w: NodeWriter) -> Name:
+    return w.emit(SAME[w.kind], *w.operands())
+
+
+@writes("Mul")
+def write_product(w: NodeWriter) -> Name:
+    """A position times a constant becomes a sum.
+
+    tract 0.23 takes an integer factor for a mask of the other operand, and then refuses the scan that carries it.
+    """
+    for slot in (0, 1):
+        factor = w.known(slot)
+        if factor is not None and factor.size == 1 and factor.dtype.kind == "i" and 0 < factor.item() < 1 << 31:
+            x = w.operand(1 - slot, len(w.made()))
+            if isinstance(x, Name):
+                return _times(w, x, int(factor.item()))
+    return w.emit("mul", *w.operands())
+
+
+def _times(w: NodeWriter, x: Name, factor: int) -> Name:
+    """By doubling, from the highest bit on."""
+    if factor == 1:
+        return w.emit("copy", x)
+    total = x
+    for number, bit in enumerate(bits := bin(factor)[3:], 1):
+        last = number == len(bits)
+        total = w.emit("add", total, total, suffix="" if last and bit == "0" else f"double{number}")
+        if bit == "1":
+            total = w.emit("add", total, x, suffix="" if last else f"more{number}")
+    return total
+
+
+@writes(*FOLDED)
+def write_folded(w: NodeWriter) -> Name:
+    total, *rest = w.operands()
+    if not rest:
+        return w.emit("copy", total)
+    for number, each in enumerate(rest, 1):
+        total = w.emit(FOLDED[w.kind], total, each, suffix="" if number == len(rest) else f"with{number}")
+    assert isinstance(total, Name)
+    return total
+
+
+@writes("Mean")
+def write_mean(w: NodeWriter) -> Name:
+    total, *rest = w.operands()
+    for number, each in enumerate(rest, 1):
+        total = w.emit("add", total, each, suffix=f"with{number}")
+    return w.emit("div", total, w.number(len(w.inputs), w.dtype()))
+
+
+@writes("Reciprocal")
+def write_reciprocal(w: NodeWriter) -> Name:
+    return w.emit("div", w.number(1, w.dtype()), w.x())
+
+
+@writes("Mod")
+def write_mod(w: NodeWriter) -> Name:
+    """The remainder has the sign of the divisor; with ``fmod`` that of the dividend, as tract's division rounds."""
+    x, y = w.operands()
+    dtype = w.dtype()
+    quotient = w.emit("div", x, y, suffix="quotient")
+    if dtype.kind == "f":
+        zero = w.number(0, dtype)
+        up, down = w.emit("ceil", quotient, suffix="up"), w.emit("floor", quotient, suffix="down")
+        quotient = w.emit("select", w.emit("lt", quotient, zero, suffix="below"), up, down, suffix="whole")
+    rest_suffix = "" if w.attribute("fmod", 0) or dtype.kind == "u" else "rest"
+    rest = w.emit("sub", x, w.emit("mul", quotient, y, suffix="multiple"), suffix=rest_suffix)
+    if not rest_suffix:
+        return rest
+    zero = w.number(0, dtype, "zero")
+    some = w.emit("ne", rest, zero, suffix="some")
+    sign = w.emit("tract_core_xor", w.emit("lt", rest, zero, suffix="low"), w.emit("lt", y, zero, suffix="under"), suffix="differs")
+    return w.emit("select", w.emit("and", some, sign, suffix="shifts"), w.emit("add", rest, y, suffix="shifted"), rest)
+
+
+@writes("BitShift")
+def write_shift(w: NodeWriter) -> Name:
+    return w.emit("tract_shl" if w.attribute("direction", "") == "LEFT" else "tract_shr", *w.operands())
+
+
+@writes("Cast")
+def write_cast(w: NodeWriter) -> Name:
+    source, target = w.dtype(), w.made_dtype()
+    if target == np.bool_ and source != np.bool_:
+        return w.emit("ne", w.x(), w.number(0, source, "zero"))
+    return w.cast(w.x(), target)
+
+
+@writes("LeakyRelu", "PRelu")
+def write_sloped(w: NodeWriter) -> Name:
+    rank = len(w.made())
+    x = w.operand(0, rank)
+    slope = w.operand(1, rank) if w.kind == "PRelu" else w.number(w.attribute("alpha", 0.01), w.dtype())
+    below = w.emit("lt", x, w.number(0, w.dtype(), "zero"), suffix="below")
+    return w.emit("select", below, w.emit("mul", x, slope, suffix="scaled"), x)
+
+
+def _exponential(w: NodeWriter, scale: float, divisor: float, gain: float) -> Name:
+    """``gain * (x if x >= 0 else scale * (exp(x / divisor) - 1))``."""
+    x, dtype = w.x(), w.dtype()
+    power = x if divisor == 1 else w.emit("div", x, w.number(divisor, dtype), suffix="scaled")
+    grown = w.emit("sub", w.emit("exp", power, suffix="exp"), w.number(1, dtype), suffix="grown")
+    curve = w.emit("mul", grown, w.number(scale, dtype, "scale"), suffix="curve")
+    below = w.emit("lt", x, w.number(0, dtype, "zero"), suffix="below")
+    if gain == 1:
+        return w.emit("select", below, curve, x)
+    return w.emit("mul", w.emit("select", below, curve, x, suffix="chosen"), w.number(gain, dtype, "gain"))
+
+
+@writes("Elu")
+def write_elu(w: NodeWriter) -> Name:
+    return _exponential(w, w.attribute("alpha", 1.0), 1, 1)
+
+
+@writes("Selu")
+def write_selu(w: NodeWriter) -> Name:
+    return _exponential(w, w.attribute("alpha", 1.6732632), 1, w.attribute("gamma", 1.0507010))
+
+
+@writes("Celu")
+def write_celu(w: NodeWriter) -> Name:
+    alpha = w.attribute("alpha", 1.0)
+    return _exponential(w, alpha, alpha, 1)
+
+
+@writes("Softplus")
+def write_softplus(w: NodeWriter) -> Name:
+    """``max(x, 0) + log(1 + exp(-|x|))``, which does not overflow."""
+    x, dtype = w.x(), w.dtype()
+    small = w.emit("exp", w.emit("neg", w.emit("abs", x, suffix="abs"), suffix="neg"), suffix="exp")
+    rest = w.emit("log", w.emit("add", small, w.number(1, dtype), suffix="sum"), suffix="log")
+    return w.emit("add", w.emit("max", x, w.number(0, dtype, "zero"), suffix="positive"), rest)
+
+
+@writes("Softsign")
+def write_softsign(w: NodeWriter) -> Name:
+    x = w.x()
+    return w.emit("div", x, w.emit("add", w.emit("abs", x, suffix="abs"), w.number(1, w.dtype()), suffix="sum"))
+
+
+@writes("ThresholdedRelu")
+def write_thresholded(w: NodeWriter) -> Name:
+    dtype = w.dtype()
+    above = w.emit("gt", w.x(), w.number(w.attribute("alpha", 1.0), dtype), suffix="above")
+    return w.emit("select", above, w.x(), w.number(0, dtype, "zero"))
+
+
+@writes("HardSigmoid")
+def write_hard_sigmoid(w: NodeWriter) -> Name:
+    return _hard_sigmoid(w, w.attribute("alpha", 0.2), w.attribute("beta", 0.5), "")
+
+
+def _hard_sigmoid(w: NodeWriter, alpha: float, beta: float, suffix: str) -> Name:
+    dtype = w.dtype()
+    line = w.emit("mul", w.x(), w.number(alpha, dtype, "slope"), suffix="scaled")
+    line = w.emit("add", line, w.number(beta, dtype, "shift"), suffix="line")
+    low = w.emit("max", line, w.number(0, dtype, "zero"), suffix="low")
+    return w.emit("min", low, w.number(1, dtype, "one"), suffix=suffix)
+
+
+@writes("HardSwish")
+def write_hard_swish(w: NodeWriter) -> Name:
+    return w.emit("mul", w.x(), _hard_sigmoid(w, 1 / 6, 0.5, "gate"))
+
+
+def activation(name: str, alpha: float | None, beta: float | None) -> Callable[[NodeWriter, Expression, str], Name]:
+    """A function of a recurrent cell, by its name in ONNX. Raises KeyError: it has no form here."""
+    return {
+        "Sigmoid": lambda w, x, suffix: w.emit("sigmoid", x, suffix=suffix),
+        "Tanh": lambda w, x, suffix: w.emit("tanh", x, suffix=suffix),
+        "Relu": lambda w, x, suffix: w.emit("relu", x, suffix=suffix),
+    }[name]
+
+

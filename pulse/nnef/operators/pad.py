@@ -1,0 +1,45 @@
+"""Padding."""
+
+from pulse.nnef.registry import writes
+from pulse.nnef.syntax import Expression, Name
+from pulse.nnef.write.node import NodeWriter
+
+BORDERS = {"constant": "constant", "reflect": "reflect", "edge": "replicated"}
+
+
+@writes("Pad")
+def write_pad(w: NodeWriter) -> Name:
+    rank, pads = len(w.sizes()), w.integers(1, "pads")
+    axes = [axis % rank for axis in w.integers(3, "axes")] if w.has(3) else [*range(rank)]
+    padding = [(0, 0)] * rank
+    for at, axis in enumerate(axes):
+        padding[axis] = pads[at], pads[len(axes) + at]
+    mode = str(w.attribute("mode", "constant"))
+    if mode not in BORDERS or any(min(pair) < 0 for pair in padding):
+        raise w.error(f"cannot pad in the mode {mode} with {padding}", "use constant, reflect or edge, and a slice to cut")
+    if mode != "constant":
+        return w.emit("pad", w.x(), padding=[*padding], border=BORDERS[mode])
+    value = w.known(2) if w.has(2) else None
+    if w.has(2) and value is None:
+        raise w.error("pad with constants only", "give the node a constant value")
+    number = 0.0 if value is None else float(value.ravel()[0])
+    if number - number != 0 or (w.dtype().kind in "iu" and abs(number) >= 1 << 24):
+        return _joined(w, padding, number)
+    return w.emit("pad", w.x(), padding=[*padding], border="constant", value=number)
+
+
+def _joined(w: NodeWriter, padding: list[tuple[int, int]], number: float) -> Name:
+    """With a value that the text cannot say: constants in front and behind."""
+    import numpy as np
+
+    x, sizes = w.x(), list(w.sizes())
+    for axis, (before, after) in enumerate(padding):
+        parts: list[Expression] = [x]
+        for count, at in ((before, 0), (after, len(parts) + 1)):
+            if count:
+                shape = [count if each == axis else size for each, size in enumerate(sizes)]
+                parts.insert(at, w.tensor(np.full(shape, number, w.dtype()), f"border{axis}"))
+        if len(parts) > 1:
+            x = w.emit("concat", parts, suffix=f"axis{axis}", axis=axis)
+            sizes[axis] += before + after
+    return w.emit("copy", x)
