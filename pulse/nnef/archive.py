@@ -26,7 +26,9 @@ class Archive:
     def files(self) -> dict[str, bytes]:
         """File names and contents. Raises WriteError: a tensor that no file can hold."""
         found = {GRAPH: self.document.text().encode()}
-        return found | {f"{label}{TENSOR}": dump_tensor(value, label) for label, value in self.tensors.items()}
+        return found | {
+            f"{label}{TENSOR}": dump_tensor(value, label) for label, value in self.tensors.items()
+        }
 
     def save(self, path: Path) -> None:
         """Write an archive if the name ends as one, else a folder. Raises WriteError where the file system refuses."""

@@ -175,7 +175,10 @@ def _number(value: float) -> str:
 
 
 def _call(call: Call) -> str:
-    arguments = [*map(spelled, call.positional), *(f"{name} = {spelled(value)}" for name, value in call.named)]
+    arguments = [
+        *map(spelled, call.positional),
+        *(f"{name} = {spelled(value)}" for name, value in call.named),
+    ]
     return f"{call.operator}{f'<{call.type}>' if call.type else ''}({', '.join(arguments)})"
 
 

@@ -39,11 +39,17 @@ def dump_tensor(value: Array, name: str) -> bytes:
     """The bytes of a file. Raises WriteError: a type or rank that the format does not have."""
     kind = WRITTEN.get(value.dtype.kind)
     if kind is None or (kind, value.dtype.itemsize * 8) not in KINDS:
-        raise WriteError(f"{name}: a .dat file cannot hold {dtype_name(value.dtype)}; keep it out of the model")
+        raise WriteError(
+            f"{name}: a .dat file cannot hold {dtype_name(value.dtype)}; keep it out of the model"
+        )
     if value.ndim > RANK:
         raise WriteError(f"{name}: a .dat file holds up to {RANK} axes, not the {value.ndim} of this tensor")
     bits = 1 if kind == BOOL else value.dtype.itemsize * 8
-    data = _packed(value) if kind == BOOL else np.ascontiguousarray(value, value.dtype.newbyteorder("<")).tobytes()
+    data = (
+        _packed(value)
+        if kind == BOOL
+        else np.ascontiguousarray(value, value.dtype.newbyteorder("<")).tobytes()
+    )
     if max(len(data), *value.shape, 0) >= 1 << 32:
         raise WriteError(f"{name}: a .dat file holds less than 4 GiB")
     sizes = [*value.shape, *[0] * (RANK - value.ndim)]
@@ -54,11 +60,15 @@ def dump_tensor(value: Array, name: str) -> bytes:
 def load_tensor(data: bytes, name: str) -> Array:
     """The tensor of a file. Raises LoadError: it is none, or its sizes contradict its length."""
     if len(data) < HEADER.size:
-        raise LoadError(f"{name}: {len(data)} bytes are no .dat file, whose header has {HEADER.size}; write it anew")
+        raise LoadError(
+            f"{name}: {len(data)} bytes are no .dat file, whose header has {HEADER.size}; write it anew"
+        )
     magic, major, minor, nbytes, rank, *rest = HEADER.unpack_from(data)
     sizes, (bits, kind, vendor) = rest[:RANK], rest[RANK : RANK + 3]
     if magic != MAGIC or (major, minor) != (1, 0):
-        raise LoadError(f"{name}: not a .dat file of NNEF 1.0 (it begins with {data[:4].hex(' ')}); write it anew")
+        raise LoadError(
+            f"{name}: not a .dat file of NNEF 1.0 (it begins with {data[:4].hex(' ')}); write it anew"
+        )
     if rank > RANK:
         raise LoadError(f"{name}: {rank} axes, where a .dat file has up to {RANK}; write it anew")
     shape = tuple(sizes[:rank])

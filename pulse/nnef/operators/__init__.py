@@ -16,3 +16,4 @@ from pulse.nnef.operators import scatter as scatter
 from pulse.nnef.operators import search as search
 from pulse.nnef.operators import shape as shape
 from pulse.nnef.operators import slice as slice
+from pulse.nnef.operators import source as source

@@ -4,9 +4,12 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from pulse.nnef.registry import writes
+from pulse.facts import DType
+from pulse.nnef.read.node import SINGLE, TRUTH, NodeReader, Wire
+from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Expression, Name
 from pulse.nnef.write.node import NodeWriter
+from pulse.printable import printable
 
 SAME: Mapping[str, str] = {
     "Add": "add",
@@ -68,7 +71,12 @@ def write_product(w: NodeWriter) -> Name:
     """
     for slot in (0, 1):
         factor = w.known(slot)
-        if factor is not None and factor.size == 1 and factor.dtype.kind == "i" and 0 < factor.item() < 1 << 31:
+        if (
+            factor is not None
+            and factor.size == 1
+            and factor.dtype.kind == "i"
+            and 0 < factor.item() < 1 << 31
+        ):
             x = w.operand(1 - slot, len(w.made()))
             if isinstance(x, Name):
                 return _times(w, x, int(factor.item()))
@@ -128,8 +136,15 @@ def write_mod(w: NodeWriter) -> Name:
         return rest
     zero = w.number(0, dtype, "zero")
     some = w.emit("ne", rest, zero, suffix="some")
-    sign = w.emit("tract_core_xor", w.emit("lt", rest, zero, suffix="low"), w.emit("lt", y, zero, suffix="under"), suffix="differs")
-    return w.emit("select", w.emit("and", some, sign, suffix="shifts"), w.emit("add", rest, y, suffix="shifted"), rest)
+    sign = w.emit(
+        "tract_core_xor",
+        w.emit("lt", rest, zero, suffix="low"),
+        w.emit("lt", y, zero, suffix="under"),
+        suffix="differs",
+    )
+    return w.emit(
+        "select", w.emit("and", some, sign, suffix="shifts"), w.emit("add", rest, y, suffix="shifted"), rest
+    )
 
 
 @writes("BitShift")
@@ -194,7 +209,9 @@ def write_softplus(w: NodeWriter) -> Name:
 @writes("Softsign")
 def write_softsign(w: NodeWriter) -> Name:
     x = w.x()
-    return w.emit("div", x, w.emit("add", w.emit("abs", x, suffix="abs"), w.number(1, w.dtype()), suffix="sum"))
+    return w.emit(
+        "div", x, w.emit("add", w.emit("abs", x, suffix="abs"), w.number(1, w.dtype()), suffix="sum")
+    )
 
 
 @writes("ThresholdedRelu")
@@ -222,7 +239,9 @@ def write_hard_swish(w: NodeWriter) -> Name:
     return w.emit("mul", w.x(), _hard_sigmoid(w, 1 / 6, 0.5, "gate"))
 
 
-def activation(name: str, alpha: float | None, beta: float | None) -> Callable[[NodeWriter, Expression, str], Name]:
+def activation(
+    name: str, alpha: float | None, beta: float | None
+) -> Callable[[NodeWriter, Expression, str], Name]:
     """A function of a recurrent cell, by its name in ONNX. Raises KeyError: it has no form here."""
     return {
         "Sigmoid": lambda w, x, suffix: w.emit("sigmoid", x, suffix=suffix),
@@ -231,3 +250,144 @@ def activation(name: str, alpha: float | None, beta: float | None) -> Callable[[
     }[name]
 
 
+TYPES: Mapping[str, str] = {"f": "float", "i": "int", "u": "uint"}
+UNARY: Mapping[str, str] = {
+    **{name: kind for kind, name in SAME.items() if kind not in ("Where", "IsNaN", "Not")},
+    "sqr": "",
+    "square": "",
+    "rsqrt": "",
+    "recip": "Reciprocal",
+    "rcp": "Reciprocal",
+    "tract_core_hard_swish": "HardSwish",
+}
+"""Functions of one tensor; an empty name is made of several nodes."""
+COMPARED = ("lt", "le", "gt", "ge", "eq", "ne")
+LOGICAL = ("and", "or", "tract_core_xor")
+ARITHMETIC = ("add", "sub", "mul", "div", "pow", "min", "max")
+KINDS: Mapping[str, str] = {
+    **{name: kind for kind, name in SAME.items()},
+    "mul": "Mul",
+    "min": "Min",
+    "max": "Max",
+}
+ONE = tuple(name for name in UNARY if name not in (*COMPARED, *LOGICAL, *ARITHMETIC))
+
+
+def type_named(node: NodeReader, name: str) -> DType:
+    """A type by tract's name, such as F32 and i64. Raises LoadError."""
+    letter, digits = name[:1].lower(), name[1:]
+    if name.lower() == "bool":
+        return TRUTH
+    if letter not in TYPES or digits not in ("8", "16", "32", "64") or (letter == "f" and digits == "8"):
+        raise node.error(f"the type {printable(name)} is not covered")
+    return np.dtype(f"{TYPES[letter]}{digits}")
+
+
+@reads(*ONE, takes="x")
+def read_unary(node: NodeReader) -> Wire:
+    x = node.wire("x", SINGLE)
+    if node.operator in ("sqr", "square"):
+        return node.add("Mul", [x, x], x.dtype, x.sizes)
+    if node.operator == "rsqrt":
+        root = node.add("Sqrt", [x], x.dtype, x.sizes, "root")
+        return node.add("Reciprocal", [root], x.dtype, x.sizes)
+    return node.add(UNARY[node.operator], [x], x.dtype, x.sizes)
+
+
+@reads("not", takes="x")
+def read_not(node: NodeReader) -> Wire:
+    x = node.wire("x")
+    return node.add("Not", [x], TRUTH, x.sizes)
+
+
+@reads("round", takes="x")
+def read_round(node: NodeReader) -> Wire:
+    """Halves go away from zero, unlike ONNX's."""
+    x = node.wire("x", SINGLE)
+    half = node.graph.constant(np.array(0.5, x.dtype), f"{node.targets[0]}.half")
+    size = node.add("Abs", [x], x.dtype, x.sizes, "abs")
+    whole = node.add(
+        "Floor", [node.add("Add", [size, half], x.dtype, x.sizes, "sum")], x.dtype, x.sizes, "whole"
+    )
+    return node.add("Mul", [node.add("Sign", [x], x.dtype, x.sizes, "sign"), whole], x.dtype, x.sizes)
+
+
+@reads("tract_core_is_nan", takes="x")
+def read_nan(node: NodeReader) -> Wire:
+    x = node.wire("x", SINGLE)
+    return node.add("IsNaN", [x], TRUTH, x.sizes)
+
+
+@reads("tract_core_silu", takes="x")
+def read_silu(node: NodeReader) -> Wire:
+    x = node.wire("x", SINGLE)
+    return node.add("Mul", [x, node.add("Sigmoid", [x], x.dtype, x.sizes, "gate")], x.dtype, x.sizes)
+
+
+@reads("elu", takes="x alpha=1.0")
+def read_elu(node: NodeReader) -> Wire:
+    x = node.wire("x", SINGLE)
+    return node.add("Elu", [x], x.dtype, x.sizes, alpha=node.number("alpha"))
+
+
+@reads("softplus", takes="x")
+def read_softplus(node: NodeReader) -> Wire:
+    x = node.wire("x", SINGLE)
+    return node.add("Softplus", [x], x.dtype, x.sizes)
+
+
+@reads("leaky_relu", takes="x alpha")
+def read_leaky(node: NodeReader) -> Wire:
+    x = node.wire("x", SINGLE)
+    return node.add("LeakyRelu", [x], x.dtype, x.sizes, alpha=node.number("alpha"))
+
+
+@reads("prelu", takes="x alpha")
+def read_prelu(node: NodeReader) -> Wire:
+    x, alpha = node.aligned([(name, node.arguments[name]) for name in ("x", "alpha")])
+    return node.add("PRelu", [x, alpha], x.dtype, node.broadcast([x, alpha]))
+
+
+@reads(*COMPARED, *LOGICAL, *ARITHMETIC, takes="x y")
+def read_binary(node: NodeReader) -> Wire:
+    wires = node.aligned([(name, node.arguments[name]) for name in ("x", "y")])
+    sizes, dtype = node.broadcast(wires), wires[0].dtype
+    if node.operator == "ne":
+        return node.add("Not", [node.add("Equal", wires, TRUTH, sizes, "equal")], TRUTH, sizes)
+    return node.add(KINDS[node.operator], wires, TRUTH if node.operator in COMPARED else dtype, sizes)
+
+
+@reads("tract_shl", "tract_shr", takes="x y")
+def read_shift(node: NodeReader) -> Wire:
+    wires = node.aligned([(name, node.arguments[name]) for name in ("x", "y")])
+    direction = "LEFT" if node.operator == "tract_shl" else "RIGHT"
+    return node.add("BitShift", wires, wires[0].dtype, node.broadcast(wires), direction=direction)
+
+
+@reads("tract_core_pow_const", takes="x exponent")
+def read_power(node: NodeReader) -> Wire:
+    x = node.wire("x", SINGLE)
+    power = node.graph.constant(np.array(node.number("exponent"), x.dtype), f"{node.targets[0]}.exponent")
+    return node.add("Pow", [x, power], x.dtype, x.sizes)
+
+
+@reads("select", takes="condition true_value false_value")
+def read_select(node: NodeReader) -> Wire:
+    condition = node.wire("condition", TRUTH)
+    chosen = node.aligned([(name, node.arguments[name]) for name in ("true_value", "false_value")])
+    rank = max(wire.rank for wire in (condition, *chosen))
+    wires = [
+        node.add_axes(wire, range(wire.rank, rank), f"wide{slot}") if 0 < wire.rank < rank else wire
+        for slot, wire in enumerate((condition, *chosen))
+    ]
+    return node.add("Where", wires, chosen[0].dtype, node.broadcast(wires))
+
+
+@reads("tract_core_cast", takes="input to")
+def read_cast(node: NodeReader) -> Wire:
+    name = node.text("to")
+    value = node.arguments["input"]
+    dtype = type_named(node, name)
+    if not isinstance(value, Wire):
+        return node.as_wire(value, "input", dtype)
+    return node.cast(value, dtype)

@@ -1,6 +1,9 @@
 """Padding."""
 
-from pulse.nnef.registry import writes
+import numpy as np
+
+from pulse.nnef.read.node import NodeReader, Wire
+from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Expression, Name
 from pulse.nnef.write.node import NodeWriter
 
@@ -16,7 +19,10 @@ def write_pad(w: NodeWriter) -> Name:
         padding[axis] = pads[at], pads[len(axes) + at]
     mode = str(w.attribute("mode", "constant"))
     if mode not in BORDERS or any(min(pair) < 0 for pair in padding):
-        raise w.error(f"cannot pad in the mode {mode} with {padding}", "use constant, reflect or edge, and a slice to cut")
+        raise w.error(
+            f"cannot pad in the mode {mode} with {padding}",
+            "use constant, reflect or edge, and a slice to cut",
+        )
     if mode != "constant":
         return w.emit("pad", w.x(), padding=[*padding], border=BORDERS[mode])
     value = w.known(2) if w.has(2) else None
@@ -30,8 +36,6 @@ def write_pad(w: NodeWriter) -> Name:
 
 def _joined(w: NodeWriter, padding: list[tuple[int, int]], number: float) -> Name:
     """With a value that the text cannot say: constants in front and behind."""
-    import numpy as np
-
     x, sizes = w.x(), list(w.sizes())
     for axis, (before, after) in enumerate(padding):
         parts: list[Expression] = [x]
@@ -43,3 +47,20 @@ def _joined(w: NodeWriter, padding: list[tuple[int, int]], number: float) -> Nam
             x = w.emit("concat", parts, suffix=f"axis{axis}", axis=axis)
             sizes[axis] += before + after
     return w.emit("copy", x)
+
+
+@reads("pad", takes="input padding border='constant' value=0.0")
+def read_pad(node: NodeReader) -> Wire:
+    x, padding, border = node.wire("input"), node.pairs("padding"), node.text("border")
+    modes = {name: mode for mode, name in BORDERS.items()} | {"replicate": "edge"}
+    if border not in modes or len(padding) != x.rank:
+        raise node.error(
+            f"padding must be a pair for each of {x.rank} axes, and the border one of {', '.join(modes)}"
+        )
+    sizes = [None if size is None else size + sum(pair) for size, pair in zip(x.sizes, padding)]
+    inputs = [x, node.integers_tensor([pair[0] for pair in padding] + [pair[1] for pair in padding], "pads")]
+    if border == "constant":
+        inputs.append(
+            node.graph.constant(np.array(node.number("value")).astype(x.dtype), f"{node.targets[0]}.value")
+        )
+    return node.add("Pad", inputs, x.dtype, sizes, mode=modes[border])

@@ -8,6 +8,8 @@ import numpy as np
 from onnx import GraphProto, NodeProto, helper
 
 from pulse.errors import WriteError
+from pulse.nnef.read.node import NodeReader, Wire
+from pulse.nnef.registry import reads
 from pulse.nnef.write.expansion import Expansion, expands
 from pulse.record import record
 
@@ -127,7 +129,10 @@ def expand_layer(e: Expansion, node: NodeProto) -> None:
     batch = e.sizes(x)[1]
     nodes = e.nodes
     if bias:
-        halves = [e.crop(nodes, e.squeeze(nodes, bias), half * gates * hidden, (half + 1) * gates * hidden) for half in (0, 1)]
+        halves = [
+            e.crop(nodes, e.squeeze(nodes, bias), half * gates * hidden, (half + 1) * gates * hidden)
+            for half in (0, 1)
+        ]
     else:
         halves = [e.constant(np.zeros(gates * hidden, np.float32))] * 2
     functions = [each.decode() for each in attributes.get("activations", ())] or USUAL[kind]
@@ -145,7 +150,8 @@ def expand_layer(e: Expansion, node: NodeProto) -> None:
     frames = e.node(nodes, "Add", (product, halves[0]), "frames")
     given = [h, c][: 2 if kind == "LSTM" else 1]
     begin = [
-        e.squeeze(nodes, each) if each else e.constant(np.zeros((batch, hidden), np.float32)) for each in given
+        e.squeeze(nodes, each) if each else e.constant(np.zeros((batch, hidden), np.float32))
+        for each in given
     ]
     states = [e.name(f"state{number}") for number in range(len(begin))]
     frame = e.name("frame")
@@ -162,10 +168,18 @@ def expand_layer(e: Expansion, node: NodeProto) -> None:
     last = [e.name(f"last{number}") for number in range(len(begin))]
     made = e.name("made")
     e.add(
-        "Scan", [*begin, frames], [*last, made],
-        body=body, num_scan_inputs=1, scan_input_directions=[back], scan_output_directions=[back],
+        "Scan",
+        [*begin, frames],
+        [*last, made],
+        body=body,
+        num_scan_inputs=1,
+        scan_input_directions=[back],
+        scan_output_directions=[back],
     )
-    for name, value, axis in ((outputs[0], made, 1), *((out, value, 0) for out, value in zip(outputs[1:], last))):
+    for name, value, axis in (
+        (outputs[0], made, 1),
+        *((out, value, 0) for out, value in zip(outputs[1:], last)),
+    ):
         if name:
             e.add("Unsqueeze", [value, e.integers([axis])], [name])
 
@@ -180,3 +194,61 @@ def _with_parameters(
         given = {name: lists[name].pop(0) for name in PARAMETERS.get(function, ()) if lists[name]}
         found.append((function, given))
     return tuple(found)
+
+
+def _gate(node: NodeReader, x: Wire, number: int, hidden: int, name: str) -> Wire:
+    """Some entries of the last axis."""
+    bounds = [
+        node.integers_tensor([each], name) for each in (number * hidden, (number + 1) * hidden, x.rank - 1)
+    ]
+    return node.add("Slice", [x, *bounds], x.dtype, [*x.sizes[:-1], hidden], name)
+
+
+def _apply(node: NodeReader, kind: str, name: str, *inputs: Wire) -> Wire:
+    return node.add(kind, inputs, inputs[0].dtype, inputs[0].sizes, name)
+
+
+@reads("tract_core_gru_epilogue", takes="xh rh h_prev hidden")
+def read_gru(node: NodeReader) -> Wire:
+    """The cell behind its two products, [B, 3H] each, gates z r h: the reset gate multiplies the recurrent product."""
+    x, r, h, hidden = node.wire("xh"), node.wire("rh"), node.wire("h_prev"), node.integer("hidden")
+    update, reset = (
+        _apply(
+            node,
+            "Sigmoid",
+            name,
+            _apply(
+                node,
+                "Add",
+                f"{name}.sum",
+                _gate(node, x, at, hidden, f"{name}.x"),
+                _gate(node, r, at, hidden, f"{name}.r"),
+            ),
+        )
+        for at, name in enumerate(("update", "reset"))
+    )
+    own = _apply(node, "Mul", "own", reset, _gate(node, r, 2, hidden, "own.r"))
+    fresh = _apply(
+        node, "Tanh", "fresh", _apply(node, "Add", "fresh.sum", _gate(node, x, 2, hidden, "fresh.x"), own)
+    )
+    difference = _apply(node, "Sub", "difference", h, fresh)
+    return node.add("Add", [fresh, _apply(node, "Mul", "kept", update, difference)], h.dtype, fresh.sizes)
+
+
+@reads("tract_core_lstm_epilogue", takes="preact c_prev hidden")
+def read_lstm(node: NodeReader) -> tuple[Wire, Wire]:
+    """The cell behind its products [B, 4H], gates i o f c."""
+    x, c, hidden = node.wire("preact"), node.wire("c_prev"), node.integer("hidden")
+    entered, out, kept = (
+        _apply(node, "Sigmoid", name, _gate(node, x, at, hidden, f"{name}.x"))
+        for at, name in enumerate(("entered", "out", "kept"))
+    )
+    fresh = _apply(node, "Tanh", "fresh", _gate(node, x, 3, hidden, "fresh.x"))
+    after = _apply(
+        node,
+        "Add",
+        "after",
+        _apply(node, "Mul", "left", kept, c),
+        _apply(node, "Mul", "added", entered, fresh),
+    )
+    return _apply(node, "Mul", "hidden", out, _apply(node, "Tanh", "shown", after)), after

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from pulse.nnef.registry import writes
+from pulse.nnef.read.node import LONG, NodeReader, Wire
+from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import NodeWriter
 
@@ -52,7 +53,11 @@ def write_sum(w: NodeWriter) -> Name:
         return w.emit(after or "copy", x)
     if after is None:
         return _finish(w, "sum_reduce", x, axes)
-    total = w.emit(after, w.emit("sum_reduce", x, suffix="sum", axes=[*axes]), suffix="" if w.attribute("keepdims", 1) else "kept")
+    total = w.emit(
+        after,
+        w.emit("sum_reduce", x, suffix="sum", axes=[*axes]),
+        suffix="" if w.attribute("keepdims", 1) else "kept",
+    )
     return total if w.attribute("keepdims", 1) else w.remove_axes(total, axes)
 
 
@@ -74,3 +79,52 @@ def write_place(w: NodeWriter) -> Name:
     kind = w.kind.lower()
     last = w.attribute("select_last_index", 0)
     return _finish(w, f"tract_core_{kind}_reduce_last" if last else f"{kind}_reduce", w.x(), [axis])
+
+
+READ: Mapping[str, str] = {name: kind for kind, name in SAME.items()}
+TRUTHS: Mapping[str, str] = {"any_reduce": "ReduceMax", "all_reduce": "ReduceMin"}
+
+
+def _reduced(node: NodeReader, kind: str, x: Wire, suffix: str = "") -> Wire:
+    axes = node.axes("axes", x.rank)
+    if not axes:
+        return node.add("Identity", [x], x.dtype, x.sizes, suffix)
+    sizes = [1 if axis in axes else size for axis, size in enumerate(x.sizes)]
+    if kind == "ReduceSum":
+        return node.add(kind, [x, node.integers_tensor(axes, "axes")], x.dtype, sizes, suffix, keepdims=1)
+    return node.add(kind, [x], x.dtype, sizes, suffix, axes=axes, keepdims=1)
+
+
+@reads("sum_reduce", takes="input axes normalize=False")
+def read_sum(node: NodeReader) -> Wire:
+    return _reduced(node, "ReduceMean" if node.truth("normalize") else "ReduceSum", node.wire("input"))
+
+
+@reads("mean_reduce", "max_reduce", "min_reduce", "tract_core_product_reduce", takes="input axes")
+def read_reduce(node: NodeReader) -> Wire:
+    return _reduced(node, READ[node.operator], node.wire("input"))
+
+
+@reads(*TRUTHS, takes="input axes")
+def read_truths(node: NodeReader) -> Wire:
+    x = node.wire("input")
+    number = _reduced(node, TRUTHS[node.operator], node.cast(x, LONG, "numbers"), "extreme")
+    return node.cast(number, x.dtype)
+
+
+@reads(
+    "argmax_reduce",
+    "argmin_reduce",
+    "tract_core_argmax_reduce_last",
+    "tract_core_argmin_reduce_last",
+    takes="input axes",
+)
+def read_place(node: NodeReader) -> Wire:
+    x = node.wire("input")
+    axes = node.axes("axes", x.rank)
+    if len(axes) != 1:
+        raise node.error(f"the place of an extreme along {len(axes)} axes is not covered, one is")
+    kind = "ArgMax" if "argmax" in node.operator else "ArgMin"
+    sizes = [1 if axis in axes else size for axis, size in enumerate(x.sizes)]
+    last = int(node.operator.endswith("_last"))
+    return node.add(kind, [x], LONG, sizes, axis=axes[0], keepdims=1, select_last_index=last)

@@ -1,6 +1,7 @@
 """Largest entries."""
 
-from pulse.nnef.registry import writes
+from pulse.nnef.read.node import LONG, NodeReader, Wire
+from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import NodeWriter
 
@@ -14,3 +15,21 @@ def write_top(w: NodeWriter) -> list[Name]:
     largest = bool(w.attribute("largest", 1))
     suffixes = ("" if w.makes(0) else "values", "" if w.makes(1) else "indices")
     return w.emit_all("tract_core_topk", [w.x()], suffixes, k=count, axis=axis, largest=largest)
+
+
+@reads("tract_core_topk", takes="input k axis largest=True")
+def read_top(node: NodeReader) -> tuple[Wire, Wire]:
+    x, count = node.wire("input"), node.integer("k")
+    axis = node.axis("axis", x.rank)
+    sizes = [count if at == axis else size for at, size in enumerate(x.sizes)]
+    values = node.add(
+        "TopK",
+        [x, node.integers_tensor([count], "k")],
+        x.dtype,
+        sizes,
+        axis=axis,
+        largest=int(node.truth("largest")),
+    )
+    places = node.graph.names.new(node.targets[1] if len(node.targets) > 1 else f"{values.name}.indices")
+    node.graph.nodes[-1].output.append(places)
+    return values, Wire(places, LONG, tuple(sizes))

@@ -2,9 +2,14 @@
 
 import numpy as np
 
-from pulse.nnef.registry import writes
+from pulse.nnef.read.node import NodeReader, Wire
+from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import NodeWriter
+
+END = (1 << 63) - 1
+MOST = 1 << 12
+"""Into how many parts an axis is taken apart."""
 
 
 @writes("Slice")
@@ -37,3 +42,70 @@ def write_slice(w: NodeWriter) -> Name:
 def _stop(stop: int, step: int) -> int | None:
     """The end of a slice in Python; far below zero it means up to the first frame."""
     return None if step < 0 and stop < -(1 << 31) else stop
+
+
+@reads("slice", takes="input axes begin end stride=[]")
+def read_slice(node: NodeReader) -> Wire:
+    """An end of 0 is that of the axis; bounds below 0 count from there."""
+    x = node.wire("input")
+    axes, begins, ends = node.axes("axes", x.rank), node.integers("begin"), node.integers("end")
+    steps = node.integers("stride") if node.arguments["stride"] != [] else [1] * len(axes)
+    if not len(axes) == len(begins) == len(ends) == len(steps) or any(step == 0 for step in steps):
+        raise node.error("axes, begin, end and stride must be lists of one length, no stride 0")
+    ends = [END if end == 0 and step > 0 else end for end, step in zip(ends, steps)]
+    sizes = [*x.sizes]
+    for axis, begin, end, step in zip(axes, begins, ends, steps):
+        size = sizes[axis]
+        sizes[axis] = None if size is None else len(range(size)[slice(begin, end, step)])
+    tensors = [
+        node.integers_tensor(numbers, what)
+        for numbers, what in ((begins, "begin"), (ends, "end"), (axes, "axes"))
+    ]
+    return node.add("Slice", [x, *tensors, node.integers_tensor(steps, "stride")], x.dtype, sizes)
+
+
+@reads("split", takes="value axis ratios")
+def read_split(node: NodeReader) -> list[Wire]:
+    x, ratios = node.wire("value"), node.integers("ratios")
+    axis = node.axis("axis", x.rank)
+    size, total = x.sizes[axis], sum(ratios)
+    if size is None or min(ratios, default=0) < 1 or size % total:
+        raise node.error(f"an axis of {size} is not split into parts of {ratios}")
+    stops = np.cumsum(ratios) * (size // total)
+    return [
+        _part(node, x, axis, int(stop) - ratio * (size // total), int(stop), slot)
+        for slot, (stop, ratio) in enumerate(zip(stops, ratios))
+    ]
+
+
+@reads("unstack", takes="value axis")
+def read_unstack(node: NodeReader) -> list[Wire]:
+    x = node.wire("value")
+    axis = node.axis("axis", x.rank)
+    size = x.sizes[axis]
+    if size is None or size > MOST:
+        raise node.error(f"an axis of {size} is not unstacked")
+    return [node.remove_axes(_part(node, x, axis, at, at + 1, at), [axis], f"part{at}") for at in range(size)]
+
+
+@reads("tract_core_downsample", takes="input axis stride modulo")
+def read_downsample(node: NodeReader) -> Wire:
+    x, stride, modulo = node.wire("input"), node.integer("stride"), node.integer("modulo")
+    axis = node.axis("axis", x.rank)
+    if stride < 1 or modulo < 0:
+        raise node.error(f"every {stride}-th frame from {modulo} on is not covered")
+    sizes = [None if at == axis else size for at, size in enumerate(x.sizes)]
+    tensors = [
+        node.integers_tensor([number], what)
+        for number, what in ((modulo, "begin"), (END, "end"), (axis, "axes"), (stride, "stride"))
+    ]
+    return node.add("Slice", [x, *tensors], x.dtype, sizes)
+
+
+def _part(node: NodeReader, x: Wire, axis: int, start: int, stop: int, slot: int) -> Wire:
+    sizes = [stop - start if at == axis else size for at, size in enumerate(x.sizes)]
+    tensors = [
+        node.integers_tensor([number], what)
+        for number, what in ((start, "begin"), (stop, "end"), (axis, "axes"))
+    ]
+    return node.add("Slice", [x, *tensors], x.dtype, sizes, f"slice{slot}")

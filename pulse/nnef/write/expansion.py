@@ -53,7 +53,9 @@ class Expansion:
         """A node whose outputs have names."""
         self.nodes.append(helper.make_node(kind, list(inputs), list(outputs), outputs[-1], **attributes))
 
-    def node(self, nodes: list[NodeProto], kind: str, inputs: Sequence[str], suffix: str, **attributes: Any) -> str:
+    def node(
+        self, nodes: list[NodeProto], kind: str, inputs: Sequence[str], suffix: str, **attributes: Any
+    ) -> str:
         """A node with one output, among these nodes."""
         name = self.name(suffix)
         nodes.append(helper.make_node(kind, list(inputs), [name], name, **attributes))
@@ -100,7 +102,9 @@ class Expansion:
         """Some entries of the last axis."""
         if x in self.constants:
             return self.constant(self.constants[x][..., start:stop])
-        return self.node(nodes, "Slice", (x, self.integers([start]), self.integers([stop]), self.integers([-1])), "part")
+        return self.node(
+            nodes, "Slice", (x, self.integers([start]), self.integers([stop]), self.integers([-1])), "part"
+        )
 
 
 def expand(model: ModelProto) -> None:

@@ -80,7 +80,9 @@ class Scope:
     def fact(self, name: str) -> tuple[DType, Sizes]:
         """Type and sizes of a wire of ONNX. Raises WriteError: its sizes are not known."""
         if name not in self.facts:
-            raise WriteError(f"{name}: its shape is computed while running, which NNEF cannot say; fix it with constants")
+            raise WriteError(
+                f"{name}: its shape is computed while running, which NNEF cannot say; fix it with constants"
+            )
         return self.facts[name]
 
     def declare(self, name: str) -> str:

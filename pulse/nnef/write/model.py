@@ -102,7 +102,10 @@ class _Export:
     def _properties(self) -> Fragment:
         """What tract calls the properties of a pulsed model; the axis of a port that does not stream is -1."""
         model = self._model
-        axes = [[-1 if port.axis is None else port.axis for port in ports] for ports in (model.inputs, model.outputs)]
+        axes = [
+            [-1 if port.axis is None else port.axis for port in ports]
+            for ports in (model.inputs, model.outputs)
+        ]
         entries: list[Expression] = [
             ("pulse.delay", _integers([int(port.delay) for port in model.outputs])),
             ("pulse.input_axes", _integers(axes[0])),
@@ -135,7 +138,9 @@ def _stored(graph: GraphProto) -> Iterable[TensorProto]:
 
 
 def _facts(graph: GraphProto, constants: Mapping[str, Array]) -> dict[str, tuple[DType, Sizes]]:
-    found: dict[str, tuple[DType, Sizes]] = {name: (value.dtype, value.shape) for name, value in constants.items()}
+    found: dict[str, tuple[DType, Sizes]] = {
+        name: (value.dtype, value.shape) for name, value in constants.items()
+    }
     for each in graphs_of(graph):
         values: list[ValueInfoProto] = [*each.input, *each.output, *each.value_info]
         for value in values:

@@ -108,7 +108,9 @@ class NodeWriter:
         if value is not None:
             if value.size == 1 and spoken(value):
                 return literal(value)
-            return self.scope.tensor(value.reshape((1,) * (rank - value.ndim) + value.shape), self.inputs[slot])
+            return self.scope.tensor(
+                value.reshape((1,) * (rank - value.ndim) + value.shape), self.inputs[slot]
+            )
         missing = rank - len(self.sizes(slot))
         x = self.x(slot)
         return self.add_axes(x, range(missing), f"operand{slot}") if missing > 0 else x

@@ -63,7 +63,11 @@ class ScanWriter:
 
     def finish(self, targets: list[str], resets: bool) -> None:
         """Add the assignment to the scope around; ``resets``: every run begins with the initial states."""
-        names = [*dict.fromkeys([*(result for _, _, result in self._states), *(name for name, _, _ in self._results)])]
+        names = [
+            *dict.fromkeys(
+                [*(result for _, _, result in self._states), *(name for name, _, _ in self._results)]
+            )
+        ]
         made: dict[str, str] = {}
         for name in names:
             identifier = self.inner.wire(name)
@@ -74,7 +78,9 @@ class ScanWriter:
             made[name] = identifier.text
         body = self.inner.fragment(self.name, self._parameters, list(made.values()))
         full = [*self._full, *((inside, outside) for inside, outside in self.inner.captured.items())]
-        states: list[Expression] = [(inside, initial, made[result]) for inside, initial, result in self._states]
+        states: list[Expression] = [
+            (inside, initial, made[result]) for inside, initial, result in self._states
+        ]
         results: list[Expression] = [
             (made[name], "last", 0, 1) if axis is None else (made[name], "full", axis, chunk)
             for name, axis, chunk in self._results

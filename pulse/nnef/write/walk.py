@@ -16,7 +16,9 @@ from pulse.onnx.proto import AttributeProto
 def check_writers(graph: GraphProto, title: str) -> None:
     """Raise WriteError, listing every node whose operator has no writer."""
     nodes = [node for each in graphs_of(graph) for node in each.node]
-    missing = [f"{node.name or node.output[0]} ({node.op_type})" for node in nodes if node.op_type not in WRITERS]
+    missing = [
+        f"{node.name or node.output[0]} ({node.op_type})" for node in nodes if node.op_type not in WRITERS
+    ]
     if missing:
         raise WriteError(
             f"{title}: NNEF and tract have no operators for {', '.join(missing)}; keep them out of the model, "
