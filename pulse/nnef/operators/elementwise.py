@@ -125,26 +125,19 @@ def write_mod(w: NodeWriter) -> Name:
     """The remainder has the sign of the divisor; with ``fmod`` that of the dividend, as tract's division rounds."""
     x, y = w.operands()
     dtype = w.dtype()
-    quotient = w.emit("div", x, y, suffix="quotient")
     if dtype.kind == "f":
-        zero = w.number(0, dtype)
-        up, down = w.emit("ceil", quotient, suffix="up"), w.emit("floor", quotient, suffix="down")
-        quotient = w.emit("select", w.emit("lt", quotient, zero, suffix="below"), up, down, suffix="whole")
+        raise w.error("have no exact remainders of floats", "compute it with integers")
+    quotient = w.emit("div", x, y, suffix="quotient")
     rest_suffix = "" if w.attribute("fmod", 0) or dtype.kind == "u" else "rest"
     rest = w.emit("sub", x, w.emit("mul", quotient, y, suffix="multiple"), suffix=rest_suffix)
     if not rest_suffix:
         return rest
     zero = w.number(0, dtype, "zero")
     some = w.emit("ne", rest, zero, suffix="some")
-    sign = w.emit(
-        "tract_core_xor",
-        w.emit("lt", rest, zero, suffix="low"),
-        w.emit("lt", y, zero, suffix="under"),
-        suffix="differs",
-    )
-    return w.emit(
-        "select", w.emit("and", some, sign, suffix="shifts"), w.emit("add", rest, y, suffix="shifted"), rest
-    )
+    below, under = w.emit("lt", rest, zero, suffix="below"), w.emit("lt", y, zero, suffix="under")
+    differs = w.emit("tract_core_xor", below, under, suffix="differs")
+    shifts = w.emit("and", some, differs, suffix="shifts")
+    return w.emit("select", shifts, w.emit("add", rest, y, suffix="shifted"), rest)
 
 
 @writes("BitShift")
@@ -170,10 +163,14 @@ def write_sloped(w: NodeWriter) -> Name:
 
 
 def _exponential(w: NodeWriter, scale: float, divisor: float, gain: float) -> Name:
-    """``gain * (x if x >= 0 else scale * (exp(x / divisor) - 1))``."""
+    """``gain * (x if x >= 0 else scale * (exp(x / divisor) - 1))``.
+
+    ``exp(a) - 1`` is ``2 t / (1 - t)`` of ``t = tanh(a / 2)``, which loses nothing where a is small.
+    """
     x, dtype = w.x(), w.dtype()
-    power = x if divisor == 1 else w.emit("div", x, w.number(divisor, dtype), suffix="scaled")
-    grown = w.emit("sub", w.emit("exp", power, suffix="exp"), w.number(1, dtype), suffix="grown")
+    half = w.emit("tanh", w.emit("mul", x, w.number(0.5 / divisor, dtype), suffix="scaled"), suffix="half")
+    twice = w.emit("add", half, half, suffix="twice")
+    grown = w.emit("div", twice, w.emit("sub", w.number(1, dtype), half, suffix="rest"), suffix="grown")
     curve = w.emit("mul", grown, w.number(scale, dtype, "scale"), suffix="curve")
     below = w.emit("lt", x, w.number(0, dtype, "zero"), suffix="below")
     if gain == 1:

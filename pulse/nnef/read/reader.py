@@ -387,13 +387,13 @@ class _Reading:
             raise self._error(line, f"{name} stands alone, with a name of an input on the left")
         if name == "tract_core_scan":
             return self._scan(call, scope, graph, targets, line)
+        if name == "variable":
+            return self._variable(self._node(call, SIGNATURES[name], scope, graph, targets, line))
         if name not in READERS:
             raise self._error(
                 line, f"the operator {printable(name)} is not covered; define it as a fragment of others"
             )
         node = self._node(call, SIGNATURES[name], scope, graph, targets, line)
-        if name == "variable":
-            return self._variable(node)
         return _single(READERS[name](node))
 
     def _variable(self, node: NodeReader) -> Wire:

@@ -166,11 +166,18 @@ def _loop(node: NodeReader, entries: Entries, run: Run) -> Wire | tuple[Wire, ..
             num_scan_inputs=len(entries.scanned),
             scan_input_axes=[axis for _, axis, _ in entries.scanned.values()],
             scan_input_directions=[int(chunk < 0) for _, _, chunk in entries.scanned.values()],
-            scan_output_axes=[axis for axis, _ in gathered],
-            scan_output_directions=[back for _, back in gathered],
+            **_gathering(gathered),
         )
     )
     return _made(_outputs(node, entries, results, wires, ends, joined))
+
+
+def _gathering(gathered: Sequence[tuple[int, int]]) -> dict[str, list[int]]:
+    """ONNX's attributes; a scan may gather nothing."""
+    if not gathered:
+        return {}
+    axes, directions = zip(*gathered)
+    return {"scan_output_axes": [*axes], "scan_output_directions": [*directions]}
 
 
 def _outputs(
