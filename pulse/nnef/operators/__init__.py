@@ -11,9 +11,11 @@ from pulse.nnef.operators import pad as pad
 from pulse.nnef.operators import pool as pool
 from pulse.nnef.operators import recurrent as recurrent
 from pulse.nnef.operators import reduce as reduce
+from pulse.nnef.operators import resize as resize
 from pulse.nnef.operators import scan as scan
 from pulse.nnef.operators import scatter as scatter
 from pulse.nnef.operators import search as search
 from pulse.nnef.operators import shape as shape
 from pulse.nnef.operators import slice as slice
 from pulse.nnef.operators import source as source
+from pulse.nnef.operators import spectral as spectral

@@ -385,6 +385,5 @@ def read_cast(node: NodeReader) -> Wire:
     name = node.text("to")
     value = node.arguments["input"]
     dtype = type_named(node, name)
-    if not isinstance(value, Wire):
-        return node.as_wire(value, "input", dtype)
-    return node.cast(value, dtype)
+    wire = node.as_wire(value, "input", dtype)
+    return wire if wire.dtype == dtype and wire is not value else node.cast(wire, dtype)

@@ -66,12 +66,9 @@ def read_einsum(node: NodeReader) -> Wire:
         or any(len(term) != wire.rank or not term.isalpha() for term, wire in zip(terms, wires))
     ):
         raise node.error(f"the sum {printable(expression)} does not fit its {len(wires)} inputs")
-    sizes = {
-        letter: size
-        for term, wire in zip(terms, wires)
-        for letter, size in zip(term, wire.sizes)
-        if size != 1
-    }
-    return node.add(
-        "Einsum", wires, wires[0].dtype, [sizes.get(letter, 1) for letter in made], equation=expression
-    )
+    sizes = {letter: size for term, wire in zip(terms, wires) for letter, size in zip(term, wire.sizes) if size != 1}
+    fresh = [at for at, letter in enumerate(made) if letter not in read]
+    kept = "".join(letter for letter in made if letter in read)
+    dims = [sizes.get(letter, 1) for letter in kept]
+    total = node.add("Einsum", wires, wires[0].dtype, dims, "sum" if fresh else "", equation=f"{read}->{kept}")
+    return node.add_axes(total, fresh) if fresh else total

@@ -1,7 +1,6 @@
 """Shapes: reshapes, transposes, axes of size 1, repetitions."""
 
-from pulse.dim import TDim
-from pulse.nnef.read.node import NodeReader, Wire
+from pulse.nnef.read.node import LONG, NodeReader, Wire
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import NodeWriter
@@ -61,40 +60,22 @@ def _tile(w: NodeWriter, x: Name, repeats: list[int]) -> Name:
 
 @reads("reshape", takes="input shape axis_start=0 axis_count=-1")
 def read_reshape(node: NodeReader) -> Wire:
-    """0 keeps the size of an axis, -1 is what is left; a size that depends on a symbol is what is left too."""
-    x = node.wire("input")
+    """0 keeps the size of an axis, -1 is what is left."""
+    x, shape = node.wire("input"), node.bounds("shape")
     start, count = node.integer("axis_start"), node.integer("axis_count")
     count = x.rank - start if count == -1 else count
-    shape = node.arguments["shape"]
-    if not isinstance(shape, list) or start < 0 or count < 0 or start + count > x.rank:
-        raise node.error(f"axes {start} to {start + count} of a tensor with {x.rank} cannot be reshaped so")
-    numbers = [
-        -1 if isinstance(each, TDim) and not each.is_const else node.plain(each, "shape") for each in shape
-    ]
-    if numbers.count(-1) > 1 or min(numbers, default=0) < -1:
-        raise node.error(
-            "more than one size of its shape is not known before running; split it into two reshapes"
-        )
-    inner = [
-        x.sizes[start + at] if size == 0 and start + at < x.rank else size for at, size in enumerate(numbers)
-    ]
-    sizes: list[int | None] = [
-        *x.sizes[:start],
-        *(None if size == -1 else size for size in inner),
-        *x.sizes[start + count :],
-    ]
-    tail = x.rank - start - count
-    if tail and (None in x.sizes[start + count :] or -1 in numbers) and len(numbers) != count:
-        raise node.error("the axes behind the reshaped ones have sizes that are not known; reshape all axes")
-    behind = [0 if len(numbers) == count else size or 0 for size in x.sizes[start + count :]]
-    asked = [*[0] * start, *(_kept(node, x, start, at, size) for at, size in enumerate(numbers)), *behind]
-    return node.add("Reshape", [x, node.integers_tensor(asked, "shape")], x.dtype, sizes)
-
-
-def _kept(node: NodeReader, x: Wire, start: int, at: int, size: int) -> int:
-    if size == 0 and start + at >= x.rank:
-        raise node.error(f"its shape keeps axis {start + at}, which the input does not have")
-    return size
+    stop = start + count
+    if start < 0 or count < 0 or stop > x.rank or any(each == 0 and start + at >= x.rank for at, each in enumerate(shape)):
+        raise node.error(f"axes {start} to {stop} of a tensor with {x.rank} cannot be reshaped so")
+    if sum(each == -1 for each in shape) > 1 or any(isinstance(each, int) and each < -1 for each in shape):
+        raise node.error(f"the shape {shape} has more than one size that is left, or a negative one")
+    sizes = [x.sizes[start + at] if each == 0 else each for at, each in enumerate(shape)]
+    known = [size if isinstance(size, int) and size > 0 else None for size in sizes]
+    asked = node.bounds_tensor([*[0] * start, *shape], "shape")
+    if stop < x.rank:
+        tail = node.add("Shape", [x], LONG, [x.rank - stop], "tail", start=stop)
+        asked = node.add("Concat", [asked, tail], LONG, [None], "sizes", axis=0)
+    return node.add("Reshape", [x, asked], x.dtype, [*x.sizes[:start], *known, *x.sizes[stop:]])
 
 
 @reads("transpose", takes="input axes")
@@ -121,14 +102,15 @@ def read_unsqueeze(node: NodeReader) -> Wire:
 
 @reads("tile", takes="input repeats")
 def read_tile(node: NodeReader) -> Wire:
-    x, repeats = node.wire("input"), node.integers("repeats")
-    if len(repeats) != x.rank or min(repeats, default=1) < 1:
+    x, repeats = node.wire("input"), node.bounds("repeats")
+    if len(repeats) != x.rank or any(isinstance(times, int) and times < 1 for times in repeats):
         raise node.error(f"repeats {repeats} must be a positive number for each of {x.rank} axes")
-    sizes = [None if size is None else size * times for size, times in zip(x.sizes, repeats)]
-    return node.add("Tile", [x, node.integers_tensor(repeats, "repeats")], x.dtype, sizes)
+    sizes = [size * times if isinstance(times, int) and size is not None else None for size, times in zip(x.sizes, repeats)]
+    return node.add("Tile", [x, node.bounds_tensor(repeats, "repeats")], x.dtype, sizes)
 
 
 @reads("tract_core_broadcast", takes="input shape")
 def read_broadcast(node: NodeReader) -> Wire:
-    x, shape = node.wire("input"), node.integers("shape")
-    return node.add("Expand", [x, node.integers_tensor(shape, "shape")], x.dtype, shape)
+    x, shape = node.wire("input"), node.bounds("shape")
+    sizes = [size if isinstance(size, int) else None for size in shape]
+    return node.add("Expand", [x, node.bounds_tensor(shape, "shape")], x.dtype, sizes)

@@ -48,7 +48,7 @@ def _stop(stop: int, step: int) -> int | None:
 def read_slice(node: NodeReader) -> Wire:
     """An end of 0 is that of the axis; bounds below 0 count from there."""
     x = node.wire("input")
-    axes, begins, ends = node.axes("axes", x.rank), node.integers("begin"), node.integers("end")
+    axes, begins, ends = node.axes("axes", x.rank), node.bounds("begin"), node.bounds("end")
     steps = node.integers("stride") if node.arguments["stride"] != [] else [1] * len(axes)
     if not len(axes) == len(begins) == len(ends) == len(steps) or any(step == 0 for step in steps):
         raise node.error("axes, begin, end and stride must be lists of one length, no stride 0")
@@ -56,11 +56,9 @@ def read_slice(node: NodeReader) -> Wire:
     sizes = [*x.sizes]
     for axis, begin, end, step in zip(axes, begins, ends, steps):
         size = sizes[axis]
-        sizes[axis] = None if size is None else len(range(size)[slice(begin, end, step)])
-    tensors = [
-        node.integers_tensor(numbers, what)
-        for numbers, what in ((begins, "begin"), (ends, "end"), (axes, "axes"))
-    ]
+        firm = size is not None and isinstance(begin, int) and isinstance(end, int)
+        sizes[axis] = len(range(size)[slice(begin, end, step)]) if firm else None
+    tensors = [node.bounds_tensor(numbers, what) for numbers, what in ((begins, "begin"), (ends, "end"), (axes, "axes"))]
     return node.add("Slice", [x, *tensors, node.integers_tensor(steps, "stride")], x.dtype, sizes)
 
 

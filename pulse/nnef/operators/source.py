@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pulse.nnef.read.node import NodeReader, Wire
+from pulse.nnef.read.node import LONG, NodeReader, Wire
 from pulse.nnef.registry import reads
 
 
@@ -23,3 +23,17 @@ def read_constant(node: NodeReader) -> Wire:
     flat = wire.value.ravel()
     filled = np.broadcast_to(flat, shape) if flat.size == 1 else flat.reshape(shape)
     return node.graph.constant(np.ascontiguousarray(filled), node.targets[0])
+
+
+@reads("tract_core_range", takes="start end step")
+def read_range(node: NodeReader) -> Wire:
+    bounds = [node.wire(name, LONG) for name in ("start", "end", "step")]
+    if len({bound.dtype for bound in bounds}) != 1 or any(bound.rank for bound in bounds):
+        raise node.error("start, end and step must be numbers of one type")
+    return node.add("Range", bounds, bounds[0].dtype, [None])
+
+
+@reads("tract_core_shape_of", takes="input")
+def read_shape(node: NodeReader) -> Wire:
+    x = node.wire("input")
+    return node.add("Shape", [x], LONG, [x.rank])

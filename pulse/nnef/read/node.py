@@ -7,11 +7,12 @@ from typing import Any, TypeAlias, Union
 import numpy as np
 from onnx import NodeProto, helper, numpy_helper
 
-from pulse.dim import TDim
-from pulse.errors import LoadError
+from pulse.dim import Symbol, TDim
+from pulse.errors import LoadError, WriteError
 from pulse.facts import Array, DType, dtype_name
 from pulse.onnx.proto import TensorProto
-from pulse.onnx.write.graph import Names
+from pulse.onnx.write.dims import DimWriter
+from pulse.onnx.write.graph import GraphWriter, Names
 from pulse.onnx.tensors import element_type
 from pulse.record import record
 
@@ -40,17 +41,49 @@ Value: TypeAlias = Union[Wire, TDim, bool, int, float, str, "list[Value]", "tupl
 """What an expression gives."""
 
 
+class Lengths:
+    """Sizes that depend on symbols, as nodes of the whole graph: computed from the shapes of its inputs."""
+
+    def __init__(self, opset: int, names: Names, nodes: list[NodeProto]) -> None:
+        self.writer = GraphWriter(opset, names, nodes=nodes)
+        self.places: dict[Symbol, tuple[str, int]] = {}
+        """Where a symbol is the size of an axis of an input."""
+        self._dims = DimWriter(self.writer, self._symbol)
+
+    def wire(self, dim: TDim) -> Wire:
+        """An i64 scalar. Raises WriteError: a symbol that is no size of an input."""
+        return Wire(self._dims.write(dim), LONG, ())
+
+    def _symbol(self, symbol: Symbol) -> str:
+        if symbol not in self.places:
+            raise WriteError(f"the symbol {symbol.name} is not the size of any input's axis")
+        name, axis = self.places[symbol]
+        shape = self._dims.op("Shape", [name], f"shape.{name}")
+        return self._dims.op("Gather", [shape, self._dims.number(axis)], f"size.{symbol.name}")
+
+
 @record(eq=False)
 class GraphReader:
-    """The ONNX nodes of a graph or a body so far; ``stored`` is shared by all of them."""
+    """The ONNX nodes of a graph or a body so far; ``stored`` and ``lengths`` are shared by all of them."""
 
     names: Names
-    nodes: list[NodeProto] = field(default_factory=list[NodeProto])
+    lengths: Lengths
+    nodes: list[NodeProto]
     stored: list[TensorProto] = field(default_factory=list[TensorProto])
+
+    @classmethod
+    def begin(cls, opset: int) -> "GraphReader":
+        """An empty graph."""
+        names, nodes = Names(), list[NodeProto]()
+        return cls(names, Lengths(opset, names, nodes), nodes)
 
     def body(self) -> "GraphReader":
         """The graph of a body."""
-        return GraphReader(self.names, [], self.stored)
+        return GraphReader(self.names, self.lengths, [], self.stored)
+
+    def tensors(self) -> list[TensorProto]:
+        """All stored tensors."""
+        return [*self.stored, *self.lengths.writer.constants.values()]
 
     def constant(self, value: Array, name: str) -> Wire:
         """A stored tensor."""
@@ -91,6 +124,12 @@ class NodeReader:
         """A value as a tensor: a number, or nested lists of numbers. Raises LoadError."""
         if isinstance(value, Wire):
             return value
+        length, depth = value, 0
+        while isinstance(length, list) and len(length) == 1:
+            length, depth = length[0], depth + 1
+        if isinstance(length, TDim):
+            wire = self.length(length)
+            return self.add_axes(wire, range(depth), f"{name}.axes") if depth else wire
         if isinstance(value, str | tuple | TDim):
             raise self.error(f"{name} must be a tensor")
         try:
@@ -123,6 +162,21 @@ class NodeReader:
         if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 1 << 62:
             raise self.error(f"{name} must be integers")
         return value
+
+    def length(self, value: TDim) -> Wire:
+        """A size that may depend on symbols, an i64 scalar. Raises LoadError."""
+        try:
+            return self.graph.lengths.wire(value)
+        except WriteError as error:
+            raise self.error(f"{error}") from error
+
+    def bounds(self, name: str) -> "list[int | TDim]":
+        """A list of integers that may depend on symbols. Raises LoadError."""
+        value = self.arguments[name]
+        found = value if isinstance(value, list) else [value]
+        return [
+            each if isinstance(each, TDim) and not each.is_const else self.plain(each, name) for each in found
+        ]
 
     def integer(self, name: str) -> int:
         """One integer. Raises LoadError."""
@@ -197,6 +251,18 @@ class NodeReader:
     def integers_tensor(self, numbers: Sequence[int], suffix: str) -> Wire:
         """A stored list of i64."""
         return self.graph.constant(np.array([*numbers], np.int64), f"{self.targets[0]}.{suffix}")
+
+    def bounds_tensor(self, numbers: "Sequence[int | TDim]", suffix: str) -> Wire:
+        """A list of i64, computed where one of them depends on a symbol."""
+        if all(isinstance(each, int) for each in numbers):
+            return self.integers_tensor([int(each) for each in numbers], suffix)
+        parts = [
+            self.integers_tensor([each], f"{suffix}{at}")
+            if isinstance(each, int)
+            else self.add_axes(self.length(each), [0], f"{suffix}{at}")
+            for at, each in enumerate(numbers)
+        ]
+        return self.add("Concat", parts, LONG, [len(parts)], suffix, axis=0)
 
     def add_axes(self, x: Wire, axes: Sequence[int], suffix: str = "") -> Wire:
         """New axes of size 1."""

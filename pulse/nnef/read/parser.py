@@ -31,8 +31,9 @@ TOKEN = re.compile(
     |(?P<number>[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)
     |(?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
     |(?P<word>i"(?:[^"\\\n]|\\.)*"|[A-Za-z_][A-Za-z0-9_]*)
-    |(?P<sign>->|<=|>=|==|!=|&&|\|\||[-+*/^<>=!,;:()\[\]{}?])""",
-    re.VERBOSE,
+    |(?P<sign>->|<=|>=|==|!=|&&|\|\||[-+*/^<>=!,;:()\[\]{}?])
+    |(?P<other>.)""",
+    re.VERBOSE | re.DOTALL,
 )
 LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"||"}),
@@ -80,8 +81,7 @@ class _Parser:
         at, line = 0, 1
         while at < len(text):
             found = TOKEN.match(text, at)
-            if found is None:
-                self._fail(line, f"{printable(text[at])} has no meaning here")
+            assert found is not None
             kind = found.lastgroup or ""
             if kind != "skip":
                 tokens.append(Token(kind, found[0], line))

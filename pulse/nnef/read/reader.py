@@ -35,7 +35,6 @@ from pulse.nnef.syntax import (
     Unary,
 )
 from pulse.onnx.tensors import element_type
-from pulse.onnx.write.graph import Names
 from pulse.printable import printable
 
 OPSET = 17
@@ -98,7 +97,7 @@ class _Reading:
 
     def model(self) -> ModelProto:
         document = self._document
-        graph = GraphReader(Names())
+        graph = GraphReader.begin(OPSET)
         scope: dict[str, Value] = {}
         self._run(document.body, scope, graph, frozenset(document.inputs))
         missing = [name for name in document.inputs if name not in {value.name for value in self._inputs}]
@@ -115,7 +114,7 @@ class _Reading:
                 graph.nodes.append(helper.make_node("Identity", [wire.name], [chosen], chosen))
             outputs.append(helper.make_tensor_value_info(chosen, element_type(wire.dtype), None))
         made = helper.make_graph(
-            graph.nodes, document.name, [inputs[name] for name in document.inputs], outputs, graph.stored
+            graph.nodes, document.name, [inputs[name] for name in document.inputs], outputs, graph.tensors()
         )
         return helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
 
@@ -173,6 +172,8 @@ class _Reading:
         dims: list[int | str] = []
         for dim in shape:
             if isinstance(dim, TDim) and not dim.is_const:
+                for symbol in dim.symbols if dim in self._symbols.values() else ():
+                    graph.lengths.places.setdefault(symbol, (name, len(dims)))
                 dims.append(str(dim))
                 continue
             size = node.plain(dim, "shape")
