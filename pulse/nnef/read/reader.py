@@ -88,8 +88,9 @@ class _Reading:
     def _extensions(self, document: Document) -> None:
         for words in document.extensions:
             kind = words[0] if words else ""
-            if kind == "tract_symbol" and len(words) == 2:
-                self._symbols[words[1]] = TDim.of(self._scope.symbol(words[1]))
+            if kind == "tract_symbol" and len(words) > 1:
+                name = "".join(words[1:])
+                self._symbols[name] = TDim.of(self._scope.symbol(name))
             elif kind not in ("tract_registry", "tract_assert", *SUPPORTED_EXTENSIONS):
                 raise LoadError(
                     f"{self._title}: the extension {printable(' '.join(words))} is not covered; export without it"
