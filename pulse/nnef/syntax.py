@@ -5,8 +5,6 @@ from typing import TypeAlias, Union
 
 from pulse.record import record
 
-TRACT_CORE = "tract_core"
-"""The prefix of tract's own operators, and the name of the registry that has them."""
 WIDTH = 110
 
 

@@ -64,7 +64,9 @@ class TractProcess:
             raise self._gone() from None
         if kind == b"+":
             return told
-        raise WriteError(f"{self._title}: tract refuses what was written ({told.decode()}); write ONNX instead")
+        raise WriteError(
+            f"{self._title}: tract refuses what was written ({told.decode()}); write ONNX instead"
+        )
 
     def _gone(self) -> WriteError:
         return WriteError(f"{self._title}: tract ended its process on what was written; write ONNX instead")
@@ -120,9 +122,7 @@ class TractState(State):
         self.changing = True
         self._given.append(arrays)
         results = self._program.process.run(self._stream, arrays)
-        return {
-            port.name: result.reshape(port.shape) for port, result in zip(self._program.outputs, results)
-        }
+        return {port.name: result.reshape(port.shape) for port, result in zip(self._program.outputs, results)}
 
     def _ended(self) -> None:
         """The end is fed with every pulse."""

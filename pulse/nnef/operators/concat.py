@@ -8,10 +8,10 @@ from pulse.nnef.write.node import NodeWriter
 
 @writes("Concat")
 def write_concat(w: NodeWriter) -> Name:
-    parts = [slot for slot in range(len(w.inputs)) if 0 not in w.sizes(slot)]
+    parts = [slot for slot in range(len(w.inputs)) if 0 not in w.scope.fact(w.inputs[slot])[1]]
     if len(parts) == 1:
         return w.emit("copy", w.x(parts[0]))
-    return w.emit("concat", [w.x(slot) for slot in parts], axis=w.axis(0, len(w.made())))
+    return w.emit("concat", [w.x(slot) for slot in parts], axis=w.axis(0, w.made_rank()))
 
 
 def _wires(node: NodeReader) -> list[Wire]:

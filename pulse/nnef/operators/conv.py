@@ -34,14 +34,14 @@ def _bias(w: NodeWriter) -> list[Expression]:
 @writes("Conv")
 def write_conv(w: NodeWriter) -> Name:
     groups = int(w.attribute("group", 1))
-    spatial = len(w.sizes()) - 2
+    spatial = w.rank() - 2
     return w.emit("conv", w.x(), w.x(1), *_bias(w), **window(w, spatial), groups=groups, border="constant")
 
 
 @writes("ConvTranspose")
 def write_transpose(w: NodeWriter) -> Name:
     """tract stores the filter with the output's channels first, unlike NNEF."""
-    groups, spatial = int(w.attribute("group", 1)), len(w.sizes()) - 2
+    groups, spatial = int(w.attribute("group", 1)), w.rank() - 2
     filter = w.known(1)
     if filter is None:
         raise w.error("take filters as constants only", "give the model a constant filter")
@@ -54,7 +54,7 @@ def write_transpose(w: NodeWriter) -> Name:
         stored,
         *_bias(w),
         **window(w, spatial),
-        output_shape=[int(size) for size in w.made()[2:]],
+        output_shape=[*w.made()[2:]] if any(w.attribute("output_padding", ())) else [],
         groups=groups,
         border="constant",
     )

@@ -12,7 +12,7 @@ from pulse.nnef.write.node import NodeWriter
 def write_sum(w: NodeWriter) -> Name:
     (axis,) = w.integers(1, "axis")
     how = {name: bool(w.attribute(name, 0)) for name in ("exclusive", "reverse")}
-    return w.emit("tract_core_cumsum", w.x(), axis=axis % len(w.sizes()), **how)
+    return w.emit("tract_core_cumsum", w.x(), axis=axis % w.rank(), **how)
 
 
 @reads("tract_core_cumsum", takes="input axis exclusive=False reverse=False")

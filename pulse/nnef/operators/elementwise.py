@@ -77,7 +77,7 @@ def write_product(w: NodeWriter) -> Name:
             and factor.dtype.kind == "i"
             and 0 < factor.item() < 1 << 31
         ):
-            x = w.operand(1 - slot, len(w.made()))
+            x = w.operand(1 - slot, w.made_rank())
             if isinstance(x, Name):
                 return _times(w, x, int(factor.item()))
     return w.emit("mul", *w.operands())
@@ -155,7 +155,7 @@ def write_cast(w: NodeWriter) -> Name:
 
 @writes("LeakyRelu", "PRelu")
 def write_sloped(w: NodeWriter) -> Name:
-    rank = len(w.made())
+    rank = w.made_rank()
     x = w.operand(0, rank)
     slope = w.operand(1, rank) if w.kind == "PRelu" else w.number(w.attribute("alpha", 0.01), w.dtype())
     below = w.emit("lt", x, w.number(0, w.dtype(), "zero"), suffix="below")

@@ -12,7 +12,7 @@ def write_matmul(w: NodeWriter) -> Name:
     """Both sides with equally many axes; a vector gets the axis that ONNX adds to it."""
     if w.dtype().kind != "f":
         raise w.error("have matrix products of floats only", "give the node floats")
-    ranks = [len(w.sizes(0)), len(w.sizes(1))]
+    ranks = [w.rank(0), w.rank(1)]
     sides: list[Expression] = [w.x(0), w.x(1)]
     if ranks[0] == 1:
         sides[0], ranks[0] = w.add_axes(sides[0], [0], "row"), 2
@@ -22,7 +22,7 @@ def write_matmul(w: NodeWriter) -> Name:
     for slot in (0, 1):
         if ranks[slot] < rank:
             sides[slot] = w.add_axes(sides[slot], range(rank - ranks[slot]), f"side{slot}")
-    extra = [axis for slot, axis in ((0, rank - 2), (1, rank - 1)) if len(w.sizes(slot)) == 1]
+    extra = [axis for slot, axis in ((0, rank - 2), (1, rank - 1)) if w.rank(slot) == 1]
     product = w.emit("matmul", *sides, suffix="wide" if extra else "")
     return w.remove_axes(product, extra) if extra else product
 
@@ -66,9 +66,16 @@ def read_einsum(node: NodeReader) -> Wire:
         or any(len(term) != wire.rank or not term.isalpha() for term, wire in zip(terms, wires))
     ):
         raise node.error(f"the sum {printable(expression)} does not fit its {len(wires)} inputs")
-    sizes = {letter: size for term, wire in zip(terms, wires) for letter, size in zip(term, wire.sizes) if size != 1}
+    sizes = {
+        letter: size
+        for term, wire in zip(terms, wires)
+        for letter, size in zip(term, wire.sizes)
+        if size != 1
+    }
     fresh = [at for at, letter in enumerate(made) if letter not in read]
     kept = "".join(letter for letter in made if letter in read)
     dims = [sizes.get(letter, 1) for letter in kept]
-    total = node.add("Einsum", wires, wires[0].dtype, dims, "sum" if fresh else "", equation=f"{read}->{kept}")
+    total = node.add(
+        "Einsum", wires, wires[0].dtype, dims, "sum" if fresh else "", equation=f"{read}->{kept}"
+    )
     return node.add_axes(total, fresh) if fresh else total

@@ -11,12 +11,12 @@ from pulse.nnef.write.node import NodeWriter
 @writes("Softmax", "LogSoftmax")
 def write_softmax(w: NodeWriter) -> Name:
     operator = "softmax" if w.kind == "Softmax" else "tract_core_log_softmax"
-    return w.emit(operator, w.x(), axes=[w.axis(-1, len(w.sizes()))])
+    return w.emit(operator, w.x(), axes=[w.axis(-1, w.rank())])
 
 
 @writes("LayerNormalization")
 def write_layer(w: NodeWriter) -> Name:
-    rank = len(w.sizes())
+    rank = w.rank()
     axes = [*range(w.axis(-1, rank), rank)]
     x = w.x()
     centred = w.emit("sub", x, w.emit("mean_reduce", x, suffix="mean", axes=[*axes]), suffix="centred")

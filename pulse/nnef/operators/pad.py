@@ -12,7 +12,7 @@ BORDERS = {"constant": "constant", "reflect": "reflect", "edge": "replicated"}
 
 @writes("Pad")
 def write_pad(w: NodeWriter) -> Name:
-    rank, pads = len(w.sizes()), w.integers(1, "pads")
+    rank, pads = w.rank(), w.integers(1, "pads")
     axes = [axis % rank for axis in w.integers(3, "axes")] if w.has(3) else [*range(rank)]
     padding = [(0, 0)] * rank
     for at, axis in enumerate(axes):

@@ -15,7 +15,7 @@ from pulse.nnef.write.node import NodeWriter
 
 def _arguments(w: NodeWriter) -> dict[str, Expression]:
     """Windows with entries for the first two axes, which pools have in NNEF."""
-    spatial = len(w.sizes()) - 2
+    spatial = w.rank() - 2
     if w.attribute("ceil_mode", 0):
         raise w.error(
             "round the size of a pool down only", "give the node more padding behind instead of ceil_mode"

@@ -18,7 +18,7 @@ SUMS = ("ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSum
 
 
 def _axes(w: NodeWriter) -> list[int]:
-    rank = len(w.sizes())
+    rank = w.rank()
     found = w.integers(1, "axes") if w.has(1) else w.attribute("axes", None)
     if found is None or not len(found):
         return [] if w.attribute("noop_with_empty_axes", 0) else [*range(rank)]
@@ -75,7 +75,7 @@ def _log_sum_exp(w: NodeWriter, x: Name, axes: list[int]) -> Name:
 
 @writes("ArgMax", "ArgMin")
 def write_place(w: NodeWriter) -> Name:
-    axis = w.axis(0, len(w.sizes()))
+    axis = w.axis(0, w.rank())
     kind = w.kind.lower()
     last = w.attribute("select_last_index", 0)
     return _finish(w, f"tract_core_{kind}_reduce_last" if last else f"{kind}_reduce", w.x(), [axis])

@@ -25,7 +25,7 @@ def write_scan(w: NodeWriter) -> list[Name]:
     for slot, (value, result) in enumerate(zip(body.input[:states], body.output)):
         scan.state(value.name, w.x(slot), result.name)
     for slot, (value, axis, turn) in enumerate(zip(body.input[states:], axes, turns), states):
-        axis %= len(w.sizes(slot))
+        axis %= w.rank(slot)
         piece = scan.slice(f"{value.name}.piece", w.x(slot), axis, turn)
         scan.inner.known[value.name] = inner.remove_axes(piece, [axis], value.name)
     write_nodes(scan.inner, body.node)
@@ -34,7 +34,7 @@ def write_scan(w: NodeWriter) -> list[Name]:
     axes = [int(axis) for axis in w.attribute("scan_output_axes", [0] * made)]
     turns = [-1 if back else 1 for back in w.attribute("scan_output_directions", [0] * made)]
     for slot, (result, axis, turn) in enumerate(zip(body.output[states:], axes, turns), states):
-        axis %= len(w.made(slot)) if w.makes(slot) else len(scan.inner.fact(result.name)[1]) + 1
+        axis %= w.made_rank(slot) if w.makes(slot) else len(scan.inner.fact(result.name)[1]) + 1
         piece = f"{result.name}.piece"
         scan.inner.known[piece] = inner.add_axes(scan.inner.wire(result.name), [axis], piece)
         scan.result(piece, axis, turn)

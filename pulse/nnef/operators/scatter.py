@@ -10,15 +10,15 @@ from pulse.printable import printable
 
 @writes("ScatterElements")
 def write_elements(w: NodeWriter) -> Name:
-    axis = w.axis(0, len(w.sizes()))
-    index = from_the_start(w, w.sizes()[axis : axis + 1])
+    axis = w.axis(0, w.rank())
+    index = from_the_start(w, [axis])
     how = str(w.attribute("reduction", "none"))
     return w.emit("tract_core_scatter_elements", w.x(), index, w.x(2), axis=axis, reduction=how)
 
 
 @writes("ScatterND")
 def write_nd(w: NodeWriter) -> Name:
-    index = from_the_start(w, w.sizes()[: w.sizes(1)[-1]])
+    index = from_the_start(w, range(w.sizes(1)[-1]))
     return w.emit(
         "tract_core_scatter_nd", w.x(), index, w.x(2), reduction=str(w.attribute("reduction", "none"))
     )

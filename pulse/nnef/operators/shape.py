@@ -8,34 +8,36 @@ from pulse.nnef.write.node import NodeWriter
 
 @writes("Reshape", "Flatten")
 def write_reshape(w: NodeWriter) -> Name:
+    """A size that depends on a symbol is what is left, as in ONNX."""
+    if None in w.scope.fact(w.outputs[0])[1]:
+        return w.emit("reshape", w.x(), shape=[*w.integers(1, "the shape")])
     return w.reshape(w.x(), w.made())
 
 
 @writes("Transpose")
 def write_transpose(w: NodeWriter) -> Name:
-    rank = len(w.sizes())
+    rank = w.rank()
     axes = [int(axis) for axis in w.attribute("perm", range(rank)[::-1])]
     return w.emit("transpose", w.x(), axes=[*axes]) if rank else w.emit("copy", w.x())
 
 
 @writes("Unsqueeze")
 def write_unsqueeze(w: NodeWriter) -> Name:
-    rank = len(w.made())
+    rank = w.made_rank()
     return w.add_axes(w.x(), sorted(axis % rank for axis in w.integers(1, "axes")))
 
 
 @writes("Squeeze")
 def write_squeeze(w: NodeWriter) -> Name:
-    sizes = w.sizes()
-    axes = w.integers(1, "axes") if w.has(1) else [axis for axis, size in enumerate(sizes) if size == 1]
-    return w.remove_axes(w.x(), sorted(axis % len(sizes) for axis in axes))
+    axes = w.integers(1, "axes") if w.has(1) else [axis for axis, size in enumerate(w.sizes()) if size == 1]
+    return w.remove_axes(w.x(), sorted(axis % w.rank() for axis in axes))
 
 
 @writes("Expand")
 def write_expand(w: NodeWriter) -> Name:
     made = w.made()
     x = w.operand(0, len(made))
-    sizes = (1,) * (len(made) - len(w.sizes())) + w.sizes()
+    sizes = (1,) * (len(made) - w.rank()) + w.sizes()
     if not made or sizes == made:
         return w.emit("copy", x if isinstance(x, Name) else w.x())
     return _tile(
@@ -65,7 +67,12 @@ def read_reshape(node: NodeReader) -> Wire:
     start, count = node.integer("axis_start"), node.integer("axis_count")
     count = x.rank - start if count == -1 else count
     stop = start + count
-    if start < 0 or count < 0 or stop > x.rank or any(each == 0 and start + at >= x.rank for at, each in enumerate(shape)):
+    if (
+        start < 0
+        or count < 0
+        or stop > x.rank
+        or any(each == 0 and start + at >= x.rank for at, each in enumerate(shape))
+    ):
         raise node.error(f"axes {start} to {stop} of a tensor with {x.rank} cannot be reshaped so")
     if sum(each == -1 for each in shape) > 1 or any(isinstance(each, int) and each < -1 for each in shape):
         raise node.error(f"the shape {shape} has more than one size that is left, or a negative one")
@@ -105,7 +112,10 @@ def read_tile(node: NodeReader) -> Wire:
     x, repeats = node.wire("input"), node.bounds("repeats")
     if len(repeats) != x.rank or any(isinstance(times, int) and times < 1 for times in repeats):
         raise node.error(f"repeats {repeats} must be a positive number for each of {x.rank} axes")
-    sizes = [size * times if isinstance(times, int) and size is not None else None for size, times in zip(x.sizes, repeats)]
+    sizes = [
+        size * times if isinstance(times, int) and size is not None else None
+        for size, times in zip(x.sizes, repeats)
+    ]
     return node.add("Tile", [x, node.bounds_tensor(repeats, "repeats")], x.dtype, sizes)
 
 

@@ -4,10 +4,11 @@ import numpy as np
 
 from pulse.nnef.read.node import NodeReader, Wire
 from pulse.nnef.registry import reads, writes
-from pulse.nnef.syntax import Name
+from pulse.nnef.syntax import Call, Expression, Name
 from pulse.nnef.write.node import NodeWriter
 
 END = (1 << 63) - 1
+FAR = 1 << 31
 MOST = 1 << 12
 """Into how many parts an axis is taken apart."""
 
@@ -15,33 +16,42 @@ MOST = 1 << 12
 @writes("Slice")
 def write_slice(w: NodeWriter) -> Name:
     """Forward cuts as one slice; an axis that goes backwards is read by index."""
-    sizes = w.sizes()
+    rank = w.rank()
     starts, stops = w.integers(1, "starts"), w.integers(2, "ends")
-    axes = [axis % len(sizes) for axis in w.integers(3, "axes")] if w.has(3) else [*range(len(starts))]
+    axes = [axis % rank for axis in w.integers(3, "axes")] if w.has(3) else [*range(len(starts))]
     steps = w.integers(4, "steps") if w.has(4) else [1] * len(starts)
-    places = {
-        axis: range(sizes[axis])[slice(start, _stop(stop, step), step)]
-        for axis, start, stop, step in zip(axes, starts, stops, steps)
-    }
-    if any(not found for found in places.values()):
-        raise w.error("have no tensors without elements", "give the model inputs that are not empty")
-    cut = {axis: found for axis, found in places.items() if len(found) != sizes[axis] or found.step < 0}
-    if not cut:
-        return w.emit("copy", w.x())
     x = w.x()
-    for number, (axis, found) in enumerate(cut.items(), 1):
-        suffix = "" if number == len(cut) else f"axis{axis}"
-        if found.step == 1:
-            x = w.crop(x, axis, found.start, found.stop, suffix)
-        else:
-            index = w.tensor(np.array([*found], np.int64), f"places{axis}")
-            x = w.emit("tract_core_gather", x, index, suffix=suffix, axis=axis)
+    for number, (axis, start, stop, step) in enumerate(zip(axes, starts, stops, steps), 1):
+        x = _cut(w, x, axis, (start, stop, step), "" if number == len(axes) else f"axis{axis}")
     return x
+
+
+def _cut(w: NodeWriter, x: Name, axis: int, frames: tuple[int, int, int], suffix: str) -> Name:
+    """Some frames of one axis; one whose size depends on a symbol goes forward only."""
+    start, stop, step = frames
+    if w.scope.fact(w.inputs[0])[1][axis] is None and step > 0:
+        stride: dict[str, Expression] = {"stride": [step]} if step > 1 else {}
+        call = Call(
+            "slice",
+            (x,),
+            (("axes", [axis]), ("begin", [start]), ("end", [0 if stop >= FAR else stop]), *stride.items()),
+        )
+        return w.assign(call, suffix)
+    size = w.size(axis)
+    places = range(size)[slice(start, _stop(stop, step), step)]
+    if not places:
+        raise w.error("have no tensors without elements", "give the model inputs that are not empty")
+    if places == range(size):
+        return w.emit("copy", x, suffix=suffix)
+    if places.step == 1:
+        return w.crop(x, axis, places.start, places.stop, suffix)
+    index = w.tensor(np.array([*places], np.int64), f"places{axis}")
+    return w.emit("tract_core_gather", x, index, suffix=suffix, axis=axis)
 
 
 def _stop(stop: int, step: int) -> int | None:
     """The end of a slice in Python; far below zero it means up to the first frame."""
-    return None if step < 0 and stop < -(1 << 31) else stop
+    return None if step < 0 and stop < -FAR else stop
 
 
 @reads("slice", takes="input axes begin end stride=[]")
@@ -58,7 +68,10 @@ def read_slice(node: NodeReader) -> Wire:
         size = sizes[axis]
         firm = size is not None and isinstance(begin, int) and isinstance(end, int)
         sizes[axis] = len(range(size)[slice(begin, end, step)]) if firm else None
-    tensors = [node.bounds_tensor(numbers, what) for numbers, what in ((begins, "begin"), (ends, "end"), (axes, "axes"))]
+    tensors = [
+        node.bounds_tensor(numbers, what)
+        for numbers, what in ((begins, "begin"), (ends, "end"), (axes, "axes"))
+    ]
     return node.add("Slice", [x, *tensors, node.integers_tensor(steps, "stride")], x.dtype, sizes)
 
 

@@ -18,7 +18,9 @@ def read_transform(node: NodeReader) -> Wire:
     """Neither direction is divided by the length; ONNX divides the inverse."""
     x, inverse = _complex(node), node.truth("inverse")
     axis = node.axis("axis", x.rank - 1)
-    made = node.add("DFT", [x], x.dtype, x.sizes, "scaled" if inverse else "", axis=axis, inverse=int(inverse))
+    made = node.add(
+        "DFT", [x], x.dtype, x.sizes, "scaled" if inverse else "", axis=axis, inverse=int(inverse)
+    )
     if not inverse:
         return made
     size = x.sizes[axis]

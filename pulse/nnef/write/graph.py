@@ -12,7 +12,8 @@ from pulse.facts import Array, DType
 from pulse.nnef.syntax import Assignment, Call, Expression, Fragment, Name, Parameter
 from pulse.record import record
 
-Sizes: TypeAlias = "tuple[int, ...]"
+Sizes: TypeAlias = "tuple[int | None, ...]"
+"""None of an axis whose size depends on a symbol."""
 SCALAR, INTEGER, LOGICAL = "scalar", "integer", "logical"
 INTEGERS = np.dtype(np.int64)
 RESERVED = frozenset(

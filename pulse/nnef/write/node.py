@@ -10,6 +10,7 @@ from pulse.facts import Array, DType, dtype_name
 from pulse.nnef.syntax import Call, Expression, Name
 from pulse.nnef.write.graph import INTEGERS, Scope, Sizes
 from pulse.record import record
+from pulse.wording import spell
 
 SINGLE = np.dtype(np.float32)
 
@@ -45,17 +46,35 @@ class NodeWriter:
         """Whether an optional output is wanted."""
         return slot < len(self.outputs) and bool(self.outputs[slot])
 
-    def sizes(self, slot: int = 0) -> Sizes:
-        """The shape of an input."""
-        return self.scope.fact(self.inputs[slot])[1]
+    def sizes(self, slot: int = 0) -> tuple[int, ...]:
+        """The shape of an input. Raises WriteError: it depends on a symbol."""
+        return self._numbers(self.scope.fact(self.inputs[slot])[1])
+
+    def size(self, axis: int, slot: int = 0) -> int:
+        """The size of one axis of an input. Raises WriteError."""
+        return self._numbers(self.scope.fact(self.inputs[slot])[1][axis : axis + 1])[0]
+
+    def rank(self, slot: int = 0) -> int:
+        """The number of axes of an input."""
+        return len(self.scope.fact(self.inputs[slot])[1])
 
     def dtype(self, slot: int = 0) -> DType:
         """The type of an input."""
         return self.scope.fact(self.inputs[slot])[0]
 
-    def made(self, slot: int = 0) -> Sizes:
-        """The shape of an output."""
-        return self.scope.fact(self.outputs[slot])[1]
+    def made(self, slot: int = 0) -> tuple[int, ...]:
+        """The shape of an output. Raises WriteError: it depends on a symbol."""
+        return self._numbers(self.scope.fact(self.outputs[slot])[1])
+
+    def made_rank(self, slot: int = 0) -> int:
+        """The number of axes of an output."""
+        return len(self.scope.fact(self.outputs[slot])[1])
+
+    def _numbers(self, sizes: Sizes) -> tuple[int, ...]:
+        found = tuple(size for size in sizes if size is not None)
+        if len(found) < len(sizes):
+            raise self.error("need a size that depends on a symbol", f"fix the length with {spell('inputs')}")
+        return found
 
     def made_dtype(self, slot: int = 0) -> DType:
         """The type of an output."""
@@ -78,8 +97,13 @@ class NodeWriter:
 
     def emit(self, operator: str, *inputs: Expression, suffix: str = "", **named: Expression) -> Name:
         """Add an assignment with one target; without a suffix it is named after the node's first output."""
-        (name,) = self.emit_all(operator, inputs, (suffix,), **named)
-        return name
+        return self.assign(Call(operator, inputs, tuple(named.items())), suffix)
+
+    def assign(self, call: Call, suffix: str = "") -> Name:
+        """``emit`` of a call that is there already."""
+        target = self.scope.shared.identifier(f"{self.name}.{suffix}" if suffix else self.outputs[0])
+        self.scope.assign(target, call)
+        return Name(target)
 
     def emit_all(
         self, operator: str, inputs: Sequence[Expression], suffixes: Sequence[str], **named: Expression
@@ -103,7 +127,7 @@ class NodeWriter:
         return literal(entry) if spoken(entry) else self.tensor(entry, suffix)
 
     def operand(self, slot: int, rank: int) -> Expression:
-        """An input with axes of size 1 in front, so that it has this rank: NNEF aligns the first axes, ONNX the last."""
+        """An input with axes of size 1 in front, up to this rank: NNEF aligns the first axes, ONNX the last."""
         value = self.known(slot)
         if value is not None:
             if value.size == 1 and spoken(value):
@@ -111,13 +135,13 @@ class NodeWriter:
             return self.scope.tensor(
                 value.reshape((1,) * (rank - value.ndim) + value.shape), self.inputs[slot]
             )
-        missing = rank - len(self.sizes(slot))
+        missing = rank - self.rank(slot)
         x = self.x(slot)
         return self.add_axes(x, range(missing), f"operand{slot}") if missing > 0 else x
 
     def operands(self, slots: Sequence[int] | None = None) -> list[Expression]:
         """Inputs that broadcast to the first output."""
-        rank = len(self.made())
+        rank = self.made_rank()
         chosen = range(len(self.inputs)) if slots is None else slots
         found = [self.operand(slot, rank) for slot in chosen]
         if all(not isinstance(each, Name) for each in found):
