@@ -9,7 +9,7 @@ from pulse.nnef.write.node import NodeWriter
 @writes("Reshape", "Flatten")
 def write_reshape(w: NodeWriter) -> Name:
     """A size that depends on a symbol is what is left, as in ONNX."""
-    if None in w.scope.fact(w.outputs[0])[1]:
+    if not all(isinstance(size, int) for size in w.scope.fact(w.outputs[0])[1]):
         return w.emit("reshape", w.x(), shape=[*w.integers(1, "the shape")])
     return w.reshape(w.x(), w.made())
 

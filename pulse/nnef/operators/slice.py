@@ -1,14 +1,19 @@
 """Slices."""
 
+import re
+
 import numpy as np
 
 from pulse.nnef.read.node import NodeReader, Wire
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Call, Expression, Name
 from pulse.nnef.write.node import NodeWriter
+from pulse.wording import spell
 
 END = (1 << 63) - 1
 FAR = 1 << 31
+ARITHMETIC = re.compile(r"\w+([-+*/]\w+)*")
+"""Sizes that tract reads."""
 MOST = 1 << 12
 """Into how many parts an axis is taken apart."""
 
@@ -29,14 +34,9 @@ def write_slice(w: NodeWriter) -> Name:
 def _cut(w: NodeWriter, x: Name, axis: int, frames: tuple[int, int, int], suffix: str) -> Name:
     """Some frames of one axis; one whose size depends on a symbol goes forward only."""
     start, stop, step = frames
-    if w.scope.fact(w.inputs[0])[1][axis] is None and step > 0:
-        stride: dict[str, Expression] = {"stride": [step]} if step > 1 else {}
-        call = Call(
-            "slice",
-            (x,),
-            (("axes", [axis]), ("begin", [start]), ("end", [0 if stop >= FAR else stop]), *stride.items()),
-        )
-        return w.assign(call, suffix)
+    text = w.scope.fact(w.inputs[0])[1][axis]
+    if isinstance(text, str) and step > 0:
+        return _cut_symbolic(w, x, axis, frames, text, suffix)
     size = w.size(axis)
     places = range(size)[slice(start, _stop(stop, step), step)]
     if not places:
@@ -47,6 +47,23 @@ def _cut(w: NodeWriter, x: Name, axis: int, frames: tuple[int, int, int], suffix
         return w.crop(x, axis, places.start, places.stop, suffix)
     index = w.tensor(np.array([*places], np.int64), f"places{axis}")
     return w.emit("tract_core_gather", x, index, suffix=suffix, axis=axis)
+
+
+def _cut_symbolic(
+    w: NodeWriter, x: Name, axis: int, frames: tuple[int, int, int], size: str, suffix: str
+) -> Name:
+    """Bounds that count from the end are sums with the symbol."""
+    start, stop, step = frames
+    if not ARITHMETIC.fullmatch(size):
+        raise w.error(
+            f"cannot say the size {size or 'of its input'}", f"fix the length with {spell('inputs')}"
+        )
+    begin: Expression = start if start >= 0 else Name(f"{size}-{-start}")
+    end: Expression = Name(size) if stop >= FAR else stop if stop > 0 else Name(f"{size}-{-stop}")
+    stride: list[tuple[str, Expression]] = [("stride", [step])] if step > 1 else []
+    return w.assign(
+        Call("slice", (x,), (("axes", [axis]), ("begin", [begin]), ("end", [end]), *stride)), suffix
+    )
 
 
 def _stop(stop: int, step: int) -> int | None:

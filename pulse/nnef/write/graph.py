@@ -12,8 +12,8 @@ from pulse.facts import Array, DType
 from pulse.nnef.syntax import Assignment, Call, Expression, Fragment, Name, Parameter
 from pulse.record import record
 
-Sizes: TypeAlias = "tuple[int | None, ...]"
-"""None of an axis whose size depends on a symbol."""
+Sizes: TypeAlias = "tuple[int | str, ...]"
+"""Text of an axis whose size depends on a symbol; empty if it is not known."""
 SCALAR, INTEGER, LOGICAL = "scalar", "integer", "logical"
 INTEGERS = np.dtype(np.int64)
 RESERVED = frozenset(

@@ -133,7 +133,7 @@ class _Pulsed(_Export):
         for note in self._notes.states:
             value = note.value()
             dtype, sizes = self.root.fact(note.input)
-            initial = np.zeros([size or 0 for size in sizes], dtype) if value is None else value
+            initial = np.zeros([int(size) for size in sizes], dtype) if value is None else value
             scan.state(note.input, self.root.tensor(initial, f"{note.input}.initial"), note.output)
         results = [self.shared.identifier(name) for name in outputs]
         write_nodes(scan.inner, self.graph.node)
@@ -143,7 +143,7 @@ class _Pulsed(_Export):
         return results
 
     def _frames(self, name: str, axis: int) -> int:
-        return self.root.fact(name)[1][axis] or 0
+        return int(self.root.fact(name)[1][axis])
 
     def _properties(self) -> Fragment:
         """What tract calls the properties of a pulsed model; the axis of a port that does not stream is -1."""

@@ -71,7 +71,7 @@ class NodeWriter:
         return len(self.scope.fact(self.outputs[slot])[1])
 
     def _numbers(self, sizes: Sizes) -> tuple[int, ...]:
-        found = tuple(size for size in sizes if size is not None)
+        found = tuple(size for size in sizes if isinstance(size, int))
         if len(found) < len(sizes):
             raise self.error("need a size that depends on a symbol", f"fix the length with {spell('inputs')}")
         return found
