@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from pulse.errors import WriteError
 from pulse.facts import Array
-from pulse.nnef.syntax import Document
+from pulse.nnef.syntax import Call, Document
 from pulse.nnef.tensors import dump_tensor
 from pulse.record import record
 
@@ -22,6 +22,20 @@ class Archive:
 
     document: Document
     tensors: Mapping[str, Array]
+
+    @property
+    def assignments(self) -> int:
+        """How many calls of operators there are, in the graph and in fragments."""
+        parts = [self.document.body, *(fragment.body or () for fragment in self.document.fragments)]
+        return sum(map(len, parts))
+
+    @property
+    def states(self) -> int:
+        """How many tensors a scan carries from run to run."""
+        calls = [each.value for each in self.document.body if isinstance(each.value, Call)]
+        carried = [dict(call.named) for call in calls if call.operator == "tract_core_scan"]
+        states = [each["state"] for each in carried if not each["reset_every_turn"]]
+        return sum(len(each) for each in states if isinstance(each, list))
 
     def files(self) -> dict[str, bytes]:
         """File names and contents. Raises WriteError: a tensor that no file can hold."""

@@ -205,11 +205,11 @@ def write_slice(w: NodeWriter, op: Slice) -> str:
     """Constant bounds: those of a pulse; in an offline model also as far from the end as is always the same."""
     size = w.reads[0].shape[op.axis]
     reaches = op.step > 0 and dim_min(op.end, size) == size
-    stop = np.iinfo(np.int64).max if reaches else _bound(w, op.end, size)
-    return w.crop(w.inputs[0], op.axis, _bound(w, op.start, size), int(stop), step=op.step)
+    stop = np.iinfo(np.int64).max if reaches else _written_bound(w, op.end, size)
+    return w.crop(w.inputs[0], op.axis, _written_bound(w, op.start, size), int(stop), step=op.step)
 
 
-def _bound(w: NodeWriter, bound: TDim, size: TDim) -> int:
+def _written_bound(w: NodeWriter, bound: TDim, size: TDim) -> int:
     """A bound as ONNX takes it: negative if it counts from the end. Raises WriteError: it does neither."""
     if bound.is_const:
         return int(bound)
