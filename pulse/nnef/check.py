@@ -82,7 +82,7 @@ def _feeds(typed: TypedNetwork, length: int, seed: int) -> dict[str, Array]:
     found: dict[str, Array] = {}
     for outlet in typed.graph.inputs:
         fact = typed.graph.fact(outlet)
-        sizes = [dim.eval({symbol: length for symbol in dim.symbols}) for dim in fact.shape]
+        sizes = [dim.eval(dict.fromkeys(dim.symbols, length)) for dim in fact.shape]
         normal = rng.standard_normal(sizes)
         drawn = normal if fact.dtype.kind == "f" else rng.integers(0, 2, sizes)
         found[typed.graph.label(outlet)] = np.asarray(drawn).astype(fact.dtype)

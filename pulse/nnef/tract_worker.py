@@ -1,4 +1,4 @@
-"""A process that runs one NNEF file in tract: it may abort there without harm. ``python -m pulse.nnef.tract_worker PATH``.
+"""A process that runs one NNEF file in tract, and may abort there: ``python -m pulse.nnef.tract_worker PATH``.
 
 It says first how many inputs the model has. A request is a number of a stream, the number of arrays, and the arrays as
 .npy, each behind its length; streams begin with their first request. An answer is + and arrays, or - and a text.
@@ -8,21 +8,21 @@ import io
 import struct
 import sys
 from importlib import import_module
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 
 NUMBER = struct.Struct("<q")
 
 
-def send(file: BinaryIO, parts: list[bytes]) -> None:
+def send(file: IO[bytes], parts: list[bytes]) -> None:
     """Byte strings, each behind its length."""
     for part in parts:
         file.write(NUMBER.pack(len(part)) + part)
     file.flush()
 
 
-def receive(file: BinaryIO) -> bytes:
+def receive(file: IO[bytes]) -> bytes:
     """One byte string. Raises EOFError: the other side has ended."""
     head = file.read(NUMBER.size)
     if len(head) < NUMBER.size:

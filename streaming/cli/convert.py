@@ -21,8 +21,8 @@ def convert(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write the pulsed model: .onnx with its states as inputs and outputs, or .nnef (a folder) or .nnef.tgz "
-            "for tract. NNEF without --pulse is the offline model.",
+            help="Write the pulsed model: .onnx with its states as inputs and outputs; .nnef (a folder) or .nnef.tgz "
+            "for tract, without --pulse the offline model.",
             show_default=False,
         ),
     ] = None,
@@ -37,7 +37,7 @@ def convert(
     proof: ProofOptions,
     shown: ReportOptions,
 ) -> None:
-    """Show the pulsed form of a model: ports, delays, buffers and nodes; or write it as ONNX or NNEF for other runtimes.
+    """Show the pulsed form of a model: ports, delays, buffers and nodes; or write it for other runtimes.
 
     Exit code 1, and no file, if the written one does not give what the offline model gives; 3 if nothing was proved of
     some output.

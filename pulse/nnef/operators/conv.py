@@ -11,7 +11,7 @@ from pulse.nnef.syntax import Expression, Name
 from pulse.nnef.write.node import NodeWriter
 
 
-def window(w: NodeWriter, spatial: int) -> dict[str, Expression]:
+def window(w: NodeWriter, spatial: int) -> dict[str, Any]:
     """Padding, stride and dilation as NNEF's arguments."""
     pads = list(w.attribute("pads", [0] * 2 * spatial))
     if w.attribute("auto_pad", "NOTSET") != "NOTSET":
@@ -40,7 +40,7 @@ def write_conv(w: NodeWriter) -> Name:
 
 @writes("ConvTranspose")
 def write_transpose(w: NodeWriter) -> Name:
-    """tract stores the filter with the output's channels first, unlike NNEF."""
+    """With the filter as tract stores it: the output's channels first, unlike NNEF."""
     groups, spatial = int(w.attribute("group", 1)), w.rank() - 2
     filter = w.known(1)
     if filter is None:

@@ -1,13 +1,13 @@
 """Functions of single entries."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
 from pulse.facts import DType
 from pulse.nnef.read.node import SINGLE, TRUTH, NodeReader, Wire
 from pulse.nnef.registry import reads, writes
-from pulse.nnef.syntax import Expression, Name
+from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import NodeWriter
 from pulse.printable import printable
 
@@ -234,17 +234,6 @@ def _hard_sigmoid(w: NodeWriter, alpha: float, beta: float, suffix: str) -> Name
 @writes("HardSwish")
 def write_hard_swish(w: NodeWriter) -> Name:
     return w.emit("mul", w.x(), _hard_sigmoid(w, 1 / 6, 0.5, "gate"))
-
-
-def activation(
-    name: str, alpha: float | None, beta: float | None
-) -> Callable[[NodeWriter, Expression, str], Name]:
-    """A function of a recurrent cell, by its name in ONNX. Raises KeyError: it has no form here."""
-    return {
-        "Sigmoid": lambda w, x, suffix: w.emit("sigmoid", x, suffix=suffix),
-        "Tanh": lambda w, x, suffix: w.emit("tanh", x, suffix=suffix),
-        "Relu": lambda w, x, suffix: w.emit("relu", x, suffix=suffix),
-    }[name]
 
 
 TYPES: Mapping[str, str] = {"f": "float", "i": "int", "u": "uint"}

@@ -9,11 +9,11 @@ from pulse.nnef.operators.conv import read_window, window
 from pulse.nnef.read.node import NodeReader, Wire
 from pulse.nnef.read.signatures import WINDOW
 from pulse.nnef.registry import reads, writes
-from pulse.nnef.syntax import Expression, Name
+from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import NodeWriter
 
 
-def _arguments(w: NodeWriter) -> dict[str, Expression]:
+def _arguments(w: NodeWriter) -> dict[str, Any]:
     """Windows with entries for the first two axes, which pools have in NNEF."""
     spatial = w.rank() - 2
     if w.attribute("ceil_mode", 0):
@@ -22,7 +22,6 @@ def _arguments(w: NodeWriter) -> dict[str, Expression]:
         )
     found = window(w, spatial)
     padding, stride, dilation = (found[name] for name in ("padding", "stride", "dilation"))
-    assert isinstance(padding, list) and isinstance(stride, list) and isinstance(dilation, list)
     return {
         "size": [1, 1, *(int(size) for size in w.attributes["kernel_shape"])],
         "padding": [(0, 0), (0, 0), *padding],
@@ -92,6 +91,10 @@ def _pooled(x: Wire) -> list[int | None]:
 @reads("max_pool", takes=f"input size {WINDOW}")
 def read_max(node: NodeReader) -> Wire:
     """A constant border is zeros, which may be the largest."""
+    return _largest(node)
+
+
+def _largest(node: NodeReader) -> Wire:
     x, window, border = _read_pool(node)
     if border == "constant" and node.standard and any(window.get("pads", [1])):
         raise node.error("a border of zeros in a pool for the largest is not covered; use border = 'ignore'")
@@ -101,7 +104,7 @@ def read_max(node: NodeReader) -> Wire:
 @reads("max_pool_with_index", takes=f"input size {WINDOW}")
 def read_max_with_index(node: NodeReader) -> tuple[Wire]:
     """The places are not covered; a file that does not read them is."""
-    return (read_max(node),)
+    return (_largest(node),)
 
 
 @reads("box", takes=f"input size {WINDOW} normalize=False")

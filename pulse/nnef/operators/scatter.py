@@ -1,5 +1,7 @@
 """Entries written by index."""
 
+from typing import Any
+
 from pulse.nnef.operators.gather import from_the_start, read_index
 from pulse.nnef.read.node import NodeReader, Wire
 from pulse.nnef.registry import reads, writes
@@ -24,7 +26,7 @@ def write_nd(w: NodeWriter) -> Name:
     )
 
 
-def _reduction(node: NodeReader) -> dict[str, str]:
+def _reduction(node: NodeReader) -> dict[str, Any]:
     """ONNX's attribute; tract's names are the same."""
     found = node.text("reduction")
     if found not in ("none", "add", "mul", "min", "max"):

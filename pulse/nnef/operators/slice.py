@@ -38,7 +38,7 @@ def _cut(w: NodeWriter, x: Name, axis: int, frames: tuple[int, int, int], suffix
     if isinstance(text, str) and step > 0:
         return _cut_symbolic(w, x, axis, frames, text, suffix)
     size = w.size(axis)
-    places = range(size)[slice(start, _stop(stop, step), step)]
+    places = range(*slice(start, stop, step).indices(size))
     if not places:
         raise w.error("have no tensors without elements", "give the model inputs that are not empty")
     if places == range(size):
@@ -64,11 +64,6 @@ def _cut_symbolic(
     return w.assign(
         Call("slice", (x,), (("axes", [axis]), ("begin", [begin]), ("end", [end]), *stride)), suffix
     )
-
-
-def _stop(stop: int, step: int) -> int | None:
-    """The end of a slice in Python; far below zero it means up to the first frame."""
-    return None if step < 0 and stop < -FAR else stop
 
 
 @reads("slice", takes="input axes begin end stride=[]")

@@ -34,7 +34,7 @@ def holds_graph(path: Path | None, head: bytes) -> bool:
         except zlib.error:
             return False
     return head[MAGIC] == b"ustar" and (
-        head[:100].rstrip(b"\0").endswith((GRAPH.encode(), TENSOR.encode())) or GRAPH.encode() in head
+        GRAPH.encode() in head or head[:100].rstrip(b"\0").endswith(TENSOR.encode())
     )
 
 
@@ -73,7 +73,7 @@ class Files:
             )
         if len(content) > TEXT_BYTES:
             raise LoadError(
-                f"{self.title}: {GRAPH} has {len(content)} bytes, more than {TEXT_BYTES}; store weights as {TENSOR} files"
+                f"{self.title}: {GRAPH} has {len(content)} bytes, over {TEXT_BYTES}; store weights as {TENSOR} files"
             )
         try:
             return content.decode()

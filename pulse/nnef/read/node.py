@@ -11,9 +11,9 @@ from pulse.dim import Symbol, TDim
 from pulse.errors import LoadError, WriteError
 from pulse.facts import Array, DType, dtype_name
 from pulse.onnx.proto import TensorProto
+from pulse.onnx.tensors import element_type
 from pulse.onnx.write.dims import DimWriter
 from pulse.onnx.write.graph import GraphWriter, Names
-from pulse.onnx.tensors import element_type
 from pulse.record import record
 
 SINGLE, LONG, TRUTH = np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool_)
@@ -146,12 +146,11 @@ class NodeReader:
         value = self.arguments[name]
         if isinstance(value, Wire) and value.value is not None:
             value = value.value.ravel().tolist()
-        found = (
+        return (
             [self.plain(each, name) for each in value]
             if isinstance(value, list)
             else [self.plain(value, name)]
         )
-        return found
 
     def plain(self, value: Value, name: str) -> int:
         """A value as an integer. Raises LoadError."""

@@ -248,7 +248,7 @@ class _Parser:
 
     def _target(self) -> Target:
         self._deeper()
-        for open, close, kind in (("(", ")", tuple), ("[", "]", list)):
+        for open, close in (("(", ")"), ("[", "]")):
             if self._skip(open):
                 found: list[Target] = []
                 while not self._is(close):
@@ -257,7 +257,7 @@ class _Parser:
                         break
                 self._need(close)
                 self._depth -= 1
-                return kind(found)
+                return found if open == "[" else tuple(found)
         self._depth -= 1
         return self._word()
 

@@ -3,7 +3,7 @@
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from onnx import ModelProto, ValueInfoProto, helper
@@ -310,18 +310,10 @@ class _Reading:
             if not isinstance(left, bool) or not isinstance(right, bool):
                 raise TypeError("truths are expected")
             return left and right if sign == "&&" else left or right
-        if sign == "*" and (isinstance(left, list | str) or isinstance(right, list | str)):
-            length = max(
-                len(each) * other
-                for each, other in ((left, right), (right, left))
-                if isinstance(each, list | str)
-            )
-            if length > LISTS:
-                raise self._error(line, f"a list of {length} entries is longer than {LISTS}")
+        if sign == "*" and _long(left, right) > LISTS:
+            raise self._error(line, f"a list is longer than {LISTS}")
         if sign == "/":
-            if isinstance(left, float) or isinstance(right, float):
-                return left / right
-            return left // right
+            return _quotient(left, right)
         if sign == "^":
             return _power(left, right)
         found = PLAIN[sign](left, right)
@@ -531,6 +523,23 @@ def _builtin(name: str, value: Value) -> Value | None:
     return bool(value) if name == "logical" else None
 
 
+def _long(left: Any, right: Any) -> int:
+    """The length of a list that is repeated; 0 of numbers."""
+    pairs = ((left, right), (right, left))
+    return max(
+        (len(cast("list[Any]", each)) * times for each, times in pairs if isinstance(each, list | str)),
+        default=0,
+    )
+
+
+def _quotient(left: Any, right: Any) -> Value:
+    """Of integers and lengths the floor."""
+    if isinstance(left, float) or isinstance(right, float):
+        return float(left) / float(right)
+    found: Value = left // right
+    return found
+
+
 def _power(left: Any, right: Any) -> Value:
     if not isinstance(left, int | float) or not isinstance(right, int | float):
         raise TypeError("numbers are expected")
@@ -552,7 +561,9 @@ def _named_type(node: NodeReader, name: str) -> DType:
 
 
 def _single(made: Wire | Sequence[Wire]) -> Value:
-    return made if isinstance(made, Wire) else made if isinstance(made, list) else tuple(made)
+    if isinstance(made, Wire):
+        return made
+    return list[Value](made) if isinstance(made, list) else tuple(made)
 
 
 def _flat(target: Target) -> list[str]:

@@ -1,7 +1,8 @@
-"""``tract_core_scan``: bodies that run for every piece of their inputs, as ONNX Scan, or once where there is one piece."""
+"""``tract_core_scan``: bodies that run for every piece of their inputs, as ONNX Scan, or once if there is one."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from onnx import helper
 
@@ -172,7 +173,7 @@ def _loop(node: NodeReader, entries: Entries, run: Run) -> Wire | tuple[Wire, ..
     return _made(_outputs(node, entries, results, wires, ends, joined))
 
 
-def _gathering(gathered: Sequence[tuple[int, int]]) -> dict[str, list[int]]:
+def _gathering(gathered: Sequence[tuple[int, int]]) -> dict[str, Any]:
     """ONNX's attributes; a scan may gather nothing."""
     if not gathered:
         return {}

@@ -17,8 +17,20 @@ Sizes: TypeAlias = "tuple[int | str, ...]"
 SCALAR, INTEGER, LOGICAL = "scalar", "integer", "logical"
 INTEGERS = np.dtype(np.int64)
 RESERVED = frozenset(
-    "version extension graph fragment tensor integer scalar logical string true false for in if else yield "
-    "length_of range_of shape_of".split()
+    {
+        "version",
+        "extension",
+        "graph",
+        "fragment",
+        "tensor",
+        "integer",
+        "scalar",
+        "logical",
+        "string",
+        "true",
+        "false",
+    }
+    | {"for", "in", "if", "else", "yield", "length_of", "range_of", "shape_of"}
 )
 """Words of the language, which name no wire."""
 

@@ -38,8 +38,8 @@ def to_nnef(model: PulsedNetwork | TypedNetwork) -> Archive:
     Raises  WriteError: nodes that these cannot express, by name
 
     An offline model is plain NNEF as far as its operators are; its symbols are tract's. So is a pulsed model without
-    states. One with states is one call of ``tract_core_scan``, whose states tract keeps from run to run; each run is one
-    turn of it. The stream's length, where it is needed, is the last input: 1 << 45 until the stream has ended.
+    states. One with states is one call of ``tract_core_scan``, whose states tract keeps from run to run; each run is
+    one turn of it. The stream's length, where it is needed, is the last input: 1 << 45 until the stream has ended.
     """
     if isinstance(model, PulsedNetwork):
         return _Pulsed(model).archive()
@@ -209,7 +209,8 @@ def _facts(graph: GraphProto, constants: Mapping[str, Array]) -> dict[str, tuple
             declared = value.type.tensor_type
             if declared.HasField("shape"):
                 sizes = [
-                    int(dim.dim_value) if dim.HasField("dim_value") else None for dim in declared.shape.dim
+                    int(dim.dim_value) if dim.HasField("dim_value") else str(dim.dim_param)
+                    for dim in declared.shape.dim
                 ]
                 found[value.name] = onnx_dtype(declared.elem_type, value.name), tuple(sizes)
     return found
