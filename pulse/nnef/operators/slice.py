@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 
+from pulse.dim import TDim
 from pulse.nnef.read.node import NodeReader, Wire
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Call, Expression, Name
@@ -78,8 +79,10 @@ def read_slice(node: NodeReader) -> Wire:
     sizes = [*x.sizes]
     for axis, begin, end, step in zip(axes, begins, ends, steps):
         size = sizes[axis]
-        firm = size is not None and isinstance(begin, int) and isinstance(end, int)
-        sizes[axis] = len(range(size)[slice(begin, end, step)]) if firm else None
+        if size is None or isinstance(begin, TDim) or isinstance(end, TDim):
+            sizes[axis] = None
+        else:
+            sizes[axis] = len(range(*slice(begin, end, step).indices(size)))
     tensors = [
         node.bounds_tensor(numbers, what)
         for numbers, what in ((begins, "begin"), (ends, "end"), (axes, "axes"))

@@ -162,7 +162,7 @@ def _loop(node: NodeReader, entries: Entries, run: Run) -> Wire | tuple[Wire, ..
             "Scan",
             [wire.name for wire in values],
             [*ends, *joined],
-            node.graph.names.new(target),
+            target,
             body=made,
             num_scan_inputs=len(entries.scanned),
             scan_input_axes=[axis for _, axis, _ in entries.scanned.values()],
