@@ -47,8 +47,6 @@ SAME: Mapping[str, str] = {
     "Asinh": "asinh",
     "Acosh": "acosh",
     "Atanh": "atanh",
-    "Tanh": "tanh",
-    "Sigmoid": "sigmoid",
     "Relu": "relu",
     "Erf": "tract_core_erf",
     "IsNaN": "tract_core_is_nan",
@@ -165,12 +163,16 @@ def write_sloped(w: NodeWriter) -> Name:
 def _exponential(w: NodeWriter, scale: float, divisor: float, gain: float) -> Name:
     """``gain * (x if x >= 0 else scale * (exp(x / divisor) - 1))``.
 
-    ``exp(a) - 1`` is ``2 t / (1 - t)`` of ``t = tanh(a / 2)``, which loses nothing where a is small.
+    Near 0, ``exp(a) - 1`` is ``2 t / (1 - t)`` of ``t = tanh(a / 2)``, which loses nothing.
     """
     x, dtype = w.x(), w.dtype()
-    half = w.emit("tanh", w.emit("mul", x, w.number(0.5 / divisor, dtype), suffix="scaled"), suffix="half")
-    twice = w.emit("add", half, half, suffix="twice")
-    grown = w.emit("div", twice, w.emit("sub", w.number(1, dtype), half, suffix="rest"), suffix="grown")
+    scaled = x if divisor == 1 else w.emit("div", x, w.number(divisor, dtype), suffix="scaled")
+    half = w.emit("tanh", w.emit("mul", scaled, w.number(0.5, dtype), suffix="halved"), suffix="half")
+    one = w.number(1, dtype)
+    twice, rest = w.emit("add", half, half, suffix="twice"), w.emit("sub", one, half, suffix="rest")
+    far = w.emit("sub", w.emit("exp", scaled, suffix="exp"), one, suffix="far")
+    small = w.emit("gt", scaled, w.number(-0.7, dtype, "edge"), suffix="small")
+    grown = w.emit("select", small, w.emit("div", twice, rest, suffix="near"), far, suffix="grown")
     curve = w.emit("mul", grown, w.number(scale, dtype, "scale"), suffix="curve")
     below = w.emit("lt", x, w.number(0, dtype, "zero"), suffix="below")
     if gain == 1:
@@ -192,6 +194,30 @@ def write_selu(w: NodeWriter) -> Name:
 def write_celu(w: NodeWriter) -> Name:
     alpha = w.attribute("alpha", 1.0)
     return _exponential(w, alpha, alpha, 1)
+
+
+@writes("Sigmoid")
+def write_sigmoid(w: NodeWriter) -> Name:
+    """In exponentials: tract's own sigmoid of -20 is 200 times too large."""
+    power = w.emit("exp", w.emit("neg", w.x(), suffix="neg"), suffix="exp")
+    one = w.number(1, w.dtype())
+    return w.emit("div", one, w.emit("add", one, power, suffix="sum"))
+
+
+@writes("Tanh")
+def write_tanh(w: NodeWriter) -> Name:
+    """As tract has it near 0; farther out, where that is off by 10 units in the last place, in exponentials."""
+    x, one = w.x(), w.number(1, w.dtype())
+    size = w.emit("abs", x, suffix="abs")
+    power = w.emit(
+        "exp", w.emit("neg", w.emit("add", size, size, suffix="twice"), suffix="neg"), suffix="exp"
+    )
+    rest, sum = w.emit("sub", one, power, suffix="rest"), w.emit("add", one, power, suffix="sum")
+    far = w.emit(
+        "mul", w.emit("sign", x, suffix="sign"), w.emit("div", rest, sum, suffix="quotient"), suffix="far"
+    )
+    near = w.emit("lt", size, w.number(0.5, w.dtype()), suffix="near")
+    return w.emit("select", near, w.emit("tanh", x, suffix="small"), far)
 
 
 @writes("Softplus")
@@ -239,6 +265,8 @@ def write_hard_swish(w: NodeWriter) -> Name:
 TYPES: Mapping[str, str] = {"f": "float", "i": "int", "u": "uint"}
 UNARY: Mapping[str, str] = {
     **{name: kind for kind, name in SAME.items() if kind not in ("Where", "IsNaN", "Not")},
+    "tanh": "Tanh",
+    "sigmoid": "Sigmoid",
     "sqr": "",
     "square": "",
     "rsqrt": "",
@@ -341,6 +369,15 @@ def read_binary(node: NodeReader) -> Wire:
     if node.operator == "ne":
         return node.add("Not", [node.add("Equal", wires, TRUTH, sizes, "equal")], TRUTH, sizes)
     return node.add(KINDS[node.operator], wires, TRUTH if node.operator in COMPARED else dtype, sizes)
+
+
+@reads("add_n", takes="x")
+def read_sum(node: NodeReader) -> Wire:
+    values = node.arguments["x"]
+    if not isinstance(values, list) or not values:
+        raise node.error("x must be a list of tensors")
+    wires = node.aligned([(f"x{at}", value) for at, value in enumerate(values)])
+    return node.add("Sum", wires, wires[0].dtype, node.broadcast(wires))
 
 
 @reads("tract_shl", "tract_shr", takes="x y")

@@ -99,9 +99,6 @@ fragment batch_normalization(
     output = offset + scale * (input - mean) / sqrt(variance + epsilon);
 }
 fragment copy_n<?>(x: tensor<?>, times: integer) -> (y: tensor<?>[]) { y = [x] * times; }
-fragment add_n(x: tensor<scalar>[]) -> (y: tensor<scalar>) {
-    y = x[0] + add_n(x[1:]) if length_of(x) > 1 else x[0];
-}
 """
 
 

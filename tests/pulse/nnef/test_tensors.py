@@ -56,5 +56,5 @@ def test_files_that_contradict_themselves(data: bytes, reason: str) -> None:
 def test_what_no_file_holds() -> None:
     with pytest.raises(WriteError, match=r"w: a .dat file cannot hold complex64"):
         dump_tensor(np.zeros(2, np.complex64), "w")
-    with pytest.raises(WriteError, match="w: a .dat file holds up to 8 axes, not the 9"):
+    with pytest.raises(WriteError, match=r"w: a .dat file holds up to 8 axes, not the 9"):
         dump_tensor(np.zeros((1,) * 9, np.float32), "w")
