@@ -102,7 +102,7 @@ class Assignment:
 
 @record
 class Parameter:
-    """A parameter of a fragment; ``type`` as it is written, ``default`` None where it must be given."""
+    """A parameter of a fragment; ``type`` as it is written, ``default`` None if it must be given."""
 
     name: str
     type: str

@@ -17,7 +17,7 @@ LAYERS: Mapping[str, str] = {
     "formats": "pulse: infer onnx nhwc tflite",
     "passes": "pulse: declutter pulsify chunks",
     "programs": "pulse: program",
-    "proofs": "pulse: oracle proof accuracy onnx.write.model onnx.write.runtime onnx.write.check",
+    "proofs": "pulse: oracle proof accuracy onnx.write.model onnx.write.runtime onnx.write.check nnef",
     "models": "pulse: models",
     "loading": "pulse: front chains loading recipes tensorflow",
     "pulse": "pulse: costs extend torch formats api __init__",

@@ -61,7 +61,7 @@ def write_transpose(w: NodeWriter) -> Name:
 
 
 def read_window(node: NodeReader, size: int) -> dict[str, Any]:
-    """Attributes of ONNX for padding, stride and dilation of so many axes; no padding means as much as keeps the size.
+    """Attributes of ONNX for padding, stride and dilation of ``size`` axes; no padding means as much as keeps the size.
 
     Raises LoadError: a border that is not covered
     """

@@ -21,7 +21,7 @@ MAGIC = slice(257, 262)
 TEXT_BYTES = 1 << 26
 UNPACKED_BYTES = 1 << 28
 UNPACKED_TIMES = 64
-"""An archive unpacks to at most so many bytes, or so many times its own."""
+"""An archive unpacks to at most ``UNPACKED_BYTES``, or ``UNPACKED_TIMES`` its own size."""
 
 
 def holds_graph(path: Path | None, head: bytes) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 from onnx import ModelProto, ValueInfoProto, helper
 
-from pulse.budget import Spending
+from pulse.budget import Budget, Spending
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import DimError, LoadError
 from pulse.facts import Array, DType
@@ -61,9 +61,13 @@ SUPPORTED_EXTENSIONS = ("KHR_enable_fragment_definitions", "KHR_enable_operator_
 
 
 def read_nnef(files: Files, budget: Mapping[str, float] | None = None) -> ModelProto:
-    """The model of files as ONNX. Raises LoadError, naming the line and the operator."""
+    """The model of files as ONNX.
+
+    budget  limits of what fragments and lists unfold to; see ``pulse.budget``
+    Raises  LoadError, naming the line and the operator
+    """
     document = parse(files.text(), f"{files.title}: graph.nnef")
-    return _Reading(files, document, Spending()).model()
+    return _Reading(files, document, Spending(Budget.of(budget))).model()
 
 
 class _Reading:

@@ -19,7 +19,7 @@ SINGLE = np.dtype(np.float32)
 class NodeWriter:
     """One node while it is written.
 
-    inputs, outputs  names in ONNX; empty where there is none
+    inputs, outputs  names in ONNX; empty for what is left out
     attributes       by name, as Python values; a body as its GraphProto
     """
 
