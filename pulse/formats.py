@@ -5,14 +5,14 @@ from pathlib import Path
 from pulse.errors import LoadError
 from pulse.loading.format import Content, Format, Reading, read_onnx, register
 from pulse.models import Model, TypedModel
-from pulse.nnef.read.files import holds_graph
+from pulse.nnef.likeness import holds_graph
 from pulse.onnx.registry import COVERING
 from pulse.program.container import is_program
 from pulse.program.stored_program import StoredProgram, read_program
 from pulse.recipes.recognition import holds_recipe, is_recipe
 from pulse.tensorflow.likeness import is_tensorflow
 from pulse.tensorflow.registry import DOMAIN
-from pulse.tflite.verify import IDENTIFIER
+from pulse.tflite.likeness import is_tflite
 from pulse.wording import spell
 
 
@@ -65,7 +65,7 @@ def _tflite(content: Content, reading: Reading) -> Model:
 
 for row in (
     Format("program", lambda content: is_program(content.head), _program),
-    Format("TFLite", lambda content: content.head[4:8] == IDENTIFIER, _tflite),
+    Format("TFLite", lambda content: is_tflite(content.head), _tflite),
     Format("NNEF", lambda content: holds_graph(content.path, content.head), _nnef),
     Format("recipe", is_recipe, _recipe),
     Format("TensorFlow", is_tensorflow, _tensorflow),

@@ -6,7 +6,8 @@ from functools import cache
 import numpy as np
 
 import pulse
-from pulse.nnef.archive import GRAPH, Archive
+from pulse.nnef.archive import Archive
+from pulse.nnef.likeness import GRAPH
 from pulse.nnef.write.model import to_nnef
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.families import all_cases

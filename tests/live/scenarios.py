@@ -24,6 +24,8 @@ from tests.live.servers import had, pulse_server
 
 JACK = "JACK Audio Connection Kit: system"
 BACK_S = 8.0
+FIRST_S = 15.0
+"""For the first callbacks of a server that has just been started, beside other processes."""
 
 
 class Player:
@@ -36,7 +38,7 @@ class Player:
         self.words: NDArray[np.int64] = counted()
         self.open()
 
-    def open(self, limit_s: float = 5.0) -> None:
+    def open(self, limit_s: float = FIRST_S) -> None:
         """Open it, with a new count. Raises DeviceError: it does not call in time, and is closed again."""
         self.words = counted()
         source, target = self.host.choose("input", self.names[0]), self.host.choose("output", self.names[1])

@@ -9,33 +9,16 @@ from pathlib import Path, PurePosixPath
 
 from pulse.errors import LoadError
 from pulse.facts import Array
-from pulse.nnef.archive import GRAPH, TENSOR
+from pulse.nnef.likeness import GRAPH, GZIP, TENSOR
 from pulse.nnef.tensors import load_tensor
 from pulse.printable import printable
 from pulse.record import record
 
 QUANTISATION = "graph.quant"
-GZIP = b"\x1f\x8b"
-MAGIC = slice(257, 262)
-"""Where a tar says that it is one."""
 TEXT_BYTES = 1 << 26
 UNPACKED_BYTES = 1 << 28
 UNPACKED_TIMES = 64
 """An archive unpacks to at most ``UNPACKED_BYTES``, or ``UNPACKED_TIMES`` its own size."""
-
-
-def holds_graph(path: Path | None, head: bytes) -> bool:
-    """Whether this is a folder with ``graph.nnef``, or an archive that has it among its first files."""
-    if path is not None and not head:
-        return (path / GRAPH).is_file()
-    if head[:2] == GZIP:
-        try:
-            head = zlib.decompressobj(31).decompress(head, 1 << 14)
-        except zlib.error:
-            return False
-    return head[MAGIC] == b"ustar" and (
-        GRAPH.encode() in head or head[:100].rstrip(b"\0").endswith(TENSOR.encode())
-    )
 
 
 @record(eq=False)
