@@ -1,11 +1,12 @@
 """What is written as NNEF: read back, and run by tract, it gives what the offline model gives."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, NodeProto
 
 import pulse
 from pulse.errors import InputError, WriteError
@@ -217,3 +218,36 @@ def test_what_cannot_be_said(source: ModelProto, reason: str) -> None:
 def test_equal_models_give_equal_bytes() -> None:
     first, second = (pulsed(conv(pads=[1, 1]), 4)[1].to_nnef() for _ in range(2))
     assert first.packed() == second.packed()
+
+
+def streamed_node(*nodes: NodeProto, **constants: np.ndarray) -> ModelProto:
+    return model(nodes, {"x": floats("x", 1, 2, 12)}, constants, stream={"x": 2})
+
+
+BEYOND: Mapping[str, ModelProto] = {
+    "reflected": streamed_node(node("Pad", "x p", mode="reflect"), p=np.array([0, 0, 2, 0, 0, 3])),
+    "reflected, then a window": streamed_node(
+        node("Pad", "x p", "q", mode="reflect"), node("Conv", "q w"), p=np.array([0, 0, 1, 0, 0, 1]), w=floats("w", 2, 2, 3)
+    ),
+    "average of 3": streamed_node(node("AveragePool", "x", kernel_shape=[3], pads=[1, 1])),
+    "average of 4": streamed_node(node("AveragePool", "x", kernel_shape=[4], pads=[2, 1])),
+    "average with stride": streamed_node(node("AveragePool", "x", kernel_shape=[3], pads=[1, 1], strides=[2])),
+    "root of squares": streamed_node(node("LpPool", "x", kernel_shape=[3], pads=[1, 1])),
+    "resized": streamed_node(
+        node("Resize", "x _ s", mode="linear", coordinate_transformation_mode="asymmetric"), s=np.array([1, 1, 2], np.float32)
+    ),
+    "padded by stride": streamed_node(node("Conv", "x w", auto_pad="SAME_LOWER", strides=[2]), w=floats("w", 2, 2, 3)),
+}  # fmt: skip
+"""Models that tract's own pulses refuse."""
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_what_the_pulses_of_tract_refuse(name: str, tmp_path: Path) -> None:
+    tract = pytest.importorskip("tract", reason="pip install tract")
+    path = tmp_path / "model.onnx"
+    path.write_bytes(BEYOND[name].SerializeToString())
+    with pytest.raises(tract.TractError):
+        tract.onnx().load(path).into_model().transform(tract.Pulse(4, symbol="T"))
+    typed, streamed = pulsed(BEYOND[name], 4)
+    report = check(streamed.to_nnef(), streamed, typed, lengths=(4, 5, 9))
+    assert report.equal, report.verdict
