@@ -18,7 +18,7 @@ LAYERS: Mapping[str, str] = {
     "passes": "pulse: declutter pulsify chunks",
     "programs": "pulse: program",
     "proofs": "pulse: oracle proof accuracy onnx.write.model onnx.write.runtime "
-    "onnx.write.check onnx.write.backend",
+    "onnx.write.check onnx.write.backend nnef",
     "models": "pulse: models",
     "loading": "pulse: build front chains loading recipes tensorflow",
     "pulse": "pulse: costs extend torch formats api __init__",

@@ -40,6 +40,7 @@ FOLDERS: Mapping[str, frozenset[str]] = {
     "pulse/onnx/operators": frozenset(),
     "pulse/tensorflow/operators": frozenset(),
     "pulse/tflite/operators": frozenset(),
+    "pulse/nnef/operators": frozenset(),
     "pulse/program/lower": frozenset({"stream_state"}),
     "pulse/program/kernels": frozenset({"copy", "dtypes", "families", "vmath"}),
     "tests/pulse/cases": frozenset({"build", "families"}),

@@ -222,7 +222,7 @@ def _sum(w: NodeWriter, op: Elementwise) -> str:
 
 def _prelu(w: NodeWriter, op: Elementwise) -> str:
     """The operator broadcasts the slope only."""
-    if w.sizes() == w.made():
+    if w.reads[0].shape == w.makes[0].shape:
         return w.emit("PRelu", w.inputs)
     x, slope = w.inputs
     negative = w.emit("Less", [x, w.number(0, w.dtype(), "zero")], "negative")

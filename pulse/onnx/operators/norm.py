@@ -260,11 +260,12 @@ def write_softmax(w: NodeWriter, op: Softmax) -> str:
 def write_layer_norm(w: NodeWriter, op: LayerNorm) -> str:
     """The operator from opset 17 on; scale and bias have the normalised shape, as runtimes want."""
     x = w.inputs[0]
-    inner = w.sizes()[op.axis :]
+    rank = len(w.reads[0].shape)
+    inner = tuple(w.size(axis) for axis in range(op.axis, rank))
     extra = [_spread(w, slot, inner) for slot in range(1, len(w.inputs))]
     if w.opset >= 17:
         return w.emit("LayerNormalization", [x, *extra], axis=op.axis, epsilon=op.epsilon)
-    axes = range(op.axis, len(w.sizes()))
+    axes = range(op.axis, rank)
     centred = w.emit("Sub", [x, w.reduce("ReduceMean", x, axes, "mean")], "centred")
     square = w.emit("Mul", [centred, centred], "square")
     variance = w.reduce("ReduceMean", square, axes, "variance")

@@ -99,7 +99,7 @@ def _initial(w: NodeWriter, op: Recurrent, name: str, slot: int, batch: int) -> 
 @writes(Recurrent)
 def write_recurrent(w: NodeWriter, op: Recurrent) -> list[str]:
     """Whole sequences with every pulse."""
-    batch = w.sizes()[1]
+    batch = w.size(1)
     slots = {name: op.optional_slot(name) for name in ("h", "c")[: op.cell.states]}
     states = ["" if slot is None else _initial(w, op, name, slot, batch) for name, slot in slots.items()]
     names = ["wide", *(f"last_{name}" if w.used[1 + at] else None for at, name in enumerate(slots))]

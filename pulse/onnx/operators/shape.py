@@ -266,8 +266,18 @@ def infer_tile(clues: Clues) -> Iterator[Relation]:
 
 @writes(Reshape)
 def write_reshape(w: NodeWriter, op: Reshape) -> str:
-    """To the sizes of a pulse."""
-    return w.reshape(w.inputs[0], w.made())
+    """To the sizes of a pulse; of an offline model, one that is not a number is what is left, or as before."""
+    before, sizes = w.reads[0].shape, w.makes[0].shape
+    if all(size.is_const for size in sizes):
+        return w.reshape(w.inputs[0], w.made())
+    kept = [at < len(before) and before[at] == size and not size.is_const for at, size in enumerate(sizes)]
+    left = [at for at, size in enumerate(sizes) if not size.is_const and not kept[at]]
+    if len(left) > 1 or any(size == 0 for size in sizes):
+        raise w.error(
+            f"more than one size of {list(map(str, sizes))} has no form in ONNX; write the model in pulses"
+        )
+    asked = [0 if kept[at] else -1 if at in left else int(size) for at, size in enumerate(sizes)]
+    return w.emit("Reshape", [w.inputs[0], w.integers(asked, "shape")])
 
 
 @writes(Transpose)
