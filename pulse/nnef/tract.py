@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
+from pulse.bounds import FAR_END
 from pulse.errors import InputError, WriteError
 from pulse.facts import Array
 from pulse.nnef.archive import Archive
 from pulse.nnef.tract_worker import packed, receive, send, unpacked
 from pulse.not_copyable import NotCopyable
-from pulse.ops.time_length import FAR_END
 from pulse.program.compiled import CompiledProgram
 from pulse.program.feeds import Feed
 from pulse.program.state import State
