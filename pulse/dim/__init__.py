@@ -14,12 +14,14 @@ from pulse.dim.canonical import (
     substitute,
 )
 from pulse.dim.proof import bounds, prove
+from pulse.dim.ratio import Ratio
 from pulse.dim.scope import SymbolScope, cached_in_scope, scope_of
 from pulse.dim.slope import slope
 from pulse.dim.tdim import Algebra, Arithmetic, Proof, Symbol, TDim
 
 __all__ = [
     "Proof",
+    "Ratio",
     "Symbol",
     "SymbolScope",
     "TDim",

@@ -13,6 +13,7 @@ from pulse.errors import LoadError
 from pulse.onnx.proto import ModelProto
 from pulse.torch.advice import BAKED_HELP, plain_message
 from pulse.torch.arguments import ModuleCall
+from pulse.torch.recurrent import keep_recurrent_layers
 
 _FIXED = re.compile(r"static shape of (\d+) for dimension inputs\['(\w+)'\]\.shape\[(\d+)\]")
 _BAKED_WORDS = ("static shape", "specialized", "Constraints violated")
@@ -22,7 +23,6 @@ def export(
     torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str
 ) -> tuple[ModelProto, list[str]]:
     """The exported model, and notes for the user. Raises LoadError."""
-    _forget_recurrent(torch)
     if find_spec("onnxscript") is not None:
         proto, notes = _exported(torch, module, call, opset, title), list[str]()
     else:
@@ -30,16 +30,6 @@ def export(
     _require_dynamic(proto, call, title)
     proto.graph.name = title
     return proto, notes
-
-
-def _forget_recurrent(torch: Any) -> None:
-    """Make every export of an LSTM or GRU be as the first one of the process.
-
-    The exporter takes these layers apart in its own way while it runs, but PyTorch (2.13) then remembers another way,
-    found between two exports, which fixes the length.
-    """
-    for op in (torch.ops.aten.lstm.input, torch.ops.aten.gru.input):
-        getattr(op, "_dispatch_cache", {}).clear()
 
 
 @contextlib.contextmanager
@@ -63,15 +53,16 @@ def _exported(torch: Any, module: Any, call: ModuleCall, opset: int | None, titl
     shapes = {name: dict(call.axes[name]) if name in call.axes else None for name in call.arguments}
     positional, named = call.filled(torch, {})
     try:
-        made = torch.onnx.export(
-            module,
-            positional,
-            kwargs=named or None,
-            dynamic_shapes=shapes if call.axes else None,
-            opset_version=opset,
-            dynamo=True,
-            verbose=False,
-        )
+        with keep_recurrent_layers(torch):
+            made = torch.onnx.export(
+                module,
+                positional,
+                kwargs=named or None,
+                dynamic_shapes=shapes if call.axes else None,
+                opset_version=opset,
+                dynamo=True,
+                verbose=False,
+            )
     except Exception as error:
         raise LoadError(_failure(error, call, title)) from error
     return cast("ModelProto", made.model_proto)

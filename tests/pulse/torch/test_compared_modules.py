@@ -38,18 +38,6 @@ class Formed(nn.Module):
         return self.formed(x)
 
 
-class Stacked(nn.Module):
-    """Two recurrent layers, one after the other."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.a = nn.GRU(8, 8, batch_first=True)
-        self.b = nn.GRU(8, 8, batch_first=True)
-
-    def forward(self, x: Any) -> Any:
-        return self.b(self.a(x)[0])[0]
-
-
 class Demucs(nn.Module):
     """The denoiser of Défossez, Synnaeve and Adi, Real Time Speech Enhancement in the Waveform Domain (2020).
 
@@ -100,16 +88,6 @@ class Demucs(nn.Module):
             skip = skips.pop()
             x = decode(x + skip[..., : x.shape[-1]])
         return x[..., :length]
-
-
-@needs_onnxscript
-def test_recurrent_layers_that_were_unrolled() -> None:
-    """The model is right at 20 frames, and a live run would end at frame 21."""
-    with pytest.raises(
-        pulse.LoadError,
-        match=r"Stacked: .* \(T = 20\), but at T = 7 it differs: the model refuses .*: axis 1 of x \(T\); typical",
-    ):
-        pulse.from_torch(Stacked(), torch.randn(1, 20, 8), {"x": {1: "T"}})
 
 
 @needs_onnxscript
