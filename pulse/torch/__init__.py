@@ -1,5 +1,6 @@
 """From PyTorch: a module goes through PyTorch's own exporter, in memory, and is compared with what comes out."""
 
+import contextlib
 import warnings
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -14,7 +15,7 @@ from pulse.torch.arguments import Dynamic, read_call
 from pulse.torch.comparison import Comparison
 from pulse.torch.exporter import export, silence_exporter
 from pulse.torch.lengths import read_lengths
-from pulse.torch.module import ModuleOracle, preserve_state, samples
+from pulse.torch.module import ModuleOracle, computing_in, float_types, preserve_state, samples
 
 
 def from_torch(
@@ -55,8 +56,20 @@ def from_torch(
     title = type(module).__name__
     call = read_call(torch, module, example, dynamic or {})
     wanted = read_lengths(lengths, call.frames)
+    others = float_types(torch, module, call) - {torch.float32}
+    f32 = torch.float32 if others else None
+    if others:
+        call = call.in_type(torch, torch.float32)
+        names = ", ".join(sorted(str(each).removeprefix("torch.") for each in others))
+        _warn(
+            title,
+            [f"it computes in {names}; the model computes in f32, and is compared with the module in f32"],
+        )
     with preserve_state(torch, module, call) as begin:
-        with silence_exporter():
+        with (
+            silence_exporter(),
+            contextlib.nullcontext() if f32 is None else computing_in(torch, module, f32),
+        ):
             proto, notes = export(torch, module, call, opset, title)
         _warn(title, notes)
         model = read_onnx(proto, ignore_value_info=True)
@@ -64,8 +77,12 @@ def from_torch(
             with silence_exporter():
                 typed = model.analyse()
                 given = samples(torch, call, list(typed.inputs), title)
-                oracle = ModuleOracle(torch, module, call, begin, list(typed.outputs))
-                notes = Comparison(title, oracle, offline(typed), given, call.listed()).require_equal(wanted)
+                oracle, precise = (
+                    ModuleOracle(torch, module, call, begin, list(typed.outputs), dtype)
+                    for dtype in (f32, torch.float64)
+                )
+                comparison = Comparison(title, oracle, offline(typed), given, call.listed(), precise=precise)
+                notes = comparison.require_equal(wanted)
             _warn(title, notes)
     return model
 

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 from pulse.errors import InputError
@@ -35,6 +36,14 @@ class ModuleCall:
         ]
         arguments = torch.utils._pytree.tree_unflatten(filled, structure)
         return (tuple(arguments.values()), {}) if self.positional else ((), arguments)
+
+    def in_type(self, torch: Any, dtype: Any) -> "ModuleCall":
+        """The same with all tensors of floats in one type."""
+
+        def converted(leaf: Any) -> Any:
+            return leaf.to(dtype) if torch.is_tensor(leaf) and leaf.is_floating_point() else leaf
+
+        return replace(self, arguments=torch.utils._pytree.tree_map(converted, self.arguments))
 
     @property
     def frames(self) -> Lengths:

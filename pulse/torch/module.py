@@ -106,16 +106,46 @@ class _TensorState:
             self._version = self._written()
 
 
+@contextlib.contextmanager
+def computing_in(torch: Any, module: Any, dtype: Any) -> Generator[None]:
+    """The module with its floats in another type, f32 or f64, and new tensors of that type."""
+    parameters = [(parameter, parameter.data) for parameter in module.parameters()]
+    buffers = [(each._buffers, dict(each._buffers)) for each in module.modules()]
+    default = torch.get_default_dtype()
+    try:
+        module.double() if dtype == torch.float64 else module.float()
+        torch.set_default_dtype(dtype)
+        yield
+    finally:
+        torch.set_default_dtype(default)
+        for parameter, data in parameters:
+            parameter.data = data
+        for now, before in buffers:
+            _refill_dict(now, before)
+
+
+def float_types(torch: Any, module: Any, call: ModuleCall) -> set[Any]:
+    """The types of the floats that the module has as parameters, and takes."""
+    tensors = [*module.parameters(), *filter(torch.is_tensor, call.leaves(torch).values())]
+    return {tensor.dtype for tensor in tensors if tensor.is_floating_point()}
+
+
 class ModuleOracle:
     """Arrays by the names of the exported model's inputs to arrays by the names of its outputs.
 
-    Each run begins with the state that ``restore`` gives. Complex numbers are pairs on a last axis, as in the exported
-    model.
+    Each run begins with the state that ``restore`` gives, and computes in ``dtype`` (None: as the module is). Complex
+    numbers are pairs on a last axis, as in the exported model.
     Raises   InputError: the module raises
     """
 
     def __init__(
-        self, torch: Any, module: Any, call: ModuleCall, restore: Restore, outputs: Sequence[str]
+        self,
+        torch: Any,
+        module: Any,
+        call: ModuleCall,
+        restore: Restore,
+        outputs: Sequence[str],
+        dtype: Any = None,
     ) -> None:
         self._torch = torch
         self._module = module
@@ -123,17 +153,16 @@ class ModuleOracle:
         self._leaves = call.leaves(torch)
         self._restore = restore
         self._outputs = outputs
+        self._dtype = dtype
 
     def __call__(self, feeds: dict[str, Array]) -> dict[str, Array]:
-        values = {
-            name: self._tensor(array, self._leaves[name])
-            for name, array in feeds.items()
-            if self._torch.is_tensor(self._leaves[name])
-        }
-        positional, named = self._call.filled(self._torch, values)
         self._restore()
+        kind = contextlib.nullcontext()
+        if self._dtype is not None:
+            kind = computing_in(self._torch, self._module, self._dtype)
         try:
-            with self._torch.no_grad():
+            with self._torch.no_grad(), kind:
+                positional, named = self._call.filled(self._torch, self._values(feeds))
                 result = self._module(*positional, **named)
         except Exception as error:
             raise InputError(f"{type(error).__name__}: {plain_message(error)}") from error
@@ -141,6 +170,20 @@ class ModuleOracle:
         arrays = [_array(self._torch, leaf) for leaf in leaves if self._torch.is_tensor(leaf)]
         names = [*self._outputs, *(f"output {place}" for place in range(len(self._outputs), len(arrays)))]
         return dict(zip(names, arrays))
+
+    def _values(self, feeds: dict[str, Array]) -> dict[str, Any]:
+        """Tensors in place of all tensors that are floats, and of those that are fed."""
+        given = {name: leaf for name, leaf in self._leaves.items() if self._torch.is_tensor(leaf)}
+        values = {
+            name: self._tensor(feeds[name], leaf) if name in feeds else leaf.detach().clone()
+            for name, leaf in given.items()
+        }
+        if self._dtype is None:
+            return values
+        return {
+            name: value.to(self._dtype) if value.is_floating_point() else value
+            for name, value in values.items()
+        }
 
     def _tensor(self, array: Array, example: Any) -> Any:
         made = self._torch.from_numpy(array.copy())

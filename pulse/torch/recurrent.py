@@ -56,7 +56,7 @@ def _layer(torch: Any, cell: Cell, function: Any, *arguments: Any) -> Any:
     if not isinstance(arguments[3], bool):
         return function(*arguments)
     x, given, weights, biased, count, _, _, bidirectional, batch_first = arguments
-    states = list(given) if isinstance(given, tuple | list) else [given]
+    states: list[Any] = [*given] if cell.operator == "LSTM" else [given]
     if states[0].shape[-1] != states[-1].shape[-1]:
         return function(*arguments)
     directions = 2 if bidirectional else 1
