@@ -301,9 +301,7 @@ def _problem(
             )
     if isinstance(relation, Pointwise):
         lengths = [fact.shape[flow.axis] for fact, flow in zip(facts, streaming) if flow.axis is not None]
-        lengths += [
-            outlet.fact.shape[at] for outlet, at in zip(node.outputs, relation.axes) if at is not None
-        ]
+        lengths += [outlet.fact.shape[at] for outlet, at in zip(node.outputs, relation.axes)]
         if any(at_most_one(length, other) for length in lengths for other in lengths):
             reason = "one frame of the stream meets all of its frames"
             advice = "take the first frame (x[..., :1]) by elementwise functions only, or make it an input"
