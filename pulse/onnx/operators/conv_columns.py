@@ -43,7 +43,9 @@ def col2im(node: NodeContext) -> OutletId:
         (axis,) = axes
         lengths = [TDim.of(1)] * rank
         lengths[axis] = image[axis]
-        laid = _overlap_add(node, channels, block[axis], strides[axis], int(pads[axis][0]), image[axis])
+        laid = overlap_add(
+            node, node.input(0), channels, block[axis], strides[axis], int(pads[axis][0]), image[axis]
+        )
         return node.finished(node.wire(Reshape((batch, TDim.of(channels), *lengths)), [laid], "image"))
     covered = [goal + sum(pad, TDim.of(0)) - span for goal, pad, span in zip(image, pads, spans)]
     counts = (
@@ -62,13 +64,13 @@ def col2im(node: NodeContext) -> OutletId:
     return node.wire(op, [spread, node.constant(ones, "ones")])
 
 
-def _overlap_add(
-    node: NodeContext, channels: int, block: int, stride: int, before: int, image: TDim
+def overlap_add(
+    node: NodeContext, x: OutletId, channels: int, block: int, stride: int, before: int, image: TDim
 ) -> OutletId:
     """Blocks [N, C * block, L] as C signals [N, C, image] without the first ``before`` frames."""
-    batch, _, blocks = node.fact(0).shape
+    batch, _, blocks = node.graph.fact(x).shape
     parts = -(-block // stride)
-    x = node.wire(Reshape((batch, TDim.of(channels), TDim.of(block), blocks)), [node.input(0)], "blocks")
+    x = node.wire(Reshape((batch, TDim.of(channels), TDim.of(block), blocks)), [x], "blocks")
     if parts * stride > block:
         x = node.wire(Pad(_pads(4, 2, TDim.of(0), TDim.of(parts * stride - block))), [x], "filled")
     total: OutletId | None = None
