@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tests.pulse.cases.build import Case, cases, floats, node, rng
+from tests.pulse.cases.build import Case, cases, floats, ints, node, rng
 
 
 def scatter_nd() -> Iterator[Case]:
@@ -75,7 +75,7 @@ def scatter_elements() -> Iterator[Case]:
 
 
 def frames_laid() -> Iterator[Case]:
-    """Frames added where they overlap, at places that are looked up in a range: what an inverse transform exports to."""
+    """Frames added where they overlap, at places looked up in a range, as of an inverse transform."""
     x = floats("frames laid", 5, 6)
     nodes = [
         node("Shape", "x", "l", start=0, end=1),
