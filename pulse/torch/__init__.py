@@ -12,10 +12,19 @@ from pulse.loading.format import read_onnx
 from pulse.models import Model
 from pulse.tolerance import offline
 from pulse.torch.arguments import Dynamic, read_call
+from pulse.torch.axes import describe_time, find_time
 from pulse.torch.comparison import Comparison
 from pulse.torch.exporter import export, silence_exporter
 from pulse.torch.lengths import read_lengths
-from pulse.torch.module import ModuleOracle, computing_in, float_types, preserve_state, samples
+from pulse.torch.module import (
+    ModuleOracle,
+    computing_in,
+    float_types,
+    method_module,
+    preserve_state,
+    samples,
+    tensors,
+)
 
 
 def from_torch(
@@ -25,6 +34,7 @@ def from_torch(
     opset: int | None = None,
     compare: bool = True,
     lengths: Sequence[Mapping[str, int]] | None = None,
+    method: str = "forward",
 ) -> Model:
     """The model of a PyTorch module.
 
@@ -36,13 +46,15 @@ def from_torch(
     module   an ``nn.Module``; it runs in eval mode without gradients, and afterwards its modes, parameters, buffers and
              attributes (tensors, lists and dicts) and PyTorch's random numbers are as they were
     example  what its ``forward`` takes: a tensor, a tuple of them, or a dict by the parameters' names
-    dynamic  the axes of any length and their names, by the input's name or place: ``{"x": {2: "T"}}``
+    dynamic  the axes of any length and their names, by the input's name or place: ``{"x": {2: "T"}}``; ``{}``: none.
+             By default the axis along which the module runs at another length
     opset    the version of ONNX to export to; the exporter's own choice by default
     compare  False: the model as the exporter wrote it, compared with nothing
     lengths  what to compare at, in frames of each symbol: ``[{"T": 4000}, {"T": 9000}]``; a symbol that is not named
              has the example's length. Found by trial by default
+    method   what is called in place of ``forward``, such as "encode"
     Raises   InputError: torch is missing, ``example``, ``dynamic`` or ``lengths`` do not fit ``forward``, or the module
-             runs at no other length than the example's;
+             runs at no other length than the example's, or along several axes;
              LoadError: the exporter fails, or has fixed a dynamic axis to the example's length, or the model differs
              from the module: the first output, frame and value are named; or the module draws random numbers;
              FactError: as in ``analyse``
@@ -54,7 +66,15 @@ def from_torch(
             f"from_torch takes a torch.nn.Module, not {type(module).__name__}; give the module itself"
         )
     title = type(module).__name__
-    call = read_call(torch, module, example, dynamic or {})
+    if method != "forward":
+        title, module = f"{title}.{method}", method_module(torch, module, method)
+    call = read_call(torch, module, title, example, dynamic or {})
+    if dynamic is None:
+        with preserve_state(torch, module, call) as begin, silence_exporter():
+            axes = find_time(title, ModuleOracle(torch, module, call, begin, []), tensors(torch, call))
+        if axes:
+            _warn(title, [describe_time(axes)])
+            call = read_call(torch, module, title, example, axes)
     wanted = read_lengths(lengths, call.frames)
     others = float_types(torch, module, call) - {torch.float32}
     f32 = torch.float32 if others else None
@@ -70,7 +90,7 @@ def from_torch(
             silence_exporter(),
             contextlib.nullcontext() if f32 is None else computing_in(torch, module, f32),
         ):
-            proto, notes = export(torch, module, call, opset, title)
+            proto, notes = export(torch, module, call, opset, title, begin)
         _warn(title, notes)
         model = read_onnx(proto, ignore_value_info=True)
         if compare:

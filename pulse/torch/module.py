@@ -192,6 +192,23 @@ class ModuleOracle:
         return made.to(example.device, example.dtype)
 
 
+def method_module(torch: Any, module: Any, method: str) -> Any:
+    """A module whose ``forward`` is a method of another one. Raises InputError."""
+    function = getattr(module, method, None)
+    if not callable(function):
+        raise InputError(f"{type(module).__name__} has no method {method!r}")
+    made = torch.nn.Module()
+    made.module = module
+    made.forward = function
+    made.train(module.training)
+    return made
+
+
+def tensors(torch: Any, call: ModuleCall) -> dict[str, Array]:
+    """The examples that are tensors, by the names of ``forward``'s parameters."""
+    return {name: _array(torch, value) for name, value in call.arguments.items() if torch.is_tensor(value)}
+
+
 def samples(torch: Any, call: ModuleCall, inputs: Sequence[str], title: str) -> dict[str, SampledInputs]:
     """The example of each input of the exported model. Raises LoadError."""
     leaves = call.leaves(torch)
