@@ -1,8 +1,8 @@
 """From PyTorch: a module goes through PyTorch's own exporter, in memory, and is compared with what comes out."""
 
-import contextlib
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -14,7 +14,7 @@ from pulse.tolerance import offline
 from pulse.torch.arguments import Dynamic, read_call
 from pulse.torch.axes import describe_time, find_time
 from pulse.torch.comparison import Comparison
-from pulse.torch.exporter import export, silence_exporter
+from pulse.torch.exporter import export, name_outputs, silence_exporter
 from pulse.torch.lengths import read_lengths
 from pulse.torch.module import (
     ModuleOracle,
@@ -69,13 +69,6 @@ def from_torch(
     if method != "forward":
         title, module = f"{title}.{method}", method_module(torch, module, method)
     call = read_call(torch, module, title, example, dynamic or {})
-    if dynamic is None:
-        with preserve_state(torch, module, call) as begin, silence_exporter():
-            axes = find_time(title, ModuleOracle(torch, module, call, begin, []), tensors(torch, call))
-        if axes:
-            _warn(title, [describe_time(axes)])
-            call = read_call(torch, module, title, example, axes)
-    wanted = read_lengths(lengths, call.frames)
     others = float_types(torch, module, call) - {torch.float32}
     f32 = torch.float32 if others else None
     if others:
@@ -86,11 +79,19 @@ def from_torch(
             [f"it computes in {names}; the model computes in f32, and is compared with the module in f32"],
         )
     with preserve_state(torch, module, call) as begin:
-        with (
-            silence_exporter(),
-            contextlib.nullcontext() if f32 is None else computing_in(torch, module, f32),
-        ):
-            proto, notes = export(torch, module, call, opset, title, begin)
+        if dynamic is None:
+            with silence_exporter():
+                axes = find_time(
+                    title, ModuleOracle(torch, module, call, begin, [], f32), tensors(torch, call)
+                )
+            call = replace(call, axes=axes)
+            _warn(title, [describe_time(axes)] if axes else [])
+        wanted = read_lengths(lengths, call.frames)
+        with silence_exporter(), computing_in(torch, module, f32):
+            outputs = name_outputs(torch, module, call, title)
+        begin()
+        with silence_exporter(), computing_in(torch, module, f32):
+            proto, notes = export(torch, module, call, opset, title, outputs)
         _warn(title, notes)
         model = read_onnx(proto, ignore_value_info=True)
         if compare:

@@ -5,7 +5,7 @@ import io
 import logging
 import re
 import warnings
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from importlib.util import find_spec
 from typing import Any, cast
 
@@ -21,15 +21,15 @@ _BAKED_WORDS = ("static shape", "specialized", "Constraints violated")
 
 
 def export(
-    torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str, begin: Callable[[], None]
+    torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str, outputs: list[str] | None
 ) -> tuple[ModelProto, list[str]]:
     """The exported model, and notes for the user.
 
-    begin   brings back the state that the module begins with
-    Raises  LoadError; InputError: the module does not run on the example
+    outputs  their names; None: the exporter names them
+    Raises   LoadError
     """
     if find_spec("onnxscript") is not None:
-        proto, notes = _exported(torch, module, call, opset, title, begin), list[str]()
+        proto, notes = _exported(torch, module, call, opset, title, outputs), list[str]()
     else:
         proto, notes = _traced(torch, module, call, opset, title)
     _require_dynamic(proto, call, title)
@@ -79,7 +79,7 @@ def _copied_inputs(torch: Any, module: Any) -> Generator[None]:
         hook.remove()
 
 
-def _output_names(torch: Any, module: Any, call: ModuleCall, title: str) -> list[str] | None:
+def name_outputs(torch: Any, module: Any, call: ModuleCall, title: str) -> list[str] | None:
     """The keys of outputs that are a dict; None for others. Raises InputError."""
     positional, named = call.filled(torch, {})
     try:
@@ -115,11 +115,9 @@ def _mend_squeezes(proto: ModelProto) -> None:
 
 
 def _exported(
-    torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str, begin: Callable[[], None]
+    torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str, outputs: list[str] | None
 ) -> ModelProto:
     """By the exporter that follows torch.export."""
-    names = _output_names(torch, module, call, title)
-    begin()
     shapes = {name: dict(call.axes[name]) if name in call.axes else None for name in call.arguments}
     positional, named = call.filled(torch, {})
     try:
@@ -127,7 +125,7 @@ def _exported(
             made = torch.onnx.export(
                 module,
                 positional,
-                output_names=names,
+                output_names=outputs,
                 kwargs=named or None,
                 dynamic_shapes=shapes if call.axes else None,
                 opset_version=opset,

@@ -108,7 +108,10 @@ class _TensorState:
 
 @contextlib.contextmanager
 def computing_in(torch: Any, module: Any, dtype: Any) -> Generator[None]:
-    """The module with its floats in another type, f32 or f64, and new tensors of that type."""
+    """The module with its floats in another type, f32 or f64, and new tensors of that type; None: as it is."""
+    if dtype is None:
+        yield
+        return
     parameters = [(parameter, parameter.data) for parameter in module.parameters()]
     buffers = [(each._buffers, dict(each._buffers)) for each in module.modules()]
     default = torch.get_default_dtype()
@@ -157,11 +160,8 @@ class ModuleOracle:
 
     def __call__(self, feeds: dict[str, Array]) -> dict[str, Array]:
         self._restore()
-        kind = contextlib.nullcontext()
-        if self._dtype is not None:
-            kind = computing_in(self._torch, self._module, self._dtype)
         try:
-            with self._torch.no_grad(), kind:
+            with self._torch.no_grad(), computing_in(self._torch, self._module, self._dtype):
                 positional, named = self._call.filled(self._torch, self._values(feeds))
                 result = self._module(*positional, **named)
         except Exception as error:

@@ -160,15 +160,6 @@ def test_integers_stay_within_the_example() -> None:
 
 
 @needs_onnxscript
-@pytest.mark.parametrize("dtype", [torch.float16, torch.float64])
-def test_other_types(dtype: Any) -> None:
-    torch.manual_seed(0)
-    module = nn.Sequential(nn.Conv1d(3, 16, 5), nn.BatchNorm1d(16), nn.Conv1d(16, 1, 1)).to(dtype)
-    model = pulse.from_torch(module, torch.randn(1, 3, 20, dtype=dtype), {0: {2: "T"}})
-    assert str(next(iter(model.inputs.values()))) == f"1,3,T,f{dtype.itemsize * 8}"
-
-
-@needs_onnxscript
 def test_outputs_of_all_kinds() -> None:
     """A dict, a tuple, None, complex numbers, a state that has no time."""
 
