@@ -9,6 +9,7 @@ from rich.console import Console
 from bench.calls import call_times
 from bench.contest import WrongResultError, contest
 from bench.docs import PAGE, PICTURE, page
+from bench.first_results import STARTED, Start, starts
 from bench.growth import Growth, grown, growth
 from bench.host import Host
 from bench.lanes import lanes_entries, lanes_rows
@@ -17,13 +18,9 @@ from bench.models.given import add_options, given
 from bench.report import show
 from bench.results import Results, Row
 from bench.roofline import Machine, Reading, measured_machine, roofline, working_set
-from bench.start import starts
 from bench.timing import alternate
 from pulse.errors import PulseError
 from pulse.program.native_program import NativeProgram
-
-STARTED = ("tcn_1", "gtcrn")
-"""The models whose start is compared."""
 
 READING = "memory"
 """The stepper that only reads."""
@@ -88,12 +85,13 @@ def measured(options: argparse.Namespace) -> Results:
     """Run everything that the options choose."""
     host, machine = Host.here(), measured_machine()
     chosen = entries(options)
-    rows, begun = [], []
+    rows, begun = [], list[Start]()
     for number, entry in enumerate(chosen, 1):
         note(f"{number}/{len(chosen)} {entry.name}", style="dim", highlight=False)
         rows.append(row(entry, machine, options.rounds, options.steps))
-        if (options.start or options.docs) and entry.key in STARTED:
-            begun += starts(entry)
+    if options.start or options.docs:
+        note("start", style="dim", highlight=False)
+        begun = starts(entry for entry in chosen if options.model or entry.key in STARTED)
     lanes = []
     if options.lanes or options.docs:
         for entry in lanes_entries(options.models):

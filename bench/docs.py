@@ -4,7 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple
 from pathlib import Path
 
+from bench import first_results
 from bench.contest import OURS
+from bench.first_results import Start
+from bench.host import Host
 from bench.report import GROWTH_COLUMNS, LANES_COLUMNS, growth_lines, lanes_lines, left_out, missed
 from bench.results import PEERS, Results, Row
 
@@ -39,8 +42,7 @@ def page(results: Results) -> str:
     if results.lanes:
         parts += ["## Many streams\n", LANES, table(LANES_COLUMNS, lanes_lines(results))]
     if results.starts:
-        lines = ([row.title, row.runtime, f"{row.seconds:.2f}"] for row in results.starts)
-        parts += ["## Start\n", START, table(("model, pulse", "runtime", "seconds"), lines, left=2)]
+        parts.append(start_section(results.starts))
     if results.calls:
         lines = ([row.name, f"{row.us:.2f}", f"{row.over_us:.2f}"] for row in results.calls)
         parts += ["## Calls\n", CALLS, table(("call", "us", "us over the machine"), lines)]
@@ -62,10 +64,30 @@ watt* divides the streams of one core by the power of the whole processor while 
 tell it; *not told* where a machine has none that this user may read.
 """
 
-START = """The time from before the first import to the first result, each in its own process. *cold* starts with an
-empty kernel cache and compiles all kernels that the model needs; *warm* is every later start; *carried* runs the
-machine code of a wheel and compiles nothing.
+START = """`python -m bench.start` measures these: processes of their own, which take turns; the median of each. *ms* is
+the time from before the first import to the first result, import, load, make ready and one step; of `pulse run` it is
+the whole command. *ms of CPU* has the start of the interpreter too, and depends less on what else the machine does.
+All rows import numpy. *carried* kernels are the machine code of a wheel: nothing is compiled, the first time either.
 """
+
+
+def start_section(starts: Sequence[Start]) -> str:
+    """The section of the page; it names its machine, since it may be of another run than the rest."""
+    return "\n".join(
+        [
+            "## Start\n",
+            START,
+            f"{Host.here()}\n",
+            table(first_results.COLUMNS, first_results.lines(starts), left=2),
+        ]
+    )
+
+
+def replace_start(section: str) -> None:
+    """Put it in the place of the one that the page has."""
+    before, _, rest = PAGE.read_text().partition("## Start\n")
+    PAGE.write_text(f"{before}{section}\n{rest[rest.index('## ') :]}")
+
 
 CALLS = """One call from Python of a model of one Relu, 16 frames, and what it takes more than the machine's own run
 of the program in the same rounds (`python -m bench.calls`).

@@ -6,7 +6,7 @@ import time
 import anyio
 import numpy as np
 
-from streaming.native.events import Event
+from pulse.jit.events import Event
 
 
 async def bare_hop_us(count: int, period_s: float) -> float:

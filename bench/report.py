@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.table import Table
 
+from bench import first_results
 from bench.contest import OURS
 from bench.results import PEERS, Results, Row
 
@@ -126,12 +127,11 @@ def lanes_table(results: Results) -> Table:
 
 def starts_table(results: Results) -> Table:
     """From the first import to the first result."""
-    table = Table(title="seconds to the first result: import, load, make ready, one step")
-    table.add_column("model, pulse")
-    table.add_column("runtime")
-    table.add_column("seconds", justify="right")
-    for row in results.starts:
-        table.add_row(row.title, row.runtime, f"{row.seconds:.2f}")
+    table = Table(title="to the first result: import, load, make ready, one step; a whole command")
+    for name in first_results.COLUMNS:
+        table.add_column(name, justify="right" if name.startswith("ms") else "left")
+    for line in first_results.lines(results.starts):
+        table.add_row(*line)
     return table
 
 

@@ -1,12 +1,14 @@
 """``python -m bench.tflite FILE …``: a call of .tflite files in pulse and in LiteRT, one thread, in turns.
 
-Medians over the rounds of p50 and p99, and of their ratios.
+Medians over the rounds of p50 and p99, and of their ratios. The last line of a file is its limit: how long one thread
+takes only to read the weights and state of a step, as fast as it reads a working set of this size in the same rounds.
 
 Both are called from Python with numpy arrays in and out; LiteRT is given every input in each call, states too. A file
 without state and open time is called with all of its input.
 """
 
 import argparse
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,26 +17,29 @@ import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
 import pulse
+from bench.roofline import Reading, roofline, working_set
 from bench.timing import alternate
 from pulse.facts import Array, DType
-from pulse.program.program import Program
+from pulse.program.native_program import NativeProgram
 
-ROUNDS, STEPS = 15, 1000
+ROUNDS, STEPS, READING = 15, 1000, "reading"
 
 
-def opened(path: Path) -> Program:
+def opened(path: Path) -> NativeProgram:
     """The file as a stream; a window of constant size as a chunk of its own."""
     loaded = pulse.load(path)
     model = loaded.model
     symbols = any(
         not dim.is_const for fact in model.inputs.values() for dim in fact.shape or () if dim is not None
     )
-    if symbols or model.variables or len(model.inputs) > 1:
-        return pulse.stream(loaded)
-    return pulse.stream(pulse.load(path, chunking=pulse.Chunking(axes={next(iter(model.inputs)): 1})))
+    if not symbols and not model.variables and len(model.inputs) == 1:
+        loaded = pulse.load(path, chunking=pulse.Chunking(axes={next(iter(model.inputs)): 1}))
+    program = pulse.stream(loaded)
+    assert isinstance(program, NativeProgram), "the bench runs the numba backend"
+    return program
 
 
-def ours(program: Program) -> Callable[[], object]:
+def ours(program: NativeProgram) -> Callable[[], object]:
     """A step on noise."""
     state, port = program.spawn(), next(port for port in program.inputs if port.streams)
     x = noise(port.shape, port.dtype)
@@ -72,7 +77,9 @@ def main() -> None:
     parser.add_argument("files", nargs="+", type=Path)
     for path in parser.parse_args().files:
         program = opened(path)
-        found = alternate({"pulse": ours(program), "LiteRT": theirs(path)}, rounds=ROUNDS, steps=STEPS)
+        reading = Reading(working_set(program))
+        steppers = {"pulse": ours(program), "LiteRT": theirs(path), READING: reading}
+        found = alternate(steppers, rounds=ROUNDS, steps=STEPS)
         for percentile in ("p50", "p99"):
             field = f"{percentile}_us"
             ours_us, theirs_us = (getattr(found.median(name), field) for name in ("pulse", "LiteRT"))
@@ -80,6 +87,13 @@ def main() -> None:
                 f"{path.stem:16} {percentile} pulse {ours_us:7.2f} us, LiteRT {theirs_us:7.2f} us, "
                 f"{found.ratio('LiteRT', 'pulse', field)} times as fast"
             )
+        bytes_per_s = reading.bytes / found.median(READING).p50_us * 1e6
+        least = roofline(program, bytes_per_s, math.inf)
+        print(
+            f"{path.stem:16} {least.bytes / 1e6:.2f} MB of weights and state, read at {bytes_per_s / 1e9:.0f} GB/s: "
+            f"{least.least_us:.2f} us; nothing that reads them is more than "
+            f"{found.median('LiteRT').p50_us / least.least_us:.2f} times as fast as LiteRT"
+        )
 
 
 if __name__ == "__main__":

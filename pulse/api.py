@@ -24,6 +24,7 @@ def stream(
     backend: str = "numba",
     weights: str | None = None,
     prepare: Prepare | None = None,
+    threads: int = 1,
 ) -> Program:
     """Load, analyse, declutter, pulsify and compile in one call.
 
@@ -37,10 +38,12 @@ def stream(
     weights  how weights are stored: ``f32``, the default; ``bf16`` and ``int8`` are rounded, and take a half and a
              quarter. What fits into 16 bits as it is takes a half in any case
     prepare  as in ``compile_model``: ``streaming.warming.compile_in_parallel()`` compiles in several processes
+    threads  among how many a long step is shared, see ``Program.with_threads``
     Raises   PulseError
     """
     with fewer_collections():
-        return load(source).compiled(pulse, align, max_context, backend, weights, prepare)
+        program = load(source).compiled(pulse, align, max_context, backend, weights, prepare)
+    return program.with_threads(threads)
 
 
 def verify(

@@ -12,6 +12,7 @@ OBJECTS = 200_000
 def fewer_collections() -> Generator[None]:
     """Collect less often inside: of a graph of 100,000 nodes the collector takes half of the time otherwise.
 
+    Nearly all that was made stays, so it counts as old at the end, and the next collections do not look through it.
     A collector that is switched off stays off.
     """
     usual = gc.get_threshold()
@@ -19,6 +20,9 @@ def fewer_collections() -> Generator[None]:
     try:
         yield
     finally:
+        if usual != gc.get_threshold() and not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()
         gc.set_threshold(*usual)
 
 

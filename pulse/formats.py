@@ -10,7 +10,7 @@ from pulse.program.stored_program import StoredProgram, read_program
 from pulse.recipes.recognition import holds_recipe, is_recipe
 from pulse.tensorflow.likeness import is_tensorflow
 from pulse.tensorflow.registry import DOMAIN
-from pulse.tflite.verify import IDENTIFIER
+from pulse.tflite.likeness import is_tflite
 
 
 def _program(content: Content, reading: Reading) -> StoredProgram:
@@ -49,7 +49,7 @@ def _tflite(content: Content, reading: Reading) -> Model:
 
 for row in (
     Format("program", lambda content: is_program(content.head), _program),
-    Format("TFLite", lambda content: content.head[4:8] == IDENTIFIER, _tflite),
+    Format("TFLite", lambda content: is_tflite(content.head), _tflite),
     Format("recipe", is_recipe, _recipe),
     Format("TensorFlow", is_tensorflow, _tensorflow),
     Format("recipe in metadata", holds_recipe, _recipe),

@@ -1,14 +1,17 @@
 """Frozen dataclasses that are declared quickly.
 
 ``dataclasses`` writes and compiles six methods for each frozen class when its module is imported, half a millisecond of
-them, used or not. Here the methods are written when they are first asked for. In all else they are dataclasses:
-``fields``, ``replace``, ``asdict``, ``copy`` and ``pickle`` take them.
+them, used or not. Here only ``__init__`` is written, when it is first asked for, and compiled once for all classes
+whose fields differ in their names alone. In all else they are dataclasses: ``fields``, ``replace``, ``asdict``,
+``copy`` and ``pickle`` take them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
+from functools import cache
+from operator import attrgetter
 from reprlib import recursive_repr
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, TypeVar, dataclass_transform, overload
 
 T = TypeVar("T")
@@ -33,12 +36,10 @@ def record(
     def declare(cls: type[T]) -> type[T]:
         own = set(vars(cls))
         dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
-        written = ["__init__", *(["__eq__", "__hash__"] if eq else [])]
         if "__eq__" in own and getattr(cls, "__hash__", None) is None:
             own.discard("__hash__")
-        for name in (name for name in written if name not in own):
-            setattr(cls, name, _Unwritten(cls, name))
-        for name, method in _SHARED.items():
+        methods = {"__init__": _UnwrittenInit(cls), **_SHARED, **(_comparison(cls) if eq else {})}
+        for name, method in methods.items():
             if name not in own:
                 setattr(cls, name, method)
         return cls
@@ -46,71 +47,80 @@ def record(
     return declare if cls is None else declare(cls)
 
 
-class _Unwritten:
-    """A method until it is first asked for: it is written and takes this place. Several threads may do so at once."""
+class _UnwrittenInit:
+    """``__init__`` until it is first asked for: it is made and takes this place. Several threads may do so at once."""
 
-    def __init__(self, cls: type, name: str) -> None:
-        self._cls, self._name = cls, name
+    def __init__(self, cls: type) -> None:
+        self._cls = cls
 
     def __get__(self, instance: object, owner: type) -> Any:
-        method = _written(self._cls, self._name)
-        setattr(self._cls, self._name, method)
+        cls = self._cls
+        method = _init(cls)
+        method.__qualname__, method.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
+        method.__annotations__ = {each.name: each.type for each in fields(cls)} | {"return": None}
+        setattr(cls, method.__name__, method)
         return method.__get__(instance, owner)
 
 
-def _written(cls: type, name: str) -> FunctionType:
-    """A method in the source of Python, compiled."""
+def _init(cls: type) -> FunctionType:
+    own: tuple[Field[Any], ...] = fields(cls)
+    given = [*(each for each in own if not each.kw_only), *(each for each in own if each.kw_only)]
+    factories = tuple(each.default_factory is not MISSING for each in given)
+    positional = sum(not each.kw_only for each in given)
+    code = _init_code(factories, positional, hasattr(cls, "__post_init__"))
+    names = {f"_{number}": each.name for number, each in enumerate(given)}
+    code = code.replace(
+        co_varnames=tuple(names.get(name, name) for name in code.co_varnames),
+        co_consts=tuple(names.get(const, const) for const in code.co_consts),
+    )
     known: dict[str, Any] = {"set_field": object.__setattr__, "not_given": _NOT_GIVEN}
-    exec("\n".join(_SOURCES[name](cls, known)), known)
-    method: FunctionType = known[name]
-    method.__qualname__, method.__module__ = f"{cls.__qualname__}.{name}", cls.__module__
-    if name == "__init__":
-        method.__annotations__ = {each.name: each.type for each in fields(cls)} | {"return": None}
+    known |= {f"default_{number}": each.default_factory for number, each in enumerate(given)}
+    method = FunctionType(code, known)
+    defaults = {each.name: _default(each) for each in given if _default(each) is not MISSING}
+    named = [each.name for each in given[positional:]]
+    method.__defaults__ = tuple(value for name, value in defaults.items() if name not in named)
+    method.__kwdefaults__ = {name: defaults[name] for name in named if name in defaults}
     return method
 
 
-def _init(cls: type, known: dict[str, Any]) -> Iterator[str]:
-    given = fields(cls)
-    parameters = [_parameter(each, known) for each in given if not each.kw_only]
-    if named := [_parameter(each, known) for each in given if each.kw_only]:
-        parameters += ["*", *named]
-    yield f"def __init__({', '.join(['self', *parameters])}):"
-    for each in given:
-        value = each.name
-        if each.default_factory is not MISSING:
-            value = f"default_{value}() if {value} is not_given else {value}"
-        yield f" set_field(self, {each.name!r}, {value})"
-    if hasattr(cls, "__post_init__"):
-        yield " self.__post_init__()"
-    elif not given:
-        yield " pass"
+def _default(each: Field[Any]) -> Any:
+    return each.default if each.default_factory is MISSING else _NOT_GIVEN
 
 
-def _parameter(each: Field[Any], known: dict[str, Any]) -> str:
-    default = f"default_{each.name}"
-    if each.default_factory is not MISSING:
-        known[default] = each.default_factory
-        return f"{each.name}=not_given"
-    if each.default is MISSING:
-        return each.name
-    known[default] = each.default
-    return f"{each.name}={default}"
+@cache
+def _init_code(factories: tuple[bool, ...], positional: int, post: bool) -> CodeType:
+    """That of ``__init__`` for fields ``_0``, ``_1`` …, those given by name alone last.
+
+    factories   for each field, whether a function makes its default
+    positional  how many may be given by place
+    post        whether ``__post_init__`` is called
+    """
+    names = [f"_{number}" for number in range(len(factories))]
+    stars = ["*"] if positional < len(names) else []
+    lines = [f"def __init__({', '.join(['self', *names[:positional], *stars, *names[positional:]])}):"]
+    for name, factory in zip(names, factories):
+        value = f"default{name}() if {name} is not_given else {name}" if factory else name
+        lines.append(f" set_field(self, {name!r}, {value})")
+    lines.append(" self.__post_init__()" if post else " pass")
+    made: dict[str, Any] = {}
+    exec("\n".join(lines), made)
+    return made["__init__"].__code__
 
 
-def _eq(cls: type, known: dict[str, Any]) -> Iterator[str]:
-    yield "def __eq__(self, other):"
-    yield " if other.__class__ is not self.__class__:"
-    yield "  return NotImplemented"
-    yield f" return {_values('self', cls)} == {_values('other', cls)}"
+def _comparison(cls: type) -> dict[str, Callable[..., Any]]:
+    """``__eq__`` and ``__hash__`` of the values of all fields."""
+    names = [each.name for each in fields(cls)]
+    get: Callable[[Any], Any] = attrgetter(*names) if names else lambda of: ()
 
+    def equal(self: Any, other: object) -> Any:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return (get(self),) == (get(other),)
 
-def _hash(cls: type, known: dict[str, Any]) -> Iterator[str]:
-    yield "def __hash__(self):"
-    yield f" return hash({_values('self', cls)})"
+    def hashed(self: Any) -> int:
+        return hash(get(self))
 
-
-def _values(owner: str, cls: type) -> str:
-    return f"({''.join(f'{owner}.{each.name}, ' for each in fields(cls))})"
+    return {"__eq__": equal, "__hash__": hashed}
 
 
 @recursive_repr()
@@ -137,9 +147,4 @@ def _is_frozen(self: Any, name: str) -> bool:
 
 
 _NOT_GIVEN = object()
-_SOURCES: dict[str, Callable[[type, dict[str, Any]], Iterator[str]]] = {
-    "__init__": _init,
-    "__eq__": _eq,
-    "__hash__": _hash,
-}
 _SHARED: dict[str, Any] = {"__repr__": _repr, "__setattr__": _setattr, "__delattr__": _delattr}

@@ -17,11 +17,10 @@ from pulse.program.program import Program
 from pulse.record import record
 from streaming.aligned_sounds import AlignedSounds, RoutedSound
 from streaming.channels import Samples
-from streaming.events.output import EventsOutput
 from streaming.latency import Latency
 from streaming.output_files import FramesOutput, OutputRoute, SoundOutput, WrittenSound, count_nonfinite
 from streaming.session import Session
-from streaming.target import Target
+from streaming.target import Target, event_count
 
 Advance = Callable[[int, int | None], None]
 """Called with how many samples or frames are done and how many there are; None: unknown."""
@@ -279,7 +278,7 @@ def stream_arrays(
         for name, file in files.items():
             nonfinite += count_nonfinite(rest[name])
             file.write(rest[name])
-    found = [count for file in files.values() if (count := _found(file)) is not None]
+    found = [count for file in files.values() if (count := event_count(file)) is not None]
     elapsed_s = time.perf_counter() - started
     return FileRun(
         timed.session.frames_in, 1, nonfinite, latency, elapsed_s, events=sum(found) if found else None
@@ -288,10 +287,6 @@ def stream_arrays(
 
 def _target(place: Path | Target) -> Target:
     return place if isinstance(place, Target) else Target.of_frames(place)
-
-
-def _found(file: object) -> int | None:
-    return file.found if isinstance(file, EventsOutput) else None
 
 
 def _as(port: Port, array: Array) -> Array:

@@ -8,10 +8,9 @@ import numpy as np
 from pulse.facts import Array
 from pulse.interface import Port
 from pulse.record import record
-from streaming.events.output import EventsOutput
 from streaming.resampling import Resampler
 from streaming.sound import Clipping, SoundReader
-from streaming.target import Target
+from streaming.target import Target, event_count
 
 
 @record
@@ -83,7 +82,7 @@ class FramesOutput:
     @property
     def event_count(self) -> int | None:
         """How many events were found; None if frames are written."""
-        return self._file.found if isinstance(self._file, EventsOutput) else None
+        return event_count(self._file)
 
     def write(self, piece: Sequence[dict[str, Array]]) -> None:
         """The ready frames of one stream; where it has none of them, nothing."""

@@ -1,8 +1,9 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 """Sample rate conversion in chunks, for files; live audio has ``native.resample``."""
 
+from typing import Any
+
 import numpy as np
-import samplerate
 
 from pulse.errors import InputError
 from pulse.not_copyable import NotCopyable
@@ -39,7 +40,7 @@ class Resampler(NotCopyable):
         self.channels = channels
         self._same = rate_in_hz == rate_out_hz
         self._ratio = rate_out_hz / rate_in_hz
-        self._converter = samplerate.Resampler(quality, channels)
+        self._converter: Any = None if self._same else _converter(quality, channels)
         self._taken = 0
         self._given = 0
         self._changing = False
@@ -94,7 +95,8 @@ class Resampler(NotCopyable):
     def reset(self) -> None:
         """Begin a new sound."""
         self._changing = True
-        self._converter.reset()
+        if self._converter is not None:
+            self._converter.reset()
         self._taken = self._given = 0
         self._changing = False
 
@@ -107,6 +109,13 @@ class Resampler(NotCopyable):
 
     def _convert(self, block: Samples) -> Samples:
         return self._converter.process(block, self._ratio).reshape(-1, self.channels)
+
+
+def _converter(quality: str, channels: int) -> Any:
+    """That of libsamplerate, which takes a while to import."""
+    import samplerate
+
+    return samplerate.Resampler(quality, channels)
 
 
 def resampled_length(samples: int, rate_in_hz: int, rate_out_hz: int) -> int:

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pulse.errors import InputError
 from pulse.interface import Port
@@ -10,16 +10,17 @@ from pulse.record import record
 from pulse.wording import spell
 from streaming.audio import AudioWriter
 from streaming.encodings import ENCODINGS, Encoding
-from streaming.events.choice import Choice
-from streaming.events.formats import event_format
-from streaming.events.output import EventsOutput
-from streaming.events.writers import EventsFile, EventsStream
 from streaming.frames import WRITABLE, FramesFile
 from streaming.sound import SoundWriter
 from streaming.sound_formats import SoundFormat, common_suffixes, find_format
 from streaming.sound_streams import StreamWriter, TableStream
 from streaming.source import is_stream
 from streaming.wav_stream import StreamFormat
+
+if TYPE_CHECKING:
+    from streaming.events.choice import Choice
+    from streaming.events.output import EventsOutput
+    from streaming.events.writers import EventsFile, EventsStream
 
 STANDARD_OUTPUT = "standard output"
 OUTPUT_NAMES = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
@@ -46,7 +47,7 @@ class Target:
     encoding: str | None
     streamed: bool
     descriptor: int | None = None
-    events: Choice | None = None
+    events: "Choice | None" = None
     event_form: str = "jsonl"
     source: str = "sound"
 
@@ -57,9 +58,11 @@ class Target:
 
     @classmethod
     def of_events(
-        cls, path: Path, events: Choice, source: str = "sound", form: str | None = None
+        cls, path: Path, events: "Choice", source: str = "sound", form: str | None = None
     ) -> "Target":
         """A target of events; a pipe whose name says nothing gets JSON lines. Raises InputError: no such form."""
+        from streaming.events.formats import event_format
+
         streamed = is_stream(path)
         word = (form or path.suffix.removeprefix(".") or ("jsonl" if streamed else "")).lower()
         event_format(_name(path), word)
@@ -135,19 +138,24 @@ class Target:
         form = StreamFormat(_stream_encoding(encoding), rate_hz, channels)
         return StreamWriter(self.name, self._opened(), form, wav=self.form.name != "RAW")
 
-    def frames_writer(self, port: Port, rate_hz: float | None) -> FramesFile | TableStream | EventsOutput:
+    def frames_writer(self, port: Port, rate_hz: float | None) -> "FramesFile | TableStream | EventsOutput":
         """A writer of the frames of an output, or of the events in them; ``rate_hz`` is that of the model's time.
 
         Raises InputError.
         """
         if self.events is not None:
+            from streaming.events.output import EventsOutput
+
             return EventsOutput(self.events.of_port(port, rate_hz), port.axis or 0, self._events_sink())
         frames_hz = None if rate_hz is None or not port.streams else float(rate_hz * port.rate)
         if self.streamed:
             return TableStream(self.name, self._opened(), port.axis, frames_hz)
         return FramesFile(self.path, port.axis, frames_hz)
 
-    def _events_sink(self) -> EventsFile | EventsStream:
+    def _events_sink(self) -> "EventsFile | EventsStream":
+        from streaming.events.formats import event_format
+        from streaming.events.writers import EventsFile, EventsStream
+
         if not self.streamed:
             return EventsFile(self.path, self.source)
         return EventsStream(self.name, self._opened(), event_format(self.name, self.event_form)(self.source))
@@ -157,6 +165,11 @@ class Target:
             return os.open(self.path, os.O_WRONLY) if self.descriptor is None else os.dup(self.descriptor)
         except OSError as error:
             raise InputError(f"{self.name}: cannot be written ({error.strerror})") from error
+
+
+def event_count(writer: "FramesFile | TableStream | EventsOutput") -> int | None:
+    """How many events a writer has found; None if it writes frames."""
+    return None if isinstance(writer, FramesFile | TableStream) else writer.found
 
 
 def _name(path: Path) -> str:

@@ -21,6 +21,7 @@ from pulse.jit.compiled import CompiledFunction
 from pulse.jit.entries import ENTRIES
 from pulse.jit.registry import KERNELS
 from pulse.plugins import load_plugins
+from pulse.program import team as team
 from pulse.program.array_step import STEPPING
 from pulse.program.compiler import Prepare
 from pulse.program.kernels import families as families

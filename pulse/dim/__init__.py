@@ -13,6 +13,8 @@ from pulse.dim.canonical import (
     multiply,
     substitute,
 )
+from pulse.dim.cases import choices, period
+from pulse.dim.monotone import never_falls
 from pulse.dim.proof import bounds, prove
 from pulse.dim.ratio import Ratio
 from pulse.dim.scope import SymbolScope, cached_in_scope, scope_of
@@ -28,11 +30,14 @@ __all__ = [
     "broadcast",
     "cached_in_scope",
     "ceil_div",
+    "choices",
     "dim_max",
     "dim_min",
     "eq",
     "ge",
     "gt",
+    "never_falls",
+    "period",
     "scope_of",
 ]
 

@@ -223,10 +223,24 @@ def _moduli(dims: tuple[TDim, ...]) -> dict[Symbol, int]:
                     moduli[atom] = lcm(moduli.get(atom, 1), needed)
                 elif isinstance(atom, Div):
                     visit(atom.num, needed * atom.k)
+                else:
+                    for arg in atom.args:
+                        visit(arg, needed)
 
     for dim in dims:
         visit(dim, 1)
     return moduli
+
+
+def period(dim: TDim, symbol: Symbol) -> int:
+    """The number L such that symbol mod L decides every remainder in dim."""
+    return _moduli((dim,)).get(symbol, 1)
+
+
+def choices(dim: TDim) -> Iterator[tuple[TDim, ...]]:
+    """Between what each minimum, maximum, broadcast and comparison in dim decides, inner ones first."""
+    for atom in _innermost_piecewise(dim):
+        yield (atom.diff, TDim.of(0)) if isinstance(atom, Ge | Eq) else atom.options
 
 
 _Polynomial: TypeAlias = dict[tuple[Symbol, ...], int]

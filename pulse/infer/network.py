@@ -164,8 +164,8 @@ class FileNetwork:
                 raise LoadError(
                     f"{node.name} ({node.op.name}): {error}; fix that dim with {spell('inputs')}"
                 ) from error
-            if node.op.origin:
-                target.origins.update({new.name: node.op.origin for new in target.graph.nodes[before:]})
+            if origin := node.op.origin:
+                target.origins.update({new.name: origin for new in target.graph.nodes[before:]})
             made.update({OutletId(node.id, slot): outlet for slot, outlet in enumerate(outlets)})
         target.graph.set_outputs([made[outlet] for outlet in self.graph.outputs], self.graph.output_names)
         facts = {wire: target.graph.fact(made[wire]) for wire, _ in self.claims if wire in made}

@@ -1,4 +1,4 @@
-"""The mode of floats and the time counter of the processor; only in compiled code."""
+"""The mode of floats, the time counter and the pause of the processor; only in compiled code."""
 
 from pulse.jit.declared import refuse
 
@@ -15,4 +15,9 @@ def restore_denormals(mode: int) -> None:
 
 def tick_count() -> int:
     """The processor's time counter."""
+    refuse()
+
+
+def pause() -> None:
+    """Tell the processor that this loop only waits."""
     refuse()

@@ -74,3 +74,17 @@ def _tick_count(typingctx):
         return builder.call(external(builder, f"llvm.{counter}", ir.FunctionType(INT64, [])), [])
 
     return types.int64(), build
+
+
+@means(cpu_registers.pause)
+def _pause(typingctx):
+    def build(context, builder, sig, args):
+        if _architecture(builder) == "x86":
+            function = external(builder, "llvm.x86.sse2.pause", ir.FunctionType(ir.VoidType(), []))
+            builder.call(function, [])
+        elif _architecture(builder) == "aarch64":
+            function = external(builder, "llvm.aarch64.hint", ir.FunctionType(ir.VoidType(), [INT32]))
+            builder.call(function, [INT32(1)])
+        return context.get_dummy_value()
+
+    return types.none(), build

@@ -81,6 +81,11 @@ class Layout:
     has_lines: bool
 
 
+def annotations_of(declared: Any, own: dict[str, Any]) -> dict[str, Any]:
+    """What annotations stand for; only those that are texts, or hold some, take time."""
+    return own if all(isinstance(kind, type) for kind in own.values()) else get_type_hints(declared)
+
+
 def _spec(kind: Any, given: "Spec | None") -> Spec:
     if given is not None:
         return given
@@ -97,9 +102,10 @@ def _up_to_line(words: int) -> int:
 def layout_of(declared: type[Fields]) -> Layout:
     """Where the fields of a declaration are."""
     found: dict[str, Field] = {}
-    kinds = get_type_hints(declared)
+    own = fields(declared)  # type: ignore[arg-type]
+    kinds = annotations_of(declared, {given.name: given.type for given in own})
     at, behind, has_lines = declared.START, (), False
-    for given in fields(declared):  # type: ignore[arg-type]
+    for given in own:
         name, kind = given.name, kinds[given.name]
         spec = _spec(kind, given.metadata.get("spec"))
         inside: Any = get_args(kind)[0] if spec.kind == "parts" else kind if spec.kind == "part" else None

@@ -40,6 +40,7 @@ from typing import (
 
 import numpy as np
 
+from pulse.jit.cut import Cut
 from pulse.jit.fields import Count, Element, Field, Fields, Spec, fields_of, words_of
 from pulse.jit.pointer import HEADER, Bases, Pointer, Row, operand_at, real_at, real_bits
 from pulse.jit.span import Reach
@@ -292,6 +293,14 @@ class Instruction(Part):
     def multiply_adds(self) -> int:
         """Terms of sums of products that one run computes."""
         return 0
+
+    def work(self) -> int:
+        """About how long a run takes, in multiply-adds of a product: a thousand are 30 ns."""
+        return self.multiply_adds()
+
+    def cuts(self) -> Iterator[Cut]:
+        """How the row may be cut into parts that run at the same time."""
+        return iter(())
 
     def touched_bytes(self) -> Mapping[str, int]:
         """Of operands of which a run does not touch all: how many bytes it does."""

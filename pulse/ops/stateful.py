@@ -15,8 +15,18 @@ FAR = 1 << 62
 @cached_in_scope
 def most_frames(length: TDim) -> int:
     """The most frames that a wire of this length can have, FAR if there is no proven bound."""
+    if _is_endless(length):
+        return FAR
     highest = length.bounds()[1]
     return FAR if highest is None else max(0, highest)
+
+
+def _is_endless(length: TDim) -> bool:
+    """Whether it surely has no bound: it rises with its only symbol, which has none. Its residues need no look."""
+    if len(length.symbols) != 1:
+        return False
+    (symbol,) = length.symbols
+    return TDim.of(symbol).bounds()[1] is None and length.slope(symbol) > 0
 
 
 @dataclass

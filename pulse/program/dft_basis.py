@@ -134,10 +134,10 @@ def _searched(matrix: Array, bound: float) -> DftBasis | None:
                 begin = _begin(matrix, length, bins[0])
                 if begin is None:
                     continue
-                few = _fitted(matrix, length, points, bins, begin, slice(begin, begin + PROBED))
+                few = _fitted(matrix, length, points, bins, begin, bound, slice(begin, begin + PROBED))
                 if not _within(few, matrix, bound):
                     continue
-                found = _fitted(matrix, length, points, bins, begin)
+                found = _fitted(matrix, length, points, bins, begin, bound)
                 if _within(found, matrix, bound):
                     return found
     return None
@@ -207,10 +207,12 @@ def _fitted(
     points: tuple[Array, Array | None],
     bins: tuple[Array, Array | None],
     begin: int,
+    bound: float,
     part: slice = slice(None),
 ) -> DftBasis | None:
     """The factors of rows and columns that fit; None if a look at ``part`` of the bins shows that none do.
 
+    bound  how far a matrix may be from its transform
     Imaginary parts whose columns are zeros get the factor 0: they are zeros, and not what rounding makes of them.
     """
     every = np.arange(len(points[0]))
@@ -225,7 +227,10 @@ def _fitted(
     power = (seen**2).sum(axis=0)
     if not power.all():
         return None
-    out = (matrix[np.ix_(points[0], re)] * seen).sum(axis=0) / power
+    real = matrix[np.ix_(points[0], re)]
+    out = (real * seen).sum(axis=0) / power
+    if float(np.abs(real - seen * out).max()) > 2 * bound:
+        return None
     sign_in = sign_out = 1.0
     if im is not None:
         sign_out = _sign(into[:, None] * np.sin(2 * np.pi * turns), matrix[np.ix_(points[0], im)])

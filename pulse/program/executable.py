@@ -18,6 +18,9 @@ class Executable(ABC):
     A copy is the program itself. It pickles without addresses, and is linked again where it arrives.
     """
 
+    threads: int = 1
+    """Among how many threads a step of a stream may be shared."""
+
     def __init__(self, model: Interface, form: str = "f32") -> None:
         self.model = model
         self.form = form
@@ -27,6 +30,11 @@ class Executable(ABC):
         self.pulse = model.pulse
         self.limit = longest_stream(model.symbol, model.assumptions)
         """The most frames of the symbol that the model takes, None if there is no limit."""
+
+    @property
+    def helpers(self) -> tuple[int, ...]:
+        """The system's numbers of the threads that share steps with the one that calls; they begin with a stream."""
+        return ()
 
     def __copy__(self) -> Self:
         return self

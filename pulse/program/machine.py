@@ -23,7 +23,7 @@ from pulse.program.table import Table, row_at, row_starts, segments_at
 
 READINGS = 1000
 
-_run_row = c_function_at(c_signature(None, "i64", "i64"))
+run_row = c_function_at(c_signature(None, "i64", "i64"))
 """The kernel at an address, of the addresses of a row and of the bases of the memories."""
 
 
@@ -33,7 +33,7 @@ def run_rows(table_address, rows, bases_address):
     address, mode = table_address, flush_denormals()
     for _ in range(rows):
         row = row_at(address)
-        _run_row(row.kernel, address, bases_address)
+        run_row(row.kernel, address, bases_address)
         address += WORD * row.length
     restore_denormals(mode)
 
@@ -50,7 +50,7 @@ def _run_profiled(table_address, rows, bases_address, ticks_address):
     before = tick_count()
     for i in range(rows):
         row = row_at(address)
-        _run_row(row.kernel, address, bases_address)
+        run_row(row.kernel, address, bases_address)
         after = tick_count()
         ticks[i] = ticks[i] + (after - before)
         before = after
@@ -73,7 +73,7 @@ def _run_lanes(table_address, segments_address, segments, bases_address):
         segment = segments_at(segments_address)[number]
         if segment.together:
             row = row_at(address)
-            _run_row(row.kernel, address, bases_address)
+            run_row(row.kernel, address, bases_address)
             address += WORD * row.length
         else:
             first = address
@@ -81,7 +81,7 @@ def _run_lanes(table_address, segments_address, segments, bases_address):
                 address = first
                 for _ in range(segment.rows):
                     row = row_at(address)
-                    _run_row(row.kernel, address, bases_address + WORD * LANE_WORDS * lane)
+                    run_row(row.kernel, address, bases_address + WORD * LANE_WORDS * lane)
                     address += WORD * row.length
     restore_denormals(mode)
 

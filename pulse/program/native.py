@@ -18,14 +18,16 @@ from pulse.program.cost import RowNote
 from pulse.program.emitted import Emitted
 from pulse.program.executable import Executable
 from pulse.program.feeds import Feed
-from pulse.program.memory import Region
+from pulse.program.memory import Region, aligned
 from pulse.program.place import Place
 from pulse.program.state import State
 from pulse.program.table import link
 
 if TYPE_CHECKING:
     from pulse.program.packed import Packed
+    from pulse.program.parting import Parting
     from pulse.program.profile import Profile
+    from pulse.program.team import Team
 
 
 class NativeExecutable(Executable):
@@ -43,6 +45,7 @@ class NativeExecutable(Executable):
 
     unlinked: NDArray[np.int64]
     _linked: NDArray[np.int64] | None = None
+    _parallel: "tuple[NDArray[np.int64], Team] | None" = None
     weights: Array
     initial: Array
     arena_bytes: int
@@ -84,6 +87,39 @@ class NativeExecutable(Executable):
     @table.setter
     def table(self, linked: NDArray[np.int64]) -> None:
         self._linked = linked
+
+    @cached_property
+    def parting(self) -> "Parting":
+        """Which rows run in parts, where streams run on several threads."""
+        from pulse.program.parting import parting_of
+
+        return parting_of(self.unlinked, self.threads)
+
+    def stream_table(self) -> "tuple[NDArray[np.int64], Team | None]":
+        """What the machine runs in each step of a stream, and the team that runs rows in parts; hold on to both.
+
+        Raises CompileError; PulseError: this system has no threads for it
+        """
+        if self.threads == 1 or self.parting.count == 0:
+            return self.table, None
+        from pulse.program.parting import link_parts
+        from pulse.program.team import Team
+
+        if self._parallel is None or not self._parallel[1].is_here:
+            team = Team.of(self.threads)
+            self._parallel = link_parts(self.unlinked, self.parting, team, self.arena_bytes), team
+        return self._parallel
+
+    @property
+    def helpers(self) -> tuple[int, ...]:
+        return () if self._parallel is None else self._parallel[1].helpers
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Scratch memory of a step: the arena, and that of rows in parts."""
+        return (
+            self.arena_bytes if self.threads == 1 else aligned(self.arena_bytes) + self.parting.scratch_bytes
+        )
 
     @property
     def emitted(self) -> Sequence[Emitted]:
@@ -131,7 +167,9 @@ class NativeState(State):
         ]
         self._total = None if program.total_at is None else _word(self._memory, program.total_at)
         self._counting = self._total is not None
-        self.call = (program.table.ctypes.data, program.rows, self.bases.ctypes.data)
+        table, self._team = program.stream_table()
+        self._table = table
+        self.call = (table.ctypes.data, program.rows, self.bases.ctypes.data)
         """What the machine is called with: the address of the table, its rows, the address of ``bases``."""
         self._run_machine = machine.runner()
         self._clear()
@@ -247,6 +285,7 @@ class NativeState(State):
             given = self.constants.get(name)
             place[...] = rng.standard_normal(place.shape).astype(place.dtype) if given is None else given
         try:
-            return measured(self._program.notes, self.call[0], self.call[2], steps)
+            parts = self._program.parting.counts()
+            return measured(self._program.notes, self.call[0], self.call[2], steps, parts)
         finally:
             self.restore(saved)

@@ -23,6 +23,7 @@ class ProfileRow:
     share             of the time of all instructions
     cost              bytes and multiply-adds
     instructions      how many these are
+    parts             in how many parts it runs, on as many threads; the most of several
     """
 
     node: str
@@ -32,6 +33,7 @@ class ProfileRow:
     share: float
     cost: Cost
     instructions: int = 1
+    parts: int = 1
 
     @property
     def gigabytes_per_s(self) -> float | None:
@@ -58,6 +60,7 @@ class ProfileRow:
             self.share + other.share,
             self.cost + other.cost,
             self.instructions + other.instructions,
+            max(self.parts, other.parts),
         )
 
 
@@ -90,8 +93,16 @@ class Profile:
         return sorted(together.values(), key=lambda row: -row.seconds_per_step)
 
 
-def measured(notes: Sequence[RowNote], table_address: int, bases_address: int, steps: int) -> Profile:
+def measured(
+    notes: Sequence[RowNote],
+    table_address: int,
+    bases_address: int,
+    steps: int,
+    parts: Sequence[int] | None = None,
+) -> Profile:
     """Run a linked table ``steps`` times with the clock read behind each row, and as often without.
+
+    parts  in how many each row runs; None: all run whole
 
     The times are the medians of rounds, so that what else the processor did in some of them is left out.
     """
@@ -107,8 +118,8 @@ def measured(notes: Sequence[RowNote], table_address: int, bases_address: int, s
     seconds = np.maximum(np.median(ticks, axis=0) / each / rate - reading_s, 0.0)
     total = float(seconds.sum()) or 1.0
     found = [
-        ProfileRow(row.node, row.op, row.kernel, float(time), float(time) / total, row.cost)
-        for row, time in zip(notes, seconds)
+        ProfileRow(row.node, row.op, row.kernel, float(time), float(time) / total, row.cost, 1, count)
+        for row, count, time in zip(notes, parts or [1] * rows, seconds)
     ]
     step_s = max(float(np.median(whole)) / each / rate - reading_s, 0.0)
     return Profile(tuple(found), rounds * each, step_s, rows * reading_s)

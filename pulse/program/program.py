@@ -3,13 +3,14 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from os import PathLike
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from pulse.errors import PulseError, WriteError
+from pulse.errors import InputError, PulseError, WriteError
 from pulse.program.executable import Executable
 from pulse.program.feeds import Feed
 from pulse.program.lanes import Lanes, lane_count
 from pulse.program.state import State
+from pulse.wording import spell
 
 
 class Program(Executable):
@@ -37,6 +38,20 @@ class Program(Executable):
         raise WriteError(
             f"{self.model.title}: only programs of the numba backend are saved; compile it with backend='numba'"
         )
+
+    def with_threads(self, threads: int) -> Self:
+        """The same program, whose streams share long steps among this many threads; the results are the same bits.
+
+        1 is one thread, that of the caller. The others wait for its steps: all streams of a process share them.
+
+        Raises InputError: threads below 1, or more than the cores of the process; lanes and the numpy backend
+        run on one thread
+        """
+        if threads != 1:
+            raise InputError(
+                f"{spell('threads', threads)}: the {self.backend} backend runs on one thread; use the numba backend"
+            )
+        return self
 
     @abstractmethod
     def spawn(self, constants: Feed | None = None) -> State:

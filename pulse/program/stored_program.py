@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from pulse.collector import fewer_collections
 from pulse.dim import Symbol, TDim, scope_of
 from pulse.errors import DimError, LoadError
 from pulse.facts import DTYPES, MOST_AXES
@@ -109,7 +110,7 @@ class StoredProgram(NativeStreams):
         write_file(self._container.content.tobytes(), path)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return read_program, (self._container.content.tobytes(),)
+        return _read_again, (self._container.content.tobytes(), self.threads)
 
     def _note(self, row: Any, kernel: Kernel) -> RowNote:
         given: list[Any] = cast(list[Any], row) if isinstance(row, list) else []
@@ -139,7 +140,13 @@ def read_program(source: "str | PathLike[str] | bytes") -> StoredProgram:
 
     Raises LoadError: it is no program, damaged, of another version, or not safe to run; or a kernel is not installed
     """
-    return StoredProgram(opened(source if isinstance(source, bytes) else Path(source)))
+    with fewer_collections():
+        return StoredProgram(opened(source if isinstance(source, bytes) else Path(source)))
+
+
+def _read_again(content: bytes, threads: int) -> StoredProgram:
+    program = read_program(content)
+    return program if threads == 1 else program.with_threads(threads)
 
 
 def _pairs(record: Record) -> list[list[str]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from pulse.proof.critical_lengths import critical_lengths
 from pulse.proof.effort import Effort
 from pulse.proof.signals import PURE, Signal
 from pulse.pulsify.lengths import least_reaching
@@ -61,7 +62,7 @@ class Trials:
 
 
 def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long: bool = False) -> Trials:
-    """Streams of each signal, long ones that fill the memory, and short ones of noise.
+    """Streams of each signal, long ones that fill the memory, short ones of noise, and those of critical lengths.
 
     lengths  to be tried instead
     long     spend more: long streams as long as they should be, and of every signal
@@ -78,6 +79,8 @@ def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long
     if full > usual:
         listed += [Trial(full, signal, long=True) for signal in _signals(long)]
     listed += [Trial(length, "noise") for length in short_lengths(model)]
+    critical = critical_lengths(model, _shortest(model))
+    listed += [Trial(_allowed_length(model, length), "noise") for length in critical]
     chosen: list[Trial] = []
     left = float("inf") if long else TOTAL_S
     for trial in dict.fromkeys(listed):

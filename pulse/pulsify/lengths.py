@@ -1,13 +1,12 @@
-"""Bounds of a stream's length before it has ended."""
+"""Bounds of a stream's length before it has ended, proved for every length at once."""
 
-from collections.abc import Iterator
 from fractions import Fraction
 
-from pulse.dim import Symbol, TDim, cached_in_scope
+from pulse.dim import Symbol, SymbolScope, TDim, cached_in_scope, dim_max, never_falls
 from pulse.ops.stateful import FAR, most_frames
 
-NEAR, FURTHEST_POWER = 64, 40
-"""Pulses looked at in a row, and the power of two up to which there are such rows."""
+FAR_OUT = 1 << 40
+"""Frames of a stream at which a bounded length has its bound, if it ever has."""
 
 
 def least_reaching(length: TDim, frames: int, symbol: Symbol) -> int:
@@ -24,31 +23,10 @@ def least_reaching(length: TDim, frames: int, symbol: Symbol) -> int:
     return low
 
 
-def _is_piecewise(length: TDim) -> bool:
-    """Whether a minimum, maximum, comparison or broadcast may change its growth for large values."""
-    text = str(length)
-    return any(word in text for word in ("min", "max", "=", "<", ">", "broadcast"))
-
-
-def _sample_points(length: TDim, pulse: int) -> Iterator[int]:
-    """Whole pulses, in frames: the first ones, and if the length is piecewise some after each power of two."""
-    yield from (step * pulse for step in range(NEAR + 1))
-    if _is_piecewise(length):
-        for power in range(NEAR.bit_length(), FURTHEST_POWER + 1):
-            first = max(0, (1 << power) // pulse - 2)
-            yield from (step * pulse for step in range(first, first + NEAR // 2))
-
-
 @cached_in_scope
 def grows(length: TDim, symbol: Symbol) -> bool:
-    """Whether a longer stream never has fewer frames of this length."""
-    before, at = 0, -1
-    for frames in _sample_points(length, 1):
-        now = max(0, length.eval({symbol: frames}))
-        if frames > at and now < before:
-            return False
-        before, at = now, frames
-    return True
+    """Whether a longer stream surely never has fewer frames of this length."""
+    return never_falls(length, symbol) or never_falls(dim_max(0, length), symbol)
 
 
 @cached_in_scope
@@ -57,18 +35,26 @@ def lag(length: TDim, rate: Fraction, symbol: Symbol, pulse: int) -> int | None:
 
     After n pulses the stream has at least ``x = n*pulse`` frames, so the wire has at least ``length(x)``; a wire
     of delay d has sent ``rate*x - d``. Frames beyond a proven bound of the length surely do not exist. None if
-    no delay suffices, because the wire falls ever further behind its rate.
+    no delay suffices, because the wire falls ever further behind its rate, or if none is proved to suffice.
     """
     most = most_frames(length)
     if most == FAR and length.slope(symbol) != rate:
         return None
-    steps = set(_sample_points(length, pulse))
-    if most != FAR and length.eval({symbol: 1 << FURTHEST_POWER}) >= most:
-        last = least_reaching(length, most, symbol) // pulse
-        steps |= {step * pulse for step in range(max(0, last - NEAR), last + 2)}
-    worst = -FAR
-    for frames in steps:
-        sure = max(0, length.eval({symbol: frames}))
-        if sure < most:
-            worst = max(worst, int(rate * frames) - sure)
-    return worst
+    pulses = _count("pulses")
+    if most != FAR and length.eval({symbol: FAR_OUT}) >= most:
+        unsure = -(-least_reaching(length, most, symbol) // pulse)
+        if not unsure:
+            return -FAR
+        pulses = _count("pulses", unsure - 1)
+    frames = pulses * pulse
+    sent = frames * rate.numerator // rate.denominator
+    return (sent - dim_max(0, length.subs({symbol: frames}))).bounds()[1]
+
+
+def _count(name: str, most: int | None = None) -> TDim:
+    """A number that is not negative, as a symbol of a scope of its own."""
+    scope = SymbolScope()
+    scope.assume(f"{name} >= 0")
+    if most is not None:
+        scope.assume(f"{name} <= {most}")
+    return TDim.of(scope.symbol(name))

@@ -71,13 +71,16 @@ class _Axes:
         return ",".join([*letters[: self.time], "T", *letters[self.time :]])
 
 
-def guess_recipe(given: TypedFact, made: TypedFact) -> Guess | None:
-    """The stages around a model of this input and output; None if nothing usual fits."""
+def guess_recipe(given: TypedFact, made: TypedFact, hop: int | None = None) -> Guess | None:
+    """The stages around a model of this input and output; None if nothing usual fits.
+
+    hop  samples from one frame to the next, where it is known
+    """
     read, gives = _Axes.of(given), _Axes.of(made)
     if read is None:
         return None
     for attempt in _ATTEMPTS:
-        found = attempt(read, gives)
+        found = attempt(read, gives, hop)
         if found is not None:
             return found
     return None
@@ -88,7 +91,7 @@ def is_sound(shape: Shape) -> bool:
     return sum(bool(dim.symbols) for dim in shape) == 1 and all(dim.symbols or dim == 1 for dim in shape)
 
 
-def _complex(read: _Axes, gives: _Axes | None) -> Guess | None:
+def _complex(read: _Axes, gives: _Axes | None, hop: int | None) -> Guess | None:
     """257 frequencies and 2 parts, in any order, or in one axis."""
     if len(read.sizes) == 2 and 2 in read.sizes:
         bins = next((size for size in read.sizes if size != 2), 2)
@@ -100,7 +103,7 @@ def _complex(read: _Axes, gives: _Axes | None) -> Guess | None:
         return None
     if bins not in SPECTRA:
         return None
-    transform = f'n_fft = {2 * (bins - 1)}, hop = {bins - 1}, window = "sqrt_hann"'
+    transform = f'n_fft = {2 * (bins - 1)}, hop = {hop or bins - 1}, window = "sqrt_hann"'
     back: list[str] = []
     behind = ""
     if gives is not None and sorted(gives.sizes) == sorted(read.sizes):
@@ -108,17 +111,17 @@ def _complex(read: _Axes, gives: _Axes | None) -> Guess | None:
             ["2F"] if len(gives.sizes) == 1 else ["2" if s == 2 else "F" for s in gives.sizes]
         )
         back = [f'istft = {{ {transform}, length = "T"{_layout(behind)} }}']
-    notes = _transform_notes(bins, back)
+    notes = _transform_notes(bins, back, hop)
     front = [f"stft = {{ {transform}{_layout(layout)} }}"]
     return Guess(front, back, (), SPECTRA[bins], notes, "spectra", 2 * (bins - 1), layout, behind)
 
 
-def _magnitudes(read: _Axes, gives: _Axes | None) -> Guess | None:
+def _magnitudes(read: _Axes, gives: _Axes | None, hop: int | None) -> Guess | None:
     """257 frequencies: magnitudes, and a mask where as many come out."""
     if len(read.sizes) != 1 or read.sizes[0] not in SPECTRA:
         return None
     (bins,) = read.sizes
-    transform = f'n_fft = {2 * (bins - 1)}, hop = {bins - 1}, window = "sqrt_hann"'
+    transform = f'n_fft = {2 * (bins - 1)}, hop = {hop or bins - 1}, window = "sqrt_hann"'
     layout = f"{read.layout(['F'])},2"
     front = [f'stft = {{ {transform}{_layout(layout)} }}\nas = "spectrum"', "magnitude = {}"]
     notes = [f"{bins} values in each frame are taken for magnitudes"]
@@ -130,12 +133,12 @@ def _magnitudes(read: _Axes, gives: _Axes | None) -> Guess | None:
         ]
         lines = ['as = "mask"']
         notes.append("its output of the same size is taken for a mask")
-    notes += _transform_notes(bins, back)
+    notes += _transform_notes(bins, back, hop)
     behind = layout if back else ""
     return Guess(front, back, lines, SPECTRA[bins], notes, "magnitudes", 2 * (bins - 1), layout, behind)
 
 
-def _features(read: _Axes, gives: _Axes | None) -> Guess | None:
+def _features(read: _Axes, gives: _Axes | None, hop: int | None) -> Guess | None:
     """80 bands, one frame or several of them side by side."""
     if len(read.sizes) != 1:
         return None
@@ -163,20 +166,25 @@ def _features(read: _Axes, gives: _Axes | None) -> Guess | None:
     return None
 
 
-def _blocks(read: _Axes, gives: _Axes | None) -> Guess | None:
+def _blocks(read: _Axes, gives: _Axes | None, hop: int | None) -> Guess | None:
     """Frames of samples, and frames of as many where such come out."""
     if len(read.sizes) != 1 or read.time or read.sizes[0] not in BLOCKS:
         return None
-    (size,) = read.sizes
-    hop = size // 4
-    start = size - hop
-    back = [f"overlap_add = {{ size = {size}, hop = {hop}, trim_end = {start} }}"] if gives == read else []
-    notes = [f"{size} values are taken for the samples of a frame, one every {hop}, without a window"]
-    front = [f"frames = {{ size = {size}, hop = {hop}, pad_start = {start} }}"]
+    return frames_of(read.sizes[0], gives == read, hop)
+
+
+def frames_of(size: int, joined: bool, hop: int | None) -> Guess:
+    """Overlapping frames of samples in front of a model; ``joined``: it gives such frames too."""
+    step = hop or size // 4
+    start = size - step
+    back = [f"overlap_add = {{ size = {size}, hop = {step}, trim_end = {start} }}"] if joined else []
+    every = f"one every {step}, " if hop is None else ""
+    notes = [f"{size} values are taken for the samples of a frame, {every}without a window"]
+    front = [f"frames = {{ size = {size}, hop = {step}, pad_start = {start} }}"]
     return Guess(front, back, notes=notes, kind="frames", samples=size)
 
 
-def _sound(read: _Axes, gives: _Axes | None) -> Guess | None:
+def _sound(read: _Axes, gives: _Axes | None, hop: int | None) -> Guess | None:
     """Sound: nothing is needed around it."""
     return Guess() if all(size == 1 for size in read.sizes) else None
 
@@ -185,16 +193,17 @@ def _layout(layout: str) -> str:
     return "" if layout == "F,T,2" else f', layout = "{layout}"'
 
 
-def _transform_notes(bins: int, back: Sequence[str]) -> list[str]:
+def _transform_notes(bins: int, back: Sequence[str], hop: int | None) -> list[str]:
     size = 2 * (bins - 1)
+    guessed = f"a hop of {size // 2} and the root of a Hann window are guesses"
     notes = [
-        f"{bins} frequencies are those of a transform of {size} samples; a hop of {size // 2} and the root of a Hann "
-        "window are guesses"
+        f"{bins} frequencies are those of a transform of {size} samples; "
+        f"{guessed if hop is None else 'the root of a Hann window is a guess'}"
     ]
     return notes if back else [*notes, "its output is none that an inverse transform takes"]
 
 
-_ATTEMPTS: Sequence[Callable[[_Axes, _Axes | None], Guess | None]] = (
+_ATTEMPTS: Sequence[Callable[[_Axes, _Axes | None, int | None], Guess | None]] = (
     _complex,
     _magnitudes,
     _features,

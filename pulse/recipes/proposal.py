@@ -9,12 +9,14 @@ from warnings import catch_warnings, filterwarnings
 
 import numpy as np
 
+from pulse.chunks.chunking import Chunking
 from pulse.errors import LoadError, PulseError, PulseWarning, PulsifyError
 from pulse.facts import TypedFact, shape_text
 from pulse.loading.load import load
 from pulse.loading.loaded import Loaded
 from pulse.onnx.metadata import is_exported
-from pulse.recipes.guessing import guess_recipe, is_sound
+from pulse.recipes.framing import called_on_frames
+from pulse.recipes.guessing import BLOCKS, guess_recipe, is_sound
 from pulse.recipes.pairing import Part, Stages, pair_stages
 from pulse.recipes.rates import KEY, growth
 from pulse.recipes.reading import parse_recipe
@@ -40,16 +42,17 @@ class Proposal:
     notes: tuple[str, ...]
 
 
-def propose_recipe(models: Sequence[Path], folder: Path) -> Proposal:
+def propose_recipe(models: Sequence[Path], folder: Path, hop: int | None = None) -> Proposal:
     """A recipe of a model, or of two of which the second takes the output of the first, for a file in a folder.
 
+    hop      samples from one frame to the next, where it is known; then a call of as many samples in as out is a frame
     Raises PulseError: a model cannot be read, nothing usual fits its input, or the two do not fit
     """
     with use_spelling(recipe_spelling(current_spelling())):
         notes: list[str] = []
         with catch_warnings():
             filterwarnings("ignore", ".*each call takes", PulseWarning)  # the notes say it
-            parts = [_part(model, folder, notes) for model in models]
+            parts = [_part(model, folder, notes, hop) for model in models]
         found = Stages(parts[0].around, parts[0].guess.notes) if len(parts) == 1 else pair_stages(*parts)
         rate_hz = parts[0].rate_hz or parts[0].guess.rate_hz
         if parts[0].rate_hz is None:
@@ -63,12 +66,20 @@ def propose_recipe(models: Sequence[Path], folder: Path) -> Proposal:
         return Proposal(text, tuple(notes))
 
 
-def _part(model: Path, folder: Path, notes: list[str]) -> Part:
+def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> Part:
     """What is known of one model. Raises PulseError."""
     opened, options = _opened(model, notes)
+    framed = None if hop is None else called_on_frames(opened, hop)
+    if framed is not None:
+        opened = load(model, chunking=Chunking(axes=framed.axes))
+        options["axes"] = dict(framed.axes)
     whole = opened.analyse()
     streams = {name: fact for name, fact in whole.inputs.items() if growth(fact)}
-    outputs = [name for name, fact in whole.outputs.items() if growth(fact) and fact.shape[0] == 1]
+    outputs = [
+        name
+        for name, fact in whole.outputs.items()
+        if growth(fact) and (framed is not None or fact.shape[0] == 1)
+    ]
     if not streams or not outputs:
         raise LoadError(f"{model}: has no input and output of a stream; there is nothing to put around it")
     if len(outputs) < len(whole.outputs) and opened.chunks is None:
@@ -76,7 +87,7 @@ def _part(model: Path, folder: Path, notes: list[str]) -> Part:
         notes.append(f"of its outputs {', '.join(outputs)} go on with every frame, the others are left out")
     name, fact = next(iter(streams.items()))
     made = whole.outputs[outputs[0]]
-    guess = guess_recipe(fact, made)
+    guess = guess_recipe(fact, made, hop) if framed is None else framed.guess
     if guess is None:
         raise LoadError(
             f"{model}: {name} ({fact}) is not sound, spectrum, filter bank or frame of a usual size; write its recipe "
@@ -124,6 +135,11 @@ def _say_context(opened: Loaded, options: dict[str, Any], name: str, output: str
             f"a call takes {sizes[0]} samples of {name} and gives {sizes[1]} of {output}: the first {more} are taken "
             f"for those of the call before; its author knows, and whether leading samples of {output} are to be "
             f"dropped, as in delay = {toml_text({output: sizes[1]})}"
+        )
+    elif sizes[0] == sizes[1] and sizes[0] in BLOCKS:
+        notes.append(
+            f"a call takes {sizes[0]} samples of {name} and gives as many: all of them are taken for new ones; if "
+            f"calls take overlapping frames, say how far one is from the next, as in --hop {sizes[0] // 4}"
         )
     elif sizes[1] == 1 and sizes[0] > 1:
         notes.append(

@@ -70,6 +70,8 @@ def limits(node: TfliteNode, activation: int = NONE, slot: int = 0) -> tuple[flo
     assert tensor.dtype is not None
     low, high = code_range(tensor.dtype, int(found.zero[0]))
     scale = float(found.scale[0])
+    if activation == TANH:
+        raise node.error("a fused tanh of codes is not covered; convert the model with it apart")
     if activation in (RELU, RELU6):
         low = max(low, 0)
     if activation == RELU6:
@@ -198,8 +200,6 @@ def finished_sum(
     rescale   f64 sums times f64 factors as whole numbers, of int16 codes; None: multipliers of 15 bits
     """
     activation, tensor = fused(node), node.makes[0]
-    if activation == TANH:
-        raise node.error("a fused tanh of codes is not covered")
     spread = factor.reshape(shape) if factor.size > 1 else factor.reshape(())
     if tensor.dtype == np.int16:
         wide = node.cast(total, F64, "total64")
@@ -253,19 +253,33 @@ def input_range(node: TfliteNode) -> tuple[int, int]:
     return code_range(source.dtype, int(node.quantization(0).zero[0]))
 
 
-def _away(y: Array) -> Array:
-    return np.trunc(y + np.copysign(0.5, y))
+Rounding: TypeAlias = Callable[[Array, np.float32, np.float32], Array]
+"""f32 values, the scale and the zero point of the output, as ``code - zero``."""
 
 
-def table_of(
-    node: TfliteNode, function: Callable[[Array], Array], whole: Callable[[Array], Array] = _away
-) -> Array:
-    """The output's ``code - zero`` for each code of an 8-bit input, from the least one on; halves away from zero."""
+def to_even(y: Array, scale: np.float32, zero: np.float32) -> Array:
+    """The nearest code, as XNNPACK has it."""
+    return np.rint(y * (np.float32(1) / scale) + zero) - zero
+
+
+def away(y: Array, scale: np.float32, zero: np.float32) -> Array:
+    """The nearest code, halves away from the zero point."""
+    x = y * (np.float32(1) / scale)
+    return np.trunc(x + np.copysign(np.float32(0.5), x))
+
+
+def towards_zero(y: Array, scale: np.float32, zero: np.float32) -> Array:
+    """The code on the side of the zero point."""
+    return np.trunc(y / scale)
+
+
+def table_of(node: TfliteNode, function: Callable[[Array], Array], whole: Rounding) -> Array:
+    """The output's ``code - zero`` for each code of the input, from the least one on; the function's values are f32."""
     ours, (low, high) = node.quantization(0), input_range(node)
     made_tensor, made = target(node)
     assert made_tensor.dtype is not None
     x = np.arange(low, high + 1).astype(np.float32) * ours.scale[0]
-    with np.errstate(all="ignore"):
-        y = function(x.astype(np.float64)) / np.float64(made.scale[0])
     least, most = code_range(made_tensor.dtype, int(made.zero[0]))
-    return np.clip(np.nan_to_num(whole(y)), least, most).astype(np.float32)
+    with np.errstate(all="ignore"):
+        y = whole(function(x.astype(np.float64)).astype(np.float32), made.scale[0], np.float32(made.zero[0]))
+        return np.clip(np.nan_to_num(y), least, most).astype(np.float32)

@@ -8,7 +8,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.quantize import CodeTable
 from pulse.ops.reduce import Reduce
-from pulse.tflite.int16_tables import interpolated
+from pulse.tflite.int16_tables import lines
 from pulse.tflite.multipliers import times
 from pulse.tflite.node import F32, F64, TfliteNode
 
@@ -70,5 +70,7 @@ def _looked_up(
     kept = node.each(
         "min", node.each("max", x, float(LEAST), suffix=f"{name}.low"), float(MOST), suffix=f"{name}.kept"
     )
-    table = node.constant(interpolated(function, low, high, 2.0**15), f"{name}.table")
+    table = node.constant(
+        lines(function, np.float64(low), np.float64(high), np.float64(2.0**15)), f"{name}.table"
+    )
     return node.wire(CodeTable(LEAST), [node.cast(kept, F32, f"{name}.place"), table], name)

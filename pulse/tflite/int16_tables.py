@@ -7,6 +7,7 @@ is a power of two that leaves 3 bits in front of the point (4 for tanh, too), th
 """
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ STEPS = 512
 """Entries of a general table less one."""
 LEAST, MOST = -(1 << 15), (1 << 15) - 1
 Whole = NDArray[np.int64]
+Real: TypeAlias = np.float32 | np.float64
 
 
 def activation_table(kind: str, scale: float) -> Array:
@@ -70,19 +72,37 @@ def _tanh(x: Whole) -> Whole:
     return np.where(x >= 0, y - half + more, half - y + more - 1) >> bits
 
 
-def interpolated(function: Callable[[Array], Array], low: float, high: float, unit: float) -> Array:
-    """A function of all int16 codes, from the least one on: f32 [65536].
+def interpolated(function: Callable[[Array], Array], ours: float, made: float) -> Array:
+    """A function of all int16 codes by ``lines`` in f32; infinite values are at the end of the range.
+
+    ours, made  the scales of the input and the output
+    """
+    low, high = (np.float32(ours) * np.float32(end) for end in (LEAST, MOST))
+    ends = [np.float32(made) * np.float32(end) for end in (LEAST, MOST)]
+
+    def values(x: Array) -> Array:
+        with np.errstate(all="ignore"):
+            y = function(x.astype(np.float64)).astype(np.float32)
+        return np.nan_to_num(y, neginf=float(ends[0]), posinf=float(ends[1]))
+
+    return lines(values, low, high, np.float32(MOST - LEAST + 1) / (ends[1] - ends[0]))
+
+
+def lines(function: Callable[[Array], Array], low: Real, high: Real, unit: Real) -> Array:
+    """A function of all int16 codes, from the least one on, in the type of the ends: f32 [65536].
 
     Entries are moved by half of the error in the middle between them.
 
     low, high   what the least and the largest code stand for
     unit        codes of the output for 1
     """
-    step = (high - low) / STEPS
-    x = low + step * np.arange(STEPS + 1)
-    y, middle = function(x) * unit, _rounded(function(x[:-1] + step / 2) * unit)
-    error = _rounded((y[1:] + _rounded(y[:-1])) / 2) - middle
-    entries = np.append(_rounded(y[:-1]) - _rounded(error / 2), _rounded(y[-1:]))
+    two = type(low)(2)
+    step = (high - low) / type(low)(STEPS)
+    x = low + step * np.arange(STEPS + 1, dtype=type(low))
+    y, middle = function(x) * unit, _rounded(function(x[:-1] + step / two) * unit)
+    error = _rounded((y[1:] + _rounded(y[:-1])) / two) - middle
+    last = _rounded(function(np.array([high])) * unit)
+    entries = np.append(_rounded(y[:-1]) - _rounded(error / two), last)
     entries = np.clip(entries, LEAST, MOST).astype(np.int64)
     value = np.arange(LEAST, MOST + 1)
     place = STEPS // 2 + (value >> 7)
@@ -91,4 +111,4 @@ def interpolated(function: Callable[[Array], Array], low: float, high: float, un
 
 
 def _rounded(x: Array) -> Array:
-    return np.trunc(x + np.copysign(0.5, x))
+    return np.trunc(x + np.copysign(x.dtype.type(0.5), x))

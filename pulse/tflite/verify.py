@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 from pulse.errors import LoadError
 from pulse.record import record
+from pulse.tflite.likeness import IDENTIFIER, is_tflite
 
-IDENTIFIER = b"TFL3"
 WIDEST = 8
 """Bytes of the widest scalar."""
 
@@ -68,7 +68,7 @@ SCHEMA: Mapping[str, Mapping[int, Kind]] = {
 
 def verify(data: bytes, what: str) -> None:
     """Follow every offset of a model. Raises LoadError where one leads outside of the file or nowhere."""
-    if data[4:8] != IDENTIFIER:
+    if not is_tflite(data):
         raise LoadError(
             f"{what}: not a TFLite model (no {IDENTIFIER.decode()} at byte 4); give a .tflite file"
         )

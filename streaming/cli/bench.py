@@ -20,6 +20,7 @@ def bench(
     ] = 3,
     backend: options.Backend = "numba",
     weights: options.Weights = None,
+    threads: options.Threads = 1,
     every: Annotated[
         bool, typer.Option("--profile", help="Report the cost of each node and instruction too.")
     ] = False,
@@ -33,13 +34,15 @@ def bench(
 
       [cyan]pulse bench model.onnx --pulse 160 --rate 48000[/cyan]     with the deadline that this rate sets
 
+      [cyan]pulse bench model.onnx --threads 2[/cyan]                  long steps on two cores
+
       [cyan]pulse bench model.onnx --profile[/cyan]                    with every node and instruction
     """
     from streaming.cli.model import compile_model, open_model
     from streaming.reports.benchmark import measure_steps
 
     opened = open_model(model, given)
-    program = compile_model(opened, given.pulse, backend, weights)
+    program = compile_model(opened, given.pulse, backend, weights, threads=threads)
     with progress(f"{rounds} rounds of {steps} steps") as advance:
         benchmark = measure_steps(opened, program, steps, rounds, every, advance)
     shown.print(benchmark)

@@ -11,7 +11,7 @@ from streaming.cli.proof import ProofOptions, require_proof
 
 
 @takes_groups
-def compile_(
+def compile(
     model: options.ModelPath = None,
     *,
     given: ModelOptions,

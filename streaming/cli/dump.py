@@ -36,6 +36,7 @@ def dump(
     given: ModelOptions,
     backend: options.Backend = "numba",
     weights: options.Weights = None,
+    threads: options.Threads = 1,
     shown: ReportOptions,
 ) -> None:
     """Print a model at one of its stages, or what it costs.
@@ -47,6 +48,8 @@ def dump(
       [cyan]pulse dump model.onnx --stage pulsed --pulse 160[/cyan]   with delays and windows
 
       [cyan]pulse dump model.onnx --stage decluttered --dot | dot -Tsvg -o model.svg[/cyan]
+
+      [cyan]pulse dump model.onnx --stage program --threads 2[/cyan]  with the parts of long rows
 
       [cyan]pulse dump model.onnx --stage costs --rate 100[/cyan]     parameters, multiply-adds, memory
     """
@@ -61,7 +64,7 @@ def dump(
         return
     opened = open_model(model, given)
     if stage is not Stage.COSTS:
-        write_text(_text(stage, opened, given.pulse, backend, weights, dot))
+        write_text(_text(stage, opened, given.pulse, backend, weights, threads, dot))
         return
     if dot:
         raise InputError("the costs are a table, not a graph; leave out --dot")
@@ -100,7 +103,13 @@ def _read(stage: Stage, loaded: "Loaded", dot: bool) -> str:
 
 
 def _text(
-    stage: Stage, opened: "OpenedModel", pulse: int | None, backend: str, weights: str | None, dot: bool
+    stage: Stage,
+    opened: "OpenedModel",
+    pulse: int | None,
+    backend: str,
+    weights: str | None,
+    threads: int,
+    dot: bool,
 ) -> str:
     """A model on its way to a program."""
     from pulse import dump as dumps
@@ -119,7 +128,7 @@ def _text(
         return shown if dot else _totals(pulsed, opened.rate_hz) + shown + detected
     if dot:
         raise InputError("a program is a list, not a graph; leave out --dot")
-    program = compile_model(opened, pulse, backend, weights)
+    program = compile_model(opened, pulse, backend, weights, threads=threads)
     listing = getattr(program, "listing", None)
     if listing is None:
         raise InputError(f"the {backend} backend has no instructions to list; use --backend numba")

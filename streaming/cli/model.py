@@ -119,10 +119,15 @@ def _is_sound(fact: TypedFact, stream: TDim) -> bool:
 
 
 def compile_model(
-    opened: OpenedModel, pulse: int | None, backend: str, weights: str | None = None, live: bool = False
+    opened: OpenedModel,
+    pulse: int | None,
+    backend: str,
+    weights: str | None = None,
+    live: bool = False,
+    threads: int = 1,
 ) -> Program:
     """A program, and what else a live run needs, compiled with a bar at the first time. Raises PulseError."""
-    return opened.compiled(pulse, backend, weights, compiling(live))
+    return opened.compiled(pulse, backend, weights, compiling(live)).with_threads(threads)
 
 
 def compiling(live: bool = False) -> "Prepare":

@@ -34,6 +34,12 @@ Weights = Annotated[
         show_default=False,
     ),
 ]
+Threads = Annotated[
+    int,
+    typer.Option(
+        "--threads", help="Number of threads that share the long steps of a model; the same result."
+    ),
+]
 
 
 @record

@@ -23,6 +23,16 @@ def recipe(
             "--output", "-o", metavar="FILE", help="Write the recipe to this .toml file.", show_default=False
         ),
     ] = None,
+    hop: Annotated[
+        int | None,
+        typer.Option(
+            "--hop",
+            min=1,
+            metavar="SAMPLES",
+            help="From one frame to the next, if you know it; calls of as many samples in as out are frames then.",
+            show_default=False,
+        ),
+    ] = None,
     embed: Annotated[
         Path | None,
         typer.Option(
@@ -48,6 +58,8 @@ def recipe(
 
       [cyan]pulse recipe model.onnx -o model.toml[/cyan]
 
+      [cyan]pulse recipe saved_model --hop 128 -o model.toml[/cyan]   calls take a frame every 128 samples
+
       [cyan]pulse recipe first.onnx second.onnx[/cyan]          two models in a row, such as DTLN's
 
       [cyan]pulse recipe model.toml --embed whole.onnx[/cyan]   the model of a recipe, with the recipe inside
@@ -57,7 +69,7 @@ def recipe(
 
     refuse_bad_use(models, output, embed)
     target = output or embed
-    text, notes, place = describe_models(models, (models[0] if target is None else target).parent)
+    text, notes, place = describe_models(models, (models[0] if target is None else target).parent, hop)
     if embed is not None:
         embed_in(text, place, embed)
     elif output is not None:

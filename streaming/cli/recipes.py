@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pulse.errors import InputError
-from pulse.loading.format import Content
+from pulse.loading.format import Content, format_of
 from pulse.recipes.recognition import holds_recipe, is_recipe_file
 from streaming.atomic_files import publish, refuse_same, temporary_file, write_error
 
@@ -35,11 +35,15 @@ def refuse_bad_use(models: Sequence[Path], output: Path | None, embed: Path | No
         )
 
 
-def describe_models(models: Sequence[Path], folder: Path) -> "tuple[str, Sequence[str], RecipeContext]":
+def describe_models(
+    models: Sequence[Path], folder: Path, hop: int | None = None
+) -> "tuple[str, Sequence[str], RecipeContext]":
     """A recipe of models, to stand in a folder: its text, what is to be said of it, and where it is.
 
+    hop      samples from one frame to the next, where it is known
     Raises PulseError
     """
+    from pulse import formats as formats  # registers them
     from pulse.recipes.embedded import embedded_recipe, embedded_text
     from pulse.recipes.proposal import propose_recipe
     from pulse.recipes.reading import read_text
@@ -47,11 +51,11 @@ def describe_models(models: Sequence[Path], folder: Path) -> "tuple[str, Sequenc
 
     if len(models) == 1 and is_recipe_file(models[0]):
         return read_text(models[0]), (), RecipeContext.of(models[0])
-    if len(models) == 1 and holds_recipe(Content.of(models[0])):
+    if len(models) == 1 and format_of(Content.of(models[0])).recognises is holds_recipe:
         place = embedded_recipe(models[0]).place
         note = f'{models[0]} holds this recipe in its metadata; model = "." is the file itself'
         return embedded_text(models[0], place.where), (note,), place
-    found = propose_recipe(models, folder)
+    found = propose_recipe(models, folder, hop)
     return found.text, found.notes, RecipeContext.of(folder / "recipe.toml")
 
 

@@ -40,6 +40,7 @@ def run(
     given: ModelOptions,
     backend: options.Backend = "numba",
     weights: options.Weights = None,
+    threads: options.Threads = 1,
     events: EventOptions,
     live: LiveOptions,
     shown: ReportOptions,
@@ -93,7 +94,7 @@ def run(
     request = RunRequest(model, source, target, sound, events.choice())
     request.refuse_live(live) if live.live else request.refuse_file(live)
     opened = open_model(model, given)
-    program = compile_model(opened, given.pulse, backend, weights, live.live)
+    program = compile_model(opened, given.pulse, backend, weights, live.live, threads)
     if live.live:
         from streaming.cli.live.command import run_live
 

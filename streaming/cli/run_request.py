@@ -1,6 +1,7 @@
 """The inputs and outputs of ``pulse run``, and which options go together."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pulse.errors import InputError
 from pulse.interface import Port
@@ -10,9 +11,11 @@ from streaming.atomic_files import refuse_same
 from streaming.builtin import noisy_path
 from streaming.cli.live.options import LiveOptions
 from streaming.cli.sound_options import SoundOptions
-from streaming.events.choice import Choice
 from streaming.frames import READABLE
 from streaming.source import is_sound_source, is_stream
+
+if TYPE_CHECKING:
+    from streaming.events.choice import Choice
 
 
 @record
@@ -28,7 +31,7 @@ class RunRequest:
     source: Path | None
     target: Path | None
     sound: SoundOptions
-    events: Choice | None
+    events: "Choice | None"
 
     @property
     def read(self) -> Path | None:

@@ -18,6 +18,7 @@ OPTIONS = {
     "delay": "--delay",
     "initial": "--initial",
     "weights": "--weights",
+    "threads": "--threads",
     "budget": "--budget",
     "signature": "--signature",
     "ignore_value_info": "--ignore-value-info",

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 from pulse.facts import Array
+from pulse.jit.events import Event
 from pulse.program.feeds import Feed
 from pulse.program.state import State
-from streaming.native.events import Event
 from streaming.realtime import RealtimeSetting
 
 

@@ -8,6 +8,7 @@ from itertools import islice
 import numpy as np
 
 from pulse.facts import Array
+from pulse.jit.events import Event
 from pulse.not_copyable import NotCopyable
 from pulse.program.feeds import Feed
 from pulse.program.memory import aligned_bytes
@@ -17,7 +18,6 @@ from pulse.program.state import State
 from streaming.executor.engine import Result
 from streaming.executor.worker import Worker
 from streaming.native import slots
-from streaming.native.events import Event
 from streaming.realtime import Realtime, RealtimeSetting
 
 FEWEST = 8

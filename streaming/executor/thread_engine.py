@@ -6,12 +6,12 @@ from collections import deque
 from collections.abc import Iterator
 
 from pulse.facts import Array
+from pulse.jit.events import Event
 from pulse.not_copyable import NotCopyable
 from pulse.program.feeds import Feed
 from pulse.program.state import State
 from streaming.executor.engine import Result
 from streaming.executor.worker import Worker
-from streaming.native.events import Event
 from streaming.realtime import Realtime, RealtimeSetting
 
 

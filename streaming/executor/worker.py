@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import anyio
 
+from pulse.jit.events import Event
 from pulse.not_copyable import NotCopyable
 from streaming.errors import ExecutorError
-from streaming.native.events import Event
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_thread
 
 LIMIT_S = 10.0

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pulse.jit.events import Event
 from pulse.not_copyable import NotCopyable
 from streaming.channels import Samples
 from streaming.hosts.host import Endpoint, Host, OpenStream, StreamRequest
@@ -10,7 +11,6 @@ from streaming.live.watchdog import TEARDOWN_S, stall_s
 from streaming.native import positions
 from streaming.native.callback import stream_callback
 from streaming.native.control_block import ON_WORKER, ControlBlock
-from streaming.native.events import Event
 from streaming.native.histogram import Histogram
 
 

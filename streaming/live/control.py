@@ -100,6 +100,7 @@ class Control:
             if not pipeline.native:
                 raise PulseError("swap: only programs of the numba backend can, while they run")
             require_same_ports(pipeline.program, program)
+            pipeline.require_threads(program, pipeline.engine_config)
             sound = None
             if pipeline.stream_config.channels_out:
                 sound = sound_output(program, live_inputs(program)[0], pipeline.engine_config.output)

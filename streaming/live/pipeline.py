@@ -5,9 +5,11 @@ from collections.abc import Mapping
 
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.jit.events import Event
 from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
 from pulse.record import record
+from pulse.wording import spell
 from streaming.live.config import EngineConfig, StreamConfig
 from streaming.live.instances import Instances, live_inputs, sound_output
 from streaming.live.memory import PipelineMemory
@@ -15,7 +17,6 @@ from streaming.live.resamplers import Resamplers
 from streaming.native import positions
 from streaming.native.callback import stream_callback
 from streaming.native.control_block import RECORD_HEADER_BYTES, header_at
-from streaming.native.events import Event
 from streaming.native.pipeline import call_pipeline, next_pulse, pump, run_pulse
 
 
@@ -85,6 +86,7 @@ class Pipeline(NotCopyable):
         """Held while Python computes a pulse: who holds it finds the states between two pulses."""
         if engine_config.engine == "callback" and not self.native:
             raise InputError('engine "callback": only programs of the numba backend run there; take "worker"')
+        self.require_threads(program, engine_config)
         self._events: list[Event] = []
         self.resamplers = Resamplers(
             stream_config, self.streams, program.pulse, engine_config.quality, len(sources)
@@ -96,6 +98,15 @@ class Pipeline(NotCopyable):
             stream_config, engine_config, self.schedule, self.resamplers, self._instances, self.model_delay
         )
         self.control_block = self.memory.control_block
+
+    @staticmethod
+    def require_threads(program: Program, engine_config: EngineConfig) -> None:
+        """Raise InputError for a program that shares its steps with other threads, in a callback."""
+        if engine_config.engine == "callback" and program.threads > 1:
+            raise InputError(
+                f"{spell('threads', program.threads)}: a device's callback must not wait for other threads; take "
+                f"{spell('engine', 'worker')}, or {spell('threads', 1)}"
+            )
 
     @property
     def program(self) -> Program:

@@ -5,7 +5,7 @@ import threading
 from pulse.not_copyable import NotCopyable
 from streaming.live.pipeline import Pipeline
 from streaming.native.pipeline import work
-from streaming.realtime import Realtime, RealtimeSetting, apply_to_thread
+from streaming.realtime import Realtime, RealtimeSetting, apply_to_thread, share_priority
 
 
 class Worker(NotCopyable):
@@ -50,6 +50,7 @@ class Worker(NotCopyable):
     def _run(self) -> None:
         try:
             self.realtime_settings = apply_to_thread(self._realtime)
+            share_priority(self._pipeline.program.helpers)
             self._started.set()
             if self._pipeline.native:
                 work.call(self._pipeline.address)

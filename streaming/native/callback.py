@@ -6,6 +6,7 @@ import numpy as np
 from pulse.jit.address import address_of, floats_at
 from pulse.jit.atomics import load, store
 from pulse.jit.entries import callback
+from pulse.jit.events import set_event
 from pulse.jit.foreign import call_at
 from pulse.jit.registry import device
 from streaming.native.callback_signature import (
@@ -21,7 +22,6 @@ from streaming.native.callback_signature import (
 from streaming.native.control_block import IN_CALLBACK, Side, control_at
 from streaming.native.device_side import capture, now_ns, play
 from streaming.native.histogram import histogram_at, record
-from streaming.native.primitives import set_event
 
 
 @device

@@ -4,13 +4,13 @@
 from pulse.jit.address import bytes_at
 from pulse.jit.atomics import load, replace, store
 from pulse.jit.entries import entry
+from pulse.jit.events import set_event
 from pulse.jit.raw import fill_bytes, move_bytes
 from pulse.jit.registry import device
 from streaming.native import control_block as cb
 from streaming.native.control_block import ControlBlock, control_at, instances_at
 from streaming.native.device_side import FLOAT
 from streaming.native.drift import drift_at
-from streaming.native.primitives import set_event
 
 
 @device

@@ -7,6 +7,7 @@ What is here belongs to the worker, or to the callback where that computes.
 from pulse.jit.atomics import load, store
 from pulse.jit.cpu_registers import flush_denormals, restore_denormals
 from pulse.jit.entries import callback, entry
+from pulse.jit.events import wait_event
 from pulse.jit.foreign import c_signature, call_at
 from pulse.jit.registry import device
 from streaming.native import control_block as cb
@@ -15,7 +16,6 @@ from streaming.native.control_block import ControlBlock, control_at, instances_a
 from streaming.native.device_side import now_ns, underrun_compensation
 from streaming.native.histogram import histogram_at, record
 from streaming.native.instances import compute, silence_instances
-from streaming.native.primitives import wait_event
 from streaming.native.pulse_in import arrival_of, fill_slots
 from streaming.native.pulse_out import keep_record, mix, send
 

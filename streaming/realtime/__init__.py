@@ -13,6 +13,14 @@ Denormals need no request: the machine counts them as zero while it runs.
 from streaming.realtime.memory import prefault
 from streaming.realtime.options import UNCHANGED, Realtime, RealtimeSetting
 from streaming.realtime.process import apply_to_process
-from streaming.realtime.thread import apply_to_thread
+from streaming.realtime.thread import apply_to_thread, share_priority
 
-__all__ = ["UNCHANGED", "Realtime", "RealtimeSetting", "apply_to_process", "apply_to_thread", "prefault"]
+__all__ = [
+    "UNCHANGED",
+    "Realtime",
+    "RealtimeSetting",
+    "apply_to_process",
+    "apply_to_thread",
+    "prefault",
+    "share_priority",
+]

@@ -4,6 +4,8 @@ import ctypes
 import os
 import sys
 import threading
+from collections.abc import Iterable
+from contextlib import suppress
 
 from streaming.realtime.options import Realtime, RealtimeSetting
 from streaming.realtime.rights import CAP_SYS_NICE, is_capable, limit_advice, soft_limit
@@ -28,6 +30,21 @@ def apply_to_thread(options: Realtime) -> list[RealtimeSetting]:
     if options.cpu is not None:
         settings.append(_set_cpu(options.cpu))
     return settings
+
+
+def share_priority(threads: Iterable[int]) -> None:
+    """Give threads of this process the priority of the calling one, by the system's numbers of them; on Linux.
+
+    It needs the right that the calling thread has used; where it is refused, the threads stay as they are.
+    """
+    if sys.platform != "linux":
+        return
+    policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
+    nice = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    for thread in threads:
+        with suppress(OSError):
+            os.sched_setscheduler(thread, policy, parameters)
+            os.setpriority(os.PRIO_PROCESS, thread, nice)
 
 
 def _set_priority(priority: int) -> RealtimeSetting:

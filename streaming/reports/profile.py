@@ -15,7 +15,7 @@ def profile_dict(profile: Profile | None) -> dict[str, Any]:
         return {"profile": None}
     return {
         "profile": [
-            {"node": row.node, "op": row.op, "kernel": row.kernel, **_numbers(row)}
+            {"node": row.node, "op": row.op, "kernel": row.kernel, "parts": row.parts, **_numbers(row)}
             for row in _most_expensive(profile)
         ],
         "profile_ops": [
@@ -35,8 +35,10 @@ def profile_dict(profile: Profile | None) -> dict[str, Any]:
 
 def profile_sections(profile: Profile, every: bool) -> list[Section]:
     """The ops; where ``every`` is wanted, the nodes and all instructions too."""
+    cut = [row.parts for row in profile if row.parts > 1]
+    parts = f" {len(cut)} of {len(profile)} rows run in parts, on {max(cut)} threads." if cut else ""
     step = Text(
-        f"a step of the machine: {duration(profile.step_s)}. Reading the clock adds "
+        f"a step of the machine: {duration(profile.step_s)}.{parts} Reading the clock adds "
         f"{duration(profile.overhead_s)} to it, which the times below do not include",
         "dim",
     )
@@ -44,7 +46,7 @@ def profile_sections(profile: Profile, every: bool) -> list[Section]:
     if not every:
         return [step, ops, Text("nodes and instructions: --profile", "dim")]
     nodes = [((row.node, str(row.instructions)), row) for row in profile.by("node")]
-    instructions = [((row.node, row.op, row.kernel), row) for row in _most_expensive(profile)]
+    instructions = [((row.node, row.op, _kernel(row)), row) for row in _most_expensive(profile)]
     return [
         step,
         ops,
@@ -55,6 +57,10 @@ def profile_sections(profile: Profile, every: bool) -> list[Section]:
 
 def _most_expensive(profile: Profile) -> list[ProfileRow]:
     return sorted(profile.rows, key=lambda row: -row.seconds_per_step)
+
+
+def _kernel(row: ProfileRow) -> str:
+    return row.kernel if row.parts == 1 else f"{row.kernel} in {row.parts} parts"
 
 
 def _table(title: str, columns: Sequence[str], rows: Sequence[tuple[Sequence[str], ProfileRow]]) -> Table:

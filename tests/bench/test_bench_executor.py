@@ -9,7 +9,7 @@ import soundfile
 
 from bench.executor import LOOPS, memory, overhead, sparse_file
 from bench.hop import bare_hop_us
-from streaming.native.events import Event
+from pulse.jit.events import Event
 
 
 def test_a_row_has_the_model_within_the_total():

@@ -42,7 +42,7 @@ def found():
     broken = results.Row("bad", "bad", 1, 1.0, error="does not stream")
     machine = Machine(((1 << 14, 100e9), (1 << 21, 50e9)), 40e9)
     lanes = [results.LanesRow("net", 64, 1.5, 13.5, 6666.0, 740.0, Ratio(9.0, 8.0, 10.0))]
-    starts = [results.Start("net, 4", "pulse, warm", 0.5)]
+    starts = [results.Start("net, 4", "pulse, program file", 0.5, 0.25)]
     growth = [
         results.Growth("net", by, str(at), 8.0 * at, 8.0, 4.0 * at)
         for by in ("pulse", "lanes")
@@ -196,14 +196,17 @@ def test_an_unknown_model_is_named():
 
 @pytest.mark.slow
 def test_starts_in_processes_of_their_own():
-    start = pytest.importorskip("bench.start", exc_type=ImportError)
+    first_results = pytest.importorskip("bench.first_results", exc_type=ImportError)
     entry = Entry("gru", "GRU", 1, lambda: gru(16, 1))
-    found = {row.runtime: row.seconds for row in start.starts(entry, cold=False)}
-    assert set(found) - {"pulse, carried"} == {
-        "pulse, warm",
+    found = {row.runtime: row for row in first_results.starts([entry], cold=False, rounds=1)}
+    assert {"pulse, model file, kernels carried", "pulse, model file, kernels compiled before"} & set(found)
+    assert {name for name in found if "model file" not in name} == {
+        "numpy alone",
+        "pulse run",
         "pulse, program file",
-        "onnxruntime, its own optimised file",
+        "onnxruntime, its own optimised .onnx file",
+        "onnxruntime, its own optimised .ort file",
         "onnxruntime, exported",
         "tract, exported",
     }
-    assert all(seconds > 0 for seconds in found.values())
+    assert all(row.seconds > 0 and row.cpu_s > 0 for row in found.values())

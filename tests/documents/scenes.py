@@ -195,5 +195,8 @@ SCENES: Mapping[str, tuple[Scene, ...]] = {
 }
 """Page -> what each of its blocks is given; names that it leaves stay for the next."""
 
-ELSEWHERE = {"docs/extend.md": "tests/pulse/onnx/test_extend.py"}
+ELSEWHERE = {
+    "docs/extend.md": "tests/pulse/onnx/test_extend.py",
+    "docs/threads.md": "tests/pulse/program/test_threads.py",  # with as many cores as it needs
+}
 """Pages whose blocks are run by other tests."""

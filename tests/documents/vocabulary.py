@@ -7,7 +7,7 @@ from functools import cache
 
 import typer.main
 
-from streaming.cli import app
+from streaming.cli.commands import app
 from tests.documents.pages import ROOT
 
 FOLDERS = ("pulse", "streaming", "bench", "demos", "tests")

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.random import Generator
 
-from pulse.dim import SymbolScope, TDim
+from pulse.dim import SymbolScope, TDim, dim_max, dim_min
 from pulse.facts import Array, TypedFact
 from pulse.graph import Graph, OutletId
 from pulse.models import TypedModel
@@ -195,6 +195,21 @@ def cut(b: Builder) -> None:
     b.keep(x)
 
 
+def trim(b: Builder) -> None:
+    """To a multiple of some frames, a few or more than many pulses have."""
+    x = b.pick()
+    multiple = b.one_of((2, 3, 7, 90))
+    b.keep(b.add(Slice(2, ZERO, b.length(x) // multiple * multiple), x))
+
+
+def fall_behind(b: Builder) -> None:
+    """From some length on without the last frames."""
+    x = b.pick()
+    length = b.length(x)
+    end = dim_max(length - b.one_of((1, 30)), dim_min(length, TDim.of(b.one_of((10, 700)))))
+    b.keep(b.add(Slice(2, ZERO, end), x))
+
+
 def cut_channels(b: Builder) -> None:
     x = b.pick()
     x = b.add(Slice(1, TDim.of(b.small(0, b.channels(x) - 1)), TDim.of(b.channels(x))), x)
@@ -367,7 +382,7 @@ STEPS: dict[str, Callable[[Builder], None]] = {
     step.__name__: step
     for step in (
         unary, rectified_twice, gate, residual, several, affine, chosen, side_constant, cast, conv,
-        conv_transpose, pool, pad, padded_conv, padded_max, cut, cut_channels, concat, concat_ends,
+        conv_transpose, pool, pad, padded_conv, padded_max, cut, trim, fall_behind, cut_channels, concat, concat_ends,
         transposes, transposed_ones, axis_and_back, reshapes, overlapping, expand, repeat, resize, shuffle, top,
         normalise, ramp, reduce, softmax, product, left_product, again, recurrent, recurrent_over_channels, running_sum,
         attention,
@@ -403,7 +418,7 @@ def shortest(model: TypedModel) -> int:
     facts = [model.graph.fact(outlet) for outlet in model.graph.wires()]
     dims = {dim for fact in facts for dim in fact.shape if not dim.is_const}
     dims |= set(model.scope.assumptions)
-    return next(length for length in range(1, 1000) if all(dim.eval({symbol: length}) >= 1 for dim in dims))
+    return next(length for length in range(1, 5000) if all(dim.eval({symbol: length}) >= 1 for dim in dims))
 
 
 def feeds(model: TypedModel, length: int, rng: Generator) -> dict[str, Array]:

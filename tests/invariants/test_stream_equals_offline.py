@@ -8,11 +8,13 @@ import pytest
 from pulse.errors import PulsifyError
 from pulse.models import PulsedModel, TypedModel
 from pulse.program.compiler import BACKENDS, compile_model
+from pulse.proof.critical_lengths import critical_lengths
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.relate import relate
 from tests.invariants.graphs import feeds, random_model, shortest
 from tests.invariants.operator_cases import compared
 
+MOST_FRAMES = 5000
 REACHED = (
     "Pointwise",
     "Window",
@@ -50,8 +52,12 @@ def hold(seeds: range, backends: tuple[str, ...], depth: int) -> Counter[str]:
         note(reached, lean, model)
         programs = [compile_model(model, backend) for backend in backends]
         least = shortest(typed)
+        critical = [length for length in critical_lengths(model, least) if length <= MOST_FRAMES]
+        reached["critical"] += bool(critical)
+        lengths = [least, least + 1, least + int(rng.integers(2, 40))]
+        lengths += [critical[int(rng.integers(len(critical)))]] if critical else []
         ran = 0
-        for length in (least, least + 1, least + int(rng.integers(2, 40))):
+        for length in lengths:
             ran += compared(typed, programs, feeds(typed, length, rng), (seed, length))
         reached["models"] += 1
         reached["several lengths"] += ran > 1
@@ -65,6 +71,7 @@ def test_random_graphs() -> None:
     assert reached["models"] == 150
     assert all(reached[face] >= 10 for face in REACHED), reached
     assert reached["Positional"] >= 3
+    assert reached["critical"] >= 30
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from functools import cached_property
 from threading import Barrier
 from typing import ClassVar
 
+import numpy as np
 import pytest
 
 from pulse.record import record
@@ -120,6 +121,45 @@ def test_by_identity_and_by_name():
     assert one != Named(first=1) and hash(one) != hash(Named(first=1)) and one.second == 1
     with pytest.raises(TypeError):
         Named(1)  # pyright: ignore[reportCallIssue]
+
+
+def test_records_of_one_shape_share_code_and_no_names():
+    """Fields that differ in their names alone, in the order of places, by name, with defaults and factories."""
+
+    @record
+    class Left:
+        a: int
+        c: int = field(kw_only=True)
+        b: list[int] = field(default_factory=lambda: [1])
+
+    @record
+    class Right:
+        x: int
+        z: int = field(kw_only=True)
+        y: list[int] = field(default_factory=lambda: [2])
+
+    assert vars(Left(1, c=3)) == {"a": 1, "b": [1], "c": 3}
+    assert vars(Right(y=[5], x=4, z=6)) == {"x": 4, "y": [5], "z": 6}
+    assert str(inspect.signature(Right)).startswith("(x: int, y: list[int] = <object object")
+    assert list(inspect.signature(Left).parameters) == ["a", "b", "c"]
+    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'z'"):
+        Right(1)  # pyright: ignore[reportCallIssue]
+
+
+def test_a_record_of_no_field_and_one_of_an_array():
+    """Values are compared as those of a tuple: the same array equals itself."""
+
+    @record
+    class Nothing:
+        pass
+
+    @record
+    class One:
+        value: object
+
+    array = np.zeros(2)
+    assert Nothing() == Nothing() != One(1) and hash(Nothing()) == hash(Nothing())
+    assert One(array) == One(array) and hash(One(1)) == hash(One(1)) and One(1) != One(2)
 
 
 def test_records_hash_by_value():

@@ -9,7 +9,7 @@ import soundfile
 from onnx import TensorProto, helper, numpy_helper
 from typer.testing import CliRunner
 
-from streaming.cli import app
+from streaming.cli.commands import app
 
 RUNNER = CliRunner()
 

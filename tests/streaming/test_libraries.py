@@ -144,7 +144,9 @@ def test_levels_by_name(named: Any) -> None:
     named(HERE.name)
     assert runnable_level() is HERE
     named("x86-64-v9")
-    with pytest.raises(CompileError, match="PULSE_LEVEL=x86-64-v9: no such level; there are x86-64-v4, "):
+    with pytest.raises(
+        CompileError, match="PULSE_LEVEL=x86-64-v9: no such level; there are x86-64-v4-vnni, "
+    ):
         runnable_level()
     other = next(level for level in LEVELS.values() if level.machine != HERE.machine)
     named(other.name)

@@ -16,7 +16,7 @@ from pulse import dump
 from pulse.errors import LoadError, PulseError, PulseWarning, PulsifyError, Refusal
 from pulse.printable import printable, printable_lines
 from pulse.report import Pairs, Report, Section, Table, Text, json_text
-from streaming.cli import app
+from streaming.cli.commands import app
 from streaming.cli.console import print_report, stderr
 from streaming.terminal import Terminal
 from tests.invariants.hostile import model

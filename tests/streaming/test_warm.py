@@ -19,7 +19,7 @@ from pulse.jit.compiled import CompiledFunction
 from pulse.jit.registry import KERNELS
 from pulse.program.array_step import STEPPING
 from streaming import warming
-from streaming.cli import app
+from streaming.cli.commands import app
 from tests.pulse.jit.folders import COMPILING, kernels_in
 from tests.pulse.jit.folders import folder as folder
 from tests.streaming.disks import small_disk as small_disk

@@ -122,28 +122,29 @@ class _Builder:
         self._define(name, outlet)
 
     def _node(self, node: NodeProto) -> None:
-        what = node.name or (node.output[0] if node.output else node.op_type)
-        named = [name for name in node.input if name]
+        kind, title, read, made = node.op_type, node.name, list(node.input), tuple(node.output)
+        what = title or (made[0] if made else kind)
+        named = [name for name in read if name]
         places = iter(range(len(named)))
         attributes = {entry.name: self._attribute(entry, what) for entry in node.attribute}
         bodies = [value for value in attributes.values() if isinstance(value, Subgraph)]
         captures = tuple(dict.fromkeys(name for body in bodies for name in body.captures))
         op = OnnxOp(
-            node.op_type,
+            kind,
             node.domain,
             self._opsets.get(node.domain, 1),
-            node.name,
+            title,
             attributes,
-            tuple(next(places) if name else None for name in node.input),
-            tuple(node.output),
+            tuple([next(places) if name else None for name in read]),
+            made,
             _trace(node),
             captures,
-            tuple(self._stated.get(name) for name in node.output if name),
+            tuple([self._stated.get(name) for name in made if name]),
         )
         reads = [self._value(name, what) for name in (*named, *captures)]
-        label = next((name for name in node.output if name), what)
-        outlets = self.graph.add(label, op, reads, [InferenceFact() for _ in node.output])
-        for name, outlet in zip(node.output, outlets):
+        label = next((name for name in made if name), what)
+        outlets = self.graph.add(label, op, reads, [InferenceFact() for _ in made])
+        for name, outlet in zip(made, outlets):
             if name:
                 self._define(name, outlet)
 

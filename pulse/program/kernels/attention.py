@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from pulse.jit.cut import Cut
 from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
@@ -162,6 +163,13 @@ class BandAttention(Instruction):
 
     def multiply_adds(self) -> int:
         return self.M * self.P * self.W * (self.depth + self.width)
+
+    def work(self) -> int:
+        return 3 * self.multiply_adds()
+
+    def cuts(self) -> Iterator[Cut]:
+        batches = {f"at_{name}": 1 for name in ("q", "k", "v", "bias", "y")}
+        yield Cut("M", 1, batches, scratch={"scratch": self.W})
 
     def reaches(self) -> Iterator[Reach]:
         require(self.C > 0, "biases of no frame")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from pulse.jit.cut import Cut
 from pulse.jit.instruction import Instruction, Operand, reads, writes
 from pulse.jit.registry import kernel
 from pulse.jit.simd import LANES, vfma, vload_part, vstore_part
@@ -29,6 +30,12 @@ class Depthwise(Instruction):
 
     def multiply_adds(self) -> int:
         return self.M * self.T * self.C
+
+    def work(self) -> int:
+        return 2 * self.multiply_adds()
+
+    def cuts(self) -> Iterator[Cut]:
+        yield Cut("M", 4, {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}, shared=self.T * self.C)
 
     def reaches(self) -> Iterator[Reach]:
         yield self.x, table(self.rows_x, self.M) + table(self.taps, self.T) + run(self.C)

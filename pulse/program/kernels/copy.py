@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from pulse.jit.cut import Cut
 from pulse.jit.instruction import Instruction, Operand, reads, writes
 from pulse.jit.pointer import Pointer
 from pulse.jit.raw import (
@@ -152,6 +153,16 @@ class Copy(Instruction):
     b3: int
     b4: int
     b5: int
+
+    def work(self) -> int:
+        return 8 * self.n0 * self.n1 * self.n2 * self.n3 * self.n4 * self.n5
+
+    def cuts(self) -> Iterator[Cut]:
+        """The outermost loop; tiles of a transposition stay whole."""
+        loop = next((loop for loop in range(5) if getattr(self, f"n{loop}") > 1), 5)
+        steps = {"src": getattr(self, f"a{loop}"), "dst": getattr(self, f"b{loop}")}
+        moves = {name: step * self.size for name, step in steps.items()}
+        yield Cut(f"n{loop}", 1 if loop < 4 else TILE, moves)
 
     def reaches(self) -> Iterator[Reach]:
         require_size(self.size)

@@ -2,13 +2,15 @@
 
 import numpy as np
 
-F32, F64, I64, I32, U8, I8, BOOL = range(7)
+F32, F64, I64, I32, U8, I8, BOOL, I16 = range(8)
 CODES = {
     np.dtype(dtype): code
-    for code, dtype in enumerate((np.float32, np.float64, np.int64, np.int32, np.uint8, np.int8, np.bool_))
+    for code, dtype in enumerate(
+        (np.float32, np.float64, np.int64, np.int32, np.uint8, np.int8, np.bool_, np.int16)
+    )
 }
 
 
 def width_of(code: int) -> int:
     """Bytes of an element; 1 for a number that no type has."""
-    return {F32: 4, F64: 8, I64: 8, I32: 4}.get(code, 1)
+    return {F32: 4, F64: 8, I64: 8, I32: 4, I16: 2}.get(code, 1)

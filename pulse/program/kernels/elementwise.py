@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 
+from pulse.jit.cut import Cut
 from pulse.jit.dispatch import MOVED, dispatcher, outlined
 from pulse.jit.instruction import Instruction, Operand, Part, many, reads, writes
 from pulse.jit.pointer import Pointer
-from pulse.jit.raw import as_f32, as_f64, as_i32, as_i64
+from pulse.jit.raw import as_f32, as_f64, as_i16, as_i32, as_i64
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, vload, vload_part, vsplat, vstore, vstore_part
 from pulse.jit.span import Reach, require, run
 from pulse.jit.stack import stack_f32, stack_f64, stack_i64, stack_pointers
-from pulse.program.kernels.dtypes import BOOL, F32, F64, I8, I32, I64, width_of
+from pulse.program.kernels.dtypes import BOOL, F32, F64, I8, I16, I32, I64, width_of
 from pulse.program.kernels.elementwise_microops import MICRO_OPS, OPCODES
 
 __all__ = ["OPCODES", "chain", "chain64"]
@@ -67,6 +68,28 @@ class Chain32(Instruction):
     inputs: Sequence[ChainInput] = many("input_count")
     output: ChainOutput
     ops: Sequence[MicroOp] = many("op_count")
+
+    def work(self) -> int:
+        return 8 * (1 + self.op_count) * self.s0 * self.s1 * self.s2 * self.s3
+
+    def cuts(self) -> Iterator[Cut]:
+        """The outermost loop, by blocks."""
+        loop = next((loop for loop in range(3) if getattr(self, f"s{loop}") > 1), 3)
+        yield Cut(
+            f"s{loop}",
+            self.block(loop),
+            {
+                f"{name}.tensor": getattr(part, f"step{loop}") * self.width(part)
+                for name, part in (
+                    *((f"inputs[{i}]", part) for i, part in enumerate(self.inputs)),
+                    ("output", self.output),
+                )
+            },
+        )
+
+    def block(self, loop: int) -> int:
+        """How many of a loop are computed together."""
+        return BLOCK if loop == 3 else max(BLOCK // max(self.s3, 1), 1) if loop == 2 else 1
 
     def width(self, part: ChainInput) -> int:
         """Bytes of an element."""
@@ -250,6 +273,10 @@ def load64(part: ChainInput, start: int, step: int, count: int, d: Pointer) -> N
         q32 = as_i32(tensor) + start
         for i in range(count):
             d[i] = q32[i * step]
+    elif dtype == I16:
+        q16 = as_i16(tensor) + start
+        for i in range(count):
+            d[i] = q16[i * step]
     else:
         q8 = tensor + start
         for i in range(count):
@@ -281,6 +308,10 @@ def store64(part: ChainOutput, start: int, step: int, count: int, r: Pointer) ->
         q32 = as_i32(tensor) + start
         for i in range(count):
             q32[i * step] = wrapped(whole_number(r[i]), 32)
+    elif dtype == I16:
+        q16 = as_i16(tensor) + start
+        for i in range(count):
+            q16[i * step] = wrapped(whole_number(r[i]), 16)
     else:
         q8 = tensor + start
         for i in range(count):

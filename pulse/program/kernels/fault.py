@@ -6,10 +6,10 @@ import numpy as np
 
 from pulse.jit.instruction import Instruction, Operand, reads, updates
 from pulse.jit.pointer import Pointer
-from pulse.jit.raw import as_f32, as_f64, as_i32, as_i64
+from pulse.jit.raw import as_f32, as_f64, as_i16, as_i32, as_i64
 from pulse.jit.registry import device, kernel
 from pulse.jit.span import Reach, run
-from pulse.program.kernels.dtypes import F32, F64, I32, I64, U8, width_of
+from pulse.program.kernels.dtypes import F32, F64, I16, I32, I64, U8, width_of
 
 BETWEEN, WITHIN, NONZERO = range(3)
 
@@ -119,6 +119,10 @@ def run_outside(row: CountFaults, start: int, count: int, step: int) -> int:
         found = zeros(as_i32(x) + start, count, step)
     elif dtype == I32:
         found = integers_outside(as_i32(x) + start, count, step, low, high)
+    elif dtype == I16 and mode == NONZERO:
+        found = zeros(as_i16(x) + start, count, step)
+    elif dtype == I16:
+        found = integers_outside(as_i16(x) + start, count, step, low, high)
     elif mode == NONZERO:
         found = zeros(x + start, count, step)
     elif dtype == U8:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from pulse.jit.cut import Cut
 from pulse.jit.instruction import Instruction, Operand, reads, writes
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
@@ -23,10 +24,9 @@ def one_row_columns(p: Pointer, q: Pointer, z: Pointer, K: int, rest: int, ak: i
         sum3 = vfma(p[3 * ak], vload_part(q, 3 * bk, rest), sum3)
         p, q = p + 4 * ak, q + 4 * bk
         k += 4
-    while k < K:
+    for _ in range(K & 3):
         sum0 = vfma(p[0], vload_part(q, 0, rest), sum0)
         p, q = p + ak, q + bk
-        k += 1
     vstore_part(z, 0, rest, (sum0 + sum1) + (sum2 + sum3))
 
 
@@ -114,6 +114,12 @@ class Matmul(Instruction):
 
     def multiply_adds(self) -> int:
         return self.B * self.M * self.K * self.N
+
+    def cuts(self) -> Iterator[Cut]:
+        left, right = self.B * self.M * self.K, self.B * self.K * self.N
+        yield Cut("B", 1, {"batch_a": 1, "batch_b": 1, "batch_y": 1})
+        yield Cut("M", 4, {"a": self.am, "y": self.ym}, shared=right)
+        yield Cut("N", LANES, {"b": self.bn, "y": self.yn}, shared=left)
 
     def reaches(self) -> Iterator[Reach]:
         yield self.a, table(self.batch_a, self.B) + run(self.M, self.am) + run(self.K, self.ak)

@@ -66,6 +66,20 @@ class Finish(Part):
     gates: Sequence[Gate] = many("gate_count")
     steps: Sequence[FinishStep] = many("step_count")
 
+    def row_moves(self) -> dict[str, int]:
+        """``Cut.moves`` of a product's rows."""
+        gates = {f"finish.gates[{i}].rows": 1 for i in range(self.gate_count)}
+        return gates | {f"finish.steps[{i}].rows": 1 for i, step in enumerate(self.steps) if step.code == ADD}
+
+    def column_moves(self) -> dict[str, int] | None:
+        """``Cut.moves`` of a product's columns; None: they cannot be cut."""
+        if self.gate_count > 0:
+            return None
+        by_column = (PRELU, MUL_ROUND, ADD)
+        return {
+            f"finish.steps[{i}].operand": 1 for i, step in enumerate(self.steps) if step.code in by_column
+        }
+
     def reaches_on(self, y: Pointer, rows_y: Pointer, M: int, N: int) -> Iterator[Reach]:
         """``reaches`` behind M rows of N columns of y."""
         for gate in self.gates:
@@ -77,6 +91,7 @@ class Finish(Part):
             reads_rows, reads_columns = step.code == ADD, step.code in (PRELU, MUL_ROUND)
             if reads_rows:
                 yield step.operand, table(step.rows, rows) + run(columns)
+                yield step.operand, table(step.rows, M) + run(N)  # what parts of the rows and columns reach
             yield step.operand, run(columns) if reads_columns else NOTHING
             yield step.rows, NOTHING
 

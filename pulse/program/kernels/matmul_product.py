@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.jit.byte_dots import has_byte_dots
+from pulse.jit.cut import Cut
 from pulse.jit.instruction import (
     Instruction,
     Operand,
@@ -41,6 +42,7 @@ from pulse.program.kernels.matmul_finish import Finish, finish
 from pulse.program.kernels.matmul_scales import Scales, begin_sum, end_sum, offset_scales
 
 PANEL = 2 * LANES  # columns of a panel of packed weights; the last may be half as wide
+ROWS = 8  # at most, of a block
 
 
 def pack_product(w: NDArray[Any]) -> NDArray[Any]:
@@ -95,7 +97,7 @@ def one_row_wide(
             low3, high3 = vfma(d, vload_first(w, 96), low3), vfma(d, vload_second(w, 96), high3)
             w = w + 4 * PANEL
             k += 4
-        while k < K:
+        for _ in range(K & 3):
             a = vsplat(p[k])
             low, high = vfma(a, vload_first(w, 0), low), vfma(a, vload_second(w, 0), high)
             w = w + PANEL
@@ -133,7 +135,7 @@ def one_row_narrow(
             sum3 = vfma(p[k + 3], vload(w, 48), sum3)
             w = w + 4 * LANES
             k += 4
-        while k < K:
+        for _ in range(K & 3):
             sum0 = vfma(p[k], vload(w, 0), sum0)
             w = w + LANES
             k += 1
@@ -331,6 +333,23 @@ def rows_of_digits(row: "Product", scales: Scales) -> int:
     return N
 
 
+@device
+def panels_of_one_row(row: "Product", scales: Scales, n: int) -> int:
+    """The whole panels from column n on, where there is one row; how many columns are done then.
+
+    A loop of its own: nothing is stored in parts, and what leads from panel to panel stays in registers.
+    """
+    if row.M != 1:
+        return n
+    T, taps, K, N, accumulate, size = row.T, row.taps, row.K, row.N, row.accumulate, row.T * row.K * PANEL
+    x, w, bias, y = row.x + row.rows_x[0], row.W, row.bias, row.y + row.rows_y[0]
+    while n + PANEL <= N:
+        one_row_wide(x, taps, T, K, w, bias, scales, y, PANEL, accumulate)
+        w, bias, scales, y = w + size, bias + PANEL, offset_scales(scales, PANEL), y + PANEL
+        n += PANEL
+    return n
+
+
 class Product(Instruction):
     """y[rows_y[m] + n] = bias[n] + sum_tk x[rows_x[m] + taps[t] + k] * W[t*K + k, n] (+ y[...]), f32; then the steps
     of ``finish``.
@@ -356,6 +375,15 @@ class Product(Instruction):
     def multiply_adds(self) -> int:
         return self.M * self.T * self.K * self.N
 
+    def cuts(self) -> Iterator[Cut]:
+        """Of int8, one row or two are computed in another way than more of them: parts have at least eight."""
+        depth = self.T * self.K
+        yield Cut("M", ROWS, {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}, shared=depth * self.N)
+        columns = self.finish.column_moves()
+        if columns is not None:
+            moves = {"W": depth, "bias": 1, "scales": 1, "y": 1, **columns}
+            yield Cut("N", PANEL, moves, {"finish.flat": 0}, shared=self.M * depth)
+
     def reaches(self) -> Iterator[Reach]:
         yield self.x, table(self.rows_x, self.M) + table(self.taps, self.T) + run(self.K)
         yield self.W, run(self.T * self.K * -(-self.N // LANES) * LANES)
@@ -370,7 +398,7 @@ def product(row: Product) -> None:
     x, weights, bias, y, scales = row.x, row.W, row.bias, row.y, row.scales
     M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
     accumulate = row.accumulate
-    n = rows_of_digits(row, scales)
+    n = panels_of_one_row(row, scales, rows_of_digits(row, scales))
     while n < N:
         w, s, rest = weights + n * T * K, offset_scales(scales, n), N - n
         m = 0

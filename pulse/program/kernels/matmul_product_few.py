@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pulse.jit.cut import Cut
 from pulse.jit.instruction import (
     Instruction,
     Operand,
@@ -92,6 +93,10 @@ class ProductFew(Instruction):
 
     def multiply_adds(self) -> int:
         return self.M * self.T * self.K * self.N
+
+    def cuts(self) -> Iterator[Cut]:
+        moves = {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}
+        yield Cut("M", ROWS, moves, shared=self.T * self.K * self.N)
 
     def reaches(self) -> Iterator[Reach]:
         require(self.width in WIDTHS and 0 < self.N <= self.width, f"{self.N} columns of {self.width}")

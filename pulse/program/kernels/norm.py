@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pulse.jit.cut import Cut
 from pulse.jit.instruction import Instruction, Operand, reads, writes
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import (
@@ -62,6 +63,12 @@ class SoftmaxRows(Instruction):
     R: int
     log: bool
 
+    def work(self) -> int:
+        return 16 * self.M * self.R
+
+    def cuts(self) -> Iterator[Cut]:
+        yield Cut("M", 1, {"rows_x": 1, "rows_y": 1})
+
     def reaches(self) -> Iterator[Reach]:
         yield self.x, table(self.rows_x, self.M) + run(self.R)
         yield self.y, table(self.rows_y, self.M) + run(self.R)
@@ -115,6 +122,12 @@ class LayerNormRows(Instruction):
     rows_y: Operand = reads("i64", "M")
     R: int
     eps: float
+
+    def work(self) -> int:
+        return 8 * self.M * self.R
+
+    def cuts(self) -> Iterator[Cut]:
+        yield Cut("M", 1, {"rows_x": 1, "rows_y": 1})
 
     def reaches(self) -> Iterator[Reach]:
         yield self.x, table(self.rows_x, self.M) + run(self.R)

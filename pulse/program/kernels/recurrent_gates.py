@@ -95,7 +95,7 @@ def one_float_sum(h: Pointer, w: Pointer, K: int, scales: Scales) -> Vector:
         c, d = vfma(h[k + 2], vload(w, 32), c), vfma(h[k + 3], vload(w, 48), d)
         w = w + 4 * LANES
         k += 4
-    while k < K:
+    for _ in range(K & 3):
         a = vfma(h[k], vload(w, 0), a)
         w = w + LANES
         k += 1

@@ -11,6 +11,7 @@ difference at N1 - n1, and each sum is half as long. In the second round bins k2
 
 from collections.abc import Iterator
 
+from pulse.jit.cut import Cut
 from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
@@ -295,11 +296,18 @@ class Fourier(Instruction):
         second = self.N2 * min(-(-self.K // self.N1), self.N2 // 2 + 1) * (1 + self.wants_im)
         return self.M * self.P * (first + 4 * self.N2 + second)
 
+    def cuts(self) -> Iterator[Cut]:
+        scratch = {"scratch": self._scratch()}
+        yield Cut("M", 1, {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}, scratch=scratch)
+
+    def _scratch(self) -> int:
+        return 2 * self.N1 * self.N2 + 4 * self.N2 * self.P
+
     def reaches(self) -> Iterator[Reach]:
         N1, N2, P, R, K = self.N1, self.N2, self.P, self.R, self.K
         require(min(N1, N2) > 0 and P == -(-N1 // LANES) * LANES, "a transform of no length")
         require(0 <= R <= N1 * N2 and 0 <= K <= N1 * N2, "more points or bins than the transform has")
-        yield self.scratch, run(2 * N1 * N2 + 4 * N2 * P)
+        yield self.scratch, run(self._scratch())
         yield self.x, table(self.rows_x, self.M) + points(self.from_re, R, self.near_re)
         if self.has_im:
             yield self.x, table(self.rows_x, self.M) + points(self.from_im, R, self.near_im)

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
 from pulse.jit.pointer import Pointer
-from pulse.jit.raw import as_f32, as_f64, as_i32, as_i64, fill_bytes, move_bytes
+from pulse.jit.raw import as_f32, as_f64, as_i16, as_i32, as_i64, fill_bytes, move_bytes
 from pulse.jit.registry import device, kernel
 from pulse.jit.span import Reach, require, require_size, run
 from pulse.program.kernels.copy import fill_run, signed
-from pulse.program.kernels.dtypes import BOOL, F32, F64, I32, I64, width_of
+from pulse.program.kernels.dtypes import BOOL, F32, F64, I16, I32, I64, width_of
 
 MODES = ("constant", "edge", "reflect", "symmetric")
 CONSTANT, EDGE, REFLECT, SYMMETRIC = range(len(MODES))
@@ -186,6 +186,8 @@ def positions(row: Positions) -> None:
             value = start + (first + i) * step
             if dtype == I32:
                 as_i32(y)[i] = signed(value, 32)
+            elif dtype == I16:
+                as_i16(y)[i] = signed(value, 16)
             elif dtype == BOOL:
                 y[i] = 1 if value != 0 else 0
             else:

@@ -168,7 +168,7 @@ def _absorbed(cx: Lowering, found: Finishing, node: PulsedNode) -> bool:
     if op.kind != "add" or cx.fact(other).dtype != np.float32:
         return False
     if each is not None:
-        if found.steps:
+        if any(step.kind != "add" for step in found.steps):
             return False
         found.bias = each if found.bias is None else found.bias + each
         return True

@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast
-from pulse.tflite.codes import activated, fused, narrowed, requantized, rescaled, target
+from pulse.tflite.codes import NONE, activated, fused, narrowed, requantized, rescaled, target
 from pulse.tflite.file import TYPES
 from pulse.tflite.multipliers import times
 from pulse.tflite.node import F64, TfliteNode
@@ -36,9 +36,10 @@ FUSING = ("ADD", "SUB", "MUL", "DIV")
 
 def plain(node: TfliteNode, y: OutletId) -> OutletId:
     """Numbers as the output has them: behind a fused activation, or as its codes."""
+    fuses = node.op_type in FUSING
     if node.coded:
-        return encoded(node, y)
-    return activated(node, y) if node.op_type in FUSING else node.finished(y)
+        return encoded(node, y, fused(node) if fuses else NONE)
+    return activated(node, y) if fuses else node.finished(y)
 
 
 @tflite_op(*BINARY)

@@ -9,8 +9,20 @@ from pulse.graph import OutletId
 from pulse.ops.elementwise import ELEMENTWISE
 from pulse.ops.quantize import CodeTable
 from pulse.tflite import fixed_point
-from pulse.tflite.codes import SLOPES, input_range, limited, limits, narrowed, sloped, table_of, target
-from pulse.tflite.int16_tables import LEAST, MOST, activation_table, interpolated
+from pulse.tflite.codes import (
+    SLOPES,
+    away,
+    input_range,
+    limited,
+    limits,
+    narrowed,
+    sloped,
+    table_of,
+    target,
+    to_even,
+    towards_zero,
+)
+from pulse.tflite.int16_tables import activation_table, interpolated
 from pulse.tflite.multipliers import multiplied, times
 from pulse.tflite.node import F64, TfliteNode
 from pulse.tflite.operators.elementwise import plain
@@ -52,9 +64,9 @@ def hard_swish(node: TfliteNode) -> OutletId:
 
 @tflite_op("SQRT")
 def root(node: TfliteNode) -> OutletId:
-    """The square root; of 8-bit codes the step below it."""
-    if node.coded and node.read(0).dtype != np.int16:
-        return picked(node, table_of(node, np.sqrt, np.trunc))
+    """The square root; of codes the step below it."""
+    if node.coded:
+        return picked(node, table_of(node, np.sqrt, towards_zero))
     return applied(node, "sqrt")
 
 
@@ -93,27 +105,33 @@ def gelu(node: TfliteNode) -> OutletId:
     return applied(node, "gelu", (1.0 if node.flag("Approximate") else 0.0,))
 
 
-INTERPOLATED = ("exp", "gelu")
+XNNPACK = ("sigmoid", "tanh", "elu")
+"""Functions of 8-bit codes that it has tables for; LiteRT's own tables round halves away from the zero point."""
+INTERPOLATED = ("exp", "gelu", "log")
 """Functions of int16 codes that LiteRT has a table of 513 entries for, made when the file is read."""
 
 
 def applied(node: TfliteNode, kind: str, params: tuple[float, ...] = ()) -> OutletId:
     """An elementwise function of floats; of 8-bit codes by a table."""
     tensor = node.read(0)
-    if node.coded and tensor.coded and tensor.dtype != np.int16:
-        return looked_up(node, lambda x: np.asarray(ELEMENTWISE[kind].run(x, *params)))
-    if node.coded and tensor.coded and kind in ("sigmoid", "tanh"):
+    if not (node.coded and tensor.coded):
+        return plain(node, node.each(kind, node.values(0), suffix="value", params=params))
+
+    def function(x: Array) -> Array:
+        return np.where((x > 0) | (kind != "log"), ELEMENTWISE[kind].run(x, *params), -np.inf)
+
+    if tensor.dtype != np.int16:
+        return picked(node, table_of(node, function, to_even if kind in XNNPACK else away))
+    if kind in ("sigmoid", "tanh"):
         return picked(node, activation_table(kind, float(node.quantization(0).scale[0])))
-    if node.coded and tensor.coded and kind in INTERPOLATED:
-        scale, made = float(node.quantization(0).scale[0]), float(target(node)[1].scale[0])
-        ends = LEAST * scale, MOST * scale, (MOST - LEAST + 1) / (MOST - LEAST) / made
-        return picked(node, interpolated(lambda x: np.asarray(ELEMENTWISE[kind].run(x, *params)), *ends))
+    if kind in INTERPOLATED:
+        return picked(node, lines_of(node, function))
     return plain(node, node.each(kind, node.values(0), suffix="value", params=params))
 
 
-def looked_up(node: TfliteNode, function: Callable[[Array], Array]) -> OutletId:
-    """8-bit codes by a table of the function."""
-    return picked(node, table_of(node, function))
+def lines_of(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
+    """A table of int16 codes: straight lines between 513 values of the function."""
+    return interpolated(function, float(node.quantization(0).scale[0]), float(target(node)[1].scale[0]))
 
 
 def picked(node: TfliteNode, table: Array) -> OutletId:
@@ -128,19 +146,32 @@ def of_codes(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
     return np.clip(function(np.arange(low, high + 1)), *limits(node)).astype(np.float32)
 
 
-def _reciprocal_root(x: Array) -> Array:
-    return 1 / np.sqrt(x)
-
-
-@tflite_op("RSQRT", "SQUARE")
-def power(node: TfliteNode) -> OutletId:
-    """1 / sqrt(x), or x * x."""
+@tflite_op("SQUARE")
+def square(node: TfliteNode) -> OutletId:
+    """The square."""
     if node.coded:
-        return looked_up(node, _reciprocal_root if node.op_type == "RSQRT" else np.square)
-    x = node.values(0)
-    if node.op_type == "SQUARE":
-        return node.each("mul", x, x)
-    return node.each("reciprocal", node.each("sqrt", x, suffix="root"))
+        return picked(node, table_of(node, np.square, away))
+    return node.each("mul", node.values(0), node.values(0))
+
+
+ROOT_BITS = 20
+"""Behind the point of the reciprocal root of an 8-bit code."""
+
+
+@tflite_op("RSQRT")
+def reciprocal_root(node: TfliteNode) -> OutletId:
+    """1 / sqrt(x); of codes that are not above the zero point the largest code."""
+    if not node.coded:
+        return node.each("reciprocal", node.each("sqrt", node.values(0), suffix="root"))
+    if node.read(0).dtype == np.int16:
+        return picked(node, lines_of(node, lambda x: np.where(x > 0, 1 / np.sqrt(x), np.inf)))
+    step = 1 / (np.sqrt(float(node.quantization(0).scale[0])) * float(target(node)[1].scale[0]))
+
+    def scaled(x: Array) -> Array:
+        root = np.rint(2.0**ROOT_BITS / np.sqrt(np.maximum(x, 1)))
+        return np.where(x > 0, multiplied(root, step / 2.0**ROOT_BITS), np.inf)
+
+    return picked(node, of_codes(node, scaled))
 
 
 RANGES = {"RELU": (0.0, None), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0), "RELU_0_TO_1": (0.0, 1.0)}

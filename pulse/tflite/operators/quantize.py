@@ -3,15 +3,15 @@
 import numpy as np
 
 from pulse.graph import OutletId
-from pulse.tflite.codes import requantized, rescaled, target
+from pulse.tflite.codes import NONE, requantized, rescaled, target
 from pulse.tflite.node import F32, TfliteNode
 from pulse.tflite.registry import tflite_op
 
 
-def encoded(node: TfliteNode, y: OutletId, suffix: str = "") -> OutletId:
-    """Floats as codes of the output."""
+def encoded(node: TfliteNode, y: OutletId, activation: int = NONE) -> OutletId:
+    """Floats as codes of the output, behind a fused activation."""
     _, made = target(node)
-    return rescaled(node, node.cast(y, F32, f"{suffix}f32"), np.float32(1) / made.scale[0], suffix=suffix)
+    return rescaled(node, node.cast(y, F32, "f32"), np.float32(1) / made.scale[0], activation)
 
 
 @tflite_op("QUANTIZE")

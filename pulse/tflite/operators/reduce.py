@@ -7,8 +7,8 @@ import numpy as np
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast
 from pulse.ops.reduce import ArgReduce, Reduce, ReduceKind
-from pulse.tflite.codes import narrowed, requantized, rescaled, target
-from pulse.tflite.multipliers import times
+from pulse.tflite.codes import limited, narrowed, requantized, target
+from pulse.tflite.multipliers import shifted, times
 from pulse.tflite.node import F32, F64, TfliteNode
 from pulse.tflite.operators.elementwise import plain
 from pulse.tflite.registry import tflite_op
@@ -40,9 +40,25 @@ def reduce(node: TfliteNode) -> OutletId:
         factor = np.asarray(float(node.quantization(0).scale[0]) / float(made.scale[0]))
         y = times(node, node.cast(total, F64, "wide"), factor, "rescaled", count=max(1, count))
         return narrowed(node, y)
-    return rescaled(
-        node, total, np.asarray(node.quantization(0).scale[0] / made.scale[0] / np.float32(max(1, count)))
-    )
+    return _on_a_line(node, total, math.prod(int(size) for size in sizes), kind == "mean")
+
+
+def _on_a_line(node: TfliteNode, total: OutletId, count: int, mean: bool) -> OutletId:
+    """Sums of ``code - zero`` as codes of the output: sums of codes times an f32 scale plus an f32 offset.
+
+    Each step is rounded to f32, as XNNPACK has it, so that a half goes its way: to even, of int16 away from 0.
+    """
+    ours, (_, made) = node.quantization(0), target(node)
+    scale = np.float32(ours.scale[0] / made.scale[0])
+    if mean:
+        scale = scale * (np.float32(1) / np.float32(max(1, count)))
+    zeros, zero = float(ours.zero[0]) * count, float(made.zero[0])
+    offset = np.float32(-zeros) * scale + np.float32(zero)
+    y = node.each("mul", node.each("add", total, zeros, suffix="stored"), float(scale), suffix="scaled")
+    if node.makes[0].dtype == np.int16:
+        return narrowed(node, shifted(node, node.cast(y, F64, "wide"), 0, "rescaled"))
+    y = node.each("round", node.each("add", y, float(offset), suffix="line"), suffix="rounded")
+    return limited(node, node.each("sub", y, zero, suffix="centred"))
 
 
 @tflite_op("REDUCE_ANY", "REDUCE_ALL")

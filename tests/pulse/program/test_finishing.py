@@ -146,6 +146,31 @@ def test_a_matrix_product_with_bias_and_residual() -> None:
     assert "chain" not in kernels(built(nodes, floats("rows", 1, FRAMES, 5), axis=1))
 
 
+def test_a_bias_behind_the_sum_of_two_products() -> None:
+    """The gates of a recurrent layer that is written as its parts."""
+    nodes = [
+        node("MatMul", "x mb", "first"),
+        node("MatMul", "x m", "second"),
+        node("Add", "first second", "sum"),
+        node("Add", "sum row", "biased"),
+        node("Sigmoid", "biased"),
+    ]
+    found = kernels(built(nodes, floats("rows", 1, FRAMES, 5), axis=1))
+    assert found.count("product") == 2
+    assert "chain" not in found
+
+
+def test_a_bias_behind_a_function_is_not_moved_before_it() -> None:
+    nodes = [
+        node("MatMul", "x mb", "first"),
+        node("MatMul", "x m", "second"),
+        node("Relu", "second", "r"),
+        node("Add", "first r", "sum"),
+        node("Add", "sum row"),
+    ]
+    assert "chain" in kernels(built(nodes, floats("rows", 1, FRAMES, 5), axis=1))
+
+
 @pytest.mark.parametrize(
     ("left", "right"), [("Tanh", "Sigmoid"), ("Sigmoid", "Tanh"), (None, "Sigmoid"), ("Sigmoid", None)]
 )

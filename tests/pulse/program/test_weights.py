@@ -268,6 +268,11 @@ def test_memory_shrinks_and_the_error_is_small_and_told(name: str) -> None:
         program = model.compile(weights=form)
         assert isinstance(program, NativeProgram)
         assert f"{program.weights.size} bytes of weights ({form})" in program.listing()[0]
+        kernels = [row.kernel for row in program.instructions]
+        assert (
+            f"{sum(kernel.endswith(form) for kernel in kernels)} with weights of {form}"
+            in program.listing()[0]
+        )
         sizes.append(program.weights.size)
         with pytest.raises(InputError, match="weights"):
             program.spawn().restore(snapshot)
@@ -275,6 +280,22 @@ def test_memory_shrinks_and_the_error_is_small_and_told(name: str) -> None:
             assert error.output in {port.name for port in model.outputs}
             assert floors[form] < error.snr_db < 80 and 0 < error.largest < 0.2
     assert sizes == sorted(sizes, reverse=True) and len(set(sizes)) == 3
+
+
+def test_the_listing_says_that_the_body_of_a_loop_stays_f32() -> None:
+    body = onnx.helper.make_graph(
+        [node("MatMul", "h w", "grown"), node("Add", "grown frame", "next"), node("Identity", "next", "out")],
+        "body",
+        [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [64]) for name in ("h", "frame")],
+        [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [64]) for name in ("next", "out")],
+    )
+    scan = node("Scan", "zeros x", "last y", body=body, num_scan_inputs=1)
+    constants = {"w": floats("w", 64, 64) / 16, "zeros": np.zeros(64, np.float32)}
+    program = pulse.stream(
+        model([scan], {"x": floats("x", 9, 64)}, constants, stream={"x": 0}), pulse=1, weights="bf16"
+    )
+    assert isinstance(program, NativeProgram)
+    assert "(bf16)" in program.listing()[0] and "; 1 with weights of f32" in program.listing()[0]
 
 
 def test_transforms_stay_f32() -> None:

@@ -2,14 +2,19 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import pulse
+from bench.page import recipes
 from pulse.recipes.proposal import Proposal, propose_recipe
+from pulse.recipes.reading import parse_recipe
+from pulse.recipes.recipe import RecipeContext
 from pulse.recipes.whole import recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node, noise
 from tests.pulse.recipes.written import saved, written
+from tests.shared import shared
 
 
 def proposal(folder: Path, read: list[int | str], made: list[int | str] | None = None) -> Proposal:
@@ -119,3 +124,45 @@ def test_two_spectra(tmp_path: Path) -> None:
     saved(tmp_path, "aec.onnx", model)
     notes = propose_recipe([tmp_path / "aec.onnx"], tmp_path).notes
     assert any(note.startswith("far has the shape of mic: if it is that of a second sound") for note in notes)
+
+
+@pytest.mark.parametrize(("shape", "stages"), [([1, 512], ["squeeze", "unsqueeze"]), ([1, 1, 512], [])])
+def test_calls_that_take_overlapping_frames(tmp_path: Path, shape: list[int], stages: list[str]) -> None:
+    """With a hop, a call of as many samples in as out is a frame; without, rows of samples are new, which is said."""
+    state = [1] * len(shape)
+    nodes = [node("Add", "x h", "y"), node("ReduceMean", "y", "hn", axes=[-1])]
+    sizes = {"x": shape, "h": state}, {"y": shape, "hn": state}
+    saved(tmp_path, "calls.onnx", models.build(nodes, *sizes))
+    found = propose_recipe([tmp_path / "calls.onnx"], tmp_path)
+    if stages:
+        assert "frames" not in found.text and any("as in --hop 128" in note for note in found.notes)
+    found = propose_recipe([tmp_path / "calls.onnx"], tmp_path, hop=100)
+    kinds = [
+        stage.kind for stage in parse_recipe(found.text, RecipeContext.of(tmp_path / "recipe.toml")).stages
+    ]
+    assert kinds == ["frames", *stages[:1], "model", *stages[1:], "overlap_add"]
+    assert found.text.count("size = 512, hop = 100") == 2
+    x = noise(1, 2000, seed=2)
+    (got,) = recipe_model(written(tmp_path, found.text)).run(x).values()
+    padded, wanted, h = np.pad(x[0], (412, 412)), np.zeros(2000 + 2 * 412, np.float64), 0.0
+    for at in range(0, 2001, 100):
+        frame = padded[at : at + 512] + h
+        h = frame.mean()
+        wanted[at : at + len(frame)] += frame
+    assert got.shape[1] > 1000
+    np.testing.assert_allclose(got[0], wanted[: got.shape[1]], atol=1e-4)
+
+
+def test_a_hop_that_is_known_is_not_guessed(tmp_path: Path) -> None:
+    size: list[int | str] = [1, 257, "T", 2]
+    saved(tmp_path, "model.onnx", models.build([node("Neg", "x", "y")], {"x": size}, {"y": size}))
+    found = propose_recipe([tmp_path / "model.onnx"], tmp_path, hop=128)
+    assert found.text.count("n_fft = 512, hop = 128") == 2
+    assert any(note.endswith("the root of a Hann window is a guess") for note in found.notes)
+
+
+def test_a_saved_model_of_an_author(tmp_path: Path) -> None:
+    """Of DTLN's folder and its hop: the recipe of the page."""
+    (tmp_path / "dtln_saved_model").symlink_to(shared("tensorflow") / "dtln_saved_model")
+    found = propose_recipe([tmp_path / "dtln_saved_model"], tmp_path, hop=128)
+    assert found.text.partition("rate = ")[2] == recipes()["dtln_saved_model.toml"].partition("rate = ")[2]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from tests.pulse.tflite.builder import Graph, written
-from tests.pulse.tflite.cases.case import RELU, VALID, X_SCALE, bias, noise, weights
+from tests.pulse.tflite.cases.case import RELU, VALID, X_SCALE, Y_SCALE, bias, noise, weights
 
 FEATURES, HIDDEN = 8, 6
 WINDOW = {"StrideH": 1, "StrideW": 1, "DilationHFactor": 1, "DilationWFactor": 1}
@@ -55,6 +55,32 @@ def stack(kind: str = "float32", padding: int = VALID, stride: int = 1) -> bytes
         y = g.result("LOGISTIC", [y], (1, -1, 1, 4), "", 2, kind, (1 / 256, -128))
     g.outputs = [y]
     return written(g, signature={"Inputs": {"sound": x}, "Outputs": {"scores": y}})
+
+
+def averaged(kind: str = "int8") -> bytes:
+    """The mean and the sum of 14 features of codes over [1, T, 14], T open, of which many fall on a half."""
+    g = Graph()
+    x = g.input((1, -1, 14), kind, scale=[X_SCALE], zero=[3])
+    g.outputs = [
+        g.result(
+            op, [x, g.constant(i32(2))], (1, -1, 1), "ReducerOptions", 2, kind, (scale, 4), KeepDims=True
+        )
+        for op, scale in (("MEAN", 0.3), ("SUM", 0.5))
+    ]
+    return written(g)
+
+
+def biased(bits: int) -> bytes:
+    """A convolution of int16 codes over [1, T, 1, 16], T open, with a bias of so many bits."""
+    g = Graph()
+    x = g.input((1, -1, 1, 16), "int16", scale=[X_SCALE / 200], zero=[0])
+    w = weights(g, (5, 3, 1, 16), 5, 0)
+    fields = {**WINDOW, "Padding": VALID}
+    inputs = [x, w, bias(g, x, w, 5, f"int{bits}")]
+    g.outputs = [
+        g.result("CONV_2D", inputs, (1, -1, 1, 5), "Conv2DOptions", 3, "int16", (Y_SCALE / 20, 0), **fields)
+    ]
+    return written(g)
 
 
 def remembering(kind: str = "float32") -> bytes:

@@ -10,20 +10,23 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from pulse.jit.entries import ENTRIES, Callback
+from pulse.jit.events import Event
 from pulse.jit.foreign import c_signature
 from pulse.jit.foreign_codegen import external
 from pulse.jit.pointer_codegen import INT64
+from pulse.program import team as team
 from streaming.native import callback as callback
 from streaming.native import gate as gate
 from streaming.native import resample as resample
 from streaming.native import slots as slots
 from streaming.native.control_block import ControlBlock, control_at
-from streaming.native.events import Event
 from streaming.native.pipeline import work
 from tests.pulse.jit.assembly import check_calls, llvm_code
 
 PATH = sorted(
-    name for name, one in ENTRIES.items() if one.function.__module__.startswith("streaming.native.")
+    name
+    for name, one in ENTRIES.items()
+    if one.function.__module__.startswith(("streaming.native.", "pulse.program.team"))
 )
 SYSTEM = {"read", "write", "clock_gettime"}
 """Of the C library: to wait for an event, to set one, to know the time."""

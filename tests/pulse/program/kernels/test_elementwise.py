@@ -12,7 +12,16 @@ from pulse.program.kernels.elementwise_microops import MICRO_OPS, OPCODES
 from tests.pulse.program.kernels.rows import At, run_both, run_row
 
 RNG = np.random.default_rng(3)
-CODES = {np.float32: 0, np.float64: 1, np.int64: 2, np.int32: 3, np.uint8: 4, np.int8: 5, np.bool_: 6}
+CODES = {
+    np.float32: 0,
+    np.float64: 1,
+    np.int64: 2,
+    np.int32: 3,
+    np.uint8: 4,
+    np.int8: 5,
+    np.bool_: 6,
+    np.int16: 7,
+}
 FOLDED = {"sum", "mean"}  # the lowering makes them of "add" and "mulc"
 OWN = {
     "square": lambda x: x * x,

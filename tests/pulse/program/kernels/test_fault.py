@@ -7,7 +7,7 @@ from pulse.ops.check import Check, conversion_check
 from pulse.program.kernels.fault import BETWEEN, NONZERO, WITHIN, count_faults
 from tests.pulse.program.kernels.rows import At, run_both
 
-CODES = {"float32": 0, "float64": 1, "int64": 2, "int32": 3, "uint8": 4, "int8": 5}
+CODES = {"float32": 0, "float64": 1, "int64": 2, "int32": 3, "uint8": 4, "int8": 5, "int16": 7}
 SHAPE = (6, 2, 3, 5)
 I64, I32 = np.dtype(np.int64), np.dtype(np.int32)
 

@@ -16,10 +16,11 @@ RANGE = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}
 
 @dataclass
 class Case:
-    """A model, and what each of its inputs may hold."""
+    """A model, what each of its inputs may hold, and by how many steps a few of its 8-bit codes may differ."""
 
     name: str
     graph: Graph
+    steps: int = 0
 
     def feeds(self, rng: np.random.Generator) -> list[Array]:
         """Random inputs."""
@@ -48,10 +49,10 @@ def codes(shape: tuple[int, ...], seed: int = 0, kind: str = "int8") -> Array:
     return np.random.default_rng(seed).integers(-127, 128, shape).astype(kind)
 
 
-def done(name: str, graph: Graph, *outputs: int) -> Case:
+def done(name: str, graph: Graph, *outputs: int, steps: int = 0) -> Case:
     """A case whose outputs are given."""
     graph.outputs = list(outputs)
-    return Case(name, graph)
+    return Case(name, graph, steps)
 
 
 def weights(graph: Graph, shape: tuple[int, ...], channels: int | None, axis: int, seed: int = 0) -> int:

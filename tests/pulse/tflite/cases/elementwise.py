@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from tests.pulse.tflite.builder import Graph
 from tests.pulse.tflite.cases.case import X_SCALE, Case, codes, done, noise
 
@@ -166,6 +168,33 @@ EVERY = (1, 256)
 """The shape of an input that is long enough to hold most codes."""
 
 
+def _extreme(g: Graph, kind: str, x: int, code: int) -> int:
+    """Codes that are not below, or not above, one of them."""
+    spec = g.tensors[x]
+    bound = g.constant(np.array([code], spec.kind), scale=spec.scale, zero=spec.zero)
+    form = float(spec.scale[0]), int(spec.zero[0])
+    return g.result(kind, [x, bound], spec.shape, "MaximumMinimumOptions", 2, spec.kind, form)
+
+
+def quotients() -> Iterator[Case]:
+    """DIV of codes, whose divisors are so large that no quotient is below a thousandth of a step."""
+    for kind, activation, (ours, other, made) in (
+        ("int8", 0, (0.05, 0.031, 0.02)),
+        ("int8", 1, (0.05, 0.031, 0.02)),
+        ("int8", 3, (0.05, 0.031, 0.1)),
+        ("int16", 0, (0.00031, 0.00012, 0.0004)),
+        ("int16", 1, (0.00031, 0.00012, 0.0004)),
+    ):
+        g, half, size = Graph(), (1, 2048), (1, 4096)
+        x = _extreme(g, "MAXIMUM", g.input(size, kind, name="a", scale=[ours], zero=[0]), 60)
+        y = g.input(half, kind, name="b", scale=[other], zero=[0])
+        parts = [_extreme(g, "MAXIMUM", y, 1), _extreme(g, "MINIMUM", y, -1)]
+        y = g.result("CONCATENATION", parts, size, "ConcatenationOptions", 2, kind, (other, 0), Axis=1)
+        fields = {"FusedActivationFunction": activation}
+        y = g.result("DIV", [x, y], size, "DivOptions", 2, kind, (made, 0), **fields)
+        yield done(f"{kind} DIV {activation}", g, y, steps=1)
+
+
 def roundings() -> Iterator[Case]:
     """Codes of many values in scales that no step of one is many steps of another, where kernels round apart."""
     for (ours, zero), (made, offset) in zip(
@@ -200,15 +229,41 @@ def roundings() -> Iterator[Case]:
         slopes = g.constant(codes((1, 1, 8)), scale=[0.0047], zero=[-4])
         y = g.result("PRELU", [x, slopes], (1, 4, 32, 8), "", 1, "int8", (made, offset))
         yield done(f"int8 PRELU {ours:g}", g, y)
-    for kind, options in (("EXP", "ExpOptions"), ("GELU", "GeluOptions"), ("LEAKY_RELU", "LeakyReluOptions")):
+    for kind, options in (
+        ("EXP", "ExpOptions"),
+        ("GELU", "GeluOptions"),
+        ("LEAKY_RELU", "LeakyReluOptions"),
+        ("LOG", ""),
+        ("RSQRT", ""),
+        ("SQRT", ""),
+    ):
+        for ours, made in ((0.0001, 0.0007), (0.0002, 0.0003)):
+            g = Graph()
+            fields = {"Alpha": 0.2} if kind == "LEAKY_RELU" else {}
+            y = g.input((1, 4096), "int16", scale=[ours], zero=[0])
+            if "SQRT" in kind:
+                y = _extreme(g, "MAXIMUM", y, 1)
+            y = g.result(
+                kind, [y], (1, 4096), options, 1 if kind == "SQRT" else 2, "int16", (made, 0), **fields
+            )
+            yield done(f"int16 {kind} {ours:g}", g, y)
+    for kind, scale, zero in (("ELU", 0.04, -100), ("LOGISTIC", 0.04, -100), ("TANH", 0.01, -3)):
         g = Graph()
-        fields = {"Alpha": 0.2} if kind == "LEAKY_RELU" else {}
-        y = g.input(EVERY, "int16", scale=[0.0001], zero=[0])
-        y = g.result(kind, [y], EVERY, options, 2, "int16", (0.0007, 0), **fields)
-        yield done(f"int16 {kind}", g, y)
+        x = g.input(EVERY, "int8", scale=[0.02], zero=[-20])
+        version = 1 if kind == "ELU" else 2
+        yield done(
+            f"int8 {kind} of halves", g, g.result(kind, [x], EVERY, "", version, "int8", (scale, zero))
+        )
     g = Graph()
-    x = g.input(EVERY, "int8", scale=[0.05], zero=[-128])
-    yield done("int8 SQRT", g, g.result("SQRT", [x], EVERY, "", 2, "int8", (0.017, -128)))
+    x = g.input((1, 4, 64, 8), "int16", scale=[0.00031], zero=[0])
+    slopes = g.constant(codes((1, 1, 8)), scale=[0.0047], zero=[0])
+    yield done("int16 PRELU", g, g.result("PRELU", [x, slopes], (1, 4, 64, 8), "", 1, "int16", (0.001, 0)))
+    for ours, made, zero in ((0.05, 0.017, -128), (0.01, 0.02, -100)):
+        for kind in ("SQRT", "RSQRT"):
+            g = Graph()
+            x = g.input(EVERY, "int8", scale=[ours], zero=[-128])
+            y = _extreme(g, "MAXIMUM", x, -127)
+            yield done(f"int8 {kind} {ours:g}", g, g.result(kind, [y], EVERY, "", 2, "int8", (made, zero)))
     g = Graph()
     x = g.input(EVERY, "int8", scale=[0.0123], zero=[0])
     yield done(
@@ -225,5 +280,6 @@ def roundings() -> Iterator[Case]:
 ALL = (
     pairs,
     singles,
+    quotients,
     roundings,
 )

@@ -32,6 +32,14 @@ def reductions() -> Iterator[Case]:
         yield done(
             f"int8 {kind}", g, g.result(kind, [x, axes], (1, 4), "ReducerOptions", 2, "int8", (scale, zero))
         )
+    for kind in ("MEAN", "SUM"):
+        for dtype, zero in (("int8", -7), ("uint8", 121), ("int16", 0)):
+            for count, scale in ((6, X_SCALE), (14, 0.5)):
+                g = Graph()
+                x = g.input((512, count), dtype, scale=[X_SCALE], zero=[zero])
+                axes = g.constant(np.array([1], np.int32))
+                y = g.result(kind, [x, axes], (512,), "ReducerOptions", 2, dtype, (scale, zero and zero + 1))
+                yield done(f"{dtype} {kind} of {count} on halves", g, y)
     for kind in ("MAX_POOL_2D", "AVERAGE_POOL_2D"):
         for padding, made in ((SAME, (1, 5, 3, 2)), (VALID, (1, 4, 2, 2))):
             fields = {"Padding": padding, "StrideH": 2, "StrideW": 1, "FilterHeight": 3, "FilterWidth": 2}

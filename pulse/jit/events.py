@@ -1,11 +1,46 @@
+# pyright: reportArgumentType=false, reportCallIssue=false
 """Events that wake a thread that is in compiled code, or an event loop."""
 
 import os
 import sys
 import threading
 
+import numpy as np
+
 from pulse.errors import PulseError
+from pulse.jit.address import address_of
+from pulse.jit.foreign import c_function, c_signature
+from pulse.jit.registry import device
+from pulse.jit.stack import stack_i64
+from pulse.jit.structs import Struct, struct_at
 from pulse.not_copyable import NotCopyable
+
+EVENT_BYTES = 8
+
+
+class Word(Struct):
+    """What is written to set an event."""
+
+    value: int
+
+
+word_at = struct_at(Word)
+_read = c_function("read", c_signature("i64", "i32", "i64", "i64"))
+_write = c_function("write", c_signature("i64", "i32", "i64", "i64"))
+
+
+@device
+def wait_event(fd: int) -> None:
+    """Wait until the event of a descriptor to read is set, and clear it; a signal may end it earlier."""
+    _read(np.int32(fd), address_of(stack_i64(1)), EVENT_BYTES)
+
+
+@device
+def set_event(fd: int) -> None:
+    """Set the event of a descriptor to write; never waits."""
+    one = word_at(address_of(stack_i64(1)))
+    one.value = 1
+    _write(np.int32(fd), address_of(one), EVENT_BYTES)
 
 
 class Event(NotCopyable):

@@ -1,0 +1,109 @@
+"""Rows of several parts, as the ``cuts`` of their instructions say."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from pulse.jit.cut import Cut
+from pulse.jit.fields import LINE, WORD, fields_of, words_of
+from pulse.jit.instruction import DTYPES, FORMS, Part
+from pulse.jit.pointer import ARENA, REGION_SHIFT
+from pulse.jit.registry import Kernel
+from pulse.record import record
+
+
+@record
+class Parts:
+    """A row in parts: how it is cut.
+
+    bounds   where the parts begin, and the end of the last one
+    scratch_bytes  what each part but the first takes of further scratch memory
+    """
+
+    cut: Cut
+    bounds: tuple[int, ...]
+    scratch_bytes: int
+
+    @property
+    def largest(self) -> float:
+        """The share of the largest part."""
+        sizes = [last - first for first, last in zip(self.bounds, self.bounds[1:])]
+        return max(sizes) / max(sum(sizes), 1)
+
+
+@record
+class _Word:
+    """A word of a row: its index, and the bytes of an element if it is an operand."""
+
+    index: int
+    element: int
+
+
+def parts_of(kernel: Kernel, words: Sequence[int], count: int) -> Parts | None:
+    """The best way to cut a row into ``count`` parts: of about the same size, and little that all read; None: none."""
+    row = kernel.instruction.seen(words, 0, (), kernel.form)
+    found: list[Parts] = []
+    for cut in row.cuts():
+        total = int(getattr(row, cut.count))
+        blocks = total // cut.block
+        if blocks < count:
+            continue
+        bounds = [cut.block * (blocks * part // count) for part in range(count)]
+        placed = _words(kernel, row)
+        scratch = [elements * placed[name].element for name, elements in cut.scratch.items()]
+        found.append(Parts(cut, (*bounds, total), sum(map(_aligned, scratch))))
+    return min(found, key=lambda each: (round(each.largest, 1), each.cut.shared), default=None)
+
+
+def rows_of(kernel: Kernel, words: Sequence[int], parts: Parts, scratch_at: int) -> list[list[int]]:
+    """The rows of the parts; ``scratch_at``: the byte of the arena from which on there is scratch for them."""
+    row = kernel.instruction.seen(words, 0, (), kernel.form)
+    placed, cut = _words(kernel, row), parts.cut
+    made: list[list[int]] = []
+    for number, (first, last) in enumerate(zip(parts.bounds, parts.bounds[1:])):
+        part = [*words]
+        part[placed[cut.count].index] = last - first
+        for name, step in cut.moves.items():
+            word = placed[name]
+            part[word.index] += first * step * word.element
+        for name, value in cut.sets.items():
+            part[placed[name].index] = value
+        if number > 0:
+            at = scratch_at + (number - 1) * parts.scratch_bytes
+            for name, elements in cut.scratch.items():
+                word = placed[name]
+                part[word.index] = ARENA << REGION_SHIFT | at
+                at += _aligned(elements * word.element)
+        made.append(part)
+    return made
+
+
+def _aligned(size: int) -> int:
+    line = LINE * WORD
+    return -(-size // line) * line
+
+
+def _words(kernel: Kernel, row: Part) -> dict[str, _Word]:
+    return dict(_named_words(kernel, row, 0, ""))
+
+
+def _named_words(kernel: Kernel, part: Part, at: int, prefix: str) -> Iterator[tuple[str, _Word]]:
+    """The words of a row by the names of their fields, those of parts behind the name of the part."""
+    for each in fields_of(type(part)).values():
+        place, name = at + each.at, prefix + each.name
+        place += sum(getattr(part, count) * size for count, size in each.behind)
+        if each.kind == "part":
+            yield from _named_words(kernel, getattr(part, each.name), place, f"{name}.")
+        elif each.kind == "parts":
+            for i, one in enumerate(getattr(part, each.name)):
+                inside: Any = each.part
+                yield from _named_words(kernel, one, place + i * words_of(inside), f"{name}[{i}].")
+        else:
+            yield name, _Word(place, _element_bytes(kernel, each.kind, each.spec.element))
+
+
+def _element_bytes(kernel: Kernel, kind: str, element: str | None) -> int:
+    if kind == "weights":
+        element = FORMS[kernel.form]
+    return 1 if element is None else np.dtype(DTYPES[element]).itemsize

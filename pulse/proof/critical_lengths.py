@@ -1,0 +1,56 @@
+"""Lengths of a stream at which a wire's length does something else than at the others."""
+
+from collections.abc import Iterable, Iterator
+from itertools import combinations
+
+from pulse.dim import Symbol, TDim, choices, period
+from pulse.pulsify.network import PulsedNetwork
+
+FURTHEST = 1 << 24
+"""Frames up to which a change is looked for."""
+
+
+def critical_lengths(model: PulsedNetwork, shortest: int) -> list[int]:
+    """Lengths around the ends of each period of the wires' lengths, and around the points where a choice changes.
+
+    ``T/1000*1000`` frames are furthest behind T at 999 and jump at 1000; ``min(T, 5700)`` changes at 5700.
+    """
+    symbol = model.symbol
+    facts = (outlet.fact for node in model.graph.nodes for outlet in node.outputs)
+    dims = {fact.stream.length for fact in facts if fact.stream is not None}
+    found: set[int] = set()
+    for whole in {period(dim, symbol) for dim in dims} - {1}:
+        start = -(-shortest // whole) * whole
+        found |= {start + whole // 2, start + whole - 1, start + whole}
+    for at in _changes(dims, symbol):
+        found |= {at - 1, at, at + model.pulse // 2, at + model.pulse}
+    return sorted(length for length in found if shortest <= length <= FURTHEST)
+
+
+def _changes(dims: Iterable[TDim], symbol: Symbol) -> Iterator[int]:
+    """Where two options of a minimum, maximum or comparison exchange their order."""
+    for options in {options for dim in dims for options in choices(dim)}:
+        for left, right in combinations(options, 2):
+            difference = left - right
+            if difference.symbols <= {symbol}:
+                yield from _sign_changes(difference, symbol)
+
+
+def _sign_changes(difference: TDim, symbol: Symbol) -> Iterator[int]:
+    """Between neighbouring powers of two, each found by halving."""
+
+    def is_positive(frames: int) -> bool:
+        return difference.eval({symbol: frames}) > 0
+
+    low = 1
+    while low < FURTHEST:
+        high = 2 * low
+        if is_positive(low) != is_positive(high):
+            before, after = low, high
+            while after - before > 1:
+                middle = (before + after) // 2
+                before, after = (
+                    (middle, after) if is_positive(middle) == is_positive(low) else (before, middle)
+                )
+            yield after
+        low = high

@@ -1,0 +1,41 @@
+"""Models of chunks whose calls take a frame of overlapping samples, and give one."""
+
+from collections.abc import Mapping
+
+from pulse.loading.loaded import Loaded
+from pulse.recipes.guessing import Guess, frames_of
+from pulse.record import record
+
+
+@record
+class Framed:
+    """A model whose call is one frame.
+
+    axes   of its frames, by the names of its input and its output
+    guess  the stages around it
+    """
+
+    axes: Mapping[str, int]
+    guess: Guess
+
+
+def called_on_frames(opened: Loaded, hop: int) -> Framed | None:
+    """A model of one input and output of as many samples behind an axis of size 1, which becomes that of the frames.
+
+    hop  samples from one frame to the next
+    """
+    chunks, call = opened.chunks, opened.resolved.call
+    if chunks is None or call is None or len(chunks.inputs) != 1 or len(chunks.outputs) != 1:
+        return None
+    (taken,), (given,) = chunks.inputs, chunks.outputs
+    if taken.frames != given.frames or taken.frames <= hop or taken.axis is None or given.axis is None:
+        return None
+    shapes = call.inputs[taken.name].shape, call.outputs[given.name].shape
+    axes = taken.axis - 1, given.axis - 1
+    if any(axis < 0 or shape[axis] != 1 for axis, shape in zip(axes, shapes, strict=True)):
+        return None
+    around = frames_of(taken.frames, True, hop)
+    front = [*around.front, *(["squeeze = { axis = 0 }"] if axes[0] == 0 else [])]
+    back = [*(["unsqueeze = { axis = 0 }"] if axes[1] == 0 else []), *around.back]
+    guess = Guess(front, back, notes=around.notes, kind=around.kind, samples=around.samples)
+    return Framed({taken.name: axes[0], given.name: axes[1]}, guess)

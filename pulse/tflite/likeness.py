@@ -1,0 +1,8 @@
+"""Telling TFLite files by their content."""
+
+IDENTIFIER = b"TFL3"
+
+
+def is_tflite(head: bytes) -> bool:
+    """Whether a file begins as a model of TFLite does."""
+    return head[4:8] == IDENTIFIER

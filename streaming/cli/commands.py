@@ -1,0 +1,193 @@
+"""The group of all commands. A command is imported and its options are declared when it is asked for."""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from streaming.cli.console import BAD_USE, CHECK_FAILED, INTERRUPTED, plain_warnings
+from streaming.cli.failure import errors_as_json, fail
+from streaming.cli.signals import watch_interrupts
+from streaming.cli.standard_output import lend_stdout
+
+COMMANDS = ("run", "convert", "check", "bench", "compile", "dump", "recipe", "warm", "report", "devices")
+"""In the order of the help; each is a function of its name in a module of its name."""
+USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
+"""What a wrong option raises."""
+
+
+class Command(TyperCommand):
+    """Texts, paths and options that are not given are not converted by typer: what it does so with takes 0.1 s to
+    import.
+    """
+
+    def __init__(self, *others: Any, **named: Any) -> None:
+        super().__init__(*others, **named)
+        for param in self.params:
+            _leave_default(param)
+
+    def get_help_option(self, ctx: Any) -> Any:
+        return _leave_default(super().get_help_option(ctx))
+
+
+def _leave_default(param: Any) -> Any:
+    """Let a parameter take its default as it is, and a text or path that is given; none of several are no values."""
+    if param is None or param.required or param.nargs != 1:
+        return param
+    process, several = param.process_value, getattr(param, "multiple", False)
+    wanted = getattr(getattr(param, "type_descriptor", None), "annotation", None)  # of typer from 0.26 on
+
+    def made(ctx: Any, value: Any) -> Any:
+        if several and not value:
+            found: Any = ()
+        elif several and wanted == list[str]:
+            found = list(value)
+        elif not several and value is param.default:
+            found = value
+        elif isinstance(value, str) and wanted in (str, Path):
+            found = wanted(value)
+        else:
+            return process(ctx, value)
+        return found if param.callback is None else param.callback(ctx, param, found)
+
+    param.process_value = made
+    return param
+
+
+@cache
+def _command(name: str) -> TyperCommand:
+    """The command of that name with its options."""
+    alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    alone.command(name, cls=Command)(getattr(import_module(f"streaming.cli.{name}"), name))
+    made: Any = typer.main.get_command(alone)
+    return made
+
+
+class _AllCommands(Mapping[str, TyperCommand]):
+    """Name -> command."""
+
+    def __getitem__(self, name: str) -> TyperCommand:
+        if name not in COMMANDS:
+            raise KeyError(name)
+        return _command(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class Commands(TyperGroup):
+    """Turns what a user can cause into one line on stderr, JSON on stdout if requested, and an exit code."""
+
+    def __init__(self, *others: Any, **named: Any) -> None:
+        super().__init__(*others, **named)
+        self.commands: Any = _AllCommands()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_help_option(self, ctx: Any) -> Any:
+        return _leave_default(super().get_help_option(ctx))
+
+    def main(self, args: Sequence[str] | None = None, *others: Any, **named: Any) -> Any:
+        if "--json" not in (sys.argv[1:] if args is None else args):
+            return super().main(args, *others, **named)
+        named["standalone_mode"] = False
+        with errors_as_json():
+            try:
+                sys.exit(super().main(args, *others, **named))
+            except USAGE_ERROR as error:
+                fail(error, error.format_message())
+                sys.exit(BAD_USE)
+
+    def invoke(self, ctx: Any) -> Any:
+        with watch_interrupts() as interrupts, plain_warnings(), lend_stdout():
+            return self._invoke(ctx, interrupts)
+
+    def _invoke(self, ctx: Any, interrupts: list[int]) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+        except KeyboardInterrupt:
+            self._interrupted()
+        except (OSError, MemoryError) as error:
+            if interrupts:
+                self._interrupted()
+            name = getattr(error, "filename", None)
+            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            fail(error, f"{name}: {reason}" if name else reason)
+            raise typer.Exit(BAD_USE) from None
+        except Exception as error:
+            from pulse.errors import DivergenceError, PulseError
+
+            if interrupts:
+                self._interrupted()
+            if not isinstance(error, PulseError):
+                raise
+            fail(error, str(error))
+            raise typer.Exit(CHECK_FAILED if isinstance(error, DivergenceError) else BAD_USE) from None
+
+    def _interrupted(self) -> NoReturn:
+        fail(KeyboardInterrupt(), "interrupted; no half-written file is left")
+        raise typer.Exit(INTERRUPTED) from None
+
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=False, rich_markup_mode="rich")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from pulse.version import __version__
+
+        typer.echo(f"pulse {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def pulse(
+    version: Annotated[
+        bool,
+        typer.Option("--version", "-v", callback=_print_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Runs offline neural audio models on live audio, pulse by pulse, with exact results.
+
+    [bold]Try it:[/bold] [cyan]pulse run[/cyan] denoises a built-in sound into denoised.wav.
+
+    [bold]With your own model:[/bold]
+
+      [cyan]pulse convert model.onnx --pulse 160[/cyan]      what it becomes: delay, buffers, nodes
+
+      [cyan]pulse check model.onnx --pulse 160[/cyan]        proof that the stream equals the offline model
+
+      [cyan]pulse run model.onnx in.wav out.wav[/cyan]       a file through it, and the time of each pulse
+
+      [cyan]pulse run recipe.toml in.wav out.wav[/cyan]      a model of spectra or features, by its recipe
+
+      [cyan]pulse recipe model.onnx -o recipe.toml[/cyan]    a first one, of what the model's sizes tell
+
+      [cyan]ffmpeg … | pulse run model.onnx - - | aplay[/cyan]
+                                                 sound through pipes, as it comes
+
+      [cyan]pulse compile model.onnx -o model.pulse[/cyan]   a file that starts at once, in place of the model
+
+      [cyan]pulse bench model.onnx --pulse 160[/cyan]        where the time goes
+
+      [cyan]pulse run --live[/cyan]                          from the microphone to the loudspeaker
+
+      [cyan]pulse devices[/cyan]                             what --live can hear and play with
+
+      [cyan]pulse report out.jsonl[/cyan]                    how a live run went, from its --stats file
+
+      [cyan]pulse warm[/cyan]                                compiles all kernels now, once on this machine
+
+    Exit codes: 0 well, 1 a check failed, 2 bad use or input, 3 a check proved nothing. With --json errors are JSON too.
+    """

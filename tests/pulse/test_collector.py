@@ -1,0 +1,48 @@
+"""The collector of cycles while many objects are made that stay."""
+
+import gc
+from collections.abc import Generator
+
+import pytest
+
+from pulse.collector import OBJECTS, fewer_collections
+
+
+@pytest.fixture(autouse=True)
+def usual_collector() -> Generator[None]:
+    thresholds = gc.get_threshold()
+    gc.unfreeze()
+    gc.set_threshold(700, 10, 10)
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*thresholds)
+
+
+def is_in(generation: int, found: object) -> bool:
+    return any(each is found for each in gc.get_objects(generation))
+
+
+def test_what_was_made_is_old_afterwards():
+    """Only at the end of the outermost block; and nothing is kept out of the collector."""
+    with fewer_collections():
+        with fewer_collections():
+            made = [[number] for number in range(1000)]
+            assert gc.get_threshold() == (OBJECTS, 10, 10)
+        assert is_in(0, made[0])
+    assert is_in(2, made[0]) and not is_in(0, made[0])
+    assert gc.get_threshold() == (700, 10, 10) and gc.get_freeze_count() == 0
+
+
+def test_what_a_program_has_frozen_stays_so():
+    gc.freeze()
+    count = gc.get_freeze_count()
+    with fewer_collections():
+        made = [[number] for number in range(1000)]
+    assert gc.get_freeze_count() >= count - 100 and not is_in(2, made[0])
+
+
+def test_a_collector_that_is_off_stays_off():
+    gc.set_threshold(0, 10, 10)
+    with fewer_collections():
+        assert gc.get_threshold() == (0, 10, 10)
+    assert gc.get_threshold() == (0, 10, 10)

@@ -1,0 +1,122 @@
+"""Programs whose steps are shared among threads, behind all that runs them."""
+
+import os
+import threading
+
+import anyio
+import numpy as np
+import pytest
+
+from pulse.errors import InputError
+from pulse.program import parting, team
+from pulse.program.native_program import NativeProgram
+from pulse.program.team import HELP, RUN_PARTS
+from streaming import warming
+from streaming.builtin import noisy_path
+from streaming.executor import Executor
+from streaming.realtime import share_priority
+from streaming.realtime.rights import CAP_SYS_NICE, is_capable
+from tests.streaming.command import folder as folder
+from tests.streaming.command import pulse, refused, report
+from tests.streaming.executor.streams import blocks, collected, joined
+from tests.streaming.live.runs import BLOCK, late, noise, ready, runs
+
+
+@pytest.fixture(autouse=True)
+def all_rows_are_cut(monkeypatch):
+    """Short rows too, on any machine."""
+    monkeypatch.setattr(parting, "LONG_WORK", 0)
+    monkeypatch.setattr(team, "core_count", lambda: 2)
+
+
+def on_two():
+    """A program of which a step has parts."""
+    program = ready(late).with_threads(2)
+    assert isinstance(program, NativeProgram) and program.parting.count > 0
+    return program
+
+
+def test_live_runs_give_the_same_sound():
+    x, played = noise(40 * BLOCK, 1), []
+    for program in (ready(late), on_two()):
+        with runs(program, engine="worker") as (host, live):
+            played.append(host.run(x))
+            assert live.statistics().counters.frames_silent == 0
+    np.testing.assert_array_equal(played[0], played[1])
+    assert np.any(played[0])
+
+
+def test_a_callback_does_not_wait_for_threads():
+    with (
+        pytest.raises(InputError, match="a device's callback must not wait"),
+        runs(on_two(), engine="callback"),
+    ):
+        pass
+    with (
+        runs(ready(late), engine="callback", reserve_frames=20) as (_, live),
+        pytest.raises(InputError, match="a device's callback must not wait"),
+    ):
+        live.control.swap(on_two())
+
+
+def test_an_executor_gives_the_same_frames():
+    x = noise(1200, 1).T.copy()
+
+    async def streamed(program):
+        async with Executor(program) as executor:
+            pieces = [None] * 3
+
+            async def one(number):
+                pieces[number] = await collected(executor.stream(blocks(x, 1, [500, 700])))
+
+            async with anyio.create_task_group() as group:
+                for number in range(3):
+                    group.start_soon(one, number)
+            return [joined(each, program) for each in pieces]
+
+    wanted, got = anyio.run(streamed, ready(late)), anyio.run(streamed, on_two())
+    for one, other in zip(wanted, got):
+        np.testing.assert_array_equal(one["y"], other["y"])
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setscheduler"), reason="a priority for each thread is Linux's")
+@pytest.mark.skipif(not is_capable(CAP_SYS_NICE), reason="this user may not give priorities")
+def test_helpers_get_the_priority_of_the_thread_that_steps():
+    program = on_two()
+    state = program.spawn()
+    found = []
+
+    def step():
+        os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(7))
+        share_priority(program.helpers)
+        found.append([os.sched_getscheduler(each) & ~os.SCHED_RESET_ON_FORK for each in program.helpers])
+
+    thread = threading.Thread(target=step)
+    thread.start()
+    thread.join()
+    assert found == [[os.SCHED_FIFO]]
+    del state
+
+
+def test_commands_take_threads(tmp_path):
+    assert report("bench", "--steps", 5, "--rounds", 1, "--pulse", 1600, "--threads", 2)["threads"] == 2
+    shown = pulse("bench", "--steps", 5, "--rounds", 1, "--pulse", 1600, "--threads", 2, "--profile").stdout
+    assert "rows run in parts, on 2 threads" in shown and "product in 2 parts" in shown
+    assert (
+        "in parts of N from (0, "
+        in pulse("dump", "--stage", "program", "--pulse", 1600, "--threads", 2).stdout
+    )
+    for threads in (1, 2):
+        pulse("run", "--pulse", 1600, "--threads", threads, noisy_path(), f"{threads}.wav")
+    assert (tmp_path / "1.wav").read_bytes() == (tmp_path / "2.wav").read_bytes()
+
+
+def test_commands_say_why_they_refuse():
+    assert "--threads 3: this process may use 2 cores" in refused("bench", "--threads", 3)
+    assert "use --threads 2" in refused("bench", "--threads", 3)
+    assert "--threads 0: a step needs one thread at least" in refused("run", "--threads", 0)
+    assert "numpy backend runs on one thread" in refused("bench", "--threads", 2, "--backend", "numpy")
+
+
+def test_what_teams_run_is_compiled_ahead():
+    assert {HELP.name, RUN_PARTS.name} <= set(warming.kernel_names())
