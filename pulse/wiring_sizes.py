@@ -35,7 +35,7 @@ ARITHMETIC: dict[str, Callable[..., Ratio]] = {
 def integer_sizes(graph: TypedGraph, outlet: OutletId) -> Array | None:
     """What a wire of floats is if all of it is computed of sizes: its integers, towards 0, as numbers or dims.
 
-    None where it is not, or where floats may round it to another integer.
+    None if it is not, or if floats may round it to another integer.
     """
     ratios = size_ratios(graph, outlet)
     try:
