@@ -18,6 +18,7 @@ from pulse.dim.canonical import (
 from pulse.dim.cases import choices, period
 from pulse.dim.monotone import never_falls
 from pulse.dim.proof import bounds, prove
+from pulse.dim.ratio import Ratio
 from pulse.dim.scope import SymbolScope, cached_in_scope, scope_of
 from pulse.dim.slope import slope
 from pulse.dim.tdim import Algebra, Arithmetic, Proof, Symbol, TDim
@@ -26,6 +27,7 @@ __all__ = [
     "ONE",
     "ZERO",
     "Proof",
+    "Ratio",
     "Symbol",
     "SymbolScope",
     "TDim",

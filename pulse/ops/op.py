@@ -230,18 +230,36 @@ def require_at_least(dim: TDim, least: TDim, what: str) -> None:
 
 
 def broadcast_shapes(shapes: Sequence[Shape], what: str) -> Shape:
-    """The shape that numpy broadcasting gives. Raises FactError."""
+    """The shape that numpy broadcasting gives.
+
+    Frames that there are at most one of, such as ``min(1, T)``, broadcast where they meet others; that there is one is
+    an assumption of the scope. Raises FactError.
+    """
     rank = max(len(shape) for shape in shapes)
-    result: list[TDim] = []
-    for axis in range(rank):
-        dim = TDim.of(1)
-        for shape in shapes:
-            position = axis - (rank - len(shape))
-            if position < 0 or shape[position] == 1:
-                continue
-            dim = shape[position] if dim == 1 else unify(dim, shape[position], f"{what}, axis {axis}")
-        result.append(dim)
-    return tuple(result)
+    return tuple(
+        _broadcast(
+            [shape[axis - rank] for shape in shapes if rank - axis <= len(shape)], f"{what}, axis {axis}"
+        )
+        for axis in range(rank)
+    )
+
+
+def _broadcast(dims: Sequence[TDim], what: str) -> TDim:
+    several = [dim for dim in dims if dim != 1]
+    if any(dim != several[0] for dim in several):
+        ones = [dim for dim in several if any(at_most_one(dim, other) for other in dims)]
+        for dim in ones:
+            require_at_least(dim, TDim.of(1), what)
+        several = [dim for dim in several if dim not in ones]
+    result = TDim.of(1)
+    for dim in several:
+        result = dim if result == 1 else unify(result, dim, what)
+    return result
+
+
+def at_most_one(dim: TDim, other: TDim) -> bool:
+    """Whether there is at most one frame of the first, and not as many as of the other for certain."""
+    return dim.bounds() in ((0, 1), (1, 1)) and not dim.prove_eq(other).yes
 
 
 def normal_axis(axis: int, rank: int, what: str) -> int:
