@@ -61,7 +61,7 @@ def window_pads(
     )
 
 
-def kept_ends(pads: Sequence[TDim], crops: Sequence[TDim], rank: int) -> list[Pair] | None:
+def remaining_pads(pads: Sequence[TDim], crops: Sequence[TDim], rank: int) -> list[Pair] | None:
     """What blocks leave of the ends of each axis: padding less crops, the axes after the batch first.
 
     None if the numbers do not fit the rank.

@@ -85,14 +85,14 @@ class _Tap(Op):
 _TAP = _Tap()
 
 
-def replaced(target: TypedGraph, old: OutletId, name: str, op: Op, inputs: Sequence[OutletId]) -> Patch:
+def replace_op(target: TypedGraph, old: OutletId, name: str, op: Op, inputs: Sequence[OutletId]) -> Patch:
     """The patch that puts one op with one output in the place of a wire."""
     patch = Patch(target)
     patch.shunt(old, patch.wire(name, op, [patch.tap(outlet) for outlet in inputs])[0])
     return patch
 
 
-def bypassed(target: TypedGraph, old: OutletId, new: OutletId) -> Patch:
+def bypass_wire(target: TypedGraph, old: OutletId, new: OutletId) -> Patch:
     """The patch that connects the readers of ``old`` to ``new``, another wire of the target."""
     patch = Patch(target)
     patch.shunt(old, patch.tap(new))

@@ -27,9 +27,9 @@ class Picture:
 
     def box(self, key: str, label: Sequence[str], name: str = "", shape: str = "", tooltip: str = "") -> None:
         """A box; it stands in the groups that its name says: ``a/b/c`` in b, which is in a."""
-        attributes = [f"label={quoted(*label)}"]
+        attributes = [f"label={quote(*label)}"]
         attributes += [f"shape={shape}"] if shape else []
-        attributes += [f"tooltip={quoted(tooltip)}"] if tooltip else []
+        attributes += [f"tooltip={quote(tooltip)}"] if tooltip else []
         group = self._top
         for scope in [part for part in name.split(SCOPE)[:-1] if part]:
             group = group.inner.setdefault(scope, _Group())
@@ -37,14 +37,14 @@ class Picture:
 
     def arrow(self, start: str, end: str, label: str = "", dashed: bool = False) -> None:
         """An arrow between two boxes."""
-        attributes = [f"label={quoted(label)}"] if label else []
+        attributes = [f"label={quote(label)}"] if label else []
         attributes += ["style=dashed"] if dashed else []
         suffix = f" [{', '.join(attributes)}]" if attributes else ""
         self._arrows.append(f"  {start} -> {end}{suffix};")
 
     def text(self) -> str:
         """The picture as Graphviz reads it."""
-        lines = [f"digraph {quoted(self._title)} {{", "  node [shape=box];"]
+        lines = [f"digraph {quote(self._title)} {{", "  node [shape=box];"]
         count = 0
         stack: list[tuple[_Group, int, str]] = [(self._top, 1, "")]
         closing: list[str] = []
@@ -56,7 +56,7 @@ class Picture:
             indent = "  " * depth
             if name:
                 outer = "  " * (depth - 1)
-                lines += [f"{outer}subgraph cluster_{count} {{", f"{indent}label={quoted(name)};"]
+                lines += [f"{outer}subgraph cluster_{count} {{", f"{indent}label={quote(name)};"]
                 closing.append(f"{outer}}}")
                 stack.append((_END, 0, ""))
                 count += 1
@@ -69,7 +69,7 @@ _END = _Group()
 """Where a group is closed."""
 
 
-def quoted(*lines: str) -> str:
+def quote(*lines: str) -> str:
     """A Graphviz string that shows lines as they are, control characters escaped."""
     shown = (printable(line).replace("\\", "\\\\").replace('"', '\\"') for line in lines)
     return '"' + "\\n".join(shown) + '"'

@@ -19,7 +19,7 @@ class Pairs:
 
     def text(self) -> str:
         """The values in one column."""
-        return _aligned(self.rows, ())
+        return _align(self.rows, ())
 
     def markdown(self) -> str:
         """A table without a header."""
@@ -38,11 +38,11 @@ class Table:
     def text(self) -> str:
         """The title, then columns as wide as what is in them."""
         header = [self.columns] if any(self.columns) else []
-        return f"{printable(self.title)}\n{_aligned([*header, *self.rows], self.right)}"
+        return f"{printable(self.title)}\n{_align([*header, *self.rows], self.right)}"
 
     def markdown(self) -> str:
         """A heading and a table."""
-        return f"## {_escaped(self.title)}\n\n{_markdown_table(self.columns, self.rows, self.right)}"
+        return f"## {_escape(self.title)}\n\n{_markdown_table(self.columns, self.rows, self.right)}"
 
 
 @record
@@ -58,7 +58,7 @@ class Text:
 
     def markdown(self) -> str:
         """The words."""
-        return "\n".join(map(_escaped, self.words.split("\n")))
+        return "\n".join(map(_escape, self.words.split("\n")))
 
 
 Section: TypeAlias = Pairs | Table | Text
@@ -139,7 +139,7 @@ def byte_size(count: int) -> str:
     return f"{count / (1 << 10):.1f} KiB" if count < 1 << 20 else f"{count / (1 << 20):.1f} MiB"
 
 
-def _aligned(rows: Sequence[Sequence[str]], right: Sequence[int]) -> str:
+def _align(rows: Sequence[Sequence[str]], right: Sequence[int]) -> str:
     cells = [[printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells)]
     lines = [
@@ -154,11 +154,11 @@ def _aligned(rows: Sequence[Sequence[str]], right: Sequence[int]) -> str:
 
 def _markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int]) -> str:
     rule = ["--:" if at in right else "---" for at in range(len(columns))]
-    lines = [[_escaped(name) for name in columns], rule, *([_escaped(cell) for cell in row] for row in rows)]
+    lines = [[_escape(name) for name in columns], rule, *([_escape(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Text in which nothing is markup."""
     return "".join(f"\\{letter}" if letter in r"\`*_[]<>|#" else letter for letter in printable(text))
 

@@ -58,7 +58,7 @@ class Terms:
 
     def op(self, op: Op) -> Op:
         """An operation; the same object if it has no dims."""
-        return cast("Op", self._anything(op))
+        return cast("Op", self._substitute(op))
 
     def assume(self, scope: SymbolScope) -> None:
         """Rely on what another scope assumes of its symbols. Raises DimError: it can never hold."""
@@ -70,7 +70,7 @@ class Terms:
     def model(self, model: N) -> N:
         """A model that stands inside of an operation."""
         graph = TypedGraph()
-        places = self.grafted(model, graph, {})
+        places = self.graft(model, graph, {})
         graph.inputs = [places[outlet] for outlet in model.graph.inputs]
         graph.set_outputs([places[outlet] for outlet in model.graph.outputs], model.graph.output_names)
         graph.views = model.graph.views_in({old.node: (new.node,) for old, new in places.items()})
@@ -78,7 +78,7 @@ class Terms:
             model, graph=graph, scope=self.scope, metadata=dict(model.metadata), spending=spending()
         )
 
-    def grafted(
+    def graft(
         self, model: TypedNetwork, graph: TypedGraph, given: Mapping[OutletId, OutletId], prefix: str = ""
     ) -> dict[OutletId, OutletId]:
         """Wire a model into a graph of these terms; where its wires are there.
@@ -105,7 +105,7 @@ class Terms:
             places.update(zip(made, added))
         return places
 
-    def _anything(self, value: Any) -> Any:
+    def _substitute(self, value: Any) -> Any:
         if type(value) in _WITHOUT_DIMS:
             return value
         match value:
@@ -119,11 +119,11 @@ class Terms:
                 return self.array(cast("Array", value))
             case tuple():
                 items = cast("tuple[Any, ...]", value)
-                changed = tuple(self._anything(item) for item in items)
+                changed = tuple(self._substitute(item) for item in items)
                 return changed if any(a is not b for a, b in zip(changed, items)) else items
             case Op() if is_dataclass(value):
                 old = {name: getattr(value, name) for name in _fields_of(type(value))}
-                new = {name: self._anything(each) for name, each in old.items()}
+                new = {name: self._substitute(each) for name, each in old.items()}
                 changes = {name: each for name, each in new.items() if each is not old[name]}
                 return replace(value, **changes) if changes else value
             case _:

@@ -14,7 +14,7 @@ from pulse.errors import FaultError, InputError, PulseError
 from pulse.facts import Array, TypedFact, dtype_name, is_symbolic, shape_text
 from pulse.graph import Graph, Node, OutletId
 from pulse.ops.arithmetic import NATIVE, Arithmetic, is_floating
-from pulse.ops.check import checked, tally_in_use
+from pulse.ops.check import replace_all_failing, tally_in_use
 from pulse.ops.op import Env, Op
 from pulse.ops.source import Const, Source
 from pulse.record import record
@@ -125,7 +125,7 @@ class TypedNetwork:
         Raises InputError if arrays do not fit; FaultError where a node has no result for some values, such as an
         index outside of its table. Only arithmetic other than the model's types puts the nearest value that has one.
         """
-        named = self._named(feeds)
+        named = self._by_name(feeds)
         env = self.bind(named)
         graph = self.graph
         values = {graph.find(name): self._input(name, array, arithmetic) for name, array in named.items()}
@@ -157,7 +157,7 @@ class TypedNetwork:
         expected = self.graph.fact(self.graph.find(name)).dtype
         if array.dtype != expected and not (arithmetic.widens and is_floating(expected)):
             raise InputError(f"{name}: expected {dtype_name(expected)}, got {dtype_name(array.dtype)}")
-        return arithmetic.given(array)
+        return arithmetic.take_input(array)
 
     def _unfed(self, wanted: Iterable[OutletId], fed: Collection[OutletId]) -> list[int]:
         """The nodes to evaluate, each after what it reads: nothing in front of a wire that is fed."""
@@ -170,7 +170,7 @@ class TypedNetwork:
                 chosen.append(node_id)
         return chosen[::-1]
 
-    def _named(self, feeds: Mapping[str, Array] | Array) -> dict[str, Array]:
+    def _by_name(self, feeds: Mapping[str, Array] | Array) -> dict[str, Array]:
         if isinstance(feeds, Mapping):
             known = self.inputs
             return {
@@ -237,7 +237,7 @@ def _with_results(node: TypedNode, inputs: Sequence[Array], arithmetic: Arithmet
     checks = node.op.checks([value.shape for value in inputs], [value.dtype for value in inputs])
     if not checks or any(is_symbolic(value) for value in inputs):
         return inputs
-    fixed, found = checked(checks, inputs)
+    fixed, found = replace_all_failing(checks, inputs)
     tally = tally_in_use()
     if tally is not None:
         for check, count in found:
@@ -274,7 +274,7 @@ def constant(graph: TypedGraph, name: str, value: Array) -> OutletId:
     return graph.add(name, Const(value), (), [TypedFact.of(value)])[0]
 
 
-def known(graph: TypedGraph, outlet: OutletId) -> Array | None:
+def known_value(graph: TypedGraph, outlet: OutletId) -> Array | None:
     """The value of a wire, if it is known and holds numbers."""
     value = graph.fact(outlet).value
     return None if value is None or is_symbolic(value) else value

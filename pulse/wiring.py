@@ -33,7 +33,7 @@ def wire(graph: TypedGraph, name: str, op: Op, inputs: Sequence[OutletId]) -> li
     try:
         outputs = op.facts(facts)
         _require_possible(outputs)
-        values = _folded(name, op, facts, outputs)
+        values = _fold(name, op, facts, outputs)
     except DimError:
         outputs, values = op.facts(facts), None
     except FactError as error:
@@ -82,9 +82,7 @@ class _Fold:
         return lambda: self.take(each)
 
 
-def _folded(
-    name: str, op: Op, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]
-) -> list[Array] | None:
+def _fold(name: str, op: Op, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> list[Array] | None:
     """The outputs where all that the op reads is known and the budget allows it, else None.
 
     Raises FactError, DimError as ``symbolic_eval``.

@@ -38,17 +38,17 @@ class AlignedSounds:
     def samples(self) -> int:
         """That were read of the longest sound, at the rate of the first."""
         first = self._tracks[0]
-        if first.made == self.made:
+        if first.made == self.samples_made:
             return first.read
-        return resampled_length(self.made, self._rate_hz, first.reader.rate_hz)
+        return resampled_length(self.samples_made, self._rate_hz, first.reader.rate_hz)
 
     @property
-    def made(self) -> int:
+    def samples_made(self) -> int:
         """Samples of the longest sound at the model's rate so far."""
         return max(track.made for track in self._tracks)
 
     @property
-    def expected(self) -> int | None:
+    def samples_expected(self) -> int | None:
         """``samples`` at the end; None if unknown."""
         counts = [track.reader.frames for track in self._tracks]
         rate_hz = self._tracks[0].reader.rate_hz
@@ -69,7 +69,7 @@ class AlignedSounds:
                 going.remove(track)
                 ended.append(track)
             yield blocks
-            yield from self._silence(ended, min((one.made for one in going), default=self.made))
+            yield from self._silence(ended, min((one.made for one in going), default=self.samples_made))
 
     def fill(self, samples: int) -> Iterator[dict[str, Samples]]:
         """Silence after all sounds until each has this many samples at the model's rate."""

@@ -38,7 +38,7 @@ class AudioReader(SoundReader):
         self.name = str(self.path)
         if descriptor is None:
             self._require_file()
-        self._file = self._opened(descriptor)
+        self._file = self._open(descriptor)
         self.rate_hz = self._file.samplerate
         self.channels = self._file.channels
         self._frames: int = self._file.frames
@@ -80,7 +80,7 @@ class AudioReader(SoundReader):
         if self.path.stat().st_size == 0:
             raise InputError(f"{self.path}: the file is empty")
 
-    def _opened(self, descriptor: int | None) -> soundfile.SoundFile:
+    def _open(self, descriptor: int | None) -> soundfile.SoundFile:
         try:
             return open_file(self.path if descriptor is None else descriptor)
         except TypeError as error:  # what the binding says of a suffix of raw samples

@@ -24,7 +24,7 @@ class Encoding:
     floating: bool = False
 
     @classmethod
-    def named(cls, name: str) -> "Encoding":
+    def of_name(cls, name: str) -> "Encoding":
         """One of ``ENCODINGS``. Raises InputError."""
         if name not in ENCODINGS:
             raise InputError(f"no encoding is called {name!r}; the encodings are {', '.join(ENCODINGS)}")

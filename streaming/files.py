@@ -166,30 +166,30 @@ class _Feed:
 
     def pieces(self, advance: Advance | None) -> Iterator[Sequence[dict[str, Array]]]:
         """For each pulse the ready frames of every stream; the last are those of the flush."""
-        yield from self._pushed({}, self._tables)
+        yield from self._push({}, self._tables)
         for blocks in self._hearing:
-            yield from self._pushed(blocks, self._behind())
+            yield from self._push(blocks, self._behind())
             if advance is not None:
-                advance(self._hearing.samples, self._hearing.expected)
+                advance(self._hearing.samples, self._hearing.samples_expected)
         for blocks in self._hearing.fill(self._end()):
-            yield from self._pushed(blocks, self._behind())
+            yield from self._push(blocks, self._behind())
         self.padded |= self._hearing.padded
         yield [timed.session.flush() for timed in self._sessions]
 
-    def _pushed(
+    def _push(
         self, blocks: Mapping[str, Samples], frames: Mapping[str, Array]
     ) -> Iterator[Sequence[dict[str, Array]]]:
         """Samples by input and stream, and frames for every stream."""
         runs = [
             timed.push(
-                {name: self._shaped(name, samples[:, number]) for name, samples in blocks.items()}
+                {name: self._shape(name, samples[:, number]) for name, samples in blocks.items()}
                 | dict(frames)
             )
             for number, timed in enumerate(self._sessions)
         ]
         yield from zip(*runs)
 
-    def _shaped(self, name: str, samples: Array) -> Array:
+    def _shape(self, name: str, samples: Array) -> Array:
         port = self._ports[name]
         sizes = [-1 if axis == port.axis else 1 for axis in range(len(port.shape))]
         return np.ascontiguousarray(samples).reshape(sizes)
@@ -201,12 +201,12 @@ class _Feed:
             ceil(array.shape[self._ports[name].axis or 0] * sound.rate / self._ports[name].rate)
             for name, array in self._tables.items()
         ]
-        return max([self._hearing.made, *lasting])
+        return max([self._hearing.samples_made, *lasting])
 
     def _behind(self) -> dict[str, Array]:
         """Zeros after tables that are shorter than the sound so far."""
         sound = next(port for port in self._ports.values() if port.is_sound)
-        symbols = int(self._hearing.made / sound.rate)
+        symbols = int(self._hearing.samples_made / sound.rate)
         zeros: dict[str, Array] = {}
         for name, array in self._tables.items():
             port, axis = self._ports[name], self._ports[name].axis or 0

@@ -11,7 +11,7 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array
 from streaming.atomic_files import unused_name
-from streaming.part import Part
+from streaming.part import PartialFile
 
 MOST = np.iinfo(np.int64).max
 ALIGN = 64
@@ -29,7 +29,7 @@ class FrameFormat(Protocol):
         """More frames, the first of them with this number."""
         ...
 
-    def complete(self, part: Part, frames: int) -> Part:
+    def complete(self, part: PartialFile, frames: int) -> PartialFile:
         """The file with all that it needs, once this many frames are in ``part``.
 
         Raises InputError, and says if the frames are meanwhile if no longer in ``part``.
@@ -67,7 +67,7 @@ class NpyFormat:
             return np.moveaxis(frames, self._axis or 0, 0).tobytes()
         return frames.tobytes("F" if self._fortran else "C")
 
-    def complete(self, part: Part, frames: int) -> Part:
+    def complete(self, part: PartialFile, frames: int) -> PartialFile:
         """In a part of its own where frames wait; ``PIECE_BYTES`` of them are in memory at a time."""
         if not self._waits:
             part.amend(self.head(frames))
@@ -75,12 +75,12 @@ class NpyFormat:
         try:
             whole = self._in_order(part, frames)
         except InputError as error:
-            raise self._kept(part, frames, error) from error
+            raise self._keep(part, frames, error) from error
         part.discard()
         return whole
 
-    def _in_order(self, part: Part, frames: int) -> Part:
-        whole = Part(part.path)
+    def _in_order(self, part: PartialFile, frames: int) -> PartialFile:
+        whole = PartialFile(part.path)
         try:
             whole.amend(self.head(frames))
             self._put_in_order(part, whole, frames)
@@ -89,9 +89,9 @@ class NpyFormat:
             raise
         return whole
 
-    def _kept(self, part: Part, frames: int, error: InputError) -> InputError:
+    def _keep(self, part: PartialFile, frames: int, error: InputError) -> InputError:
         """Give what waits a name of its own; what is wrong, and where it is."""
-        part.amend(self._head(self._moved(self._shape_of(frames))))
+        part.amend(self._head(self._move(self._shape_of(frames))))
         path = unused_name(part.path, "frames-first")
         part.publish(path)
         return InputError(
@@ -99,7 +99,7 @@ class NpyFormat:
             f"numpy.moveaxis(frames, 0, {self._axis}) puts it where it belongs"
         )
 
-    def _put_in_order(self, part: Part, whole: Part, frames: int) -> None:
+    def _put_in_order(self, part: PartialFile, whole: PartialFile, frames: int) -> None:
         """What waits in ``part``, in C order into ``whole``."""
         size, row_bytes = len(self.head(0)), self._behind * self._dtype.itemsize
         step = max(PIECE_BYTES // (self._before * row_bytes), 1)
@@ -116,7 +116,7 @@ class NpyFormat:
     def _shape_of(self, frames: int) -> tuple[int, ...]:
         return tuple(frames if axis == self._axis else size for axis, size in enumerate(self._shape))
 
-    def _moved(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def _move(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """With the axis of frames in front."""
         axis = self._axis or 0
         return (shape[axis], *shape[:axis], *shape[axis + 1 :])
@@ -151,7 +151,7 @@ class TableFormat:
         numbered = enumerate(rows.reshape(len(rows), self._columns).tolist(), number)
         return _rows([self._time(frame), *values] for frame, values in numbered)
 
-    def complete(self, part: Part, frames: int) -> Part:
+    def complete(self, part: PartialFile, frames: int) -> PartialFile:
         """Return ``part`` unchanged: a table needs no completion."""
         return part
 

@@ -11,7 +11,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.not_copyable import NotCopyable
 from streaming.frame_formats import FrameFormat, NpyFormat, TableFormat
-from streaming.part import Part
+from streaming.part import PartialFile
 
 READABLE = (".npy", ".npz")
 WRITABLE = (".npy", ".csv")
@@ -61,7 +61,7 @@ class FramesFile(NotCopyable):
         self.path = path
         self._axis = axis
         self._rate_hz = rate_hz
-        self._part = Part(path)
+        self._part = PartialFile(path)
         self._form: FrameFormat | None = None
         self._kind: tuple[object, ...] = ()
         self._frames = 0
@@ -83,7 +83,7 @@ class FramesFile(NotCopyable):
 
     def _replace(self, tensor: Array) -> None:
         """In a part of its own, so that the one before is there until this one is."""
-        form, part = self._form_of(tensor), Part(self.path)
+        form, part = self._form_of(tensor), PartialFile(self.path)
         try:
             part.append(form.head(0) + form.body(tensor, 0))
         except BaseException:

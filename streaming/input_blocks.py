@@ -21,7 +21,7 @@ class InputBlocks:
     program       whose inputs they are
     check_finite  refuse NaN in a block; infinities pass
 
-    A block goes through ``checked``, which changes nothing, then ``feed``; its pulses are taken, then the rest is
+    A block goes through ``check``, which changes nothing, then ``feed``; its pulses are taken, then the rest is
     kept and the block is the caller's again. Until the next ``mark``, ``undo`` goes back to the last one.
     """
 
@@ -57,19 +57,19 @@ class InputBlocks:
         """Frames of the symbol that wait, whole at every input."""
         return min(int(queue.waiting_frames / queue.port.rate) for queue in self._queues.values())
 
-    def checked(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
+    def check(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
         """A block by input name. Raises InputError: a name, shape or dtype that does not fit, NaN, too many frames."""
-        blocks = self._named(x)
+        blocks = self._by_name(x)
         for name, block in blocks.items():
             queue = self._queues.get(name)
             if queue is None:
-                raise InputError(f"{name} is not a streaming input; push {self._wanted()}")
+                raise InputError(f"{name} is not a streaming input; push {self._describe_inputs()}")
             port = queue.port
             if block.shape != port.shape and not queue.fits(block):
-                raise InputError(f"{name}: expected {_form(port)}, got shape {list(block.shape)}")
+                raise InputError(f"{name}: expected {_port_text(port)}, got shape {list(block.shape)}")
             if block.dtype != port.dtype:
                 raise InputError(
-                    f"{name}: expected {_form(port)}, got {dtype_name(block.dtype)}; convert it with "
+                    f"{name}: expected {_port_text(port)}, got {dtype_name(block.dtype)}; convert it with "
                     f".astype(np.{port.dtype.name})"
                 )
             if self.check_finite and name in self._floating and b"\1" in np.isnan(block).tobytes():
@@ -184,20 +184,22 @@ class InputBlocks:
         frame = self.received[name] + int(np.argmax(np.isnan(block).any(others)))
         raise InputError(f"{name}: NaN at frame {frame}; replace it, or let it pass with check_finite=False")
 
-    def _named(self, x: object) -> dict[str, Array]:
+    def _by_name(self, x: object) -> dict[str, Array]:
         if self._only is not None and isinstance(x, np.ndarray):
             return {self._only: x}
         if isinstance(x, Mapping):
             return {name: np.asarray(array) for name, array in cast("Mapping[str, Array]", x).items()}
         if self._only is None:
-            raise InputError(f"{len(self._queues)} inputs stream: push them by name, {self._wanted()}")
+            raise InputError(
+                f"{len(self._queues)} inputs stream: push them by name, {self._describe_inputs()}"
+            )
         return {self._only: np.asarray(x)}
 
-    def _wanted(self) -> str:
-        return "; ".join(f"{queue.port.name}: {_form(queue.port)}" for queue in self._queues.values())
+    def _describe_inputs(self) -> str:
+        return "; ".join(f"{queue.port.name}: {_port_text(queue.port)}" for queue in self._queues.values())
 
 
-def _form(port: Port) -> str:
+def _port_text(port: Port) -> str:
     """A block's shape and dtype, the stream axis marked: [1, any, 80] f32."""
     dims = ["any" if axis == port.axis else str(size) for axis, size in enumerate(port.shape)]
     return f"[{', '.join(dims)}] {dtype_name(port.dtype)}"

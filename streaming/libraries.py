@@ -39,7 +39,7 @@ def build(chosen: Sequence[str], folder: Path = FOLDER, only: Sequence[str] | No
     """
     if unknown := [name for name in chosen if name not in LEVELS]:
         raise CompileError(f"no such level: {', '.join(unknown)}; there are {', '.join(LEVELS)}")
-    linkers = {name: _required_linker(LEVELS[name]) for name in chosen}
+    linkers = {name: _require_linker(LEVELS[name]) for name in chosen}
     functions = {one.name: one.function.__module__ for one in _functions(only)}
     sources = tuple(sorted(_sources(functions.values())))
     made_of = checksum_of_sources(sources)
@@ -48,11 +48,11 @@ def build(chosen: Sequence[str], folder: Path = FOLDER, only: Sequence[str] | No
     for old in folder.iterdir():
         old.unlink()
 
-    def built(name: str) -> str:
-        return _built(LEVELS[name], linkers[name], folder, list(functions))
+    def build_one(name: str) -> str:
+        return _build_level(LEVELS[name], linkers[name], folder, list(functions))
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        checksums = dict(zip(chosen, threads.map(built, chosen)))
+        checksums = dict(zip(chosen, threads.map(build_one, chosen)))
     index = Index(sources, made_of, functions, checksums)
     index.write(folder)
     return index
@@ -62,7 +62,7 @@ def write_objects(folder: Path, only: Sequence[str]) -> None:
     """Compile functions for the level that PULSE_LEVEL names, an object file for each."""
     for one in _functions(only):
         symbol = symbol_of(one.name)
-        (folder / f"{symbol}.o").write_bytes(one.compiled(symbol).object)
+        (folder / f"{symbol}.o").write_bytes(one.compile(symbol).object)
 
 
 def _functions(only: Sequence[str] | None) -> list[CompiledFunction]:
@@ -79,7 +79,7 @@ def _sources(modules: Iterable[str]) -> Iterator[str]:
         path = ahead.pop()
         if path not in found and path.is_file():
             found.add(path)
-            ahead += map(_file, _imported(path))
+            ahead += map(_file, _find_imports(path))
     for path in found:
         yield path.relative_to(ROOT).as_posix()
 
@@ -88,7 +88,7 @@ def _file(module: str) -> Path:
     return ROOT / f"{module.replace('.', '/')}.py"
 
 
-def _imported(path: Path) -> Iterator[str]:
+def _find_imports(path: Path) -> Iterator[str]:
     """The modules, and names, that a file imports at its top."""
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.ImportFrom):
@@ -101,7 +101,7 @@ def _linker(level: Level) -> str | None:
     return next((found for name in names if (found := shutil.which(name))), None)
 
 
-def _required_linker(level: Level) -> str:
+def _require_linker(level: Level) -> str:
     if found := _linker(level):
         return found
     raise CompileError(
@@ -109,7 +109,7 @@ def _required_linker(level: Level) -> str:
     )
 
 
-def _built(level: Level, linker: str, folder: Path, functions: list[str]) -> str:
+def _build_level(level: Level, linker: str, folder: Path, functions: list[str]) -> str:
     """Build the library of a level; its checksum."""
     with TemporaryDirectory() as objects:
         code = (

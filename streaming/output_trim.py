@@ -100,7 +100,7 @@ class OutputTrim:
         return {port.name: np.zeros(port.shape, port.dtype) for port in self.program.outputs}
 
     @property
-    def kept(self) -> list[int]:
+    def held_frames(self) -> list[int]:
         """Frames that are held back since they may lie after the end, for each output that has such."""
         return [array.shape[self._unsure[name].axis or 0] for name, array in self._kept.items()]
 
@@ -115,7 +115,7 @@ class OutputTrim:
         return [sizes, sizes + [_nbytes(port.shape, port) for port in self._final]]
 
     def load(self, sent: Sequence[int], kept: Sequence[int], chunks: Sequence[bytes]) -> None:
-        """The reverse of ``sent``, ``kept`` and ``dump``; ``pulses`` and ``end`` are of the stream's clock."""
+        """The reverse of ``sent``, ``held_frames`` and ``dump``; ``pulses`` and ``end`` are of the stream's clock."""
         self.sent = dict(zip(self.sent, sent))
         for port, frames, chunk in zip(self._unsure.values(), kept, chunks):
             frames_kept = np.frombuffer(chunk, port.dtype).reshape(_shape(port, frames))

@@ -18,7 +18,7 @@ def write_all(write: Callable[[memoryview], int], data: bytes) -> None:
         left = left[write(left) :]
 
 
-class Part(NotCopyable):
+class PartialFile(NotCopyable):
     """A file to be, beside ``path``.
 
     Raises  InputError: a folder that refuses, and whatever the disk refuses, at once

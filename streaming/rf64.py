@@ -30,7 +30,7 @@ def lengthen(path: Path) -> bool:
         size = file.seek(0, 2)
         if size - CHUNK_HEAD <= LARGEST:
             return False
-        form, start = _form(file)
+        form, start = _read_signature(file)
         frame_bytes = unpack("<H", form[12:14])[0]
         frames = (size - start) // frame_bytes
         gap = start - len(_head(form, 0, 0, frame_bytes, 0))
@@ -43,7 +43,7 @@ def lengthen(path: Path) -> bool:
     return True
 
 
-def _form(file: FileIO) -> tuple[bytes, int]:
+def _read_signature(file: FileIO) -> tuple[bytes, int]:
     """What the chunk ``fmt`` says, and where samples begin."""
     form = b""
     file.seek(12)

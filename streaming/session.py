@@ -119,7 +119,7 @@ class Session:
             except BaseException:
                 self._changing = state.changing or state.clock.pulse != pulse
                 raise
-        blocks = input_blocks.checked(x)
+        blocks = input_blocks.check(x)
         input_blocks.mark()
         sent, ran = output_trim.mark(), None
         try:
@@ -154,7 +154,7 @@ class Session:
     def check(self, x: Array | Mapping[str, Array]) -> None:
         """Raise the InputError that ``push`` would raise."""
         self._check_open("push")
-        self._input_blocks.checked(x)
+        self._input_blocks.check(x)
 
     def flush(self, fill: float = 0.0) -> dict[str, Array]:
         """End the stream: the frames that are still to come, and the outputs that are known only now.
@@ -210,7 +210,7 @@ class Session:
             *output_trim.sent.values(),
         ]
         chunks = [self._state.snapshot(), *input_blocks.dump(), *output_trim.dump()]
-        return pack([*counters, *input_blocks.waiting, *output_trim.kept], chunks)
+        return pack([*counters, *input_blocks.waiting, *output_trim.held_frames], chunks)
 
     def restore(self, snapshot: bytes) -> None:
         """Go on from a snapshot of the same model, pulse and backend. InputError: nothing changed."""
@@ -221,7 +221,7 @@ class Session:
         waiting = numbers[1 + inputs + outputs :]
         held, kept = waiting[:inputs], waiting[inputs:]
         sizes = [input_blocks.nbytes(held) + rest for rest in output_trim.nbytes(kept)]
-        fits = len(held) == inputs and len(kept) == len(output_trim.kept)
+        fits = len(held) == inputs and len(kept) == len(output_trim.held_frames)
         if not fits or [len(chunk) for chunk in chunks] not in sizes:
             raise InputError("the snapshot belongs to another model or pulse; take it from the same program")
         changing, self._changing = self._changing, True

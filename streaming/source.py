@@ -29,7 +29,7 @@ def open_source(path: Path, raw: StreamFormat | None = None) -> SoundReader:
     elif raw is None and not is_stream(path):
         return AudioReader(path)
     else:
-        descriptor, name = _opened(path), str(path)
+        descriptor, name = _open(path), str(path)
     if raw is None and stat.S_ISREG(os.fstat(descriptor).st_mode):
         return AudioReader(name, descriptor)
     return StreamReader(name, descriptor, raw)
@@ -65,7 +65,7 @@ def _standard_input() -> int:
     return descriptor
 
 
-def _opened(path: Path) -> int:
+def _open(path: Path) -> int:
     try:
         return os.open(path, os.O_RDONLY)
     except OSError as error:

@@ -136,7 +136,7 @@ class Target:
         if not self.streamed:
             return AudioWriter(self.path, rate_hz, channels, encoding, self.form)
         form = StreamFormat(_stream_encoding(encoding), rate_hz, channels)
-        return StreamWriter(self.name, self._opened(), form, wav=self.form.name != "RAW")
+        return StreamWriter(self.name, self._open(), form, wav=self.form.name != "RAW")
 
     def frames_writer(self, port: Port, rate_hz: float | None) -> "FramesFile | TableStream | EventsOutput":
         """A writer of the frames of an output, or of the events in them; ``rate_hz`` is that of the model's time.
@@ -149,7 +149,7 @@ class Target:
             return EventsOutput(self.events.of_port(port, rate_hz), port.axis or 0, self._events_sink())
         frames_hz = None if rate_hz is None or not port.streams else float(rate_hz * port.rate)
         if self.streamed:
-            return TableStream(self.name, self._opened(), port.axis, frames_hz)
+            return TableStream(self.name, self._open(), port.axis, frames_hz)
         return FramesFile(self.path, port.axis, frames_hz)
 
     def _events_sink(self) -> "EventsFile | EventsStream":
@@ -158,9 +158,9 @@ class Target:
 
         if not self.streamed:
             return EventsFile(self.path, self.source)
-        return EventsStream(self.name, self._opened(), event_format(self.name, self.event_form)(self.source))
+        return EventsStream(self.name, self._open(), event_format(self.name, self.event_form)(self.source))
 
-    def _opened(self) -> int:
+    def _open(self) -> int:
         try:
             return os.open(self.path, os.O_WRONLY) if self.descriptor is None else os.dup(self.descriptor)
         except OSError as error:

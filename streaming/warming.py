@@ -114,7 +114,7 @@ def warm(
     compiled: dict[str, float] = {}
     if missing and (reason := why_not_kept()):
         raise CompileError(_reason_not_kept(missing[0], reason))
-    with closing(_compiled(missing, count)) as each:
+    with closing(_compile_all(missing, count)) as each:
         for done, one in enumerate(each, 1):
             if one.unkept or not is_kept(one.name):
                 raise CompileError(_reason_not_kept(one.name, one.unkept or "it is not there afterwards"))
@@ -152,7 +152,7 @@ def _each(missing: Sequence[str]) -> Generator[str]:
     """Each name when it is compiled and on the disk, or in this process at least."""
     ahead = dict.fromkeys(missing)
     if len(missing) > FEW and processors() > 1 and _is_python() and not why_not_kept():
-        with closing(_compiled(missing, min(processors(), len(missing)))) as each:
+        with closing(_compile_all(missing, min(processors(), len(missing)))) as each:
             for one in each:
                 if one.unkept:
                     break
@@ -172,7 +172,7 @@ class _Compiled:
     unkept: str | None
 
 
-def _compiled(missing: Sequence[str], jobs: int) -> Generator[_Compiled]:
+def _compile_all(missing: Sequence[str], jobs: int) -> Generator[_Compiled]:
     """Each name when it is compiled."""
     here = [name for name in missing if _place(name) == "__main__"]  # no other process has it
     yield from map(_compile, here)
@@ -181,7 +181,7 @@ def _compiled(missing: Sequence[str], jobs: int) -> Generator[_Compiled]:
         return
     free: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
 
-    def compiled(name: str) -> _Compiled:
+    def compile_one(name: str) -> _Compiled:
         process = free.get()
         try:
             return _ask(process, name)
@@ -193,7 +193,7 @@ def _compiled(missing: Sequence[str], jobs: int) -> Generator[_Compiled]:
             process = pipes.enter_context(begin_process())
             processes.callback(process.kill)  # by then it waits for a name, or its work is not wanted
             free.put(process)
-        futures = [threads.submit(compiled, name) for name in others]
+        futures = [threads.submit(compile_one, name) for name in others]
         try:
             for future in as_completed(futures):
                 yield future.result()
@@ -276,7 +276,7 @@ def _place(name: str) -> str:
 
 
 def is_kept(name: str) -> bool:
-    return function_of(name).kept
+    return function_of(name).is_kept
 
 
 def _compile(name: str) -> _Compiled:

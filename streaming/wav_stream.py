@@ -87,7 +87,7 @@ def read_header(name: str, exactly: Callable[[int], bytes]) -> StreamFormat:
         if kind == b"ds64":
             long_bytes = unpack("<Q", kept[8:16].ljust(8, b"\0"))[0]
         elif kind == b"fmt ":
-            form = _form(name, kept)
+            form = _read_format(name, kept)
     if form is None:
         raise InputError(f"{name}: does not say how its samples are written (no chunk fmt before data)")
     if size == UNKNOWN and 0 < long_bytes < 1 << 62:
@@ -108,7 +108,7 @@ def _chunk(exactly: Callable[[int], bytes], size: int) -> bytes:
     return kept
 
 
-def _form(name: str, chunk: bytes) -> StreamFormat:
+def _read_format(name: str, chunk: bytes) -> StreamFormat:
     tag, channels, rate_hz, _, frame_bytes, bits = unpack("<HHIIHH", chunk[:16].ljust(16, b"\0"))
     if tag == EXTENSIBLE:
         tag = unpack("<H", chunk[24:26].ljust(2, b"\0"))[0]

@@ -51,7 +51,7 @@ def given(path: Path, options: Namespace) -> Entry:
         )
     chosen = ModelOptions(**{each.name: getattr(options, each.name) for each in fields(ModelOptions)})
     opened = open_model(path, chosen)
-    pulsed, chunks = opened.pulsed(chosen.pulse), opened.model.chunks
+    pulsed, chunks = opened.pulsify(chosen.pulse), opened.model.chunks
     fixed, form = constants(chosen), chunking(chosen)
     arguments = {
         "inputs": parse_inputs(chosen.inputs),

@@ -408,7 +408,7 @@ class GraphView:
 
     def missing(self) -> list[str]:
         """The operators that nothing can compute, by name."""
-        return sorted({node.type for node in self.nodes if not node.op.covered})
+        return sorted({node.type for node in self.nodes if not node.op.is_covered})
 
     def match(self, query: str) -> "list[GraphView]":
         """The parts of the view that fit a query, such as ``Conv->BatchNorm?->Relu``; see docs/aidge.md.

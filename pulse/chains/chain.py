@@ -86,7 +86,7 @@ class _Chain:
 
     def add(self, stage: Stage, place: str) -> None:
         """Join one more model. Raises PulseError."""
-        model = stage.opened(self._facts(stage, place))
+        model = stage.open(self._facts(stage, place))
         where = f"{place} ({model.title})"
         reads = self._reads(stage, model, where)
         self.unread = [name for name in self.unread if name not in reads.values()]
@@ -95,9 +95,9 @@ class _Chain:
         try:
             terms.assume(model.scope)
             self._require_equal(model, reads, terms)
-            places = terms.grafted(model, self.graph, given)
+            places = terms.graft(model, self.graph, given)
         except (FactError, DimError) as error:
-            raise FactError(f"{where}: {error}; it reads {self._listed(reads.values())}") from error
+            raise FactError(f"{where}: {error}; it reads {self._list_wires(reads.values())}") from error
         for name, view in model.graph.views_in(
             {old.node: (new.node,) for old, new in places.items()}
         ).items():
@@ -108,10 +108,10 @@ class _Chain:
             self.graph.views[chosen] = view
         for outlet in model.graph.inputs:
             if outlet not in given:
-                self._named(self.graph.label(places[outlet]), places[outlet])
+                self._add_wire(self.graph.label(places[outlet]), places[outlet])
                 self.graph.inputs.append(places[outlet])
         self.last = {
-            name: self._named(self._given_name(stage, model, name, where), places[outlet])
+            name: self._add_wire(self._given_name(stage, model, name, where), places[outlet])
             for name, outlet in zip(model.graph.output_names, model.graph.outputs)
         }
         self.titles.append(model.title)
@@ -228,11 +228,11 @@ class _Chain:
             chosen = f"{name}.{number}"
         return chosen
 
-    def _named(self, name: str, outlet: OutletId) -> str:
+    def _add_wire(self, name: str, outlet: OutletId) -> str:
         self.wires[name] = outlet
         return name
 
-    def _listed(self, wires: Iterable[str]) -> str:
+    def _list_wires(self, wires: Iterable[str]) -> str:
         return "; ".join(f"{wire}: {self.graph.fact(self.wires[wire])}" for wire in wires) or "no wire"
 
 

@@ -32,7 +32,7 @@ class Stage:
     reads: Mapping[str, str] | Sequence[str] | None = None
     gives: Mapping[str, str] | Sequence[str] | None = None
 
-    def opened(self, facts: Sequence[TypedFact] = ()) -> TypedModel:
+    def open(self, facts: Sequence[TypedFact] = ()) -> TypedModel:
         """The typed model, a scan over its calls if it takes chunks.
 
         facts   of the wires that it reads, for a function of them

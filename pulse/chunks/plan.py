@@ -46,7 +46,7 @@ def plan_chunks(
     for name, fact in (*typed.inputs.items(), *typed.outputs.items()):
         _sizes(name, fact)
     found = find_candidates(typed, given)
-    pairs = found.pairs() if given.states is None else found.given(given.states)
+    pairs = found.pairs() if given.states is None else found.find_given(given.states)
     pairs += tuple(Pair(each.input, each.output, "a variable of the file") for each in typed.variables)
     _check_pairs(typed, pairs)
     states = {pair.input for pair in pairs}
@@ -122,7 +122,7 @@ def _input_axis(typed: TypedNetwork, name: str, given: Chunking, symbol_axes: Ma
     fact, context = typed.inputs[name], given.context.get(name, 0)
     sizes = _sizes(name, fact)
     if name in given.axes:
-        axis, how = _given_axis(name, given.axes[name], sizes), "as given"
+        axis, how = _require_axis(name, given.axes[name], sizes), "as given"
     elif name in symbol_axes:
         axis, how = symbol_axes[name], "of any length in the file"
     else:
@@ -145,7 +145,7 @@ def _output_axis(typed: TypedNetwork, name: str, given: Chunking, main: PortAxis
     fact = typed.graph.fact(typed.graph.find(name))
     sizes = _sizes(name, fact)
     if name in given.axes:
-        axis, how = _given_axis(name, given.axes[name], sizes), "as given"
+        axis, how = _require_axis(name, given.axes[name], sizes), "as given"
     elif main is None or main.axis is None:
         return PortAxis(name, None, 0, "a state: known when the stream has ended")
     else:
@@ -157,7 +157,7 @@ def _output_axis(typed: TypedNetwork, name: str, given: Chunking, main: PortAxis
     return PortAxis(name, axis, sizes[axis], how)
 
 
-def _given_axis(name: str, axis: int, sizes: Sequence[int]) -> int:
+def _require_axis(name: str, axis: int, sizes: Sequence[int]) -> int:
     if not 0 <= axis < len(sizes) or sizes[axis] == 0:
         raise PulsifyError(f"axis {name}={axis}: its shape is {','.join(map(str, sizes))}; count axes from 0")
     return axis

@@ -53,10 +53,10 @@ def scan_over_chunks(
     """
     chunks = plan_chunks(typed, given, outputs, symbol_axes)
     timing = Timing.of(chunks, given, symbol or SYMBOL)
-    return scan_over_calls(typed, chunks, {**_kept_values(typed, given), **given.initial}, timing), chunks
+    return scan_over_calls(typed, chunks, {**_initial_values(typed, given), **given.initial}, timing), chunks
 
 
-def _kept_values(typed: TypedNetwork, given: Chunking) -> dict[str, Array]:
+def _initial_values(typed: TypedNetwork, given: Chunking) -> dict[str, Array]:
     """What the variables of a file hold initially. Raises PulsifyError: neither the file nor the user says it."""
     missing = [
         each.input for each in typed.variables if each.initial is None and each.input not in given.initial
@@ -113,7 +113,7 @@ class _Scanning:
         frames = [port for port in chunks.outputs if port.axis is not None]
         last = [port.name for port in chunks.outputs if port.axis is None]
         body, initial = self._body([port.name for port in frames], last)
-        x = [self._chunked(port) for port in streaming]
+        x = [self._split_chunks(port) for port in streaming]
         captured = [self._once(name) for name in once]
         states = [constant(graph, f"{name}.initial", value) for name, value in initial.items()]
         scan = Scan(
@@ -125,7 +125,7 @@ class _Scanning:
             tuple(Course(port.axis or 0) for port in frames),
         )
         made = wire(graph, "chunks", scan, [*x, *states, *captured])
-        results = {port.name: self._joined(port, y) for port, y in zip(frames, made)}
+        results = {port.name: self._join_chunks(port, y) for port, y in zip(frames, made)}
         ends = dict(zip(initial, made[len(frames) :]))
         results |= {name: ends[self._ends[name]] for name in last}
         graph.inputs = [outlet for outlet in graph.wires() if isinstance(graph.node(outlet).op, Source)]
@@ -143,7 +143,7 @@ class _Scanning:
             return wire(self._graph, name, StreamEnd(TDim.of(self._timing.symbol)), [])[0]
         return self._source(name, self._typed.inputs[name])
 
-    def _chunked(self, port: PortAxis) -> OutletId:
+    def _split_chunks(self, port: PortAxis) -> OutletId:
         """An input as ``[…, chunks, frames of a chunk, …]``, zeros after its end."""
         axis = port.axis or 0
         fact, length = self._typed.inputs[port.name], self._timing.lengths[port.name]
@@ -158,7 +158,7 @@ class _Scanning:
         split = (*fact.shape[:axis], self._calls, TDim.of(port.frames), *fact.shape[axis + 1 :])
         return wire(self._graph, f"{port.name}.chunks", Reshape(split), [x])[0]
 
-    def _joined(self, port: PortAxis, y: OutletId) -> OutletId:
+    def _join_chunks(self, port: PortAxis, y: OutletId) -> OutletId:
         """The frames of an output, from ``[…, chunks, frames of a chunk, …]``."""
         graph, axis = self._graph, port.axis or 0
         shape = graph.fact(y).shape
@@ -181,7 +181,7 @@ class _Scanning:
         """
         chunks, graph = self._chunks, TypedGraph()
         nexts = {pair.input: pair.output for pair in chunks.pairs}
-        needed = self._needed([*frames, *last], nexts)
+        needed = self._find_needed([*frames, *last], nexts)
         lean = self._typed.with_outputs(
             list(dict.fromkeys([*frames, *last, *(nexts[name] for name in needed)]))
         )
@@ -194,7 +194,7 @@ class _Scanning:
                 past, joined, kept = _behind(graph, port, count, lean.inputs[port.name])
                 given[lean.graph.find(port.name)] = joined
                 after[past], initial[past] = kept, _zeros(graph.fact(kept))
-        places = Terms(self._scope, {}).grafted(lean, graph, given)
+        places = Terms(self._scope, {}).graft(lean, graph, given)
         for name in needed:
             after[name] = places[lean.graph.find(nexts[name])]
             initial[name] = initial_value(name, lean.inputs[name], self._initial.get(name))
@@ -210,7 +210,7 @@ class _Scanning:
         graph.set_outputs(results, [*(f"{name}.next" for name in after), *frames])
         return TypedNetwork(graph, self._scope, self._typed.title, {}, self._typed.origins), initial
 
-    def _needed(self, outputs: list[str], nexts: Mapping[str, str]) -> list[str]:
+    def _find_needed(self, outputs: list[str], nexts: Mapping[str, str]) -> list[str]:
         """The states that the outputs need, at once or through other states."""
         graph = self._typed.graph
         targets = [graph.find(name) for name in outputs]

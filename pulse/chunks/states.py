@@ -55,7 +55,7 @@ class Candidates:
         order = list(self.inputs)
         return tuple(sorted((*named, *formed), key=lambda pair: order.index(pair.input)))
 
-    def given(self, states: Mapping[str, str]) -> tuple[Pair, ...]:
+    def find_given(self, states: Mapping[str, str]) -> tuple[Pair, ...]:
         """The pairs that the user names. Raises PulsifyError if they do not fit the model."""
         for name, other in states.items():
             if name not in self.inputs:

@@ -28,9 +28,9 @@ def cost_report(model: "Loadable", rate_hz: float | None = None) -> CostReport:
     Raises   PulseError: the model cannot be read
     """
     if isinstance(model, CompiledProgram):
-        return replace(cost_report(model.network, rate_hz), program_cost=_compiled(model))
+        return replace(cost_report(model.network, rate_hz), program_cost=_count_program(model))
     if isinstance(model, PulsedNetwork):
-        return replace(cost_report(model.typed, rate_hz), symbol=model.symbol, pulse_cost=_streamed(model))
+        return replace(cost_report(model.typed, rate_hz), symbol=model.symbol, pulse_cost=_count_pulse(model))
     if isinstance(model, TypedNetwork):
         return _typed_report(model, rate_hz)
     return _typed_report(load(model).typed, rate_hz)
@@ -56,7 +56,7 @@ def _typed_report(model: TypedNetwork, rate_hz: float | None) -> CostReport:
         shapes = "; ".join(str(outlet.fact) for outlet in node.outputs)
         rows.append(NodeCost(node.name, node.op.name, shapes, own, work))
         parameters += own
-    stored = list(_new(_stored(model.graph), set()))
+    stored = list(_new(_stored_constants(model.graph), set()))
     return CostReport(
         model.title,
         model.symbols[0] if len(model.symbols) == 1 else None,
@@ -82,17 +82,17 @@ def _read(graph: TypedGraph, number: int) -> Iterator[Array]:
         if isinstance(op, Const) and not is_symbolic(op.value):
             yield op.value
     for body in bodies(node.op):
-        yield from _stored(body)
+        yield from _stored_constants(body)
 
 
-def _stored(graph: TypedGraph) -> Iterator[Array]:
+def _stored_constants(graph: TypedGraph) -> Iterator[Array]:
     """The constants that the outputs of a graph need, bodies included."""
     for number in graph.order():
         op = graph.nodes[number].op
         if isinstance(op, Const) and not is_symbolic(op.value):
             yield op.value
         for body in bodies(op):
-            yield from _stored(body)
+            yield from _stored_constants(body)
 
 
 def _new(values: Iterator[Array], seen: set[int]) -> Iterator[Array]:
@@ -102,13 +102,13 @@ def _new(values: Iterator[Array], seen: set[int]) -> Iterator[Array]:
             yield value
 
 
-def _streamed(model: PulsedNetwork) -> PulseCost:
+def _count_pulse(model: PulsedNetwork) -> PulseCost:
     buffers = model.buffers()
     delays = sum(size for _, op, size in buffers if isinstance(op, Delay))
     return PulseCost(model.pulse, graph_work(model.graph), delays, sum(size for _, _, size in buffers))
 
 
-def _compiled(program: CompiledProgram) -> ProgramCost:
+def _count_program(program: CompiledProgram) -> ProgramCost:
     from pulse.program.native_program import NativeProgram
 
     if not isinstance(program, NativeProgram):

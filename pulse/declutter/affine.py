@@ -14,7 +14,7 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.patch import Patch
 from pulse.record import record
-from pulse.typed import TypedGraph, known
+from pulse.typed import TypedGraph, known_value
 
 Wide = NDArray[np.float64]
 MOST_CHANNELS = 1 << 22
@@ -34,7 +34,7 @@ def _affine(graph: TypedGraph, node: TypedNode, axis: int) -> Affine | None:
     """What a node does to the channels along ``axis``, if it is a constant affine that keeps the shape."""
     if not isinstance(node.op, Elementwise) or node.op.kind not in ("add", "sub", "mul", "div"):
         return None
-    values = [known(graph, outlet) for outlet in node.inputs]
+    values = [known_value(graph, outlet) for outlet in node.inputs]
     if (values[0] is None) == (values[1] is None):
         return None
     slot = 0 if values[0] is None else 1
@@ -68,7 +68,7 @@ def _of_kind(kind: str, x: OutletId, value: Wide, constant_first: bool) -> Affin
             return None if constant_first or not value.all() else Affine(x, 1 / value, zeros)
 
 
-def _narrowed(value: Wide, dtype: DType) -> Array | None:
+def _narrow(value: Wide, dtype: DType) -> Array | None:
     """The value in the type of the model, None if that overflows or loses small numbers."""
     with np.errstate(all="ignore"):
         narrow = value.astype(dtype)
@@ -78,22 +78,22 @@ def _narrowed(value: Wide, dtype: DType) -> Array | None:
 
 def _weights(graph: TypedGraph, node: TypedNode) -> tuple[Wide, Wide | None] | None:
     """Weights and bias (None if there is none) of a node, if they are known and its own."""
-    w = known(graph, node.inputs[1])
+    w = known_value(graph, node.inputs[1])
     if w is None or not reads_alone(graph, node.inputs[1]):
         return None
     if len(node.inputs) < 3:
         return w.astype(np.float64), None
-    b = known(graph, node.inputs[2])
+    b = known_value(graph, node.inputs[2])
     return None if b is None else (w.astype(np.float64), b.astype(np.float64))
 
 
-def _refilled(
+def _refill(
     graph: TypedGraph, node: TypedNode, old: OutletId, x: OutletId, w: Wide, b: Wide | None
 ) -> Patch | None:
     """The patch that puts ``node`` with another input, weights and bias in the place of ``old``."""
     dtype = graph.fact(x).dtype
-    weights = _narrowed(w, dtype)
-    bias = None if b is None else _narrowed(b, dtype)
+    weights = _narrow(w, dtype)
+    bias = None if b is None else _narrow(b, dtype)
     if weights is None or (b is not None and bias is None):
         return None
     patch = Patch(graph)
@@ -105,7 +105,7 @@ def _refilled(
     return patch
 
 
-def _output_scaled(op: Conv | ConvTranspose, w: Wide, scale: Wide) -> Wide:
+def _scale_outputs(op: Conv | ConvTranspose, w: Wide, scale: Wide) -> Wide:
     """Weights whose output channels are multiplied."""
     if isinstance(op, Conv):
         return w * scale.reshape(-1, *(1,) * (w.ndim - 1))
@@ -126,7 +126,7 @@ def _after_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
     w, b = found
     if b is not None or affine.shift.any():
         b = affine.scale * (0 if b is None else b) + affine.shift
-    return _refilled(graph, conv, result(node), conv.inputs[0], _output_scaled(conv.op, w, affine.scale), b)
+    return _refill(graph, conv, result(node), conv.inputs[0], _scale_outputs(conv.op, w, affine.scale), b)
 
 
 def _after_matmul(graph: TypedGraph, node: TypedNode) -> Patch | None:
@@ -137,7 +137,7 @@ def _after_matmul(graph: TypedGraph, node: TypedNode) -> Patch | None:
     found = _weights(graph, product) if isinstance(product.op, MatMul) else None
     if found is None or found[0].ndim < 2:
         return None
-    return _refilled(graph, product, result(node), product.inputs[0], found[0] * affine.scale, None)
+    return _refill(graph, product, result(node), product.inputs[0], found[0] * affine.scale, None)
 
 
 def _before_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
@@ -157,7 +157,7 @@ def _before_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
         seen = (grouped * affine.shift.reshape(by_input)).sum(axis=tuple(range(2, grouped.ndim))).reshape(-1)
         b = seen if b is None else b + seen
     scaled = (grouped * affine.scale.reshape(by_input)).reshape(w.shape)
-    return _refilled(graph, node, result(node), affine.x, scaled, b)
+    return _refill(graph, node, result(node), affine.x, scaled, b)
 
 
 AFFINE = (

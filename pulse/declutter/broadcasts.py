@@ -3,7 +3,7 @@
 from pulse.declutter.rewrite import Rewrite, TypedNode, result
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.shape import Expand
-from pulse.patch import Patch, replaced
+from pulse.patch import Patch, replace_op
 from pulse.typed import TypedGraph
 
 
@@ -17,7 +17,7 @@ def _expand_into(graph: TypedGraph, node: TypedNode) -> Patch | None:
         inputs = [*node.inputs[:slot], expand.inputs[0], *node.inputs[slot + 1 :]]
         facts = node.op.facts([graph.fact(read) for read in inputs])
         if facts[0].agrees(graph.fact(result(node))):
-            return replaced(graph, result(node), node.name, node.op, inputs)
+            return replace_op(graph, result(node), node.name, node.op, inputs)
     return None
 
 

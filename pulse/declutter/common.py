@@ -84,7 +84,7 @@ def _twins(graph: TypedGraph, node: TypedNode) -> list[int]:
     return _NODES.setdefault(graph, _NodeIndex()).twins(graph, node)
 
 
-def _merged(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _merge(graph: TypedGraph, node: TypedNode) -> Patch | None:
     for twin in _twins(graph, node):
         if not graph.nodes[twin].outputs:
             continue
@@ -96,5 +96,5 @@ def _merged(graph: TypedGraph, node: TypedNode) -> Patch | None:
 
 
 COMMON = (
-    Rewrite("common", "an op is a function of its inputs: equal ops of equal inputs give the same", _merged),
+    Rewrite("common", "an op is a function of its inputs: equal ops of equal inputs give the same", _merge),
 )

@@ -7,7 +7,7 @@ from pulse.patch import Patch
 from pulse.typed import TypedGraph
 
 
-def _folded(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _fold(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not node.inputs or any(fact.value is None for fact in graph.input_facts(node)):
         return None
     patch = Patch(graph)
@@ -20,5 +20,5 @@ def _folded(graph: TypedGraph, node: TypedNode) -> Patch | None:
 
 
 CONSTANTS = (
-    Rewrite("fold", "an op is a function of its inputs: of known inputs it is a known tensor", _folded),
+    Rewrite("fold", "an op is a function of its inputs: of known inputs it is a known tensor", _fold),
 )

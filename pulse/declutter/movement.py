@@ -5,8 +5,8 @@ from pulse.graph import OutletId
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose, volume
 from pulse.ops.slice import Slice
-from pulse.patch import Patch, replaced
-from pulse.typed import TypedGraph, known
+from pulse.patch import Patch, replace_op
+from pulse.typed import TypedGraph, known_value
 
 REGROUPINGS = (Reshape, AddAxis, RemoveAxis)
 """Ops that keep the row-major order of the elements."""
@@ -21,20 +21,20 @@ def _two_transposes(graph: TypedGraph, node: TypedNode) -> Patch | None:
     perm = tuple(first.op.perm[axis] for axis in node.op.perm)
     if perm == tuple(range(len(perm))):
         return bypass(graph, node, first.inputs[0])
-    return replaced(graph, result(node), node.name, Transpose(perm), first.inputs)
+    return replace_op(graph, result(node), node.name, Transpose(perm), first.inputs)
 
 
 def _there_and_back(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, REGROUPINGS):
         return None
-    for outlet in _regrouped(graph, node):
+    for outlet in _find_regrouped(graph, node):
         patch = bypass(graph, node, outlet)
         if patch is not None:
             return patch
     return None
 
 
-def _regrouped(graph: TypedGraph, node: TypedNode) -> list[OutletId]:
+def _find_regrouped(graph: TypedGraph, node: TypedNode) -> list[OutletId]:
     """The wires up the graph that hold the same elements in the same order."""
     found = list(node.inputs)
     while isinstance(graph.node(found[-1]).op, REGROUPINGS):
@@ -51,7 +51,7 @@ def _two_reshapes(graph: TypedGraph, node: TypedNode) -> Patch | None:
     shape = graph.fact(result(node)).shape
     if volume(shape) != volume(graph.fact(first.inputs[0]).shape):
         return None
-    return replaced(graph, result(node), node.name, Reshape(shape), first.inputs)
+    return replace_op(graph, result(node), node.name, Reshape(shape), first.inputs)
 
 
 def _two_slices(graph: TypedGraph, node: TypedNode) -> Patch | None:
@@ -71,7 +71,7 @@ def _two_slices(graph: TypedGraph, node: TypedNode) -> Patch | None:
     op = Slice(inner.axis, start, end, inner.step * outer.step)
     if not op.facts(graph.input_facts(first))[0].agrees(graph.fact(result(node))):
         return None
-    return replaced(graph, result(node), node.name, op, first.inputs)
+    return replace_op(graph, result(node), node.name, op, first.inputs)
 
 
 def _function_between_transposes(graph: TypedGraph, node: TypedNode) -> Patch | None:
@@ -87,7 +87,7 @@ def _function_between_transposes(graph: TypedGraph, node: TypedNode) -> Patch | 
     back = perms.pop()
     sources: list[OutletId] = []
     for outlet in node.inputs:
-        made, value = graph.node(outlet), known(graph, outlet)
+        made, value = graph.node(outlet), known_value(graph, outlet)
         if isinstance(made.op, Transpose) and reads_alone(graph, outlet):
             if tuple(made.op.perm[axis] for axis in back) != tuple(range(len(back))):
                 return None

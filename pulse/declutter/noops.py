@@ -9,8 +9,8 @@ from pulse.ops.pad import Pad
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import Expand, Reshape, Tile, Transpose
 from pulse.ops.slice import Slice
-from pulse.patch import Patch, replaced
-from pulse.typed import TypedGraph, known
+from pulse.patch import Patch, replace_op
+from pulse.typed import TypedGraph, known_value
 
 NEUTRAL: dict[str, tuple[int, tuple[int, ...]]] = {
     "add": (0, (0, 1)),
@@ -66,7 +66,7 @@ def _concat_of_one(graph: TypedGraph, node: TypedNode) -> Patch | None:
         return bypass(graph, node, parts[0])
     if len(parts) == len(node.inputs):
         return None
-    return replaced(graph, result(node), node.name, node.op, parts)
+    return replace_op(graph, result(node), node.name, node.op, parts)
 
 
 def _tile_once(graph: TypedGraph, node: TypedNode) -> Patch | None:
@@ -80,7 +80,7 @@ def _neutral_operand(graph: TypedGraph, node: TypedNode) -> Patch | None:
         return None
     neutral, slots = NEUTRAL[node.op.kind]
     for slot in slots:
-        value = known(graph, node.inputs[slot])
+        value = known_value(graph, node.inputs[slot])
         if value is not None and np.all(value == neutral):
             return bypass(graph, node, node.inputs[1 - slot])
     return None
@@ -106,10 +106,10 @@ def _reduce_of_ones(graph: TypedGraph, node: TypedNode) -> Patch | None:
     return bypass(graph, node, node.inputs[0]) if all(shape[axis] == 1 for axis in op.axes) else None
 
 
-def _decided_where(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _decide_where(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, Elementwise) or node.op.kind != "where":
         return None
-    condition = known(graph, node.inputs[0])
+    condition = known_value(graph, node.inputs[0])
     if condition is None or not condition.size or condition.min() != condition.max():
         return None
     return bypass(graph, node, node.inputs[1 if condition.all() else 2])
@@ -154,7 +154,7 @@ NOOPS = (
     Rewrite(
         "decided_where",
         "a condition that is everywhere the same picks one branch whole",
-        _decided_where,
+        _decide_where,
         (Elementwise,),
     ),
 )

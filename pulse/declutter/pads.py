@@ -13,7 +13,7 @@ from pulse.ops.op import Op
 from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose, volume
-from pulse.patch import Patch, replaced
+from pulse.patch import Patch, replace_op
 from pulse.typed import TypedGraph
 
 
@@ -39,7 +39,7 @@ def _pad_into_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
         return None
     pad, pads = found
     op = replace(node.op, pads=_sum(pads, node.op.pads))
-    return replaced(graph, result(node), node.name, op, [pad.inputs[0], *node.inputs[1:]])
+    return replace_op(graph, result(node), node.name, op, [pad.inputs[0], *node.inputs[1:]])
 
 
 def _pad_into_max_pool(graph: TypedGraph, node: TypedNode) -> Patch | None:
@@ -50,7 +50,7 @@ def _pad_into_max_pool(graph: TypedGraph, node: TypedNode) -> Patch | None:
         return None
     pad, pads = found
     op = replace(node.op, pads=_sum(pads, node.op.pads))
-    return replaced(graph, result(node), node.name, op, pad.inputs)
+    return replace_op(graph, result(node), node.name, op, pad.inputs)
 
 
 def _pad_later(graph: TypedGraph, node: TypedNode) -> Patch | None:

@@ -6,7 +6,7 @@ from typing import TypeAlias
 from pulse.facts import TypedFact
 from pulse.graph import Node, OutletId
 from pulse.ops.op import Op
-from pulse.patch import Patch, bypassed
+from pulse.patch import Patch, bypass_wire
 from pulse.record import record
 from pulse.typed import TypedGraph
 
@@ -42,4 +42,4 @@ def reads_alone(graph: TypedGraph, outlet: OutletId) -> bool:
 def bypass(graph: TypedGraph, node: TypedNode, outlet: OutletId) -> Patch | None:
     """The patch that connects the readers of a node to ``outlet``, if its type and shape are the same."""
     old = result(node)
-    return bypassed(graph, old, outlet) if graph.fact(old).agrees(graph.fact(outlet)) else None
+    return bypass_wire(graph, old, outlet) if graph.fact(old).agrees(graph.fact(outlet)) else None

@@ -122,7 +122,7 @@ def broadcast(*dims: DimLike) -> TDim:
 
 def ge(left: DimLike, right: DimLike) -> TDim:
     """1 where left >= right, else 0."""
-    diff = _without_quotient(_shared_factor_out(TDim.of(left) - TDim.of(right)))
+    diff = _without_quotient(_drop_shared_factor(TDim.of(left) - TDim.of(right)))
     if certainly_ge(diff):
         return ONE
     if certainly_ge(-1 - diff):
@@ -144,7 +144,7 @@ def eq(left: DimLike, right: DimLike) -> TDim:
         return ZERO if diff.const else ONE
     if diff.const % gcd(*(c for _, c in diff.terms)):
         return ZERO
-    diff = _shared_factor_out(diff)
+    diff = _drop_shared_factor(diff)
     if certainly_ge(diff - 1) or certainly_ge(-1 - diff):
         return ZERO
     if certainly_ge(diff) and certainly_ge(-diff):
@@ -216,7 +216,7 @@ def _turn_quotients(terms: dict[Monomial, int]) -> None:
     quotients = _quotients(terms)
     if not quotients or (len(quotients) == 1 and quotients[0].num.terms[0][0] not in terms):
         return
-    while (pair := next(_misnamed(terms), None)) is not None:
+    while (pair := next(_find_misnamed(terms), None)) is not None:
         _turn(terms, *pair)
     while (pair := next(_unsimple(terms), None)) is not None:
         _turn(terms, *pair)
@@ -227,7 +227,7 @@ def _quotients(terms: dict[Monomial, int]) -> list[Div]:
     return found if len(found) < 2 else sorted(found, key=lambda atom: atom.key)
 
 
-def _misnamed(terms: dict[Monomial, int]) -> Iterator[tuple[Div, Div]]:
+def _find_misnamed(terms: dict[Monomial, int]) -> Iterator[tuple[Div, Div]]:
     for atom in _quotients(terms):
         mirror = _mirror(atom)
         if mirror is not None and mirror.key < atom.key:
@@ -289,7 +289,7 @@ def _reduce_quotient(dim: TDim, k: int, scope: Scope) -> TDim:
         const, k = dim.const % k // shared, k // shared
         rest = {m: c // shared for m, c in rest.items()}
         terms = sorted(rest.items(), key=_term_key)
-        inner = next((m for m, c in terms if _absorbable(m, c, k)), None)
+        inner = next((m for m, c in terms if _is_absorbable(m, c, k)), None)
         if inner is None:
             dim = build(dict(rest), const, scope)
             if dict(dim.terms) == rest:
@@ -306,7 +306,7 @@ def _reduce_quotient(dim: TDim, k: int, scope: Scope) -> TDim:
         k *= atom.k
 
 
-def _absorbable(monomial: Monomial, coefficient: int, k: int) -> bool:
+def _is_absorbable(monomial: Monomial, coefficient: int, k: int) -> bool:
     return len(monomial) == 1 and monomial[0].rank == 2 and coefficient in (1, k - 1)
 
 
@@ -332,7 +332,7 @@ def _extreme(kind: type[Min | Max], dims: Iterable[DimLike], covers: Callable[[T
     return kept[0] if len(kept) == 1 else _single(kind(tuple(kept)), scope)
 
 
-def _shared_factor_out(diff: TDim) -> TDim:
+def _drop_shared_factor(diff: TDim) -> TDim:
     """`diff >= 0` (and `diff == 0`) without the common factor of the terms."""
     shared = gcd(*(c for _, c in diff.terms))
     if shared < 2:
@@ -347,5 +347,5 @@ def _without_quotient(diff: TDim) -> TDim:
         if not isinstance(atom, Div):
             break
         diff = sign * atom.num + atom.k * diff.const + (0 if sign > 0 else atom.k - 1)
-        diff = _shared_factor_out(diff)
+        diff = _drop_shared_factor(diff)
     return diff

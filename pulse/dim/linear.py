@@ -22,7 +22,7 @@ def value_range(goal: Row, premises: Iterable[Row]) -> tuple[int | None, int | N
     terms, const = goal
     above: Row = ({_GOAL: 1, **{v: -c for v, c in terms.items()}}, -const)
     below: Row = ({_GOAL: -1, **terms}, const)
-    system = _tightened((*premises, above, below))
+    system = _tighten((*premises, above, below))
     while system is not None:
         variable = _cheapest(system)
         if variable is None:
@@ -34,7 +34,7 @@ def value_range(goal: Row, premises: Iterable[Row]) -> tuple[int | None, int | N
 _System: TypeAlias = dict[frozenset[tuple[Hashable, int]], int]
 
 
-def _tightened(rows: Iterable[Row]) -> _System | None:
+def _tighten(rows: Iterable[Row]) -> _System | None:
     """The rows divided by their factors, the strongest of parallel ones; None if one is never satisfied."""
     system: _System = {}
     for terms, const in rows:
@@ -74,7 +74,7 @@ def _eliminate(variable: Hashable, system: _System) -> _System | None:
     if len(kept) + len(above) * len(below) <= ROW_LIMIT:
         kept.extend(_cancel(variable, a, b) for a in above for b in below)
     # past the limit the rows are given up: fewer premises only widen the answer
-    return _tightened(kept)
+    return _tighten(kept)
 
 
 def _cancel(variable: Hashable, above: Row, below: Row) -> Row:

@@ -77,19 +77,19 @@ class _Reader:
         return total
 
     def product(self) -> TDim:
-        value = self.signed()
+        value = self.read_signed()
         while self.token in ("*", "/", "//", "%"):
             sign = self.advance()
-            right = self.signed()
+            right = self.read_signed()
             value = value * right if sign == "*" else value % right if sign == "%" else value // right
         return value
 
-    def signed(self) -> TDim:
+    def read_signed(self) -> TDim:
         self.nested += 1
         if self.nested > MOST_NESTED:
             raise self.fault(f"no more than {MOST_NESTED} brackets and signs inside of each other")
         if self.token in ("-", "+"):
-            value = -self.signed() if self.advance() == "-" else self.signed()
+            value = -self.read_signed() if self.advance() == "-" else self.read_signed()
         else:
             value = self.primary()
         self.nested -= 1

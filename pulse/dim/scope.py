@@ -23,7 +23,7 @@ def cached_in_scope(function: Callable[Concatenate[TDim, P], R]) -> Callable[Con
     """Found out once for a dim and other arguments, and again when something has been assumed of its symbols."""
 
     @wraps(function)
-    def found(dim: TDim, *args: P.args, **kwargs: P.kwargs) -> R:
+    def find(dim: TDim, *args: P.args, **kwargs: P.kwargs) -> R:
         if dim.scope is None:
             return function(dim, *args, **kwargs)
         others, key = dim.scope.cache.others, (function, dim, args, tuple(kwargs.items()))
@@ -31,7 +31,7 @@ def cached_in_scope(function: Callable[Concatenate[TDim, P], R]) -> Callable[Con
             others[key] = function(dim, *args, **kwargs)
         return others[key]
 
-    return found
+    return find
 
 
 class SymbolScope(Scope):
@@ -71,7 +71,7 @@ class SymbolScope(Scope):
             raise self._contradiction(condition)
         premises = self.premises + added
         ranges = dict(self.ranges)
-        for symbol in sorted(_connected(test.symbols, premises), key=str):
+        for symbol in sorted(_find_connected(test.symbols, premises), key=str):
             extent = extent_under(TDim.of(symbol), premises)
             if extent is None:
                 raise self._contradiction(condition)
@@ -80,7 +80,7 @@ class SymbolScope(Scope):
         self.premises, self.ranges, self.cache = premises, ranges, Cache()
         self.joint = tuple(p for p in premises if len(p.symbols) > 1 and _is_linear(p))
 
-    def narrowed(self, condition: str | TDim) -> SymbolScope:
+    def with_assumption(self, condition: str | TDim) -> SymbolScope:
         """A scope of the same symbols that relies on one comparison more; this one stays as it is.
 
         Raises DimError as ``assume`` does.
@@ -157,7 +157,7 @@ def _is_linear(dim: TDim) -> bool:
     return all(len(monomial) == 1 and isinstance(monomial[0], Symbol) for monomial, _ in dim.terms)
 
 
-def _connected(symbols: Iterable[Symbol], premises: tuple[TDim, ...]) -> set[Symbol]:
+def _find_connected(symbols: Iterable[Symbol], premises: tuple[TDim, ...]) -> set[Symbol]:
     """The symbols that premises tie to the given ones."""
     found = set(symbols)
     while True:

@@ -48,4 +48,4 @@ def transpose(perm: Sequence[int], shape: str = DEFAULT) -> TypedModel:
     axes = [draft.axis(draft["x"], axis) for axis in perm]
     if sorted(axes) != list(range(draft.rank(draft["x"]))):
         raise draft.error(f"perm={list(perm)} must have each axis of {draft.text(draft['x'])!r} once")
-    return draft.model(y=draft.transposed(draft["x"], axes))
+    return draft.model(y=draft.transpose(draft["x"], axes))

@@ -34,8 +34,8 @@ def stack(m: int = 7, n: int = 6, ends: str = "edge", shape: str = FEATURES) -> 
     x = _features(draft)
     if ends != "none":
         before = (m - 1) // 2
-        x = draft.padded(x, 1, before, m - 1 - before, ENDS[ends])
-    return draft.model(features=draft.joined(draft.framed(x, 1, m, n), 2))
+        x = draft.pad(x, 1, before, m - 1 - before, ENDS[ends])
+    return draft.model(features=draft.join_axes(draft.frame(x, 1, m, n), 2))
 
 
 def splice(left: int = 4, right: int = 4, ends: str = "edge", shape: str = FEATURES) -> TypedModel:
@@ -53,8 +53,8 @@ def splice(left: int = 4, right: int = 4, ends: str = "edge", shape: str = FEATU
     count(where, "right", right, 0)
     mode = ENDS[choice(where, "ends", ends, ENDS)]
     draft = Draft(where, {"x": shape})
-    x = draft.padded(_features(draft), 1, left, right, mode)
-    return draft.model(features=draft.joined(draft.framed(x, 1, left + 1 + right, 1), 2))
+    x = draft.pad(_features(draft), 1, left, right, mode)
+    return draft.model(features=draft.join_axes(draft.frame(x, 1, left + 1 + right, 1), 2))
 
 
 def deltas(
@@ -85,7 +85,7 @@ def deltas(
     before = x
     for _ in range(order):
         taps = slope if nested else np.convolve(taps, slope)
-        before = _filtered(draft, before if nested else x, taps)
+        before = _filter(draft, before if nested else x, taps)
         made.append(before)
     return draft.model(features=made[0] if len(made) == 1 else draft.side_by_side(*made))
 
@@ -93,14 +93,14 @@ def deltas(
 def _features(draft: Draft) -> OutletId:
     x = draft["x"]
     draft.require_rank(x, 3, FEATURES)
-    draft.fixed(x, 2, "the bins")
+    draft.require_fixed(x, 2, "the bins")
     return x
 
 
-def _filtered(draft: Draft, x: OutletId, taps: Array) -> OutletId:
+def _filter(draft: Draft, x: OutletId, taps: Array) -> OutletId:
     """Each bin with the same odd number of taps around each frame."""
     bins, reach = int(draft.shape(x)[2]), len(taps) // 2
-    padded = draft.padded(draft.transposed(x, (0, 2, 1)), 2, reach, reach, "edge")
+    padded = draft.pad(draft.transpose(x, (0, 2, 1)), 2, reach, reach, "edge")
     table = draft.constant("taps", np.broadcast_to(taps, (bins, 1, len(taps))))
     y = draft.add("slope", Conv((1,), (1,), no_pads(1), bins), padded, table)
-    return draft.transposed(y, (0, 2, 1))
+    return draft.transpose(y, (0, 2, 1))

@@ -81,7 +81,7 @@ class Draft:
         if self.rank(x) != rank:
             raise self.error(f"shape {self.text(x)!r} must have {rank} axes, such as {example!r}")
 
-    def fixed(self, x: OutletId, axis: int, what: str) -> int:
+    def require_fixed(self, x: OutletId, axis: int, what: str) -> int:
         """A size that is a number. Raises InputError."""
         dim = self.shape(x)[axis]
         if not dim.is_const or int(dim) < 1:
@@ -127,11 +127,11 @@ class Draft:
         """The last axis times a constant matrix [K, N]."""
         return self.add(name, MatMul(), x, self.constant(f"{name}.matrix", matrix))
 
-    def transposed(self, x: OutletId, perm: Sequence[int], name: str = "transposed") -> OutletId:
+    def transpose(self, x: OutletId, perm: Sequence[int], name: str = "transposed") -> OutletId:
         """Axes in another order; the wire itself where they stay."""
         return x if list(perm) == sorted(perm) else self.add(name, Transpose(tuple(perm)), x)
 
-    def reshaped(self, x: OutletId, *dims: TDim | int, name: str = "reshaped") -> OutletId:
+    def reshape(self, x: OutletId, *dims: TDim | int, name: str = "reshaped") -> OutletId:
         """The same elements in another shape."""
         shape = tuple(TDim.of(dim) for dim in dims)
         return x if shape == self.shape(x) else self.add(name, Reshape(shape), x)
@@ -153,7 +153,7 @@ class Draft:
             return x
         return self.add(name, Slice(axis, start, end), x)
 
-    def padded(
+    def pad(
         self,
         x: OutletId,
         axis: int,
@@ -173,20 +173,20 @@ class Draft:
         pads = tuple(pair if at == axis else NO_PAD for at in range(self.rank(x)))
         return self.add(name, Pad(pads, mode, fill), x)
 
-    def framed(self, x: OutletId, axis: int, size: int, hop: int, name: str = "frames") -> OutletId:
+    def frame(self, x: OutletId, axis: int, size: int, hop: int, name: str = "frames") -> OutletId:
         """Overlapping frames of an axis; a new axis after it holds their samples."""
         return self.add(name, Frames(axis, size, hop), x)
 
-    def joined(self, x: OutletId, axis: int) -> OutletId:
+    def join_axes(self, x: OutletId, axis: int) -> OutletId:
         """An axis and the next one as one."""
         shape = self.shape(x)
-        return self.reshaped(x, *shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :])
+        return self.reshape(x, *shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :])
 
     def side_by_side(self, *parts: OutletId, axis: int = 2, name: str = "joined") -> OutletId:
         """Tensors joined along an axis."""
         return self.add(name, Concat(axis), *parts)
 
-    def overlapped(self, x: OutletId, hop: int, name: str = "sum") -> OutletId:
+    def overlap_add(self, x: OutletId, hop: int, name: str = "sum") -> OutletId:
         """Frames [B, frames, size] added where they overlap: [B, (frames - 1)*hop + size].
 
         A block of ``hop`` samples is the sum of a part of each of the last ``ceil(size / hop)`` frames.
@@ -194,15 +194,15 @@ class Draft:
         batch, frames, size = self.shape(x)[0], self.shape(x)[1], int(self.shape(x)[2])
         self.require(frames, 1, "frames to add")
         parts = -(-size // hop)
-        x = self.padded(x, 2, 0, parts * hop - size)
-        x = self.padded(x, 1, parts - 1, parts - 1)
+        x = self.pad(x, 2, 0, parts * hop - size)
+        x = self.pad(x, 1, parts - 1, parts - 1)
         blocks = frames + parts - 1
         pieces = [
             self.part(self.part(x, 2, k * hop, (k + 1) * hop), 1, parts - 1 - k, parts - 1 - k + blocks)
             for k in range(parts)
         ]
         total = reduce(lambda one, other: self.each("add", one, other, name=name), pieces)
-        whole = self.reshaped(total, batch, blocks * hop)
+        whole = self.reshape(total, batch, blocks * hop)
         return self.part(whole, 1, 0, (frames - 1) * hop + size)
 
     def model(self, **outputs: OutletId) -> TypedModel:

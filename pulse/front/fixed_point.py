@@ -50,9 +50,9 @@ class Integers:
 
     def down(self, x: OutletId, bits: int) -> OutletId:
         """Shifted to the right; the sign stays."""
-        return self.scaled(x, 2.0**-bits)
+        return self.shift(x, 2.0**-bits)
 
-    def scaled(self, x: OutletId, factor: Number) -> OutletId:
+    def shift(self, x: OutletId, factor: Number) -> OutletId:
         """Times a power of two, without what is after the point: a shift of bits."""
         return self.each("floor", self.mul(x, factor))
 
@@ -64,7 +64,7 @@ class Integers:
         """Cast to a type."""
         return self.draft.add("cast", Cast(np.dtype(dtype)), x)
 
-    def chosen(self, condition: OutletId, x: Number, y: Number) -> OutletId:
+    def choose(self, condition: OutletId, x: Number, y: Number) -> OutletId:
         """X where a condition holds, else y."""
         wires = [one if isinstance(one, OutletId) else self.constant(one) for one in (x, y)]
         return self.draft.each("where", condition, *wires)
@@ -73,11 +73,11 @@ class Integers:
         """Indices."""
         return constant(self.draft.graph, "places", np.ascontiguousarray(np.asarray(value, np.int64)))
 
-    def picked(self, x: OutletId, places: Array, axis: int) -> OutletId:
+    def pick(self, x: OutletId, places: Array, axis: int) -> OutletId:
         """Entries of an axis."""
         return self.draft.add("picked", Gather(axis), x, self.places(places))
 
-    def looked_up(self, table: Array, places: OutletId) -> OutletId:
+    def look_up(self, table: Array, places: OutletId) -> OutletId:
         """Entries of a table [N], by i64."""
         return self.draft.add("looked_up", Gather(0), self.constant(table), places)
 
@@ -86,14 +86,14 @@ class Integers:
         count, power, step = self.constant(0), self.constant(1), most // 2
         while step:
             more = self.each("greater_equal", x, 1 << step)
-            factor = self.chosen(more, 2.0**-step, 1)
+            factor = self.choose(more, 2.0**-step, 1)
             x, power = self.mul(x, factor), self.mul(power, factor)
-            count = self.add(count, self.chosen(more, step, 0))
+            count = self.add(count, self.choose(more, step, 0))
             step //= 2
         more = self.each("greater_equal", x, 1)
-        return self.add(count, self.chosen(more, 1, 0)), self.mul(power, self.chosen(more, 0.5, 1))
+        return self.add(count, self.choose(more, 1, 0)), self.mul(power, self.choose(more, 0.5, 1))
 
-    def wrapped(self, x: OutletId) -> OutletId:
+    def wrap(self, x: OutletId) -> OutletId:
         """As an integer of 16 bits, which overflows to the other end."""
         return self.sub(x, self.mul(self.down(self.add(x, 1 << 15), 16), 1 << 16))
 
@@ -101,11 +101,11 @@ class Integers:
         """A product with a factor that was multiplied by 2**15, rounded."""
         return self.down(self.add(x, 1 << (FRACTION_BITS - 1)), FRACTION_BITS)
 
-    def divided(self, x: OutletId, by: int) -> OutletId:
+    def divide(self, x: OutletId, by: int) -> OutletId:
         """Divided as kissfft does it: times 32767 // by, over 2**15."""
         return self.fraction(self.mul(x, MOST // by))
 
-    def turned(self, x: Pair, factor: tuple[Array, Array]) -> Pair:
+    def rotate(self, x: Pair, factor: tuple[Array, Array]) -> Pair:
         """Times complex constants."""
         (re, im), (c, s) = x, factor
         return (
@@ -130,24 +130,24 @@ def transform(z: Integers, x: OutletId, count: int) -> Pair:
     returns  bins 1 … 2*count/2 - 1 in this order: [B, frames, count - 1]
     """
     draft, order = z.draft, 2 * fourth_digits(count)
-    parts = z.picked(x, order, 2), z.picked(x, order + 1, 2)
+    parts = z.pick(x, order, 2), z.pick(x, order + 1, 2)
     step = 1
     while step < count:
         parts = _butterflies(z, parts, count, step)
         step *= RADIX
     half = count // 2
-    near = [z.divided(draft.part(part, 2, 1, half + 1), 2) for part in parts]
+    near = [z.divide(draft.part(part, 2, 1, half + 1), 2) for part in parts]
     mirror = count - np.arange(1, half + 1)
-    far_re, far_im = (z.picked(part, mirror, 2) for part in parts)
-    far = [z.divided(part, 2) for part in (far_re, z.wrapped(z.sub(0, far_im)))]
+    far_re, far_im = (z.pick(part, mirror, 2) for part in parts)
+    far = [z.divide(part, 2) for part in (far_re, z.wrap(z.sub(0, far_im)))]
     even = [z.add(one, other) for one, other in zip(near, far)]
     odd = z.sub(near[0], far[0]), z.sub(near[1], far[1])
-    re, im = z.turned(odd, circle(-np.pi * ((np.arange(half) + 1) / count + 0.5)))
+    re, im = z.rotate(odd, circle(-np.pi * ((np.arange(half) + 1) / count + 0.5)))
     lower = z.down(z.add(even[0], re), 1), z.down(z.add(even[1], im), 1)
     upper = z.down(z.sub(even[0], re), 1), z.down(z.sub(im, even[1]), 1)
     back = np.arange(half)[::-1]
     re, im = (
-        draft.add("bins", Concat(2), draft.part(low, 2, 0, half - 1), z.picked(high, back, 2))
+        draft.add("bins", Concat(2), draft.part(low, 2, 0, half - 1), z.pick(high, back, 2))
         for low, high in zip(lower, upper)
     )
     return re, im
@@ -158,11 +158,11 @@ def _butterflies(z: Integers, x: Pair, count: int, step: int) -> Pair:
     draft = z.draft
     batch, frames = draft.shape(x[0])[:2]
     split = [
-        draft.reshaped(z.divided(part, RADIX), batch, frames, count // (RADIX * step), RADIX, step)
+        draft.reshape(z.divide(part, RADIX), batch, frames, count // (RADIX * step), RADIX, step)
         for part in x
     ]
     phase = -2 * np.pi * np.outer(np.arange(1, RADIX), np.arange(step)) * (count // (RADIX * step)) / count
-    turned = z.turned((draft.part(split[0], 3, 1, RADIX), draft.part(split[1], 3, 1, RADIX)), circle(phase))
+    turned = z.rotate((draft.part(split[0], 3, 1, RADIX), draft.part(split[1], 3, 1, RADIX)), circle(phase))
     first = [draft.part(part, 3, 0, 1) for part in split]
     one, two, three = ([draft.part(part, 3, at, at + 1) for part in turned] for at in range(3))
     plus, minus = ([z.each(kind, *pair) for pair in zip(first, two)] for kind in ("add", "sub"))
@@ -174,7 +174,7 @@ def _butterflies(z: Integers, x: Pair, count: int, step: int) -> Pair:
         z.add(plus[1], total[1]), z.sub(minus[1], other[0]), z.sub(plus[1], total[1]), z.add(minus[1], other[0])
     )  # fmt: skip
     re, im = (
-        z.wrapped(draft.reshaped(draft.side_by_side(*part, axis=3), batch, frames, count))
+        z.wrap(draft.reshape(draft.side_by_side(*part, axis=3), batch, frames, count))
         for part in (real, imaginary)
     )
     return re, im

@@ -49,8 +49,8 @@ def frames(
     mode = PAD_MODES[choice(where, "pad_mode", pad_mode, PAD_MODES)]
     draft = Draft(where, {"x": shape})
     draft.require_rank(draft["x"], 2, "1,T")
-    x = draft.padded(draft["x"], 1, pad_start, pad_end, mode)
-    y = draft.framed(x, 1, size, hop, "cut" if window is not None else "frames")
+    x = draft.pad(draft["x"], 1, pad_start, pad_end, mode)
+    y = draft.frame(x, 1, size, hop, "cut" if window is not None else "frames")
     if window is not None:
         weights = window_values(where, window, size, periodic, beta)
         y = draft.each("mul", y, draft.constant("window", weights), name="windowed")
@@ -89,12 +89,12 @@ def overlap_add(
     draft = Draft(where, {"x": f"1,frames,{size}" if shape is None else shape})
     x = draft["x"]
     draft.require_rank(x, 3, f"1,frames,{size}")
-    if draft.fixed(x, 2, "the samples of a frame") != size:
+    if draft.require_fixed(x, 2, "the samples of a frame") != size:
         raise draft.error(f"frames of shape {draft.text(x)!r} are not of size={size}")
     if window is not None:
         weights = window_values(where, window, size, periodic, beta)
         x = draft.each("mul", x, draft.constant("window", weights), name="windowed")
-    whole = draft.overlapped(x, hop)
+    whole = draft.overlap_add(x, hop)
     length = draft.shape(whole)[1]
     draft.require(length - trim_start - trim_end, 0, "samples that trim_start and trim_end leave")
     return draft.model(sound=draft.part(whole, 1, trim_start, length - trim_end))

@@ -8,7 +8,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front.draft import Draft
 from pulse.front.options import choice, count, flag, number
-from pulse.front.spectra import raised, squared
+from pulse.front.spectra import raise_power, square
 from pulse.front.transforms import LONGEST, forward_matrix
 from pulse.front.triangles import MOST_BANDS, cosines, kaldi_triangles, require_band
 from pulse.front.windows import window_values
@@ -70,7 +70,7 @@ def kaldi_fbank(
     flag(where, "use_log_fbank", use_log_fbank)
     flag(where, "use_power", use_power)
     y = draft.times(
-        raised(draft, frames.power(), 1.0 if use_power else 0.5),
+        raise_power(draft, frames.power(), 1.0 if use_power else 0.5),
         _bank(where, frames, num_mel_bins, low_freq, high_freq),
         "bank",
     )
@@ -199,13 +199,13 @@ class _Frames:
         if not snip_edges:
             before = self.size // 2 - self.hop // 2
             after = self.size - self.size // 2 + 2 * (self.hop // 2) - self.hop
-            x = draft.padded(x, 1, before, after, "symmetric")
-        raw = draft.framed(x, 1, self.size, self.hop)
+            x = draft.pad(x, 1, before, after, "symmetric")
+        raw = draft.frame(x, 1, self.size, self.hop)
         mean = draft.add("mean", Reduce("mean", (2,), True), raw) if remove_dc_offset else None
         self.centred = raw if mean is None else draft.each("sub", raw, mean, name="centred")
-        self.emphasised = self._emphasised(raw, mean)
+        self.emphasised = self._emphasise(raw, mean)
 
-    def _emphasised(self, raw: OutletId, mean: OutletId | None) -> OutletId:
+    def _emphasise(self, raw: OutletId, mean: OutletId | None) -> OutletId:
         """The frames after preemphasis, without the samples whose weights in front are 0."""
         draft, c = self.draft, self.preemphasis
         if not c:
@@ -226,9 +226,7 @@ class _Frames:
         left = self.size - int(draft.shape(self.emphasised)[2])
         y = draft.times(self.emphasised, matrix[left:], "transform")
         bins = self.points // 2 + 1
-        return squared(
-            draft, draft.part(y, 2, 0, bins, "real"), draft.part(y, 2, bins, 2 * bins, "imaginary")
-        )
+        return square(draft, draft.part(y, 2, 0, bins, "real"), draft.part(y, 2, bins, 2 * bins, "imaginary"))
 
     def energy(self) -> OutletId:
         """The logarithm of the energy of each frame [B, frames, 1]."""

@@ -23,37 +23,37 @@ def check_layout(where: str, layout: object, parts: object) -> tuple[str, str]:
     return choice(where, f"layout of parts={kind!r}", given, REAL), kind
 
 
-def placed(draft: Draft, x: OutletId, layout: str) -> OutletId:
+def place(draft: Draft, x: OutletId, layout: str) -> OutletId:
     """Both parts [B, T, 2F], the real ones first, in a layout."""
     batch, frames, both = draft.shape(x)
     axes = layout.split(",")
     if "2F" in axes:
-        return draft.transposed(x, (0, 2, 1) if axes[0] == "2F" else (0, 1, 2))
-    x = draft.reshaped(x, batch, frames, 2, both // 2)
-    return draft.transposed(x, (0, *(1 + ("T", "2", "F").index(axis) for axis in axes)), "spectrum")
+        return draft.transpose(x, (0, 2, 1) if axes[0] == "2F" else (0, 1, 2))
+    x = draft.reshape(x, batch, frames, 2, both // 2)
+    return draft.transpose(x, (0, *(1 + ("T", "2", "F").index(axis) for axis in axes)), "spectrum")
 
 
-def gathered(draft: Draft, x: OutletId, layout: str) -> OutletId:
+def gather(draft: Draft, x: OutletId, layout: str) -> OutletId:
     """The reverse: a spectrum of a layout as [B, T, 2F]."""
     axes = layout.split(",")
     draft.require_rank(x, len(axes) + 1, example(layout, 257))
     if "2F" in axes:
-        return draft.transposed(x, (0, 2, 1) if axes[0] == "2F" else (0, 1, 2))
-    if draft.fixed(x, 1 + axes.index("2"), "real and imaginary part") != 2:
+        return draft.transpose(x, (0, 2, 1) if axes[0] == "2F" else (0, 1, 2))
+    if draft.require_fixed(x, 1 + axes.index("2"), "real and imaginary part") != 2:
         raise draft.error(f"layout={layout!r} of shape {draft.text(x)!r} has not 2 parts")
-    x = draft.transposed(x, (0, *(1 + axes.index(axis) for axis in ("T", "2", "F"))))
-    return draft.joined(x, 2)
+    x = draft.transpose(x, (0, *(1 + axes.index(axis) for axis in ("T", "2", "F"))))
+    return draft.join_axes(x, 2)
 
 
-def placed_real(draft: Draft, x: OutletId, layout: str) -> OutletId:
+def place_real(draft: Draft, x: OutletId, layout: str) -> OutletId:
     """``[B, T, F]`` in a layout of real numbers."""
-    return draft.transposed(x, (0, 2, 1) if layout == "F,T" else (0, 1, 2))
+    return draft.transpose(x, (0, 2, 1) if layout == "F,T" else (0, 1, 2))
 
 
-def gathered_real(draft: Draft, x: OutletId, layout: str) -> OutletId:
+def gather_real(draft: Draft, x: OutletId, layout: str) -> OutletId:
     """The reverse: real numbers of a layout as [B, T, F]."""
     draft.require_rank(x, 3, example(layout, 257))
-    return draft.transposed(x, (0, 2, 1) if layout == "F,T" else (0, 1, 2))
+    return draft.transpose(x, (0, 2, 1) if layout == "F,T" else (0, 1, 2))
 
 
 def example(layout: str, bins: int, frames: str = "frames") -> str:

@@ -49,7 +49,7 @@ def preemphasis(coefficient: float = 0.97, first: str = "zero", shape: str = SOU
     choice(where, "first", first, ("zero", "repeat"))
     draft = Draft(where, {"x": shape})
     draft.require_rank(draft["x"], 2, SOUND)
-    x = draft.padded(draft["x"], 1, 1, 0, "constant" if first == "zero" else "edge")
+    x = draft.pad(draft["x"], 1, 1, 0, "constant" if first == "zero" else "edge")
     return draft.model(sound=_difference(draft, x, coefficient))
 
 
@@ -82,7 +82,7 @@ def dc_block(coefficient: float = 0.995, shape: str = SOUND) -> TypedModel:
     where = "dc_block"
     draft = Draft(where, {"x": shape})
     draft.require_rank(draft["x"], 2, SOUND)
-    x = draft.padded(draft["x"], 1, 1, 0)
+    x = draft.pad(draft["x"], 1, 1, 0)
     return draft.model(sound=_leaky(draft, _difference(draft, x, 1.0), coefficient))
 
 
@@ -115,7 +115,7 @@ def limiter(
     x = draft["x"]
     draft.require_rank(x, 2, SOUND)
     over = draft.each("max", draft.each("mul", draft.each("abs", x), 1 / threshold), 1.0)
-    over = draft.padded(draft.with_axis(over, 1), 2, held + ahead, ahead, fill=1.0)
+    over = draft.pad(draft.with_axis(over, 1), 2, held + ahead, ahead, fill=1.0)
     needed = draft.each("div", 1.0, _largest(draft, over, held + ahead + 1))
     total = draft.add("ramp", Pool("sum", (ahead + 1,), (1,), (1,), no_pads(1)), needed)
     factor = draft.without_axis(draft.each("mul", total, 1 / (ahead + 1), name="gain"), 1)
@@ -134,7 +134,7 @@ def _largest(draft: Draft, x: OutletId, frames: int) -> OutletId:
 
 def _difference(draft: Draft, x: OutletId, coefficient: float) -> OutletId:
     """Each sample but the first, less the one before it times a coefficient."""
-    pairs = draft.framed(x, 1, 2, 1)
+    pairs = draft.frame(x, 1, 2, 1)
     before, own = (draft.without_axis(draft.part(pairs, 2, at, at + 1), 2) for at in (0, 1))
     return draft.each("sub", own, draft.each("mul", before, coefficient), name="difference")
 
@@ -143,10 +143,10 @@ def _leaky(draft: Draft, x: OutletId, coefficient: float) -> OutletId:
     """Each sample plus a coefficient times the sum so far: a linear recurrent layer of one unit."""
     number(draft.where, "coefficient", coefficient, 0, math.nextafter(1, 0))
     batch, frames = draft.shape(x)
-    rows = draft.reshaped(draft.transposed(x, (1, 0)), frames, batch, 1)
+    rows = draft.reshape(draft.transpose(x, (1, 0)), frames, batch, 1)
     cell = Cell("rnn", (Activation("affine", 1.0, 0.0),))
     one, back = (
         draft.constant(name, np.full((1, 1), value)) for name, value in (("w", 1.0), ("r", coefficient))
     )
     y = draft.add("sum", Recurrent(cell, 1), rows, one, back, draft.constant("b", np.zeros(2)))
-    return draft.transposed(draft.reshaped(y, frames, batch), (1, 0))
+    return draft.transpose(draft.reshape(y, frames, batch), (1, 0))

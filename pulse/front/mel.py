@@ -5,11 +5,11 @@ import numpy as np
 from pulse.facts import Array
 from pulse.front.draft import Draft
 from pulse.front.framing import PAD_MODES
-from pulse.front.layouts import REAL, gathered_real, placed_real
+from pulse.front.layouts import REAL, gather_real, place_real
 from pulse.front.logarithms import decibels, floored_log
 from pulse.front.options import choice, count, number
-from pulse.front.spectra import raised, squared
-from pulse.front.transforms import LONGEST, Normalized, transformed
+from pulse.front.spectra import raise_power, square
+from pulse.front.transforms import LONGEST, Normalized, draft_spectrum
 from pulse.front.triangles import MOST_BANDS, SCALES, cosines, mel_triangles, require_band
 from pulse.front.windows import WindowLike
 from pulse.graph import OutletId
@@ -45,10 +45,10 @@ def mel(
     choice(where, "layout", layout, REAL)
     choice(where, "output_layout", output_layout, REAL)
     draft = Draft(where, {"x": shape})
-    x = gathered_real(draft, draft["x"], layout)
-    bins = draft.fixed(x, 2, "the frequencies")
+    x = gather_real(draft, draft["x"], layout)
+    bins = draft.require_fixed(x, 2, "the frequencies")
     bank = _bank(where, bins, n_mels, sample_rate, f_min, f_max, mel_scale, norm)
-    return draft.model(features=placed_real(draft, draft.times(x, bank, "bank"), output_layout))
+    return draft.model(features=place_real(draft, draft.times(x, bank, "bank"), output_layout))
 
 
 def mel_spectrogram(
@@ -94,7 +94,7 @@ def mel_spectrogram(
     )  # fmt: skip
     y = _logarithm(draft, y, log, floor, offset)
     choice(where, "output_layout", output_layout, REAL)
-    return draft.model(features=placed_real(draft, y, output_layout))
+    return draft.model(features=place_real(draft, y, output_layout))
 
 
 def mfcc(
@@ -145,7 +145,7 @@ def mfcc(
     y = _logarithm(draft, y, log, floor, offset)
     choice(where, "output_layout", output_layout, REAL)
     y = draft.times(y, _cosines(where, n_mels, n_mfcc, dct_norm, lifter), "cepstrum")
-    return draft.model(features=placed_real(draft, y, output_layout))
+    return draft.model(features=place_real(draft, y, output_layout))
 
 
 def dct(
@@ -170,9 +170,9 @@ def dct(
     choice(where, "layout", layout, REAL)
     choice(where, "output_layout", output_layout, REAL)
     draft = Draft(where, {"x": shape})
-    x = gathered_real(draft, draft["x"], layout)
-    matrix = _cosines(where, draft.fixed(x, 2, "the bins"), n_mfcc, norm, lifter)
-    return draft.model(features=placed_real(draft, draft.times(x, matrix, "cepstrum"), output_layout))
+    x = gather_real(draft, draft["x"], layout)
+    matrix = _cosines(where, draft.require_fixed(x, 2, "the bins"), n_mfcc, norm, lifter)
+    return draft.model(features=place_real(draft, draft.times(x, matrix, "cepstrum"), output_layout))
 
 
 def _bands(
@@ -200,14 +200,14 @@ def _bands(
     count(where, "n_fft", n_fft, 2, LONGEST)
     size = count(where, "win_length", n_fft if win_length is None else win_length)
     mode = PAD_MODES[choice(where, "pad_mode", pad_mode, PAD_MODES)]
-    draft, y = transformed(
+    draft, y = draft_spectrum(
         where, n_fft, max(1, size // 2) if hop is None else hop, win_length, window, periodic, beta, center, mode,
         normalized, True, shape,
     )  # fmt: skip
     bins = n_fft // 2 + 1
-    squares = squared(draft, draft.part(y, 2, 0, bins, "real"), draft.part(y, 2, bins, 2 * bins, "imaginary"))
+    squares = square(draft, draft.part(y, 2, 0, bins, "real"), draft.part(y, 2, bins, 2 * bins, "imaginary"))
     bank = _bank(where, bins, n_mels, sample_rate, f_min, f_max, mel_scale, norm)
-    return draft, draft.times(raised(draft, squares, power / 2), bank, "bank")
+    return draft, draft.times(raise_power(draft, squares, power / 2), bank, "bank")
 
 
 def _bank(

@@ -89,15 +89,15 @@ def micro_frontend(
     draft = Draft(where, {"x": shape})
     z = Integers(draft)
     samples = _samples(z, scale)
-    bands = _band_levels(z, draft.framed(samples, 1, size, hop), points, bank)
+    bands = _band_levels(z, draft.frame(samples, 1, size, hop), points, bank)
     estimate = _noise(z, bands, [even_smoothing, odd_smoothing])
-    signal = _reduced(z, bands, estimate, int(np.float32(remaining) * (1 << NOISE_BITS)))
+    signal = _reduce_noise(z, bands, estimate, int(np.float32(remaining) * (1 << NOISE_BITS)))
     if enable_pcan:
         tables = gain_tables(SMOOTHING_BITS - correction, gain_bits, pcan_strength, pcan_offset)
         gain = _gain(z, estimate, *tables)
         signal = _shrunk(z, z.down(z.mul(signal, gain), gain_bits - correction - SNR_BITS))
     if enable_log:
-        signal = _logarithm(z, z.scaled(signal, 2.0**correction), scale_shift)
+        signal = _logarithm(z, z.shift(signal, 2.0**correction), scale_shift)
     features = z.cast(z.each("min", signal, 65535), np.float32)
     return draft.model(features=draft.each("mul", features, output_scale) if output_scale != 1 else features)
 
@@ -119,7 +119,7 @@ def _samples(z: Integers, scale: float) -> OutletId:
     """The input x [B, T] in 16 bits, B a number."""
     draft, x = z.draft, z.draft["x"]
     draft.require_rank(x, 2, "1,T")
-    draft.fixed(x, 0, "the streams")
+    draft.require_fixed(x, 0, "the streams")
     loud = draft.each("round", draft.each("mul", x, scale) if scale != 1 else x)
     return z.cast(draft.each("min", draft.each("max", loud, -32768.0), 32767.0))
 
@@ -144,17 +144,17 @@ def _band_levels(z: Integers, frames: OutletId, points: int, bank: Bank) -> Outl
     size = int(z.draft.shape(frames)[2])
     windowed = z.down(z.mul(frames, window_table(size)), WINDOW_BITS)
     factor = _headroom(z, windowed)
-    wide = z.draft.padded(z.wrapped(z.mul(windowed, factor)), 2, 0, points - size)
+    wide = z.draft.pad(z.wrap(z.mul(windowed, factor)), 2, 0, points - size)
     re, im = transform(z, wide, points // 2)
     energy = z.add(z.mul(re, re), z.mul(im, im))
-    return z.scaled(_root(z, _bands(z, energy, bank)), z.each("div", 1, factor))
+    return z.shift(_root(z, _bands(z, energy, bank)), z.each("div", 1, factor))
 
 
 def _headroom(z: Integers, x: OutletId) -> OutletId:
     """The largest power of two by which a frame [B, frames, size] stays within 16 bits: [B, frames, 1]."""
     magnitude = z.each("abs", x)
     # -32768 has no magnitude of 16 bits, and counts as nothing
-    magnitude = z.chosen(z.each("less", magnitude, 32768), magnitude, 0)
+    magnitude = z.choose(z.each("less", magnitude, 32768), magnitude, 0)
     largest = z.draft.add("largest", Reduce("max", (2,), True), z.cast(magnitude, np.float32))
     return z.mul(z.bits(z.cast(largest), 16)[1], 1 << 15)
 
@@ -168,7 +168,7 @@ def _bands(z: Integers, energy: OutletId, bank: Bank) -> OutletId:
     totals: list[OutletId] = []
     for weights, first, last in ((bank.weights, ends[1:-1], ends[2:]), (bank.rests, ends[:-2], ends[1:-1])):
         running = wire(draft.graph, "running", CumSum(2), [z.mul(used, np.append(0, weights))])[0]
-        totals.append(z.sub(z.picked(running, last, 2), z.picked(running, first, 2)))
+        totals.append(z.sub(z.pick(running, last, 2), z.pick(running, first, 2)))
     return z.add(*totals)
 
 
@@ -176,8 +176,8 @@ def _root(z: Integers, x: OutletId) -> OutletId:
     """The nearest integer to the root; of 32 bits never 2**16."""
     root = z.each("floor", z.each("sqrt", x))
     rest = z.sub(x, z.mul(root, root))
-    nearest = z.chosen(z.each("greater", rest, root), z.add(root, 1), root)
-    return z.chosen(z.each("less", x, 1 << 32), z.each("min", nearest, (1 << 16) - 1), nearest)
+    nearest = z.choose(z.each("greater", rest, root), z.add(root, 1), root)
+    return z.choose(z.each("less", x, 1 << 32), z.each("min", nearest, (1 << 16) - 1), nearest)
 
 
 def _noise(z: Integers, bands: OutletId, smoothing: list[float]) -> OutletId:
@@ -199,7 +199,7 @@ def _noise(z: Integers, bands: OutletId, smoothing: list[float]) -> OutletId:
     return wire(draft.graph, "noise", scan, [bands, begin])[0]
 
 
-def _reduced(z: Integers, bands: OutletId, estimate: OutletId, remaining: int) -> OutletId:
+def _reduce_noise(z: Integers, bands: OutletId, estimate: OutletId, remaining: int) -> OutletId:
     """The bands less their noise."""
     loud = z.mul(bands, 1 << SMOOTHING_BITS)
     left = z.down(z.sub(loud, z.each("min", estimate, loud)), SMOOTHING_BITS)
@@ -209,12 +209,12 @@ def _reduced(z: Integers, bands: OutletId, estimate: OutletId, remaining: int) -
 def _gain(z: Integers, x: OutletId, small: Array, parabolas: Array) -> OutletId:
     """The gain for a noise estimate: from a parabola for each number of its bits."""
     bits, power = z.bits(x, 32)
-    place = z.lowest(z.scaled(x, z.mul(power, 1 << 11)), 10)
-    value, slope, curve = (z.looked_up(table, z.cast(bits, np.int64)) for table in parabolas)
+    place = z.lowest(z.shift(x, z.mul(power, 1 << 11)), 10)
+    value, slope, curve = (z.look_up(table, z.cast(bits, np.int64)) for table in parabolas)
     inner = z.add(z.down(z.mul(curve, place), 5), z.mul(slope, 32))
     gain = z.add(z.down(z.add(z.mul(inner, place), 1 << 14), 15), value)
     for least, known in reversed(list(enumerate(small))):
-        gain = z.chosen(z.each("less_equal", x, least), known, gain)
+        gain = z.choose(z.each("less_equal", x, least), known, gain)
     return gain
 
 
@@ -223,22 +223,22 @@ def _shrunk(z: Integers, snr: OutletId) -> OutletId:
     low = z.each("min", snr, 2 << SNR_BITS)
     square = z.down(z.mul(low, low), 2 + 2 * SNR_BITS - OUTPUT_BITS)
     line = z.sub(z.down(snr, SNR_BITS - OUTPUT_BITS), 1 << OUTPUT_BITS)
-    return z.chosen(z.each("less", snr, 2 << SNR_BITS), square, line)
+    return z.choose(z.each("less", snr, 2 << SNR_BITS), square, line)
 
 
 def _logarithm(z: Integers, x: OutletId, scale_shift: int) -> OutletId:
     """The natural logarithm times 2**scale_shift; 0 of 0 and 1."""
-    known = z.chosen(z.each("greater", x, 2), x, 2)
+    known = z.choose(z.each("greater", x, 2), x, 2)
     bits, power = z.bits(known, 32)
     # power is 2**-bits, and the first digit stands for 2**(bits - 1)
-    rest = z.scaled(z.sub(z.mul(z.mul(known, power), 2), 1), 1 << LOG_BITS)
+    rest = z.shift(z.sub(z.mul(z.mul(known, power), 2), 1), 1 << LOG_BITS)
     segment = z.cast(z.down(rest, LOG_BITS - LOG_SEGMENT_BITS), np.int64)
     table = log_table()
-    base, slope = z.looked_up(table, segment), z.looked_up(np.append(np.diff(table), 0), segment)
+    base, slope = z.look_up(table, segment), z.look_up(np.append(np.diff(table), 0), segment)
     inside = z.lowest(rest, LOG_BITS - LOG_SEGMENT_BITS)
     fraction = z.add(z.add(rest, base), z.down(z.mul(slope, inside), LOG_BITS))
     half = 1 << (LOG_BITS - 1)
     binary = z.add(z.mul(z.sub(bits, 1), 1 << LOG_BITS), fraction)
     natural = z.down(z.add(z.mul(binary, LOG_FACTOR), half), LOG_BITS)
     scaled = z.down(z.add(z.mul(natural, 1 << scale_shift), half), LOG_BITS)
-    return z.chosen(z.each("greater", x, 1), scaled, 0)
+    return z.choose(z.each("greater", x, 1), scaled, 0)

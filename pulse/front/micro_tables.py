@@ -13,7 +13,7 @@ INTERVALS = 32
 F = np.float32
 
 
-def rounded(x: Array) -> Array:
+def round_half_up(x: Array) -> Array:
     """To the nearest integer, halves up."""
     return np.floor(np.asarray(x) + F(0.5)).astype(np.int64)
 
@@ -21,7 +21,7 @@ def rounded(x: Array) -> Array:
 def window_table(size: int) -> Array:
     """A hann window between its samples, times 2**12."""
     turn = F(np.float32(np.pi) * F(2) / F(size))
-    return rounded(
+    return round_half_up(
         (F(0.5) - F(0.5) * np.cos(turn * (np.arange(size, dtype=F) + F(0.5)))) * F(1 << WINDOW_BITS)
     )
 
@@ -61,7 +61,7 @@ def bank_table(channels: int, low_hz: float, high_hz: float, rate_hz: int, bins:
     below = np.array([low, *centres[:-1]], F)
     share = (centres[band] - at[start:end]) / (centres[band] - below[band])
     unit = F(1 << FILTER_BITS)
-    return Bank(start, end, edges, rounded(share * unit), rounded((F(1) - share) * unit))
+    return Bank(start, end, edges, round_half_up(share * unit), round_half_up((F(1) - share) * unit))
 
 
 def gain_at(x: Array, input_bits: int, gain_bits: int, strength: float, offset: float) -> Array:
@@ -82,11 +82,11 @@ def gain_tables(input_bits: int, gain_bits: int, strength: float, offset: float)
     y0, y1, y2 = gain(first), gain(first + (first >> 1)), gain(last)
     slope = 4 * (y1 - y0) - (y2 - y0)
     parabolas = np.zeros((3, INTERVALS + 1), np.int64)
-    parabolas[:, 2:] = y0, wrapped(slope), wrapped(y2 - y0 - slope)
+    parabolas[:, 2:] = y0, wrap_int16(slope), wrap_int16(y2 - y0 - slope)
     return gain(np.arange(3)), parabolas
 
 
-def wrapped(x: Array) -> Array:
+def wrap_int16(x: Array) -> Array:
     """As an integer of 16 bits."""
     return x.astype(np.int16).astype(np.int64)
 

@@ -51,7 +51,7 @@ def cmvn(
     draft = Draft(where, {"x": shape})
     x = draft["x"]
     at = draft.axis(x, axis)
-    bins = draft.fixed(x, at, "the bins")
+    bins = draft.require_fixed(x, at, "the bins")
     if path is not None:
         if mean is not None or std is not None:
             raise InputError(f"{where}: give a path, or mean and std, not both")
@@ -59,8 +59,8 @@ def cmvn(
     else:
         if mean is None and std is None:
             raise InputError(f"{where}: give the path of a file of statistics, or mean and std")
-        shift = -_given(where, "mean", 0.0 if mean is None else mean, bins)
-        deviation = _given(where, "std", 1.0 if std is None else std, bins)
+        shift = -_read_given(where, "mean", 0.0 if mean is None else mean, bins)
+        deviation = _read_given(where, "std", 1.0 if std is None else std, bins)
         if not (deviation > 0).all():
             raise InputError(f"{where}: std must be above 0 for every bin")
         scale = 1 / deviation
@@ -101,7 +101,7 @@ def sliding_cmvn(
     draft = Draft(where, {"x": shape})
     x = draft["x"]
     draft.require_rank(x, 3, FEATURES)
-    draft.fixed(x, 2, "the bins")
+    draft.require_fixed(x, 2, "the bins")
     mean, variance = _around(draft, x, window) if center else _behind(draft, x, window, min_window)
     y = draft.each("sub", x, mean, name="centred")
     if norm_vars:
@@ -109,7 +109,7 @@ def sliding_cmvn(
     return draft.model(features=y)
 
 
-def _given(where: str, name: str, value: Sequence[float] | float, bins: int) -> Array:
+def _read_given(where: str, name: str, value: Sequence[float] | float, bins: int) -> Array:
     try:
         numbers = np.asarray(value, np.float64)
     except (TypeError, ValueError):
@@ -121,9 +121,9 @@ def _given(where: str, name: str, value: Sequence[float] | float, bins: int) -> 
 
 def _sums(draft: Draft, x: OutletId, frames: int) -> OutletId:
     """The sum of each group of this many neighbouring frames."""
-    turned = draft.transposed(x, (0, 2, 1))
+    turned = draft.transpose(x, (0, 2, 1))
     y = draft.add("sums", Pool("sum", (frames,), (1,), (1,), no_pads(1)), turned)
-    return draft.transposed(y, (0, 2, 1))
+    return draft.transpose(y, (0, 2, 1))
 
 
 def _around(draft: Draft, x: OutletId, window: int) -> tuple[OutletId, OutletId]:
@@ -132,26 +132,26 @@ def _around(draft: Draft, x: OutletId, window: int) -> tuple[OutletId, OutletId]
     before, after = window // 2, window - 1 - window // 2
     mean = draft.each("mul", _sums(draft, x, window), 1 / window, name="mean")
     variance = draft.each(
-        "mul", _squares(draft, draft.framed(x, 1, window, 1), mean), 1 / window, name="variance"
+        "mul", _squares(draft, draft.frame(x, 1, window, 1), mean), 1 / window, name="variance"
     )
-    return draft.padded(mean, 1, before, after, "edge"), draft.padded(variance, 1, before, after, "edge")
+    return draft.pad(mean, 1, before, after, "edge"), draft.pad(variance, 1, before, after, "edge")
 
 
 def _behind(draft: Draft, x: OutletId, window: int, least: int) -> tuple[OutletId, OutletId]:
     """The sum of up to ``window`` frames before each and itself; of the first ``least`` frames at the beginning."""
     frames = draft.shape(x)[1]
     draft.require(frames, least, "frames of min_window")
-    padded = draft.padded(x, 1, window, 0)
+    padded = draft.pad(x, 1, window, 0)
     counts = draft.add("counts", Range(1.0, 1.0, frames, np.dtype(np.float32)))
-    counts = draft.each("min", draft.reshaped(counts, 1, frames, 1), float(window + 1))
+    counts = draft.each("min", draft.reshape(counts, 1, frames, 1), float(window + 1))
     mean = draft.each("div", _sums(draft, padded, window + 1), counts, name="mean")
     ones = draft.add(
         "ones", Expand((TDim.of(1), frames, TDim.of(1))), draft.constant("one", np.ones((1, 1, 1)))
     )
-    present = draft.framed(draft.padded(ones, 1, window, 0), 1, window + 1, 1)
-    squares = _squares(draft, draft.framed(padded, 1, window + 1, 1), mean, present)
+    present = draft.frame(draft.pad(ones, 1, window, 0), 1, window + 1, 1)
+    squares = _squares(draft, draft.frame(padded, 1, window + 1, 1), mean, present)
     variance = draft.each("div", squares, counts, name="variance")
-    return _first_frames_held(draft, mean, least), _first_frames_held(draft, variance, least)
+    return _hold_first_frames(draft, mean, least), _hold_first_frames(draft, variance, least)
 
 
 def _squares(draft: Draft, near: OutletId, mean: OutletId, present: OutletId | None = None) -> OutletId:
@@ -165,6 +165,6 @@ def _squares(draft: Draft, near: OutletId, mean: OutletId, present: OutletId | N
     return draft.add("squares", Reduce("sum_square", (2,), False), apart)
 
 
-def _first_frames_held(draft: Draft, x: OutletId, least: int) -> OutletId:
+def _hold_first_frames(draft: Draft, x: OutletId, least: int) -> OutletId:
     """The first frames replaced by the one at which there are ``least``."""
-    return draft.padded(draft.part(x, 1, least - 1, draft.shape(x)[1]), 1, least - 1, 0, "edge")
+    return draft.pad(draft.part(x, 1, least - 1, draft.shape(x)[1]), 1, least - 1, 0, "edge")

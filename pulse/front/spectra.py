@@ -134,17 +134,17 @@ def compress(
     x = draft["x"]
     if choice(where, "of", of, ("complex", "real")) == "real":
         size = draft.each("abs", x)
-        size = raised(draft, draft.each("add", size, epsilon) if epsilon else size, exponent)
+        size = raise_power(draft, draft.each("add", size, epsilon) if epsilon else size, exponent)
         return draft.model(compressed=draft.each("mul", draft.each("sign", x), size, name="compressed"))
     real, imaginary, at, _ = _halves(draft, x, axis)
-    squares = squared(draft, real, imaginary)
+    squares = square(draft, real, imaginary)
     squares = draft.each("max", draft.each("add", squares, epsilon) if epsilon else squares, SMALLEST)
-    factor = raised(draft, squares, (exponent - 1) / 2)
+    factor = raise_power(draft, squares, (exponent - 1) / 2)
     parts = (draft.each("mul", part, factor) for part in (real, imaginary))
     return draft.model(compressed=draft.side_by_side(*parts, axis=at))
 
 
-def squared(draft: Draft, real: OutletId, imaginary: OutletId) -> OutletId:
+def square(draft: Draft, real: OutletId, imaginary: OutletId) -> OutletId:
     """``re² + im²``."""
     return draft.each(
         "add", draft.each("mul", real, real), draft.each("mul", imaginary, imaginary), name="power"
@@ -153,7 +153,7 @@ def squared(draft: Draft, real: OutletId, imaginary: OutletId) -> OutletId:
 
 def length_of(draft: Draft, real: OutletId, imaginary: OutletId) -> OutletId:
     """``sqrt(re² + im²)``."""
-    return draft.each("sqrt", squared(draft, real, imaginary), name="magnitude")
+    return draft.each("sqrt", square(draft, real, imaginary), name="magnitude")
 
 
 def angle(draft: Draft, real: OutletId, imaginary: OutletId) -> OutletId:
@@ -174,7 +174,7 @@ def from_angle(draft: Draft, size: OutletId, turn: OutletId) -> tuple[OutletId, 
     )
 
 
-def raised(draft: Draft, squares: OutletId, exponent: float) -> OutletId:
+def raise_power(draft: Draft, squares: OutletId, exponent: float) -> OutletId:
     """A power of positive numbers."""
     if exponent == 1:
         return squares
@@ -187,15 +187,15 @@ def _of_parts(where: str, name: str, exponent: float, epsilon: float, axis: int,
     number(where, "epsilon", epsilon, 0)
     draft = Draft(where, {"x": shape})
     real, imaginary, axis, single = _halves(draft, draft["x"], axis)
-    y = squared(draft, real, imaginary)
-    y = raised(draft, draft.each("add", y, epsilon) if epsilon else y, exponent)
+    y = square(draft, real, imaginary)
+    y = raise_power(draft, draft.each("add", y, epsilon) if epsilon else y, exponent)
     return draft.model(**{name: draft.without_axis(y, axis) if single else y})
 
 
 def _halves(draft: Draft, x: OutletId, axis: object) -> tuple[OutletId, OutletId, int, bool]:
     """Real parts, imaginary parts, their axis, and whether it has one of each."""
     at = draft.axis(x, axis)
-    size = draft.fixed(x, at, "real and imaginary parts")
+    size = draft.require_fixed(x, at, "real and imaginary parts")
     if size % 2:
         raise draft.error(
             f"axis {at} of {draft.text(x)!r} has {size} entries, not halves of real and imaginary parts"

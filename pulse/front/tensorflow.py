@@ -9,7 +9,7 @@ from pulse.facts import Array
 from pulse.front.draft import Draft
 from pulse.front.logarithms import floored_log
 from pulse.front.options import count, flag, number
-from pulse.front.spectra import squared
+from pulse.front.spectra import square
 from pulse.front.transforms import LONGEST, forward_matrix
 from pulse.front.triangles import require_band
 from pulse.front.windows import window_values
@@ -42,15 +42,15 @@ def tf_spectrogram(
     points = 1 << (window_size - 1).bit_length()
     window = window_values(where, "hann", window_size)
     seen = int(np.flatnonzero(window)[0])
-    x = draft.padded(draft["x"], 1, -seen, 0)
+    x = draft.pad(draft["x"], 1, -seen, 0)
     matrix = forward_matrix(points, window_size, True) * window[:, None]
-    y = _transformed(draft, draft.framed(x, 1, window_size - seen, stride), matrix[seen:])
+    y = _transform(draft, draft.frame(x, 1, window_size - seen, stride), matrix[seen:])
     bins = points // 2 + 1
-    power = squared(draft, draft.part(y, 2, 0, bins, "real"), draft.part(y, 2, bins, 2 * bins, "imaginary"))
+    power = square(draft, draft.part(y, 2, 0, bins, "real"), draft.part(y, 2, bins, 2 * bins, "imaginary"))
     return draft.model(spectrogram=power if magnitude_squared else draft.each("sqrt", power))
 
 
-def _transformed(draft: Draft, frames: OutletId, matrix: Array) -> OutletId:
+def _transform(draft: Draft, frames: OutletId, matrix: Array) -> OutletId:
     """``[B, frames, n]`` times a transform [n, 2F]: of what differs from the mean of a frame, then of the mean.
 
     TensorFlow transforms in f64. In f32 a level of the whole frame leaves about 1e-7 of itself in bins if it is 0,
@@ -92,7 +92,7 @@ def tf_mfcc(
     draft = Draft(where, {"x": shape})
     x = draft["x"]
     draft.require_rank(x, 3, "1,frames,513")
-    bins = draft.fixed(x, 2, "the frequencies")
+    bins = draft.require_fixed(x, 2, "the frequencies")
     if bins < 2:
         raise InputError(f"{where}: {bins} frequency in {draft.text(x)!r}; a spectrogram has 2 at least")
     logs = floored_log(

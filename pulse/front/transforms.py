@@ -10,10 +10,10 @@ from pulse.errors import DimError, InputError
 from pulse.facts import Array
 from pulse.front.draft import Draft
 from pulse.front.framing import PAD_MODES
-from pulse.front.layouts import check_layout, example, gathered, gathered_real, placed, placed_real
+from pulse.front.layouts import check_layout, example, gather, gather_real, place, place_real
 from pulse.front.options import choice, count, flag
 from pulse.front.spectra import angle, from_angle, length_of
-from pulse.front.windows import WindowLike, centred, window_values
+from pulse.front.windows import WindowLike, centre, window_values
 from pulse.graph import OutletId
 from pulse.models import TypedModel
 from pulse.ops.op import PadMode
@@ -70,7 +70,7 @@ def rfft(
     draft = Draft(where, {"x": f"1,frames,{n}" if shape is None else shape})
     x = draft["x"]
     draft.require_rank(x, 3, f"1,frames,{n}")
-    size = min(n, draft.fixed(x, 2, "the samples of a frame"))
+    size = min(n, draft.require_fixed(x, 2, "the samples of a frame"))
     matrix = forward_matrix(n, size, flag(where, "onesided", onesided), _norm(where, norm, n))
     if window is not None:
         matrix = matrix * window_values(where, window, n, periodic, beta)[:size, None]
@@ -146,13 +146,13 @@ def stft(
     where = "stft"
     layout, parts = check_layout(where, layout, parts)
     mode = PAD_MODES[choice(where, "pad_mode", pad_mode, PAD_MODES)]
-    draft, y = transformed(
+    draft, y = draft_spectrum(
         where, n_fft, hop, win_length, window, periodic, beta, center, mode, normalized, onesided, shape
     )
     return _spectrum(draft, y, layout, parts)
 
 
-def transformed(
+def draft_spectrum(
     where: str,
     n_fft: int,
     hop: int | None,
@@ -179,9 +179,9 @@ def transformed(
     first = min(int(seen[0]), padding or n_fft)
     after = min(n_fft - 1 - int(seen[-1]), padding or n_fft)
     size = n_fft - first - after
-    x = draft.padded(draft["x"], 1, padding - first, padding - after, mode)
+    x = draft.pad(draft["x"], 1, padding - first, padding - after, mode)
     matrix = forward_matrix(n_fft, n_fft, flag(where, "onesided", onesided), scale) * values[:, None]
-    return draft, draft.times(draft.framed(x, 1, size, hop), matrix[first : first + size], "transform")
+    return draft, draft.times(draft.frame(x, 1, size, hop), matrix[first : first + size], "transform")
 
 
 def istft(
@@ -222,7 +222,7 @@ def istft(
     draft, y = _spectrum_input(where, layout, parts, bins, shape)
     frames = draft.shape(y)[1]
     y = draft.times(y, inverse_matrix(n_fft, onesided, scale) * values, "transform")
-    sound, weight = draft.overlapped(y, hop), _weights(draft, frames, values, hop)
+    sound, weight = draft.overlap_add(y, hop), _weights(draft, frames, values, hop)
     end = _end(draft, draft.shape(sound)[1], skipped, center, length)
     sound, weight = (draft.part(wire, 1, skipped, end) for wire in (sound, weight))
     return draft.model(sound=draft.each("div", sound, weight, name="sound"))
@@ -249,7 +249,7 @@ def _window(
     _check_size(where, "n_fft", n_fft)
     hop = count(where, "hop", max(1, n_fft // 4) if hop is None else hop)
     size = count(where, "win_length", n_fft if win_length is None else win_length, 1, n_fft)
-    values = centred(window_values(where, window, size, periodic, beta), n_fft)
+    values = centre(window_values(where, window, size, periodic, beta), n_fft)
     if not values.any():
         raise InputError(f"{where}: the window of {size} samples is all zeros")
     return values, hop
@@ -265,17 +265,15 @@ def _normalizer(where: str, normalized: object, values: Array) -> float:
 def _spectrum(draft: Draft, y: OutletId, layout: str, parts: str) -> TypedModel:
     """The outputs that both parts [B, T, 2F] become."""
     if parts == "complex":
-        return draft.model(spectrum=placed(draft, y, layout))
+        return draft.model(spectrum=place(draft, y, layout))
     both = int(draft.shape(y)[2])
     real, imaginary = draft.part(y, 2, 0, both // 2, "real"), draft.part(y, 2, both // 2, both, "imaginary")
     if parts == "apart":
         return draft.model(
-            real=placed_real(draft, real, layout), imaginary=placed_real(draft, imaginary, layout)
+            real=place_real(draft, real, layout), imaginary=place_real(draft, imaginary, layout)
         )
     magnitude, phase = length_of(draft, real, imaginary), angle(draft, real, imaginary)
-    return draft.model(
-        magnitude=placed_real(draft, magnitude, layout), phase=placed_real(draft, phase, layout)
-    )
+    return draft.model(magnitude=place_real(draft, magnitude, layout), phase=place_real(draft, phase, layout))
 
 
 def _spectrum_input(
@@ -285,13 +283,13 @@ def _spectrum_input(
     text = example(layout, bins) if shape is None else shape
     if parts == "complex":
         draft = Draft(where, {"x": text})
-        both = gathered(draft, draft["x"], layout)
+        both = gather(draft, draft["x"], layout)
     else:
         other = "imaginary" if parts == "apart" else "phase"
         draft = Draft(where, {"x": text, other: text})
-        pair = tuple(gathered_real(draft, draft[name], layout) for name in ("x", other))
+        pair = tuple(gather_real(draft, draft[name], layout) for name in ("x", other))
         both = draft.side_by_side(*(pair if parts == "apart" else from_angle(draft, *pair)))
-    found = draft.fixed(both, 2, "the frequencies")
+    found = draft.require_fixed(both, 2, "the frequencies")
     if found != 2 * bins:
         raise draft.error(
             f"shape {text!r} has {found // 2} frequencies, a transform of this size has {bins}, "
@@ -309,10 +307,10 @@ def _weights(draft: Draft, frames: TDim, values: Array, hop: int) -> OutletId:
     ones = draft.add(
         "ones", Expand((TDim.of(1), frames, TDim.of(1))), draft.constant("one", np.ones((1, 1, 1)))
     )
-    ones = draft.padded(ones, 1, parts - 1, parts - 1)
-    near = draft.joined(draft.framed(ones, 1, parts, 1), 2)
+    ones = draft.pad(ones, 1, parts - 1, parts - 1)
+    near = draft.join_axes(draft.frame(ones, 1, parts, 1), 2)
     rows = draft.times(near, table[::-1], "overlap")
-    whole = draft.reshaped(rows, 1, draft.shape(rows)[1] * hop)
+    whole = draft.reshape(rows, 1, draft.shape(rows)[1] * hop)
     return draft.part(whole, 1, 0, (frames - 1) * hop + size)
 
 

@@ -66,7 +66,7 @@ def window_values(
     if window is None:
         return np.ones(size)
     if not isinstance(window, str):
-        return _given(where, window, size)
+        return _read_given(where, window, size)
     name = window.removeprefix("sqrt_")
     if name not in NAMES:
         raise InputError(
@@ -86,7 +86,7 @@ def window_values(
     return np.sqrt(values)
 
 
-def _given(where: str, window: Sequence[float], size: int) -> Array:
+def _read_given(where: str, window: Sequence[float], size: int) -> Array:
     try:
         values = np.asarray(window, np.float64)
     except (TypeError, ValueError):
@@ -98,7 +98,7 @@ def _given(where: str, window: Sequence[float], size: int) -> Array:
     return values
 
 
-def centred(values: Array, size: int) -> Array:
+def centre(values: Array, size: int) -> Array:
     """A window with zeros around it, as ``torch.stft`` and librosa put a short one into a long frame."""
     before = (size - len(values)) // 2
     return np.pad(values, (before, size - len(values) - before))

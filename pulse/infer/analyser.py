@@ -79,14 +79,14 @@ class _Analyser:
     def _settle(self, node: Node[InferenceFact, ModelOp]) -> bool:
         """Take in what a node's translator says, if its inputs are known; whether that is all there is to know."""
         outputs, wire_facts = _outlets(node), self._wire_facts(node)
-        if any(wire_facts.fact(wire).typed() is None for wire in node.inputs):
+        if any(wire_facts.fact(wire).to_typed() is None for wire in node.inputs):
             return False
         with self._scope.trial():
             outcome = self._outcome(node, wire_facts)
             if outcome is not None:
                 conclude(outcome, wire_facts, outputs)
         self._facts.update((wire, wire_facts.fact(wire)) for wire in outputs)
-        return all(wire_facts.fact(wire).typed() is not None for wire in outputs)
+        return all(wire_facts.fact(wire).to_typed() is not None for wire in outputs)
 
     def _wire_facts(self, node: Node[InferenceFact, ModelOp]) -> WireFacts:
         wires = (*node.inputs, *_outlets(node))
@@ -129,7 +129,7 @@ class _Analyser:
         last = self._outcomes.get(node.id)
         if last is None or any(new is not old for new, old in zip(facts, last[0])):
             outcome = None
-            if node.op.covered:
+            if node.op.is_covered:
                 outcome = translate_node(node.op, node.name, node.inputs, wire_facts, self._scope)
             last = self._outcomes[node.id] = (facts, outcome)
         return last[1]

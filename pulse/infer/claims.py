@@ -28,7 +28,7 @@ def warn_refuted(
     wrong = dict.fromkeys(
         f"{label(wire)} is {TypedFact(facts[wire].dtype, facts[wire].shape)}, not {claim}"
         for wire, claim in claims
-        if wire in facts and _refuted(claim, facts[wire])
+        if wire in facts and _is_refuted(claim, facts[wire])
     )
     if wrong:
         listed = list(wrong)[:SHOWN] + ([f"and {len(wrong) - SHOWN} more"] if len(wrong) > SHOWN else [])
@@ -52,7 +52,7 @@ def _warn(message: str) -> None:
     warnings.warn(f"{message}; {silence}", PulseWarning, stacklevel=4)
 
 
-def _refuted(claim: InferenceFact, fact: TypedFact) -> bool:
+def _is_refuted(claim: InferenceFact, fact: TypedFact) -> bool:
     if claim.dtype is not None and not _same_type(claim.dtype, fact.dtype):
         return True
     if claim.rank is not None and claim.rank != fact.rank:

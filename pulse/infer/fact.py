@@ -56,7 +56,7 @@ class InferenceFact:
             axis = axis + self.rank if self.rank is not None else len(self.dims)
         return self.dims[axis] if 0 <= axis < len(self.dims) else None
 
-    def typed(self) -> TypedFact | None:
+    def to_typed(self) -> TypedFact | None:
         """The typed fact, where type and every dim are known."""
         if self.dtype is None or self.rank is None:
             return None

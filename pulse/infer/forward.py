@@ -46,7 +46,7 @@ def translate_node(
     Raises FactError if known inputs do not fit each other.
     """
     facts = [wire_facts.fact(wire) for wire in inputs]
-    if not op.uniform and any(fact.typed() is None for fact in facts):
+    if not op.uniform and any(fact.to_typed() is None for fact in facts):
         return None
     holes = Holes(scope)
     target = TypedNetwork(TypedGraph(), scope, name)
@@ -54,7 +54,7 @@ def translate_node(
     for place, (wire, fact) in enumerate(zip(inputs, facts)):
         listed = place in op.parts
         if (wire, listed) not in made:
-            typed = holes.filled(wire, fact, listed)
+            typed = holes.fill(wire, fact, listed)
             if typed is None:
                 return None
             made[wire, listed] = _source(target.graph, str(place), typed)
@@ -91,7 +91,7 @@ def conclude(outcome: Outcome, wire_facts: WireFacts, outputs: Sequence[OutletId
         equations += [
             (dim, size) for dim, size in zip(fact.shape, wire_facts.fact(outlet).dims) if size is not None
         ]
-    known = _solved(equations, outcome.holes)
+    known = _solve(equations, outcome.holes)
     for hole, size in known.items():
         axis = outcome.holes[hole]
         if axis is not None:
@@ -100,7 +100,7 @@ def conclude(outcome: Outcome, wire_facts: WireFacts, outputs: Sequence[OutletId
         wire_facts.refine(outlet, _substitute(fact, known, outcome.holes))
 
 
-def _solved(equations: Sequence[tuple[TDim, TDim]], holes: Places) -> dict[Symbol, TDim]:
+def _solve(equations: Sequence[tuple[TDim, TDim]], holes: Places) -> dict[Symbol, TDim]:
     """The holes that are determined; each equation with one unknown gives it."""
     known: dict[Symbol, TDim] = {}
     left = [pair for pair in equations if pair[0].symbols & holes.keys()]

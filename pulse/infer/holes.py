@@ -38,7 +38,7 @@ class Holes:
         self._scope = scope
         self._sizes = 0
 
-    def filled(self, wire: OutletId, fact: InferenceFact, listed: bool) -> TypedFact | None:
+    def fill(self, wire: OutletId, fact: InferenceFact, listed: bool) -> TypedFact | None:
         """A fact with a hole for each size that is not known; None if type or rank are not.
 
         listed   entries of its value that are not known become holes as well, if it can be a list of dims

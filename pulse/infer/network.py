@@ -29,7 +29,7 @@ class Input(ModelOp):
     fact: InferenceFact
 
     def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
-        fact = self.fact.typed()
+        fact = self.fact.to_typed()
         if fact is None:
             raise LoadError(_unknown_dims(wire, self.fact))
         outlets = target.graph.add(wire, Source(fact), (), [fact])
@@ -116,13 +116,13 @@ class FileNetwork:
         Raises LoadError (operators not covered, unknown dims), FactError.
         """
         with counting(self.spending) as taken:
-            typed = (self if self._inputs_known(self.inputs.values()) else self.infer())._translated()
+            typed = (self if self._are_inputs_known(self.inputs.values()) else self.infer())._translate()
         if taken is not self.spending:
             warn_unfolded(self.title, taken.unfolded.values())
         return typed
 
-    def _inputs_known(self, facts: Iterable[InferenceFact]) -> bool:
-        return all(fact.typed() is not None for fact in facts)
+    def _are_inputs_known(self, facts: Iterable[InferenceFact]) -> bool:
+        return all(fact.to_typed() is not None for fact in facts)
 
     def infer(self) -> Self:
         """The same model with all that can be known of its wires, from inputs, constants and outputs.
@@ -132,26 +132,26 @@ class FileNetwork:
         Raises LoadError if facts contradict each other, naming the node and both.
         """
         with counting(self.spending):
-            return self._inferred()
+            return self._infer()
 
-    def _inferred(self) -> Self:
-        nodes, claims = self._needed(), self.claims
+    def _infer(self) -> Self:
+        nodes, claims = self._find_needed(), self.claims
         facts = infer_facts(self.graph, self.scope, nodes)
-        if claims and not self._inputs_known(facts[outlet] for outlet in self.graph.inputs):
+        if claims and not self._are_inputs_known(facts[outlet] for outlet in self.graph.inputs):
             try:
                 facts = infer_facts(self.graph, self.scope, nodes, claims)
             except LoadError as error:
                 warn_contradicted(self.title, error)
                 claims = ()
-        if self.names and not self._inputs_known(facts[outlet] for outlet in self.graph.inputs):
+        if self.names and not self._are_inputs_known(facts[outlet] for outlet in self.graph.inputs):
             with suppress(LoadError):  # names that contradict the graph say nothing
                 named = infer_facts(self.graph, self.scope, nodes, (*claims, *self.names))
                 if all(_is_named(facts[outlet], named[outlet]) for outlet in self.graph.inputs):
                     facts = named
-        return replace(self, graph=_refined(self.graph, facts), claims=claims)
+        return replace(self, graph=_refine(self.graph, facts), claims=claims)
 
-    def _translated(self) -> TypedNetwork:
-        needed = self._needed()
+    def _translate(self) -> TypedNetwork:
+        needed = self._find_needed()
         self._check_covered(needed)
         target = TypedNetwork(
             TypedGraph(), self.scope, self.title, dict(self.metadata), variables=self.variables
@@ -176,7 +176,7 @@ class FileNetwork:
         warn_refuted(self.title, self.claims, facts, self.graph.label)
         return target
 
-    def _needed(self) -> list[Node[InferenceFact, ModelOp]]:
+    def _find_needed(self) -> list[Node[InferenceFact, ModelOp]]:
         """The inputs, and the nodes that the outputs need, in the order of the file."""
         wanted = {*self.graph.order(), *(outlet.node for outlet in self.graph.inputs)}
         return [node for node in self.graph.nodes if node.id in wanted]
@@ -184,7 +184,7 @@ class FileNetwork:
     def _check_covered(self, nodes: Sequence[Node[InferenceFact, ModelOp]]) -> None:
         missing: dict[str, list[str]] = {}
         for node in nodes:
-            if not node.op.covered:
+            if not node.op.is_covered:
                 missing.setdefault(node.op.name, []).append(node.name)
         if missing:
             listed = "; ".join(
@@ -216,14 +216,14 @@ class FileNetwork:
         return [printable(line) for line in lines]
 
 
-def _refined(graph: ModelGraph, facts: Facts) -> ModelGraph:
+def _refine(graph: ModelGraph, facts: Facts) -> ModelGraph:
     """The same graph with other facts; sizes that the inputs state stay as they are stated."""
     result = ModelGraph()
     for node in graph.nodes:
         known = [facts.get(OutletId(node.id, slot), outlet.fact) for slot, outlet in enumerate(node.outputs)]
         op = node.op
         if isinstance(op, Input):
-            known = [_completed(op.fact, known[0])]
+            known = [_complete(op.fact, known[0])]
             op = Input(known[0])
         result.add(node.name, op, node.inputs, known)
     result.inputs = list(graph.inputs)
@@ -237,10 +237,10 @@ def _is_named(before: InferenceFact, fact: InferenceFact) -> bool:
     old_dims = (*before.dims, *(None,) * (len(fact.dims) - len(before.dims)))
     fresh = [new for old, new in zip(old_dims, fact.dims) if old is None and new is not None]
     plain = all(dim.is_const or any(dim == TDim.of(symbol) for symbol in dim.symbols) for dim in fresh)
-    return fact.typed() is not None and plain
+    return fact.to_typed() is not None and plain
 
 
-def _completed(stated: InferenceFact, known: InferenceFact) -> InferenceFact:
+def _complete(stated: InferenceFact, known: InferenceFact) -> InferenceFact:
     dims = [*stated.dims, *(None,) * (len(known.dims) - len(stated.dims))]
     shape = tuple(new if dim is None else dim for dim, new in zip(dims, known.dims))
     return replace(known, shape=None if known.shape is None else shape)

@@ -17,7 +17,7 @@ class ModelOp:
         return type(self).__name__
 
     @property
-    def covered(self) -> bool:
+    def is_covered(self) -> bool:
         """Whether it can be translated."""
         return True
 

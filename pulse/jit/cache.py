@@ -56,7 +56,7 @@ def cache_location() -> CacheLocation:
     named = os.environ.get("PULSE_CACHE")
     path = Path(os.path.expanduser(named)).absolute() if named else user_cache()
     folder = path / _versions_name()
-    refused = _unusable(path) or _unusable(folder)
+    refused = _reason_unusable(path) or _reason_unusable(folder)
     if refused is None:
         return CacheLocation(path, folder, "environment" if named else "user")
     try:
@@ -76,17 +76,17 @@ def warn_if_nothing_is_kept() -> None:
 def make_folder(folder: Path) -> None:
     """Make a folder, and those around it, if they are missing. Raises OSError."""
     for missing in reversed([one for one in (folder, *folder.parents) if not one.exists()]):
-        missing.mkdir(mode=0o777 if shared() else 0o700, exist_ok=True)
+        missing.mkdir(mode=0o777 if is_shared() else 0o700, exist_ok=True)
 
 
-def shared() -> bool:
+def is_shared() -> bool:
     """Whether the user takes what others wrote."""
     return os.environ.get("PULSE_CACHE_SHARED", "") not in ("", "0")
 
 
 def distrust(found: os.stat_result) -> str | None:
     """Why nothing is read from a file or folder that others can change; None if they cannot."""
-    if os.name != "posix" or shared():
+    if os.name != "posix" or is_shared():
         return None
     if found.st_uid not in (0, os.geteuid()):
         return f"belongs to another user (uid {found.st_uid})"
@@ -134,7 +134,7 @@ def _versions_name() -> str:
     return f"{__version__}-numba{found['numba']}-{digest.hexdigest()}"
 
 
-def _unusable(folder: Path) -> str | None:
+def _reason_unusable(folder: Path) -> str | None:
     """Why a folder cannot be used, and what to do; it is made if it is missing."""
     try:
         make_folder(folder)

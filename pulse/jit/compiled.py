@@ -59,45 +59,45 @@ class CompiledFunction(NotCopyable, ABC):
         return cast(int, self.loaded_address)
 
     @property
-    def kept(self) -> bool:
+    def is_kept(self) -> bool:
         """Whether the compiled form is on the disk, whole."""
-        return self._carried() is not None or self._on_disk().read() is not None
+        return self._find_carried() is not None or self._on_disk().read() is not None
 
     def prepare(self) -> None:
         """Compile it, or load it. Raises CompileError."""
         with _compiling:
             if self.loaded_address is None:
-                self.loaded_address = self._prepared()
+                self.loaded_address = self._prepare()
 
-    def compiled(self, symbol: str) -> "NativeCode":
+    def compile(self, symbol: str) -> "NativeCode":
         """Compile it for the processor; ``symbol`` is its name in the code. Raises CompileError."""
-        from pulse.jit.native_code import emitted, optimised
+        from pulse.jit.native_code import emit_code, optimise
 
-        module = optimised(self.name, symbol, self.function, self.signature, self.options, self._form)
-        return emitted(module, symbol)
+        module = optimise(self.name, symbol, self.function, self.signature, self.options, self._form)
+        return emit_code(module, symbol)
 
     def path(self) -> Path | None:
         """Its file; None if nothing is kept."""
         return self._on_disk().path
 
-    def _carried(self) -> int | None:
+    def _find_carried(self) -> int | None:
         """Its address in the machine code that comes with the package; None if it is not there."""
         found = library()
         return found and found.address(self.name, self.function.__module__)
 
-    def _prepared(self) -> int:
-        if (carried := self._carried()) is not None:
+    def _prepare(self) -> int:
+        if (carried := self._find_carried()) is not None:
             self.cached = True
             return carried
-        from pulse.jit.linking import linked
+        from pulse.jit.linking import link
 
         disk = self._on_disk()
         disk.warn_if_nothing_is_kept()
         if code := disk.read():
             self.cached = True
-            return linked(self.name, code)
-        code = self.compiled(disk.symbol)
-        address = linked(self.name, code)
+            return link(self.name, code)
+        code = self.compile(disk.symbol)
+        address = link(self.name, code)
         self.unkept = disk.keep(code)
         return address
 

@@ -56,7 +56,7 @@ def dispatcher(name: str, rows: Sequence[tuple[Function, bool]], element: Elemen
     return apply
 
 
-def outlined(*takes: Argument) -> Callable[[F], F]:
+def outline(*takes: Argument) -> Callable[[F], F]:
     """A helper of these arguments, without a result, that kernels call: for what is rarely needed."""
 
     def declare(function: F) -> F:

@@ -11,7 +11,7 @@ from numba.extending import lower_builtin
 
 from pulse.jit.declared import Argument, Dispatcher, Function, Outlined
 from pulse.jit.dispatch import names_of
-from pulse.jit.pointer_codegen import INT64, PointerType, typed
+from pulse.jit.pointer_codegen import INT64, PointerType, declare_type
 from pulse.jit.row_codegen import RowType
 from pulse.jit.simd import LANES
 from pulse.jit.simd_codegen import FLOATS, vector_pointer
@@ -59,7 +59,7 @@ def _type_of(argument: Argument) -> types.Type:
 def _declare_apart(function: Function, wanted: Sequence[types.Type], fill: Function) -> None:
     """Let ``function`` be an LLVM function of its own, so that the kernel around it keeps its registers."""
     name = function.__name__
-    typed(function, lambda args: signature(types.none, *wanted) if len(args) == len(wanted) else None)
+    declare_type(function, lambda args: signature(types.none, *wanted) if len(args) == len(wanted) else None)
 
     @lower_builtin(function, *wanted)
     def _build(context, builder, sig, args):

@@ -13,15 +13,15 @@ def c_function(name: str, signature: CSignature) -> Function:
 
     Where it takes an address, an int64 does as well: ``address_of(stack_i64(2))``.
     """
-    return _declared(signature, name)
+    return _declare(signature, name)
 
 
 def c_function_at(signature: CSignature) -> Function:
     """A function of an address and of what the C function takes that is there."""
-    return _declared(signature, None)
+    return _declare(signature, None)
 
 
-def _declared(signature: CSignature, name: str | None) -> Function:
+def _declare(signature: CSignature, name: str | None) -> Function:
     def call(*arguments: object) -> object:
         refuse()
 

@@ -6,7 +6,7 @@ from numba.core import types
 from numba.extending import lower_builtin
 
 from pulse.jit.declared import CFunction, CSignature
-from pulse.jit.pointer_codegen import typed
+from pulse.jit.pointer_codegen import declare_type
 
 KINDS = {
     "i32": types.int32,
@@ -26,7 +26,7 @@ def declare_c_function(declared: CFunction) -> None:
     """Tell numba of a C function by name, or at the address that is its first argument."""
     signature, name = numba_signature(declared.signature), declared.name
     whole = signature if name else signature.return_type(types.int64, *signature.args)
-    typed(declared.call, lambda args: whole if len(args) == len(whole.args) else None)
+    declare_type(declared.call, lambda args: whole if len(args) == len(whole.args) else None)
 
     @lower_builtin(declared.call, *whole.args)
     def _call(context, builder, sig, args):

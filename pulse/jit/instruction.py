@@ -157,7 +157,7 @@ class Part(Fields):
                 self._check_operand(each, value)
 
     def _check_parts(self, each: Field, value: Any) -> None:
-        count = self.counted(each.spec)
+        count = self.count_elements(each.spec)
         if len(value) != count:
             raise ValueError(
                 f"{self._name_of(each)}: {len(value)} parts where {each.spec.count[0]} says {count}"
@@ -167,13 +167,13 @@ class Part(Fields):
         spec = each.spec
         if spec.element is not None and value.dtype != DTYPES[spec.element]:
             raise TypeError(f"{self._name_of(each)}: a tensor of {value.dtype}, not {spec.element}")
-        if spec.count and value.size < self.counted(spec):
-            raise ValueError(f"{self._name_of(each)}: {value.size} elements, of {self.counted(spec)}")
+        if spec.count and value.size < self.count_elements(spec):
+            raise ValueError(f"{self._name_of(each)}: {value.size} elements, of {self.count_elements(spec)}")
 
     def _name_of(self, each: Field) -> str:
         return f"{type(self).__name__}.{each.name}"
 
-    def counted(self, spec: Spec) -> int:
+    def count_elements(self, spec: Spec) -> int:
         """The product of ``spec.count``."""
         return prod(count if isinstance(count, int) else getattr(self, count) for count in spec.count)
 
@@ -193,15 +193,15 @@ class Part(Fields):
             else:
                 yield 0 if value is None else value
 
-    def named(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    def fields_by_name(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
         """All fields by name, those of parts after the name of the part."""
         for each in fields_of(type(self)).values():
             value, name = getattr(self, each.name), prefix + each.name
             if each.kind == "part":
-                yield from value.named(f"{name}.")
+                yield from value.fields_by_name(f"{name}.")
             elif each.kind == "parts":
                 for i, one in enumerate(value):
-                    yield from one.named(f"{name}[{i}].")
+                    yield from one.fields_by_name(f"{name}[{i}].")
             else:
                 yield name, value
 
@@ -223,7 +223,7 @@ class Part(Fields):
         return iter(())
 
     @classmethod
-    def seen(cls, words: Row, at: int, bases: Bases, form: Form) -> Self:
+    def from_words(cls, words: Row, at: int, bases: Bases, form: Form) -> Self:
         """A row from its word ``at`` on, as a kernel in plain Python sees it; pointers check what is declared."""
         found = object.__new__(cls)
         found.__dict__["source"] = words, at, bases, form
@@ -247,14 +247,14 @@ class Part(Fields):
         if each.kind == "real":
             return real_at(words, at)
         if each.part is not None:
-            count = self.counted(each.spec) if each.kind == "parts" else 1
+            count = self.count_elements(each.spec) if each.kind == "parts" else 1
             size = 0 if each.kind == "part" else words_of(each.part)
-            parts = [each.part.seen(words, at + size * number, bases, form) for number in range(count)]
+            parts = [each.part.from_words(words, at + size * number, bases, form) for number in range(count)]
             return parts if each.kind == "parts" else parts[0]
         if each.kind == "scales" and form != "int8":
             return None
         element = FORMS[form] if each.kind == "weights" else each.spec.element or "u8"
-        count = self.counted(each.spec) if each.spec.count else None
+        count = self.count_elements(each.spec) if each.spec.count else None
         return operand_at(words, at, bases, DTYPES[element], count, each.spec.written)
 
 
@@ -313,7 +313,7 @@ def _fields_with_operands(part: type[Part]) -> tuple[Field, ...]:
     return tuple(each for each in fields_of(part).values() if each.kind not in ("number", "real"))
 
 
-def numbered(name: str, values: Sequence[int]) -> dict[str, Any]:
+def number_fields(name: str, values: Sequence[int]) -> dict[str, Any]:
     """Fields whose names are numbered: ``n0``, ``n1`` ..."""
     return {f"{name}{i}": value for i, value in enumerate(values)}
 
@@ -326,7 +326,7 @@ def in_form(kernel: str, form: Form) -> str:
 def lanes_on(row: P, words: int) -> P:
     """The same row over memories whose bases lie this many words further on."""
     start, at, bases, form = row.__dict__["source"]
-    return row.seen(start, at, bases + words, form)
+    return row.from_words(start, at, bases + words, form)
 
 
 def word_of_bases(row: Part, i: int) -> int:

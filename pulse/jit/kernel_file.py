@@ -13,7 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from pulse.jit.cache import distrust, make_folder, shared
+from pulse.jit.cache import distrust, is_shared, make_folder
 from pulse.record import record
 
 KIND = b"pulse kernel "
@@ -55,15 +55,15 @@ def read(path: Path, versions: dict[str, Any], function: dict[str, str]) -> Nati
         return None
     except OSError as error:
         raise DamagedError(f"cannot be read: {error.strerror}") from error
-    return decoded(data, versions, function)
+    return decode(data, versions, function)
 
 
 def write(path: Path, code: NativeCode, versions: dict[str, Any], function: dict[str, str]) -> None:
     """Put a whole file in the place of whatever is there, at once. Raises OSError."""
-    data = _encoded(code, versions, function)
+    data = _encode(code, versions, function)
     make_folder(path.parent)
     unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
-    mode = 0o666 if shared() else 0o600
+    mode = 0o666 if is_shared() else 0o600
     try:
         with open(unfinished, "wb", opener=lambda name, _: os.open(name, WRITING, mode)) as file:
             file.write(data)
@@ -89,7 +89,7 @@ def _bytes(path: Path) -> bytes:
     return data
 
 
-def _encoded(code: NativeCode, versions: dict[str, Any], function: dict[str, str]) -> bytes:
+def _encode(code: NativeCode, versions: dict[str, Any], function: dict[str, str]) -> bytes:
     header = {"versions": versions, "function": function, "symbol": code.symbol, "needs": code.needs}
     text = json.dumps(header).encode()
     body = len(text).to_bytes(LENGTH_BYTES, "big") + text + code.object
@@ -100,7 +100,7 @@ def _checksum(body: bytes) -> bytes:
     return blake2b(body, digest_size=CHECKSUM_BYTES).digest()
 
 
-def decoded(data: bytes, versions: dict[str, Any], function: dict[str, str]) -> NativeCode | None:
+def decode(data: bytes, versions: dict[str, Any], function: dict[str, str]) -> NativeCode | None:
     """``read`` of a file's content."""
     if not data.startswith(MAGIC):
         if data.startswith(KIND):

@@ -24,7 +24,7 @@ def _engine() -> Any:
     return llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
 
 
-def linked(name: str, code: NativeCode) -> int:
+def link(name: str, code: NativeCode) -> int:
     """The address of the function. One thread at a time. Raises CompileError: a C function is not in this process."""
     engine = _engine()
     if missing := [need for need in code.needs if llvm.address_of_symbol(need) is None]:

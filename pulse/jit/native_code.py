@@ -126,7 +126,7 @@ def _numba_code(name: str, function: Callable, signature: Any, options: Mapping[
     return llvm.parse_bitcode(bitcode), found.fndesc.llvm_cfunc_wrapper_name
 
 
-def optimised(
+def optimise(
     name: str,
     symbol: str,
     function: Callable,
@@ -134,7 +134,7 @@ def optimised(
     options: Mapping[str, Any],
     python: python_call.CallForm | None = None,
 ):
-    """The LLVM code, for ``emitted``; ``symbol`` is its one global function.
+    """The LLVM code, for ``emit_code``; ``symbol`` is its one global function.
 
     signature  numba's
     python     how Python calls it; None: only C does
@@ -161,8 +161,8 @@ def optimised(
     return module
 
 
-def emitted(module: Any, symbol: str) -> NativeCode:
-    """The machine code of what ``optimised`` gave."""
+def emit_code(module: Any, symbol: str) -> NativeCode:
+    """The machine code of what ``optimise`` gave."""
     return NativeCode(symbol, _needs(module), target_machine().emit_object(module))
 
 

@@ -42,7 +42,7 @@ class _Word:
 
 def parts_of(kernel: Kernel, words: Sequence[int], count: int) -> Parts | None:
     """The best way to cut a row into ``count`` parts: of about the same size, and little that all read; None: none."""
-    row = kernel.instruction.seen(words, 0, (), kernel.form)
+    row = kernel.instruction.from_words(words, 0, (), kernel.form)
     found: list[Parts] = []
     for cut in row.cuts():
         total = int(getattr(row, cut.count))
@@ -58,7 +58,7 @@ def parts_of(kernel: Kernel, words: Sequence[int], count: int) -> Parts | None:
 
 def rows_of(kernel: Kernel, words: Sequence[int], parts: Parts, scratch_at: int) -> list[list[int]]:
     """The rows of the parts; ``scratch_at``: the byte of the arena from which on there is scratch for them."""
-    row = kernel.instruction.seen(words, 0, (), kernel.form)
+    row = kernel.instruction.from_words(words, 0, (), kernel.form)
     placed, cut = _words(kernel, row), parts.cut
     made: list[list[int]] = []
     for number, (first, last) in enumerate(zip(parts.bounds, parts.bounds[1:])):

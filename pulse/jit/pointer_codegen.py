@@ -42,7 +42,7 @@ def word(builder, words, index):
     return builder.load(builder.gep(words, [index], inbounds=True))
 
 
-def typed(function: Callable, resolve: Callable[[tuple], object]) -> None:
+def declare_type(function: Callable, resolve: Callable[[tuple], object]) -> None:
     """Let ``resolve(argument types)`` give ``function``'s signature, or None; arguments are converted."""
 
     def generic(self, args, kws):
@@ -76,11 +76,11 @@ def at_pointer(args, *numbers: int) -> bool:
     return isinstance(args[0], PointerType) and all(integers)
 
 
-typed(
+declare_type(
     operator.getitem,
     lambda args: signature(args[0].dtype, args[0], types.int64) if at_pointer(args, 1) else None,
 )
-typed(
+declare_type(
     operator.setitem,
     lambda args: (
         signature(types.none, args[0], types.int64, args[0].dtype)
@@ -89,7 +89,7 @@ typed(
     ),
 )
 for _operator in (operator.add, operator.iadd):
-    typed(
+    declare_type(
         _operator,
         lambda args: signature(args[0], args[0], types.int64) if at_pointer(args, 1) else None,
     )

@@ -9,7 +9,7 @@ from numba.core.typing.templates import signature
 from numba.extending import lower_builtin
 
 from pulse.jit import raw
-from pulse.jit.pointer_codegen import PointerType, at_pointer, typed
+from pulse.jit.pointer_codegen import PointerType, at_pointer, declare_type
 from pulse.jit.raw import TILE
 
 BYTES, FLOATS = PointerType(types.uint8), PointerType(types.float32)
@@ -17,7 +17,9 @@ BYTES, FLOATS = PointerType(types.uint8), PointerType(types.float32)
 
 def _declare_view(function: Callable, element: types.Type) -> None:
     result = PointerType(element)
-    typed(function, lambda args: signature(result, args[0]) if len(args) == 1 and at_pointer(args) else None)
+    declare_type(
+        function, lambda args: signature(result, args[0]) if len(args) == 1 and at_pointer(args) else None
+    )
 
     @lower_builtin(function, PointerType)
     def _view(context, builder, sig, args):
@@ -45,7 +47,7 @@ def _memory_call(builder, name, *args):
     builder.call(function, args)
 
 
-typed(
+declare_type(
     raw.move_bytes,
     lambda args: (
         signature(types.none, BYTES, BYTES, types.int64)
@@ -53,7 +55,7 @@ typed(
         else None
     ),
 )
-typed(
+declare_type(
     raw.fill_bytes,
     lambda args: (
         signature(types.none, BYTES, types.int64, types.int64)
@@ -76,7 +78,7 @@ def _fill_bytes(context, builder, sig, args):
     return context.get_dummy_value()
 
 
-typed(raw.opaque, lambda args: signature(types.int64, types.int64) if len(args) == 1 else None)
+declare_type(raw.opaque, lambda args: signature(types.int64, types.int64) if len(args) == 1 else None)
 
 
 @lower_builtin(raw.opaque, types.int64)
@@ -85,7 +87,7 @@ def _opaque(context, builder, sig, args):
     return builder.asm(kind, "", "=r,0", args, side_effect=True)
 
 
-typed(
+declare_type(
     raw.transpose_tile,
     lambda args: (
         signature(types.none, FLOATS, FLOATS, types.int64, types.int64)
@@ -95,7 +97,7 @@ typed(
 )
 
 
-def _interleaved(builder, a, b, width: int):
+def _interleave(builder, a, b, width: int):
     """Two rows: the even groups of ``width`` lanes of a and b in turn, and the odd ones."""
     for first in (0, width):
         lanes = [at if at % (2 * width) < width else at - width + TILE for at in range(TILE)]
@@ -116,7 +118,7 @@ def _transpose_tile(context, builder, sig, args):
     while width < TILE:
         for i in range(TILE):
             if not i & width:
-                rows[i], rows[i + width] = _interleaved(builder, rows[i], rows[i + width], width)
+                rows[i], rows[i + width] = _interleave(builder, rows[i], rows[i + width], width)
         width *= 2
     for i in range(TILE):
         builder.store(rows[i], place(dst, dst_step, i), align=4)

@@ -57,7 +57,7 @@ class TableCheck:
         """Check a row: a list of words. Raises UnsafeRowError, IndexError."""
         self._reaches = []
         pointers: list[tuple[Field, Located]] = []
-        row: Any = self._decoded(declared, HEADER, words, form, pointers)
+        row: Any = self._decode(declared, HEADER, words, form, pointers)
         if len(words) != HEADER + _words_in(row):
             raise UnsafeRowError(f"{len(words)} words, where it takes {HEADER + _words_in(row)}")
         written = {id(pointer) for each, pointer in pointers if each.spec.written}
@@ -99,7 +99,7 @@ class TableCheck:
                 if first < byte + 8 and byte < stop:
                     raise UnsafeRowError(f"bytes {first} to {stop} of the state lie over a word of time")
 
-    def _decoded(
+    def _decode(
         self, part: type[Part], at: int, words: Sequence[int], form: Form, found: list[tuple[Field, Located]]
     ) -> Part:
         """A part of a row from its first word on, its fields filled in."""
@@ -140,11 +140,11 @@ class TableCheck:
     ) -> Any:
         assert each.part is not None
         if each.kind == "part":
-            return self._decoded(each.part, place, words, form, found)
+            return self._decode(each.part, place, words, form, found)
         count, size = values[str(each.spec.count[0])], words_of(each.part)
         if not 0 <= count * size <= len(words):
             raise UnsafeRowError(f"{count} of {each.name}")
-        return [self._decoded(each.part, place + size * i, words, form, found) for i in range(count)]
+        return [self._decode(each.part, place + size * i, words, form, found) for i in range(count)]
 
     def _pointer(self, each: Field, word: int, form: Form) -> Located:
         element = FORMS[form] if each.kind == "weights" else each.spec.element or "u8"

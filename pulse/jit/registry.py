@@ -49,7 +49,7 @@ class Kernel(CompiledFunction):
     def python(self, row: Row, regions: Bases) -> None:
         """Run as plain Python on a whole row and uint8 regions. Raises IndexError out of bounds."""
         with np.errstate(all="ignore"):
-            self.function(self.instruction.seen(row, 0, regions, self.form))
+            self.function(self.instruction.from_words(row, 0, regions, self.form))
 
 
 KERNELS: dict[str, Kernel] = {}
@@ -76,7 +76,7 @@ def named_kernel(name: str) -> Callable[[KernelFunction], Kernel]:
         if not instruction.__dict__.get("kernel"):
             instruction.kernel = name
         made: dict[Form, Kernel] = {
-            form: _declared(in_form(name, form), function, form) for form in instruction.forms()
+            form: _declare(in_form(name, form), function, form) for form in instruction.forms()
         }
         for one in made.values():
             one.forms = made
@@ -94,7 +94,7 @@ def _instruction_of(function: KernelFunction) -> type[Instruction]:
     return found
 
 
-def _declared(name: str, function: KernelFunction, form: Form) -> Kernel:
+def _declare(name: str, function: KernelFunction, form: Form) -> Kernel:
     taken = KERNELS.get(name)
     if taken and _place(taken.function) != _place(function):
         raise ValueError(f"kernel {name}: the name is taken by {_place(taken.function)}; choose another")
@@ -108,7 +108,7 @@ def lanes_of(single: Kernel) -> Callable[[KernelFunction], Kernel]:
 
     def declare(function: KernelFunction) -> Kernel:
         for form, one in single.forms.items():
-            one.lanes = _declared(f"{one.name}_lanes", function, form)
+            one.lanes = _declare(f"{one.name}_lanes", function, form)
         return cast(Kernel, single.lanes)
 
     return declare

@@ -11,7 +11,7 @@ from numba.extending import lower_builtin, lower_getattr_generic, models, regist
 from pulse.jit import instruction, pointer
 from pulse.jit.fields import Field, Fields, fields_of, words_of
 from pulse.jit.instruction import FORMS, Form, Part
-from pulse.jit.pointer_codegen import INT64, WORDS, PointerType, typed, word
+from pulse.jit.pointer_codegen import INT64, WORDS, PointerType, declare_type, word
 
 ELEMENTS = {
     "f32": types.float32,
@@ -121,7 +121,7 @@ def _field(context, builder, row, value, name):
     return builder.inttoptr(builder.add(base, offset), context.get_value_type(kind))
 
 
-typed(
+declare_type(
     operator.getitem,
     lambda args: (
         signature(args[0].row, args[0], types.int64)
@@ -130,7 +130,7 @@ typed(
     ),
 )
 for _function, _result in ((instruction.lanes_on, None), (instruction.word_of_bases, types.int64)):
-    typed(
+    declare_type(
         _function,
         lambda args, result=_result: (
             signature(result or args[0], args[0], types.int64)

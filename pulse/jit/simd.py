@@ -178,18 +178,18 @@ def vload_eights(p: Pointer, i: int, step: int, n: int) -> Vector:
     return _chunks(p, i, step, n, 8)
 
 
-def _turned(v: Value, width: int) -> Vector:
+def _rotate(v: Value, width: int) -> Vector:
     return Vector(np.roll(_lanes(v).reshape(-1, width), -1, axis=1).ravel())
 
 
 def vturn_fours(v: Value) -> Vector:
     """Each four lanes turned by one: lanes 1, 2, 3, 0, then 5, 6, 7, 4 …"""
-    return _turned(v, 4)
+    return _rotate(v, 4)
 
 
 def vturn_eights(v: Value) -> Vector:
     """Each eight lanes turned by one: lanes 1, 2 … 7, 0, then 9, 10 … 15, 8."""
-    return _turned(v, 8)
+    return _rotate(v, 8)
 
 
 def vadd_pairs(a: Value, b: Value) -> Vector:

@@ -13,7 +13,7 @@ from numba.core.typing.templates import signature
 from numba.extending import lower_builtin, lower_cast, models, register_model
 
 from pulse.jit import simd
-from pulse.jit.pointer_codegen import PointerType, typed
+from pulse.jit.pointer_codegen import PointerType, declare_type
 from pulse.jit.processor import has_f16
 from pulse.jit.simd import LANES
 
@@ -89,7 +89,7 @@ def lowers(function: Callable, result: types.Type, *arguments: types.Type, lanes
         return signature(result, *arguments) if fits else None
 
     def register(build: Callable) -> Callable:
-        typed(function, resolve)
+        declare_type(function, resolve)
 
         @lower_builtin(function, *arguments)
         def _build(context, builder, sig, args):

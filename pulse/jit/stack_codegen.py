@@ -9,7 +9,7 @@ from numba.core.typing.templates import signature
 from numba.extending import intrinsic, overload
 
 from pulse.jit import stack
-from pulse.jit.pointer_codegen import INT64, PointerType, typed
+from pulse.jit.pointer_codegen import INT64, PointerType, declare_type
 
 LINE = 64  # bytes
 POINTERS = PointerType(PointerType(types.float32))
@@ -43,7 +43,7 @@ _declare(stack.stack_f64, types.float64)
 _declare(stack.stack_i64, types.int64)
 _declare(stack.stack_pointers, PointerType(types.float32))
 
-typed(
+declare_type(
     operator.setitem,
     lambda args: (
         signature(types.none, POINTERS, types.int64, POINTERS.dtype)

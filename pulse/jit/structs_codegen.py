@@ -11,7 +11,7 @@ from numba.extending import lower_builtin, lower_getattr_generic, models, regist
 
 from pulse.jit.declared import StructAt
 from pulse.jit.fields import fields_of, words_of
-from pulse.jit.pointer_codegen import INT64, WORDS, means, typed
+from pulse.jit.pointer_codegen import INT64, WORDS, declare_type, means
 from pulse.jit.row_codegen import layout_text
 from pulse.jit.structs import Struct
 
@@ -70,7 +70,7 @@ def _store(context, builder, sig, args, name):
     builder.store(value, place_of(builder, sig.args[0], args[0], name))
 
 
-typed(
+declare_type(
     operator.getitem,
     lambda args: (
         signature(args[0], args[0], types.int64)

@@ -9,7 +9,7 @@ from pulse.chunks.chunking import DETECT_ALL, Chunking
 from pulse.errors import InputError, LoadError
 from pulse.loading.format import Content, Reading, format_of
 from pulse.loading.loaded import Loaded
-from pulse.loading.stored import loaded_program
+from pulse.loading.stored import load_program
 from pulse.models import Model, Network, PulsedModel, TypedModel, model_of
 from pulse.program.compiled import CompiledProgram
 from pulse.program.program import Program
@@ -68,12 +68,12 @@ def load(
         }.items():
             if value is not None:
                 raise LoadError(
-                    f"{spell(option)} is an option of reading a file, and {_as_loaded(source).title} is read already; "
+                    f"{spell(option)} is an option of reading a file, and {_wrap_model(source).title} is read already; "
                     "give it where the file is read"
                 )
-        loaded = _as_loaded(source)
+        loaded = _wrap_model(source)
         if isinstance(loaded.read, StoredProgram):
-            return loaded_program(loaded.read, outputs, symbol, chunking)
+            return load_program(loaded.read, outputs, symbol, chunking)
         if isinstance(loaded.read, PulsedModel) and (outputs, symbol, chunking) != (None, None, None):
             raise LoadError(
                 f"{loaded.title}: is in pulses already; leave out {spell('outputs')}, {spell('symbol')} and "
@@ -88,7 +88,7 @@ def load(
     reading = Reading(inputs, constants, chunking or DETECT_ALL, ignore_value_info, budget, signature)
     read = _read(source, reading)
     if isinstance(read, StoredProgram):
-        return loaded_program(read, outputs, symbol, chunking, inputs, constants, budget, signature)
+        return load_program(read, outputs, symbol, chunking, inputs, constants, budget, signature)
     return Loaded(read, outputs, symbol, chunking or DETECT_ALL)
 
 
@@ -98,7 +98,7 @@ def is_module(source: object) -> bool:
     return torch is not None and isinstance(source, torch.nn.Module)
 
 
-def _as_loaded(source: Loaded | Network | Program) -> Loaded:
+def _wrap_model(source: Loaded | Network | Program) -> Loaded:
     """A model that is there already. Raises LoadError: a program of another kind than ours."""
     if isinstance(source, Loaded):
         return source

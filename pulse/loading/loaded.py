@@ -86,7 +86,7 @@ class Loaded:
     @property
     def typed(self) -> "TypedModel":
         """``analyse()``, decluttered. Raises PulseError."""
-        return self.resolved.typed
+        return self.resolved.typed_model
 
     @property
     def defines_pulse(self) -> bool:
@@ -133,7 +133,7 @@ class Loaded:
             raise self._is_program()
         given = self._given_pulsed
         if given is None:
-            return self.with_pulse(pulse).resolved.pulsed(pulse, align, max_context)
+            return self.with_pulse(pulse).resolved.pulsify(pulse, align, max_context)
         if pulse not in (None, given.pulse):
             raise PulsifyError(
                 f"pulse {pulse}: {self.title} is in pulses of {given.pulse} frames; give the model before it "

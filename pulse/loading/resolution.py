@@ -35,16 +35,16 @@ class ResolvedModel:
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @cached_property
-    def typed(self) -> TypedModel:
+    def typed_model(self) -> TypedModel:
         """The original, decluttered."""
         return self.original.declutter()
 
-    def pulsed(self, pulse: int | None, align: bool, max_context: int | None) -> PulsedModel:
+    def pulsify(self, pulse: int | None, align: bool, max_context: int | None) -> PulsedModel:
         """In pulses; of whole chunks, one by default, if it takes chunks. Raises PulsifyError."""
         if self.chunks is not None:
-            made = PulsedModel.of(pulsify_chunks(self.typed, self.chunks, pulse, align))
+            made = PulsedModel.of(pulsify_chunks(self.typed_model, self.chunks, pulse, align))
         else:
-            made = self.typed.pulsify(self.symbol, pulse, align, max_context)
+            made = self.typed_model.pulsify(self.symbol, pulse, align, max_context)
         return replace(made, sizes=self.sizes)
 
 
@@ -64,20 +64,20 @@ def resolve(
     if isinstance(read, PulsedModel):
         return ResolvedModel(TypedModel.of(read.typed), read.symbol.name, read.chunks, sizes=read.sizes)
     if is_exported(read.metadata):
-        return _exported(read, given, symbol, outputs)
+        return _resolve_exported(read, given, symbol, outputs)
     if not symbols_of(read):
-        typed = _analysed(read)
+        typed = _analyse(read)
         if given.is_chunked or given.states is not None or _has_states(typed):
-            return _calling(_keeping(typed, outputs), given, ChunkCall({}, {}, symbol), outputs)
+            return _resolve_call(_keep_outputs(typed, outputs), given, ChunkCall({}, {}, symbol), outputs)
         return ResolvedModel(_with_outputs(typed, outputs), symbol)
     call = call_of(read, given, symbol) if isinstance(read, Model) else None
     if call is not None:
-        typed = _analysed_call(read, call)
+        typed = _analyse_call(read, call)
         if given.is_chunked or _has_states(typed):
-            return _calling(_keeping(typed, outputs), given, call, outputs)
+            return _resolve_call(_keep_outputs(typed, outputs), given, call, outputs)
     ones = stream_counts(read, symbol)
     return ResolvedModel(
-        _with_outputs(_analysed(_with_sizes(read, ones)), outputs), symbol, sizes=_by_name(ones)
+        _with_outputs(_analyse(_with_sizes(read, ones)), outputs), symbol, sizes=_by_name(ones)
     )
 
 
@@ -86,7 +86,7 @@ def _has_states(call: TypedModel) -> bool:
     return bool(call.variables or find_candidates(call).pairs())
 
 
-def _analysed(read: Model | TypedModel) -> TypedModel:
+def _analyse(read: Model | TypedModel) -> TypedModel:
     return read.analyse() if isinstance(read, Model) else read
 
 
@@ -98,7 +98,7 @@ def _by_name(sizes: Mapping[Symbol, int]) -> Mapping[str, int]:
     return {symbol.name: size for symbol, size in sizes.items()}
 
 
-def _calling(
+def _resolve_call(
     call: TypedModel, given: Chunking, sized: ChunkCall, outputs: Sequence[str] | None
 ) -> ResolvedModel:
     """The resolution of a model that takes chunks, ``call`` being one call of it. Raises PulsifyError."""
@@ -112,10 +112,10 @@ def _calling(
     return ResolvedModel(TypedModel.of(original), sized.symbol, chunks, call, _by_name(sized.sizes))
 
 
-def _analysed_call(read: Model | TypedModel, call: ChunkCall) -> TypedModel:
+def _analyse_call(read: Model | TypedModel, call: ChunkCall) -> TypedModel:
     """Analysed with the sizes of one call. Raises LoadError, FactError: it does not take chunks of these sizes."""
     try:
-        return _analysed(_with_sizes(read, call.sizes))
+        return _analyse(_with_sizes(read, call.sizes))
     except (LoadError, FactError) as error:
         sizes = ", ".join(f"{symbol.name}={size}" for symbol, size in call.sizes.items())
         raise type(error)(
@@ -124,7 +124,7 @@ def _analysed_call(read: Model | TypedModel, call: ChunkCall) -> TypedModel:
         ) from error
 
 
-def _exported(
+def _resolve_exported(
     read: Model | TypedModel, given: Chunking, symbol: str | None, outputs: Sequence[str] | None
 ) -> ResolvedModel:
     """A file that was written in pulses; it says itself how it is called. Raises PulsifyError."""
@@ -133,10 +133,10 @@ def _exported(
             f"{read.title}: it was written in pulses, so its file says what its states, axes, delays and outputs are; "
             "leave these options out, or give them for the model that it was made of"
         )
-    return ResolvedModel(_analysed(read), symbol or read.metadata.get("pulse_symbol"))
+    return ResolvedModel(_analyse(read), symbol or read.metadata.get("pulse_symbol"))
 
 
-def _keeping(typed: TypedModel, outputs: Sequence[str] | None) -> TypedModel:
+def _keep_outputs(typed: TypedModel, outputs: Sequence[str] | None) -> TypedModel:
     """The model with more wires as outputs, so that what makes them stays as it is."""
     more = [name for name in outputs or () if name not in typed.outputs]
     return typed.with_outputs([*typed.outputs, *more]) if more else typed

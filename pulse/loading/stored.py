@@ -8,7 +8,7 @@ from pulse.loading.loaded import Loaded
 from pulse.program.stored_program import StoredProgram
 
 
-def loaded_program(
+def load_program(
     program: StoredProgram,
     outputs: Sequence[str] | None,
     symbol: str | None,

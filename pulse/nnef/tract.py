@@ -124,7 +124,7 @@ class TractState(State):
         results = self._program.process.run(self._stream, arrays)
         return {port.name: result.reshape(port.shape) for port, result in zip(self._program.outputs, results)}
 
-    def _ended(self) -> None:
+    def _set_end(self) -> None:
         """The end is fed with every pulse."""
 
     def _save(self) -> bytes:

@@ -58,7 +58,7 @@ class Clues(FileNode):
         size = self.fact(self.input(slot)).dim(0)
         return int(size) if size is not None and size.is_const else None
 
-    def axes_listed(self, since: int, slot: int) -> list[int] | None:
+    def find_axes(self, since: int, slot: int) -> list[int] | None:
         """The axes that are listed, in an attribute before opset ``since``, then in an input; None if not known."""
         if self.opset < since:
             return list(self.integer_list("axes", ()))

@@ -110,7 +110,7 @@ class NodeContext(FileNode):
             raise self.error(f"its {what} must be integers")
         return tuple(TDim.of(dim) for dim in value.ravel().tolist())
 
-    def named(self, wire_name: str) -> "NodeContext":
+    def with_name(self, wire_name: str) -> "NodeContext":
         """The same node, with another name for what it wires."""
         return replace(self, wire_name=wire_name)
 
@@ -119,7 +119,7 @@ class NodeContext(FileNode):
         name = f"{self.wire_name}.{suffix}" if suffix else self.wire_name
         return wire(self.graph, name, op, inputs)[0]
 
-    def finished(self, outlet: OutletId) -> OutletId:
+    def name_result(self, outlet: OutletId) -> OutletId:
         """Give the last wire of a translation the node's name, unless others already read it by its own."""
         made = self.graph.node(outlet)
         around = (*self.inputs, *self.captures.values())

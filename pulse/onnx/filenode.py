@@ -43,7 +43,7 @@ class FileNode:
             raise self.error(f"input {slot} is missing")
         return outlet
 
-    def given(self) -> list[OutletId]:
+    def given_inputs(self) -> list[OutletId]:
         """Every input that is given."""
         return [outlet for outlet in self.inputs if outlet is not None]
 

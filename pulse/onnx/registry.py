@@ -51,7 +51,7 @@ def operator(*names: str, override: bool = False) -> Callable[[T], T]:
         for name in names:
             domain, _, kind = name.rpartition("::")
             known = operator_name(domain, kind)
-            if not override and _taken(known, translator):
+            if not override and _is_taken(known, translator):
                 raise LoadError(
                     f"{name} is covered already; say operator({name!r}, override=True) to take its place"
                 )
@@ -61,7 +61,7 @@ def operator(*names: str, override: bool = False) -> Callable[[T], T]:
     return register
 
 
-def _taken(name: str, translator: Translator) -> bool:
+def _is_taken(name: str, translator: Translator) -> bool:
     if name in GIVEN:
         return _place(GIVEN[name]) != _place(translator)
     domain, _, kind = name.rpartition("::")

@@ -31,7 +31,7 @@ class Subgraph:
         """The names of its inputs."""
         return [value.name for value in self.proto.input]
 
-    def typed(self, facts: Mapping[str, TypedFact], scope: SymbolScope, title: str) -> TypedNetwork:
+    def to_typed(self, facts: Mapping[str, TypedFact], scope: SymbolScope, title: str) -> TypedNetwork:
         """The body as a model; inputs and captures whose value is known are constants in it.
 
         Raises LoadError if the file's bodies have too many nodes.
@@ -41,7 +41,7 @@ class Subgraph:
         return FileNetwork(self.read(self.proto, known), scope, title).analyse()
 
 
-def inlined(graph: TypedGraph, body: TypedNetwork, feeds: Mapping[str, OutletId]) -> list[OutletId]:
+def inline(graph: TypedGraph, body: TypedNetwork, feeds: Mapping[str, OutletId]) -> list[OutletId]:
     """Wire a body into a graph, its inputs fed by wires of that graph; the outlets of its outputs. Raises FactError."""
     made: dict[OutletId, OutletId] = {}
     for number in body.graph.order():

@@ -1,7 +1,7 @@
 """Arithmetic of the numpy oracle: in the types of the model, in 64 bits, or in 64 bits with rounding errors added.
 
 The three differ in what a node's ``eval`` is given and in what becomes of its results. An op of several steps, one of
-which may cancel the digits of another, says with ``rounded`` what it rounds on the way.
+which may cancel the digits of another, says with ``round_inside`` what it rounds on the way.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +38,7 @@ class Arithmetic:
         """Whether floating wires hold f64, whatever their facts say."""
         return False
 
-    def given(self, value: Array) -> Array:
+    def take_input(self, value: Array) -> Array:
         """A value that no node computes: an input, or the state at the start of a stream."""
         return value
 
@@ -47,7 +47,7 @@ class Arithmetic:
         """The same without errors, for a body that is run as often as its own values say."""
         return self
 
-    def rounded(self, value: Array) -> Array:
+    def round(self, value: Array) -> Array:
         """A value inside of an op, where an implementation would round it."""
         return value
 
@@ -72,8 +72,8 @@ class Wide(Arithmetic):
     def widens(self) -> bool:
         return True
 
-    def given(self, value: Array) -> Array:
-        return widened(value)
+    def take_input(self, value: Array) -> Array:
+        return widen(value)
 
     def evaluate(
         self, op: Op, inputs: Sequence[Array], dtypes: Sequence[DType], compute: Compute
@@ -87,13 +87,13 @@ class Wide(Arithmetic):
     def _results(self, op: Op, inputs: Sequence[Array], compute: Compute) -> list[Array]:
         if isinstance(op, Cast) and is_floating(op.dtype) and is_floating(inputs[0].dtype):
             return [inputs[0]]
-        return copy_context().run(self._computed, inputs, compute)
+        return copy_context().run(self._compute, inputs, compute)
 
-    def _computed(self, inputs: Sequence[Array], compute: Compute) -> list[Array]:
+    def _compute(self, inputs: Sequence[Array], compute: Compute) -> list[Array]:
         """In a context of its own, which no interrupt leaves behind."""
         _current.set(self)
         with np.errstate(all="ignore"):
-            return [widened(np.asarray(result)) for result in compute(inputs)]
+            return [widen(np.asarray(result)) for result in compute(inputs)]
 
 
 class Recording(Wide):
@@ -110,7 +110,7 @@ class Recording(Wide):
         self.tape.append([])  # what a body notes meanwhile comes after it
         results = super().evaluate(op, inputs, dtypes, compute)
         pairs = zip(results, dtypes)
-        self.tape[place] = [not op.copies and _rounded(result, dtype) for result, dtype in pairs]
+        self.tape[place] = [not op.copies and _round_result(result, dtype) for result, dtype in pairs]
         return results
 
 
@@ -136,7 +136,7 @@ class Perturbed(Wide):
     def plain(self) -> Arithmetic:
         return Wide()
 
-    def rounded(self, value: Array) -> Array:
+    def round(self, value: Array) -> Array:
         return self._noisy(value, self._dtype, _fractions(value))
 
     def evaluate(
@@ -173,9 +173,9 @@ def arithmetic_in_use() -> Arithmetic:
     return _current.get()
 
 
-def rounded(value: Array) -> Array:
+def round_inside(value: Array) -> Array:
     """A value inside of an op, which an implementation of lower precision rounds: as it is, in the oracle."""
-    return _current.get().rounded(value)
+    return _current.get().round(value)
 
 
 def is_floating(dtype: DType) -> bool:
@@ -183,7 +183,7 @@ def is_floating(dtype: DType) -> bool:
     return np.issubdtype(dtype, np.floating)
 
 
-def widened(value: Array) -> Array:
+def widen(value: Array) -> Array:
     """A floating tensor as f64; others as they are."""
     return value.astype(F64, copy=False) if is_floating(value.dtype) else value
 
@@ -197,7 +197,7 @@ def _fractions(value: Array) -> Rounded:
     return value != np.rint(value) if is_floating(value.dtype) else False
 
 
-def _rounded(result: Array, dtype: DType) -> Rounded:
+def _round_result(result: Array, dtype: DType) -> Rounded:
     if not (is_floating(dtype) and is_floating(result.dtype)):
         return False
     with np.errstate(all="ignore"):

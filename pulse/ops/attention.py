@@ -81,7 +81,7 @@ class BandedAttention(Op):
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         q, k, v = (x.astype(accumulator_type(x), copy=False) for x in inputs)
         scores = np.matmul(q, np.swapaxes(k, -1, -2)) * self.scale + self.full_bias(q.shape[-2])
-        return [weighted(scores, v, self.empty).astype(inputs[2].dtype, copy=False)]
+        return [weigh(scores, v, self.empty).astype(inputs[2].dtype, copy=False)]
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         rank = max(fact.rank for fact in inputs)
@@ -108,7 +108,7 @@ def _types(inputs: Sequence[TypedFact]) -> list[np.dtype[np.generic]]:
     return [fact.dtype for fact in inputs]
 
 
-def weighted(scores: Array, v: Array, empty: float) -> Array:
+def weigh(scores: Array, v: Array, empty: float) -> Array:
     """Means of v weighted by the softmax of the scores; ``empty`` where all scores of a row are -inf."""
     none = (
         np.all(scores == -np.inf, axis=-1, keepdims=True)
@@ -157,5 +157,5 @@ class BandedAttentionStream(OnPulses):
             bias = op.bias[..., i % op.period, low:high]
             query = frames_at(q, q.ndim - 2, r, r + 1)
             scores = np.matmul(query, np.swapaxes(keys, -1, -2)) * op.scale + bias[..., None, :]
-            frames_at(y, rank - 2, r, r + 1)[...] = weighted(scores, values, op.empty)
+            frames_at(y, rank - 2, r, r + 1)[...] = weigh(scores, values, op.empty)
         return [y]

@@ -50,7 +50,7 @@ class Check:
             above = np.nextafter(float(self.low), -np.inf)
         return float(above), float(self.high + 1)
 
-    def failing(self, operand: Array) -> NDArray[np.bool_]:
+    def find_failing(self, operand: Array) -> NDArray[np.bool_]:
         """Which elements of ``part`` have no result."""
         part = self.part(operand)
         if self.nonzero:
@@ -88,7 +88,7 @@ def conversion_check(slot: int, dtype: DType) -> Check:
     return Check(slot, int(info.min), int(info.max), kind=dtype_name(dtype))
 
 
-def replaced(check: Check, operand: Array, failing: NDArray[np.bool_]) -> Array:
+def replace_failing(check: Check, operand: Array, failing: NDArray[np.bool_]) -> Array:
     """A copy of an operand in which what has no result is a value that has one, the nearest."""
     fixed = operand.copy()
     part = check.part(fixed)
@@ -123,7 +123,7 @@ def tally_in_use() -> Tally | None:
     return _tally.get()
 
 
-def counting(tally: Tally, compute: Callable[[], Result]) -> Result:
+def count_faults(tally: Tally, compute: Callable[[], Result]) -> Result:
     """Compute, and have faults of bodies counted there. In a context of its own, which no interrupt leaves behind."""
     return copy_context().run(_with_tally, tally, compute)
 
@@ -133,15 +133,15 @@ def _with_tally(tally: Tally, compute: Callable[[], Result]) -> Result:
     return compute()
 
 
-def checked(
+def replace_all_failing(
     checks: Sequence[Check], inputs: Sequence[Array]
 ) -> tuple[Sequence[Array], list[tuple[Check, int]]]:
     """The inputs with values that have results, and how many had none."""
     fixed, found = list(inputs), list[tuple[Check, int]]()
     for check in checks:
-        failing = check.failing(inputs[check.slot])
+        failing = check.find_failing(inputs[check.slot])
         count = int(np.count_nonzero(failing))
         if count:
             found.append((check, count))
-            fixed[check.slot] = replaced(check, fixed[check.slot], failing)
+            fixed[check.slot] = replace_failing(check, fixed[check.slot], failing)
     return fixed, found

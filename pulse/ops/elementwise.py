@@ -74,7 +74,7 @@ def _pairwise(function: Callable[..., TDim]) -> Callable[..., Array]:
     return apply
 
 
-def _proven(question: str) -> Callable[..., Array]:
+def _compare_proven(question: str) -> Callable[..., Array]:
     """Compare dims where the answer is known for every length; DimError if it is not."""
 
     def apply(x: Array, y: Array) -> Array:
@@ -191,11 +191,11 @@ ELEMENTWISE: dict[str, Row] = {
     "shift_left": two(np.left_shift),
     "shift_right": two(np.right_shift),
     "isnan": one(np.isnan, "bool"),
-    "equal": two(np.equal, "bool", _proven("prove_eq")),
-    "greater": two(np.greater, "bool", _proven("prove_gt")),
-    "greater_equal": two(np.greater_equal, "bool", _proven("prove_ge")),
-    "less": two(np.less, "bool", _proven("prove_lt")),
-    "less_equal": two(np.less_equal, "bool", _proven("prove_le")),
+    "equal": two(np.equal, "bool", _compare_proven("prove_eq")),
+    "greater": two(np.greater, "bool", _compare_proven("prove_gt")),
+    "greater_equal": two(np.greater_equal, "bool", _compare_proven("prove_ge")),
+    "less": two(np.less, "bool", _compare_proven("prove_lt")),
+    "less_equal": two(np.less_equal, "bool", _compare_proven("prove_le")),
     "where": Row(3, np.where, symbolic=_symbolic_where),
 }
 

@@ -55,7 +55,7 @@ class CountFaults(Stateful):
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
         (x,) = inputs
         if self.when != "end" or clock.pulse == clock.last:
-            state[0] = state[0] + np.count_nonzero(self.check.failing(self._valid(x, clock)))
+            state[0] = state[0] + np.count_nonzero(self.check.find_failing(self._valid(x, clock)))
         return [state[0].copy()]
 
     def _valid(self, x: Array, clock: Clock) -> Array:

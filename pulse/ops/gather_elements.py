@@ -14,7 +14,7 @@ from pulse.ops.scatter import (
     column_checks,
     grid,
     index_depth,
-    wrapped,
+    wrap_index,
 )
 from pulse.record import record
 
@@ -44,7 +44,7 @@ class GatherElements(Op):
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         x, indices = inputs
         place = grid(indices.shape)
-        place[self.axis] = wrapped(indices, x.shape[self.axis])
+        place[self.axis] = wrap_index(indices, x.shape[self.axis])
         return [x[tuple(place)]]
 
     def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
@@ -88,7 +88,7 @@ class GatherBatches(Op):
         count = indices.shape[-1]
         shape = indices.shape[:-1]
         place = grid(shape)[: self.batch]
-        place += [wrapped(indices[..., k], x.shape[self.batch + k]) for k in range(count)]
+        place += [wrap_index(indices[..., k], x.shape[self.batch + k]) for k in range(count)]
         return [x[tuple(place)]]
 
     def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:

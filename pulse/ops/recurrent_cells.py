@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.ops.arithmetic import rounded
+from pulse.ops.arithmetic import round_inside
 from pulse.record import record
 
 Wide: TypeAlias = NDArray[np.float64]
@@ -96,12 +96,12 @@ class Cell:
         if self.kind == "rnn":
             return (self._apply(0, x + state[0] @ r.T + bias),)
         if self.kind == "gru":
-            return (rounded(self._gru(x, state[0], r, bias)),)
+            return (round_inside(self._gru(x, state[0], r, bias)),)
         return self._lstm(x, state[0], state[1], r, bias, peepholes)
 
     def _apply(self, number: int, x: Wide) -> Wide:
         clipped = x if self.clip is None else np.clip(x, -self.clip, self.clip)
-        return rounded(self.activations[number](clipped))
+        return round_inside(self.activations[number](clipped))
 
     def _gru(self, x: Wide, h: Wide, r: Wide, bias: Wide) -> Wide:
         size = h.shape[1]
@@ -124,5 +124,5 @@ class Cell:
         assert i.shape[1] == size
         entered = self._apply(0, i + pi * c)
         kept = 1 - entered if self.input_forget else self._apply(0, f + pf * c)
-        c = rounded(kept * c + entered * self._apply(1, fresh))
+        c = round_inside(kept * c + entered * self._apply(1, fresh))
         return self._apply(0, o + po * c) * self.activations[2](c), c

@@ -77,13 +77,13 @@ class Sampling:
             case "half_pixel_symmetric":
                 return centre - p + frames * p - length * q, 2 * p
             case "tf_crop_and_resize":
-                return self._cropped(outputs, frames - 1, length - 1)
+                return self._crop(outputs, frames - 1, length - 1)
             case "pytorch_half_pixel" if length == 1:
                 return 0 * outputs, 1
             case _:
                 return centre - p, 2 * p
 
-    def _cropped(self, outputs: Array, last: int, last_made: int) -> tuple[Array, int]:
+    def _crop(self, outputs: Array, last: int, last_made: int) -> tuple[Array, int]:
         """The corners of the crop are the first and the last output frame; a single one is its centre."""
         start, end = self.crop
         first, step = start * last, Fraction((end - start) * last, last_made or 1)

@@ -50,7 +50,7 @@ def check_types(x: TypedFact, updates: TypedFact) -> None:
         raise FactError(f"updates of {dtype_name(updates.dtype)} do not fit {dtype_name(x.dtype)}")
 
 
-def wrapped(index: Array, size: int) -> Array:
+def wrap_index(index: Array, size: int) -> Array:
     """Indices counted from the front. Raises IndexError if one is out of range."""
     if index.size and (index.min() < -size or index.max() >= size):
         raise IndexError(f"indices {index.min()}..{index.max()} are out of range for {size} entries")
@@ -93,7 +93,7 @@ class ScatterND(Op):
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         x, indices, updates = inputs
         y = x.copy()
-        place = tuple(wrapped(indices[..., axis], x.shape[axis]) for axis in range(indices.shape[-1]))
+        place = tuple(wrap_index(indices[..., axis], x.shape[axis]) for axis in range(indices.shape[-1]))
         write(y, place, updates, self.reduction)
         return [y]
 
@@ -152,7 +152,7 @@ class ScatterElements(Op):
         x, indices, updates = inputs
         y = x.copy()
         place = grid(indices.shape)
-        place[self.axis] = wrapped(indices, x.shape[self.axis])
+        place[self.axis] = wrap_index(indices, x.shape[self.axis])
         write(y, tuple(place), updates, self.reduction)
         return [y]
 

@@ -13,7 +13,7 @@ from pulse.ops.stateful import Stateful
 from pulse.program.implementations import Choice
 from pulse.program.parts import choices
 from pulse.program.program import Program
-from pulse.program.weights import checked_form
+from pulse.program.weights import check_form
 from pulse.pulsify.network import PulsedNetwork
 from pulse.record import record
 
@@ -31,7 +31,7 @@ class CompiledProgram(Program):
     """A program and the model that it is made of, which ``network`` is."""
 
     def __init__(self, model: PulsedNetwork, form: str = "f32") -> None:
-        super().__init__(model, checked_form(form))
+        super().__init__(model, check_form(form))
         self.network = model
 
     @cached_property

@@ -66,15 +66,15 @@ def is_program_file(path: Path) -> bool:
         return False
 
 
-def encoded(header: Mapping[str, Any], sections: Mapping[str, Array]) -> bytes:
+def encode(header: Mapping[str, Any], sections: Mapping[str, Array]) -> bytes:
     """The bytes of a file."""
     places = {name: [0, 0] for name in sections}
     text, end, length = b"", 0, -1
     while len(text) != length:  # places further on may have more digits
-        length, end = len(text), _rounded(FIXED_BYTES + len(text))
+        length, end = len(text), _align(FIXED_BYTES + len(text))
         for name, data in sections.items():
             places[name] = [end, data.nbytes]
-            end = _rounded(end + data.nbytes)
+            end = _align(end + data.nbytes)
         text = json.dumps({**header, "sections": places}, separators=(",", ":"), allow_nan=False).encode()
     content = bytearray(end)
     content[FIXED_BYTES : FIXED_BYTES + len(text)] = text
@@ -86,10 +86,10 @@ def encoded(header: Mapping[str, Any], sections: Mapping[str, Array]) -> bytes:
     return bytes(content)
 
 
-def opened(source: Path | bytes) -> Container:
+def open_container(source: Path | bytes) -> Container:
     """A file, mapped into memory, or its bytes. Raises LoadError: it is none, or damaged, or of another format."""
     name = "the program" if isinstance(source, bytes) else str(source)
-    content = _mapped(source)
+    content = _map(source)
     head = content[: len(MAGIC)].tobytes()
     if not head.startswith(KIND):
         raise LoadError(f"{name}: is not the file of a program; pulse compile writes one")
@@ -115,7 +115,7 @@ def opened(source: Path | bytes) -> Container:
     return Container(name, content, cast(dict[str, Any], header))
 
 
-def _mapped(source: Path | bytes) -> Array:
+def _map(source: Path | bytes) -> Array:
     if isinstance(source, bytes):
         aligned = np.zeros(len(source) + ALIGNMENT, np.uint8)
         start = -aligned.ctypes.data % ALIGNMENT
@@ -137,5 +137,5 @@ def _checksum(content: "Array | bytearray") -> bytes:
     ).digest()
 
 
-def _rounded(size: int) -> int:
+def _align(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT

@@ -52,7 +52,7 @@ class RowNote:
     cost: Cost
 
 
-def touched(value: Value) -> int:
+def touched_bytes(value: Value) -> int:
     """Bytes of the elements of a tensor, those that a stride of zero repeats once."""
     sizes = [size for size, step in zip(value.shape, value.strides) if step or not size]
     return prod(sizes) * value.dtype.itemsize
@@ -63,6 +63,6 @@ def cost_of(row: Emitted) -> Cost:
     totals, parts = dict.fromkeys(Region, 0), row.instruction.touched_bytes()
     for name, spec, value in row.instruction.operands():
         assert isinstance(value, Value), f"{name} is not an operand"
-        totals[value.buffer.region] += spec.touched * parts.get(name, touched(value))
+        totals[value.buffer.region] += spec.touched * parts.get(name, touched_bytes(value))
     adds = row.instruction.multiply_adds()
     return Cost(totals[Region.WEIGHTS], totals[Region.STATE], totals[Region.ARENA], adds)

@@ -107,23 +107,23 @@ def find_dft_basis(matrix: Array) -> DftBasis | None:
         return answers[key]
     if len(_ANSWERS) >= ANSWERS:
         _ANSWERS.clear()
-    found = _ANSWERS[key] = _found(matrix)
+    found = _ANSWERS[key] = _find(matrix)
     return found
 
 
-def _found(matrix: Array) -> DftBasis | None:
+def _find(matrix: Array) -> DftBasis | None:
     rows, columns = matrix.shape
     wide = matrix.astype(np.float64)
     bound = CLOSE * float(np.abs(wide).max())
     if not np.isfinite(bound):
         return None
-    found = _searched(wide, bound) or _late(wide, bound)
+    found = _search(wide, bound) or _late(wide, bound)
     if found is None or found.split()[2] * GAIN > rows * -(-columns // LANES):
         return None
     return found
 
 
-def _searched(matrix: Array, bound: float) -> DftBasis | None:
+def _search(matrix: Array, bound: float) -> DftBasis | None:
     """The transform of all layouts and lengths that fits."""
     rows, columns = matrix.shape
     for points in _layouts(rows):
@@ -134,10 +134,10 @@ def _searched(matrix: Array, bound: float) -> DftBasis | None:
                 begin = _begin(matrix, length, bins[0])
                 if begin is None:
                     continue
-                few = _fitted(matrix, length, points, bins, begin, bound, slice(begin, begin + PROBED))
+                few = _fit(matrix, length, points, bins, begin, bound, slice(begin, begin + PROBED))
                 if not _within(few, matrix, bound):
                     continue
-                found = _fitted(matrix, length, points, bins, begin, bound)
+                found = _fit(matrix, length, points, bins, begin, bound)
                 if _within(found, matrix, bound):
                     return found
     return None
@@ -150,17 +150,17 @@ def _late(matrix: Array, bound: float) -> DftBasis | None:
         if bins[1] is None:
             continue
         for length in sorted({len(bins[0]), 2 * (len(bins[0]) - 1)}):
-            for missing in _missing(matrix[row], row, bins[0], bins[1], length):
+            for missing in _missing_points(matrix[row], row, bins[0], bins[1], length):
                 if not 0 < missing <= length - len(matrix):
                     continue
-                found = _searched(np.pad(matrix, ((missing, 0), (0, 0))), bound)
+                found = _search(np.pad(matrix, ((missing, 0), (0, 0))), bound)
                 if found is not None and found.points.im is None:
                     points = replace(found.points, re=np.maximum(found.points.re - missing, 0))
                     return replace(found, points=points)
     return None
 
 
-def _missing(row_values: Array, row: int, re: Array, im: Array, length: int) -> set[int]:
+def _missing_points(row_values: Array, row: int, re: Array, im: Array, length: int) -> set[int]:
     """How many points are missing in front of a row, by the phase of its second bin; with either sign."""
     sign = -1.0 if row_values[re[0]] < 0 else 1.0
     turn = math.atan2(sign * float(row_values[im[1]]), sign * float(row_values[re[1]])) / (2 * math.pi)
@@ -201,7 +201,7 @@ def _begin(matrix: Array, length: int, columns: Array) -> int | None:
     return next((number for number in (0, *middle) if matrix[:, columns[number]].any()), None)
 
 
-def _fitted(
+def _fit(
     matrix: Array,
     length: int,
     points: tuple[Array, Array | None],

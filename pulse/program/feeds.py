@@ -17,32 +17,32 @@ Feed = Mapping[str, Array]
 
 def named_pulses(ports: Sequence[Port], feed: Feed | Array) -> dict[str, Array]:
     """A pulse for each streaming input; an array alone if there is one input."""
-    named = _named(ports, feed)
+    named = _by_name(ports, feed)
     for port in ports:
         array = named.get(port.name)
         if array is None:
-            raise InputError(f"no pulse for input {port.name}; feed {_wanted(ports)}")
+            raise InputError(f"no pulse for input {port.name}; feed {_describe_ports(ports)}")
         if array.shape != port.shape or array.dtype != port.dtype:
-            raise InputError(f"expected a pulse {_form(port)}, got {_shape(array)}")
+            raise InputError(f"expected a pulse {_port_text(port)}, got {_shape(array)}")
     if len(named) > len(ports):
         unknown = sorted(named.keys() - {port.name for port in ports})
-        raise InputError(f"{', '.join(unknown)} is not a streaming input; feed {_wanted(ports)}")
+        raise InputError(f"{', '.join(unknown)} is not a streaming input; feed {_describe_ports(ports)}")
     return named
 
 
-def checked_outputs(ports: Mapping[str, Port], outputs: Feed | Array) -> dict[str, Array]:
+def check_outputs(ports: Mapping[str, Port], outputs: Feed | Array) -> dict[str, Array]:
     """An array to write to for each output; one alone if there is one output."""
     named = outputs
     if isinstance(named, np.ndarray) and len(ports) == 1:
         named = dict.fromkeys(ports, named)
     if not isinstance(named, (dict, Mapping)) or named.keys() != ports.keys():
-        raise InputError(f"give an array for each output: {'; '.join(map(_form, ports.values()))}")
+        raise InputError(f"give an array for each output: {'; '.join(map(_port_text, ports.values()))}")
     checked: dict[str, Array] = {}
     for name, port in ports.items():
         array = named[name]
         if type(array) is not np.ndarray or array.shape != port.shape or array.dtype != port.dtype:
             raise InputError(
-                f"expected an array for the output {_form(port)}, got {_shape(np.asarray(array))}"
+                f"expected an array for the output {_port_text(port)}, got {_shape(np.asarray(array))}"
             )
         if not array.flags.writeable:
             raise InputError(f"the array for the output {name} cannot be written")
@@ -50,25 +50,25 @@ def checked_outputs(ports: Mapping[str, Port], outputs: Feed | Array) -> dict[st
     return checked
 
 
-def checked_constants(inputs: Sequence[Port], constants: Feed) -> dict[str, Array]:
+def copy_constants(inputs: Sequence[Port], constants: Feed) -> dict[str, Array]:
     """Copies of what inputs that do not stream are given."""
     wanted = {port.name: port for port in inputs if not port.streams}
     if constants.keys() != wanted.keys():
-        missing = "; ".join(_form(port) for port in wanted.values()) or "none"
+        missing = "; ".join(_port_text(port) for port in wanted.values()) or "none"
         raise InputError(f"inputs that do not stream are given once, with {spell('constants')}: {missing}")
     checked = {name: np.array(array) for name, array in constants.items()}
     for name, array in checked.items():
         if array.shape != wanted[name].shape or array.dtype != wanted[name].dtype:
-            raise InputError(f"expected {_form(wanted[name])}, got {_shape(array)}")
+            raise InputError(f"expected {_port_text(wanted[name])}, got {_shape(array)}")
     return checked
 
 
 def named_rest(ports: Sequence[Port], rest: Feed | Array | None) -> dict[str, Array]:
     """The last frames of each streaming input, less than a pulse of one of them; none if there is no rest."""
     nothing = {port.name: frames_at(_filled_frames(port, 0), port.axis or 0, 0, 0) for port in ports}
-    named = nothing if rest is None else _named(ports, rest)
+    named = nothing if rest is None else _by_name(ports, rest)
     if named.keys() != nothing.keys():
-        raise InputError(f"feed {_wanted(ports)}")
+        raise InputError(f"feed {_describe_ports(ports)}")
     for port in ports:
         array, axis = named[port.name], port.axis or 0
         fits = array.ndim == len(port.shape) and array.dtype == port.dtype
@@ -76,7 +76,7 @@ def named_rest(ports: Sequence[Port], rest: Feed | Array | None) -> dict[str, Ar
             not fits
             or array.shape[:axis] + array.shape[axis + 1 :] != port.shape[:axis] + port.shape[axis + 1 :]
         ):
-            raise InputError(f"expected less than a pulse {_form(port)}, got {_shape(array)}")
+            raise InputError(f"expected less than a pulse {_port_text(port)}, got {_shape(array)}")
     counts = frame_counts(ports, named)
     if all(counts[port.name] >= port.frames for port in ports):
         listed = ", ".join(f"{name}: {count} frames" for name, count in counts.items())
@@ -112,21 +112,21 @@ def _filled_frames(port: Port, fill: float) -> Array:
     return np.full(port.shape, held, port.dtype)
 
 
-def _named(ports: Sequence[Port], feed: Feed | Array) -> dict[str, Array]:
+def _by_name(ports: Sequence[Port], feed: Feed | Array) -> dict[str, Array]:
     if isinstance(feed, np.ndarray) and len(ports) == 1:
         return {ports[0].name: np.asarray(feed)}
     if isinstance(feed, (dict, Mapping)):
         return {name: np.asarray(array) for name, array in feed.items()}
     if len(ports) != 1:
-        raise InputError(f"{len(ports)} inputs stream: feed them by name, {_wanted(ports)}")
+        raise InputError(f"{len(ports)} inputs stream: feed them by name, {_describe_ports(ports)}")
     return {ports[0].name: np.asarray(feed)}
 
 
-def _wanted(ports: Sequence[Port]) -> str:
-    return "; ".join(_form(port) for port in ports)
+def _describe_ports(ports: Sequence[Port]) -> str:
+    return "; ".join(_port_text(port) for port in ports)
 
 
-def _form(port: Port) -> str:
+def _port_text(port: Port) -> str:
     return f"{port.name}: {shape_text(port.shape)},{dtype_name(port.dtype)}"
 
 

@@ -22,7 +22,7 @@ from pulse.program.interleaving import WORD, Interleaving, NotInterleavedError, 
 from pulse.program.kernels.copy import Copy, Fill
 from pulse.program.kernels.time import Tick
 from pulse.program.loops import Loops
-from pulse.program.memory import Buffer, Region, Value, aligned
+from pulse.program.memory import Buffer, Region, Value, align
 from pulse.program.native import NativeExecutable
 from pulse.program.place import Place
 from pulse.record import record
@@ -55,23 +55,23 @@ class Exchange:
 
     def __init__(self, cx: Interleaving, arena_bytes: int) -> None:
         self._cx = cx
-        self.end = aligned(arena_bytes * LANES)
+        self.end = align(arena_bytes * LANES)
 
-    def added(self, place: Place, incoming: bool) -> tuple[int, list[Instruction]]:
+    def add(self, place: Place, incoming: bool) -> tuple[int, list[Instruction]]:
         """A place for a tensor, and the copies to the interleaved memory or back."""
         if place.region is Region.WEIGHTS or place.dtype.itemsize != WORD:
             raise NotInterleavedError("an input or output of another size than a word, or constant")
         size = prod(place.shape)
-        at, self.end = self.end, self.end + aligned(size * WORD * LANES)
+        at, self.end = self.end, self.end + align(size * WORD * LANES)
         outside = _words(Region.ARENA, at, size * LANES)
         inner = _words(place.region, place.offset * LANES, size * LANES)
         steps = tuple(step // WORD * LANES for step in place.strides)
         alone = dense(place.shape)
         if incoming:
             loops = Loops((*place.shape, LANES), ((*alone, size), (*steps, 1)))
-            return at, list(self._cx.copied_words(outside, inner, loops))
+            return at, list(self._cx.copy_words(outside, inner, loops))
         loops = Loops((LANES, *place.shape), ((1, *steps), (size, *alone)))
-        return at, list(self._cx.copied_words(inner, outside, loops))
+        return at, list(self._cx.copy_words(inner, outside, loops))
 
 
 def _words(region: Region, at: int, count: int) -> Value:
@@ -79,9 +79,9 @@ def _words(region: Region, at: int, count: int) -> Value:
     return Value(Buffer(region, count * WORD, at), 0, (count,), (1,), np.dtype(np.float32))
 
 
-def interleaved(program: NativeExecutable) -> Interleaved | None:
+def interleave(program: NativeExecutable) -> Interleaved | None:
     """The instructions for sixteen streams; None if one of them has no such form, or they are not known."""
-    rows = program.emitted
+    rows = program.emitted_instructions
     ticks = [row.instruction for row in rows if isinstance(row.instruction, Tick)]
     if len(ticks) != 1:
         return None
@@ -90,14 +90,14 @@ def interleaved(program: NativeExecutable) -> Interleaved | None:
     cx = Interleaving(program.weights, clock)
     exchange = Exchange(cx, program.arena_bytes)
     try:
-        entries = [exchange.added(place, True) for _, place in program.received]
+        entries = [exchange.add(place, True) for _, place in program.received]
         middle = [
             Emitted(instruction, row.node, row.op)
             for row in with_gaps_only(rows)
             if row.instruction is not tick
             for instruction in cx.of(row.instruction)
         ]
-        exits = [exchange.added(place, False) for _, place in program.sent]
+        exits = [exchange.add(place, False) for _, place in program.sent]
     except NotInterleavedError:
         return None
     begin = [Emitted(copy, "", "input") for _, copies in entries for copy in copies]

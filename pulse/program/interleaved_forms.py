@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pulse.facts import Array
-from pulse.jit.instruction import Instruction, numbered
+from pulse.jit.instruction import Instruction, number_fields
 from pulse.jit.simd import LANES
 from pulse.program.interleaving import WORD, Interleaving, NotInterleavedError, form_of, further_on
 from pulse.program.kernels.conv_depthwise import Depthwise
@@ -28,8 +28,8 @@ from pulse.program.kernels.recurrent import RecurrentFrames
 from pulse.program.kernels.recurrent_gru import Gru
 from pulse.program.kernels.recurrent_gru_small import GruEights, GruFours, SmallGrus
 from pulse.program.kernels.recurrent_interleaved import InterleavedGru, gates_by_unit, small_gates_by_unit
-from pulse.program.kernels.reduce import Pool
-from pulse.program.kernels.time import FillEnds
+from pulse.program.kernels.reduce import PoolRow
+from pulse.program.kernels.time import FillEndsRow
 from pulse.program.loops import Loops
 from pulse.program.memory import Region, Value
 
@@ -60,10 +60,10 @@ def _sums(cx: Interleaving, row: Product | ProductFew, weights: Array) -> Instru
         bias=cx.table(padded),
         y=cx.data(row.y),
         M=row.M,
-        rows_x=cx.shared(row.rows_x),
-        rows_y=cx.shared(row.rows_y),
+        rows_x=cx.share(row.rows_x),
+        rows_y=cx.share(row.rows_y),
         T=row.T,
-        taps=cx.shared(row.taps),
+        taps=cx.share(row.taps),
         K=row.K,
         N=row.N,
         accumulate=row.accumulate,
@@ -75,14 +75,14 @@ def _sums(cx: Interleaving, row: Product | ProductFew, weights: Array) -> Instru
 def _depthwise(cx: Interleaving, row: Depthwise) -> Iterator[Instruction]:
     yield InterleavedDepthwise(
         x=cx.data(row.x),
-        W=cx.shared(row.W),
-        bias=cx.shared(row.bias),
+        W=cx.share(row.W),
+        bias=cx.share(row.bias),
         y=cx.data(row.y),
         M=row.M,
-        rows_x=cx.shared(row.rows_x),
-        rows_y=cx.shared(row.rows_y),
+        rows_x=cx.share(row.rows_x),
+        rows_y=cx.share(row.rows_y),
         T=row.T,
-        taps=cx.shared(row.taps),
+        taps=cx.share(row.taps),
         C=row.C,
         finish=cx.finish(row.finish),
     )
@@ -92,20 +92,20 @@ def _depthwise(cx: Interleaving, row: Depthwise) -> Iterator[Instruction]:
 def _layernorm(cx: Interleaving, row: LayerNormRows) -> Iterator[Instruction]:
     yield InterleavedLayerNorm(
         x=cx.data(row.x),
-        scale=cx.shared(row.scale),
-        bias=cx.shared(row.bias),
+        scale=cx.share(row.scale),
+        bias=cx.share(row.bias),
         y=cx.data(row.y),
         M=row.M,
-        rows_x=cx.shared(row.rows_x),
-        rows_y=cx.shared(row.rows_y),
+        rows_x=cx.share(row.rows_x),
+        rows_y=cx.share(row.rows_y),
         R=row.R,
         eps=row.eps,
     )
 
 
-@form_of(Pool)
-def _pool(cx: Interleaving, row: Pool) -> Iterator[Instruction]:
-    yield Pool(
+@form_of(PoolRow)
+def _pool(cx: Interleaving, row: PoolRow) -> Iterator[Instruction]:
+    yield PoolRow(
         x=cx.data(row.x),
         y=cx.data(row.y),
         M=row.M,
@@ -128,7 +128,7 @@ def _copy(cx: Interleaving, row: Copy) -> Iterator[Instruction]:
     a = (row.a0, row.a1, row.a2, row.a3, row.a4, row.a5)
     b = (row.b0, row.b1, row.b2, row.b3, row.b4, row.b5)
     strides = tuple((*(step * words for step in each), 1) for each in (a, b))
-    return cx.copied(cx.data(row.src), cx.data(row.dst), Loops(sizes, strides))
+    return cx.copy(cx.data(row.src), cx.data(row.dst), Loops(sizes, strides))
 
 
 @form_of(Fill)
@@ -163,13 +163,13 @@ def _chain(cx: Interleaving, row: Chain32) -> Iterator[Instruction]:
             tensors.append(cx.data(tensor))
             strides.append((*(step * LANES for step in steps), 1))
     loops = Loops((row.s0, row.s1, row.s2, row.s3, LANES), tuple(strides))
-    for offsets, inner in loops.merged().inside(CHAIN_LOOPS):
+    for offsets, inner in loops.merge().inside(CHAIN_LOOPS):
         moved: list[dict[str, Any]] = [
-            {"tensor": further_on(tensor, offset), "dtype": F32, **numbered("step", steps)}
+            {"tensor": further_on(tensor, offset), "dtype": F32, **number_fields("step", steps)}
             for tensor, offset, steps in zip(tensors, offsets, inner.strides)
         ]
         yield Chain32(
-            **numbered("s", inner.sizes),
+            **number_fields("s", inner.sizes),
             input_count=row.input_count,
             op_count=row.op_count,
             inputs=[ChainInput(**fields) for fields in moved[:-1]],
@@ -178,11 +178,11 @@ def _chain(cx: Interleaving, row: Chain32) -> Iterator[Instruction]:
         )
 
 
-@form_of(FillEnds)
-def _fill_ends(cx: Interleaving, row: FillEnds) -> Iterable[Instruction]:
+@form_of(FillEndsRow)
+def _fill_ends(cx: Interleaving, row: FillEndsRow) -> Iterable[Instruction]:
     if not cx.is_clock(row.clock):
         raise NotInterleavedError("ends of every pulse")
-    cx.unending(row.end)
+    cx.require_endless(row.end)
     cx.require_past(row.shift + row.keep, row.P)
     overlap = row.overlap - row.keep
     ahead = row.offset + overlap - row.shift
@@ -194,20 +194,20 @@ def _fill_ends(cx: Interleaving, row: FillEnds) -> Iterable[Instruction]:
     sizes = (row.P + row.keep, row.run * words)
     strides = ((row.step_x * words, 1), (row.step_y * words, 1))
     source = further_on(cx.data(row.x), ahead * row.step_x * words * LANES)
-    return cx.copied(source, cx.data(row.y), Loops(sizes, strides))
+    return cx.copy(source, cx.data(row.y), Loops(sizes, strides))
 
 
 def _from_the_state(cx: Interleaving, row: RecurrentFrames) -> Iterator[Instruction]:
     """Take note of the frames in front of the stream; load the state of a sequence of its own."""
     if cx.is_clock(row.clock):
-        cx.unending(row.end)
+        cx.require_endless(row.end)
         cx.require_past(row.offset, row.T)
         return
     if row.offset or int(cx.constant(row.end).ravel()[0]) < row.T:
         raise NotInterleavedError("a sequence that is not whole")
     if row.reload:
         loops = Loops((row.B, row.H), ((row.step_h0, 1), (row.H, 1)))
-        yield from cx.copied(cx.data(row.h0), cx.data(row.h), loops)
+        yield from cx.copy(cx.data(row.h0), cx.data(row.h), loops)
 
 
 def _recurrence(

@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.bounds import FAR_FRAMES
 from pulse.facts import Array
-from pulse.jit.instruction import Instruction, numbered
+from pulse.jit.instruction import Instruction, number_fields
 from pulse.jit.simd import LANES
 from pulse.program.kernels.copy import COPY_LOOPS, Copy
 from pulse.program.kernels.matmul_finish import BY_COLUMN, STEPS, Finish, FinishStep
@@ -62,7 +62,7 @@ class Interleaving:
         buffer = value.buffer
         inside = (value.offset + offset) * value.dtype.itemsize
         if buffer.region is Region.WEIGHTS:
-            target = self._repeated(buffer)
+            target = self._repeat(buffer)
         else:
             target = Buffer(buffer.region, buffer.size * LANES, buffer.offset * LANES)
         words = target.size // WORD
@@ -70,7 +70,7 @@ class Interleaving:
             raise NotInterleavedError("elements of less than a word")
         return Value(target, inside // WORD * LANES, (words,), (1,), np.dtype(np.float32))
 
-    def _repeated(self, buffer: Buffer) -> Buffer:
+    def _repeat(self, buffer: Buffer) -> Buffer:
         if id(buffer) not in self._expanded:
             raw = self._weights[buffer.offset : buffer.offset + buffer.size // WORD * WORD]
             self._expanded[id(buffer)] = self.image.add(np.repeat(raw.view(np.int32), LANES), shared=True)
@@ -81,7 +81,7 @@ class Interleaving:
         buffer = self.image.add(array, shared=True)
         return Value(buffer, 0, array.shape, dense(array.shape), array.dtype)
 
-    def shared(self, value: Any) -> Value:
+    def share(self, value: Any) -> Value:
         """A tensor in the weights as it is."""
         return self.table(np.ascontiguousarray(self.constant(value)))
 
@@ -94,7 +94,7 @@ class Interleaving:
         """Take note that this many frames of a stream must be over."""
         self.steady_from = max(self.steady_from, -(-frames // max(frames_of_pulse, 1)))
 
-    def unending(self, end: Any) -> None:
+    def require_endless(self, end: Any) -> None:
         """Require that a wire has no end that is known before the stream's."""
         if end.buffer.region is Region.WEIGHTS and int(self.constant(end).ravel()[0]) < FAR_FRAMES:
             raise NotInterleavedError("a wire of constant length")
@@ -109,22 +109,22 @@ class Interleaving:
             raise NotInterleavedError("another clock")
         return True
 
-    def copied(self, source: Value, target: Value, loops: Loops) -> Iterator[Instruction]:
+    def copy(self, source: Value, target: Value, loops: Loops) -> Iterator[Instruction]:
         """Copy words, of sixteen streams; strides in words of one of them."""
         sizes = (*loops.sizes, LANES)
         strides = tuple((*(step * LANES for step in each), 1) for each in loops.strides)
-        return self.copied_words(source, target, Loops(sizes, strides))
+        return self.copy_words(source, target, Loops(sizes, strides))
 
-    def copied_words(self, source: Value, target: Value, loops: Loops) -> Iterator[Instruction]:
+    def copy_words(self, source: Value, target: Value, loops: Loops) -> Iterator[Instruction]:
         """Copy words as they are."""
-        for (a, b), inner in loops.merged().inside(COPY_LOOPS):
+        for (a, b), inner in loops.merge().inside(COPY_LOOPS):
             yield Copy(
                 src=further_on(source, a),
                 dst=further_on(target, b),
                 size=WORD,
-                **numbered("n", inner.sizes),
-                **numbered("a", inner.strides[0]),
-                **numbered("b", inner.strides[1]),
+                **number_fields("n", inner.sizes),
+                **number_fields("a", inner.strides[0]),
+                **number_fields("b", inner.strides[1]),
             )
 
     def finish(self, finish: Finish) -> Finish:
@@ -143,8 +143,8 @@ class Interleaving:
         return FinishStep(
             code=step.code,
             parameter=step.parameter,
-            operand=self.shared(operand) if by_column else self.data(operand),
-            rows=None if rows is None else self.shared(rows),
+            operand=self.share(operand) if by_column else self.data(operand),
+            rows=None if rows is None else self.share(rows),
         )
 
 

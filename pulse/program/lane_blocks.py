@@ -11,7 +11,7 @@ from pulse.jit.simd import LANES
 from pulse.program import machine
 from pulse.program.emitted import table_of
 from pulse.program.feeds import Feed
-from pulse.program.interleaved import Interleaved, interleaved
+from pulse.program.interleaved import Interleaved, interleave
 from pulse.program.lanes import LaneSelection
 from pulse.program.memory import Region, aligned_bytes
 from pulse.program.native import NativeExecutable
@@ -21,7 +21,7 @@ from pulse.record import record
 
 
 @record(eq=False)
-class Part:
+class BlockLanes:
     """A block that steps: its number, and where its lanes are in the arrays of the call."""
 
     block: int
@@ -29,14 +29,14 @@ class Part:
 
 
 @record(eq=False)
-class Parts:
+class CallBlocks:
     """The blocks of a call, and where its other lanes are in the arrays."""
 
-    blocks: tuple[Part, ...]
+    blocks: tuple[BlockLanes, ...]
     others: NDArray[np.int64]
 
     @classmethod
-    def of(cls, blocks: Iterable[Part], count: int) -> "Parts":
+    def of(cls, blocks: Iterable[BlockLanes], count: int) -> "CallBlocks":
         """The blocks of a call of this many lanes."""
         found, left = tuple(blocks), np.ones(count, np.bool_)
         for part in found:
@@ -68,31 +68,31 @@ class LaneBlocks:
         self._call = (self._table.ctypes.data, len(found.rows))
         self._bases = np.array([found.weights.ctypes.data, 0, self._arena.ctypes.data], np.int64)
         self._run = machine.runner()
-        self._inputs = self._exchanged(program.received, found.inputs)
-        self._outputs = self._exchanged(program.sent, found.outputs)
+        self._inputs = self._ports_of_block(program.received, found.inputs)
+        self._outputs = self._ports_of_block(program.sent, found.outputs)
         self._constants = constants
-        self._known: tuple[LaneSelection, Parts] | None = None
+        self._known: tuple[LaneSelection, CallBlocks] | None = None
 
     @classmethod
     def of(cls, program: NativeExecutable, memory: Array, constants: Feed) -> "LaneBlocks | None":
         """The blocks of the lanes with these memories; None if there are too few, or the program has no such form."""
         if len(memory) < LANES or not EIGHT or program.total_at is not None:
             return None
-        found = interleaved(program)
+        found = interleave(program)
         return None if found is None else cls(program, found, memory, constants)
 
-    def parts(self, chosen: LaneSelection) -> Parts:
+    def parts(self, chosen: LaneSelection) -> CallBlocks:
         """The blocks of which a call steps all lanes, and all are in the middle of their streams."""
         if self._known is None or self._known[0] is not chosen:
-            self._known = chosen, Parts.of(self._whole(chosen.numbers), len(chosen.numbers))
+            self._known = chosen, CallBlocks.of(self._whole(chosen.numbers), len(chosen.numbers))
         parts, steady_from = self._known[1], self.steady_from
         if not [clock for clock in chosen.clocks if clock.pulse < steady_from]:
             return parts
         pulses = np.array([clock.pulse for clock in chosen.clocks])
         ready = [part for part in parts.blocks if pulses[part.at].min() >= steady_from]
-        return Parts.of(ready, len(pulses))
+        return CallBlocks.of(ready, len(pulses))
 
-    def _whole(self, numbers: Sequence[int]) -> Iterator[Part]:
+    def _whole(self, numbers: Sequence[int]) -> Iterator[BlockLanes]:
         at = {number: place for place, number in enumerate(numbers)}
         for block in range(len(self._inside)):
             places = [at.get(number, -1) for number in range(block * LANES, (block + 1) * LANES)]
@@ -100,9 +100,9 @@ class LaneBlocks:
                 continue
             run = slice(places[0], places[0] + LANES)
             in_order = places == list(range(run.start, run.stop))
-            yield Part(block, run if in_order else np.array(places, np.int64))
+            yield BlockLanes(block, run if in_order else np.array(places, np.int64))
 
-    def step(self, part: Part, feed: Feed, outputs: dict[str, Array]) -> None:
+    def step(self, part: BlockLanes, feed: Feed, outputs: dict[str, Array]) -> None:
         """One pulse of a block; arrays are those of all lanes of the call."""
         block = self._interleave(part.block)
         for name, array in self._inputs:
@@ -114,7 +114,9 @@ class LaneBlocks:
         for name, array in self._outputs:
             outputs[name][part.at] = array
 
-    def _exchanged(self, ports: Sequence[tuple[str, Place]], at: Sequence[int]) -> list[tuple[str, Array]]:
+    def _ports_of_block(
+        self, ports: Sequence[tuple[str, Place]], at: Sequence[int]
+    ) -> list[tuple[str, Array]]:
         """Inputs or outputs of a block by name, [16, …]."""
         return [
             (name, np.ndarray((LANES, *place.shape), place.dtype, self._arena.data, begin))

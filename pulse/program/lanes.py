@@ -61,7 +61,7 @@ class Lanes:
 
     def __reduce__(self) -> tuple[Any, ...]:
         snapshots = [state.snapshot() for state in self]
-        return _spawned, (self.program, self._states[0].constants, self.joined, snapshots)
+        return _restore, (self.program, self._states[0].constants, self.joined, snapshots)
 
     @property
     def joined(self) -> list[int]:
@@ -97,13 +97,13 @@ class Lanes:
                  but reset and restore; the others have stepped, their results are in the error's ``outputs``
         """
         chosen = (self._everyone or self._all()) if lanes is None else self._some(lanes)
-        checked = self._checked(feed, len(chosen.numbers))
+        checked = self._check(feed, len(chosen.numbers))
         self._check_open(chosen)
         pulse = chosen.clocks[0].pulse if chosen.clocks else 0
         try:
             results = self._run(checked, chosen)
             self._stepping = None
-            failed = self._failed(chosen)
+            failed = self._failed_lanes(chosen)
             if failed:
                 self._any_failed = True
                 raise self._failure(failed, results)
@@ -135,7 +135,7 @@ class Lanes:
                 self._states[number].changing = True
             self._stepping = None
 
-    def _failed(self, chosen: LaneSelection) -> list[int]:
+    def _failed_lanes(self, chosen: LaneSelection) -> list[int]:
         """The lanes with values for which a node has no result."""
         states = self._states
         return [n for n in chosen.numbers if states[n].faulted and states[n].stops_at_faults]
@@ -210,18 +210,20 @@ class Lanes:
         if len(set(lanes)) != len(lanes):
             raise InputError(f"lanes {list(lanes)} name one twice; step it twice")
 
-    def _checked(self, feed: Feed | Array, count: int) -> dict[str, Array]:
-        named = self._named(feed)
+    def _check(self, feed: Feed | Array, count: int) -> dict[str, Array]:
+        named = self._by_name(feed)
         if named.keys() != self._streaming.keys():
-            raise InputError(f"feed {'; '.join(_form(port, count) for port in self._streaming.values())}")
+            raise InputError(
+                f"feed {'; '.join(_port_text(port, count) for port in self._streaming.values())}"
+            )
         for name, array in named.items():
             port = self._streaming[name]
             if array.shape != (count, *port.shape) or array.dtype != port.dtype:
                 found = f"{shape_text(array.shape)},{dtype_name(array.dtype)}"
-                raise InputError(f"expected {_form(port, count)}, got {found}")
+                raise InputError(f"expected {_port_text(port, count)}, got {found}")
         return named
 
-    def _named(self, feed: Feed | Array) -> dict[str, Array]:
+    def _by_name(self, feed: Feed | Array) -> dict[str, Array]:
         if isinstance(feed, np.ndarray):
             if len(self._streaming) != 1:
                 names = ", ".join(self._streaming)
@@ -231,7 +233,7 @@ class Lanes:
         return {name: np.asarray(array) for name, array in feed.items()}
 
 
-def _form(port: Port, count: int) -> str:
+def _port_text(port: Port, count: int) -> str:
     return f"{port.name}: {shape_text((count, *port.shape))},{dtype_name(port.dtype)}"
 
 
@@ -241,7 +243,7 @@ class _Spawning(Protocol):
     def spawn_many(self, count: int, constants: Feed) -> Lanes: ...
 
 
-def _spawned(program: _Spawning, constants: Feed, joined: Sequence[int], snapshots: Sequence[bytes]) -> Lanes:
+def _restore(program: _Spawning, constants: Feed, joined: Sequence[int], snapshots: Sequence[bytes]) -> Lanes:
     """Copied or unpickled lanes."""
     lanes = program.spawn_many(len(snapshots), constants)
     for number, snapshot in enumerate(snapshots):

@@ -17,9 +17,9 @@ class Loops:
     def over(cls, shape: Sequence[int], strides: Iterable[Sequence[int]], order: Sequence[int]) -> "Loops":
         """As few loops as possible over the axes of tensors in an order, outermost first."""
         columns = (tuple(each[axis] for axis in order) for each in strides)
-        return cls(tuple(shape[axis] for axis in order), tuple(columns)).merged()
+        return cls(tuple(shape[axis] for axis in order), tuple(columns)).merge()
 
-    def merged(self) -> "Loops":
+    def merge(self) -> "Loops":
         """As few loops as possible: neighbours become one if every tensor allows it; those of size 1 vanish."""
         sizes: list[int] = []
         strides: list[list[int]] = [[] for _ in self.strides]

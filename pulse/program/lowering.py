@@ -14,7 +14,7 @@ from pulse.dim import TDim
 from pulse.errors import CompileError
 from pulse.facts import Array, DType, PulsedFact, dtype_name
 from pulse.graph import Node, OutletId
-from pulse.jit.instruction import Instruction, numbered
+from pulse.jit.instruction import Instruction, number_fields
 from pulse.ops.check import Check
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
@@ -105,7 +105,7 @@ class Lowering:
         """Lower every node. Raises CompileError listing every op without a kernel."""
         graph = self.graph
         for register in self.registers:
-            self.settle(register.read, self.remembered(register.initial, range(register.initial.ndim)))
+            self.settle(register.read, self.allocate_state(register.initial, range(register.initial.ndim)))
             self.kept.add(register.write)
         order = graph.order([*graph.outputs, *self.kept, *self.checks])
         if self.arrange is not None:
@@ -154,9 +154,9 @@ class Lowering:
 
     def _require(self, order: Sequence[int]) -> None:
         nodes = [self.graph.nodes[node_id] for node_id in order]
-        if not all(map(_lowered, nodes)):
+        if not all(map(_is_lowered, nodes)):
             load_plugins(GROUP)
-        missing = [f"{node.name} ({node.op.name})" for node in nodes if not _lowered(node)]
+        missing = [f"{node.name} ({node.op.name})" for node in nodes if not _is_lowered(node)]
         if missing:
             raise CompileError(f"no kernel for {', '.join(missing)}; use {spell('backend', 'numpy')}")
 
@@ -207,7 +207,7 @@ class Lowering:
             self.values[outlet] = self.constant(known)
         return self.values[outlet]
 
-    def known(self, outlet: OutletId) -> Array | None:
+    def known_value(self, outlet: OutletId) -> Array | None:
         """The value of a constant wire."""
         return self.fact(outlet).value
 
@@ -265,10 +265,10 @@ class Lowering:
             shape[op.axis] = history + pulse
             begin = np.zeros(shape, dtype)
             begin[(slice(None),) * op.axis + (slice(0, history),)] = op.initial
-            self._memories[node_id] = (self.remembered(begin, order), history)
+            self._memories[node_id] = (self.allocate_state(begin, order), history)
         return self._memories[node_id]
 
-    def remembered(self, begin: Array, order: Sequence[int]) -> Value:
+    def allocate_state(self, begin: Array, order: Sequence[int]) -> Value:
         """A tensor of the state and what it holds before the first pulse."""
         buffer = self.state.add(begin.transpose(list(order)), shared=False)
         return Value(buffer, 0, begin.shape, dense_strides(begin.shape, order), begin.dtype)
@@ -305,13 +305,13 @@ class Lowering:
 
     def _word(self, name: str, begin: int) -> Value:
         if name not in self._once:
-            self._once[name] = self.remembered(np.array([begin], np.int64), [0])
+            self._once[name] = self.allocate_state(np.array([begin], np.int64), [0])
         return self._once[name]
 
     def counter(self, node: str, op: str, check: Check) -> Value:
         """The number of faults of a node."""
         if (node, op, check) not in self.counted:
-            self.counted[node, op, check] = self.remembered(np.zeros(1, np.int64), [0])
+            self.counted[node, op, check] = self.allocate_state(np.zeros(1, np.int64), [0])
         return self.counted[node, op, check]
 
     # instructions
@@ -333,7 +333,7 @@ class Lowering:
         if len(loops.sizes) > COPY_LOOPS:
             raise CompileError(f"{self.node}: a copy over {len(loops.sizes)} axes is not supported")
         a, b = loops.strides
-        steps = numbered("n", loops.sizes) | numbered("a", a) | numbered("b", b)
+        steps = number_fields("n", loops.sizes) | number_fields("a", a) | number_fields("b", b)
         self.emit(Copy(src=source, dst=target, size=source.dtype.itemsize, **steps))
 
     def ordered(self, value: Value, order: Sequence[int]) -> Value:
@@ -365,7 +365,7 @@ class Lowering:
         return plan([buffer for buffer in self.arena if buffer.first <= buffer.last])
 
 
-def _lowered(node: PulsedNode) -> bool:
+def _is_lowered(node: PulsedNode) -> bool:
     return type(node.op) in LOWER or isinstance(node.op, Const | Source)
 
 

@@ -136,7 +136,7 @@ class Image:
             return self._known[key]
         buffer = Buffer(self.region, raw.size, self.size)
         self.runs.append(raw)
-        self.size += aligned(raw.size)
+        self.size += align(raw.size)
         if shared:
             self._known[key] = buffer
         return buffer
@@ -147,11 +147,11 @@ class Image:
         start = 0
         for run in self.runs:
             image[start : start + run.size] = run
-            start += aligned(run.size)
+            start += align(run.size)
         return image
 
 
-def aligned(size: int) -> int:
+def align(size: int) -> int:
     """The size rounded up to the alignment, with space so that no two runs share a line."""
     return -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
 
@@ -176,10 +176,10 @@ def plan(buffers: Sequence[Buffer]) -> int:
             (other for other in placed if other.first <= buffer.last and buffer.first <= other.last),
             key=lambda other: other.offset,
         ):
-            if other.offset - offset >= aligned(buffer.size):
+            if other.offset - offset >= align(buffer.size):
                 break
-            offset = max(offset, other.offset + aligned(other.size))
+            offset = max(offset, other.offset + align(other.size))
         buffer.offset = offset
         placed.append(buffer)
-        total = max(total, offset + aligned(buffer.size))
+        total = max(total, offset + align(buffer.size))
     return total

@@ -101,9 +101,9 @@ class MixedState(State):
         op = self._program.network.graph.node(outlet).op
         return op.value if isinstance(op, Const) else values[outlet]
 
-    def _ended(self) -> None:
+    def _set_end(self) -> None:
         for state in self._states:
-            state._ended()
+            state._set_end()
 
     @property
     def faulted(self) -> bool:

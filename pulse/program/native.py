@@ -18,7 +18,7 @@ from pulse.program.cost import RowNote
 from pulse.program.emitted import Emitted
 from pulse.program.executable import Executable
 from pulse.program.feeds import Feed
-from pulse.program.memory import Region, aligned
+from pulse.program.memory import Region, align
 from pulse.program.place import Place
 from pulse.program.state import State
 from pulse.program.table import link
@@ -117,12 +117,10 @@ class NativeExecutable(Executable):
     @property
     def scratch_bytes(self) -> int:
         """Scratch memory of a step: the arena, and that of rows in parts."""
-        return (
-            self.arena_bytes if self.threads == 1 else aligned(self.arena_bytes) + self.parting.scratch_bytes
-        )
+        return self.arena_bytes if self.threads == 1 else align(self.arena_bytes) + self.parting.scratch_bytes
 
     @property
-    def emitted(self) -> Sequence[Emitted]:
+    def emitted_instructions(self) -> Sequence[Emitted]:
         """The instructions; none if the program is from a file, which has only their rows."""
         return ()
 
@@ -222,9 +220,9 @@ class NativeState(State):
     def _array_step(self) -> ArrayStep | None:
         if self._fetched or self.program.limit is not None or not headers_are_known():
             return None
-        return ArrayStep(NativeState.packed(self))
+        return ArrayStep(NativeState.pack(self))
 
-    def _ended(self) -> None:
+    def _set_end(self) -> None:
         for length, register in self._ends:
             register[0] = self.clock.frames(length)
         if self._program.last_at is not None and self.clock.last is not None:
@@ -265,7 +263,7 @@ class NativeState(State):
         """Run the table once on whatever is in the inputs; for measuring."""
         self._run_machine(*self.call)
 
-    def packed(self) -> "Packed":
+    def pack(self) -> "Packed":
         """A pulse as one compiled call. Who calls it adds to ``clock.pulse``."""
         from pulse.program.packed import pack
 
@@ -277,7 +275,7 @@ class NativeState(State):
 
     def profile(self, steps: int = 1000) -> "Profile":
         """The time of each instruction and what it costs, over steps on noise; the stream's state is kept."""
-        from pulse.program.profile import measured
+        from pulse.program.profile import measure
 
         saved = self.snapshot()
         rng = np.random.default_rng(0)
@@ -286,6 +284,6 @@ class NativeState(State):
             place[...] = rng.standard_normal(place.shape).astype(place.dtype) if given is None else given
         try:
             parts = self._program.parting.counts()
-            return measured(self._program.notes, self.call[0], self.call[2], steps, parts)
+            return measure(self._program.notes, self.call[0], self.call[2], steps, parts)
         finally:
             self.restore(saved)

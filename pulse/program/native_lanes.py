@@ -14,9 +14,9 @@ from pulse.program import machine
 from pulse.program.cost import RowNote
 from pulse.program.feeds import Feed
 from pulse.program.kernels import families as families
-from pulse.program.lane_blocks import LaneBlocks, Parts
+from pulse.program.lane_blocks import CallBlocks, LaneBlocks
 from pulse.program.lanes import Lanes, LaneSelection, lane_count
-from pulse.program.memory import ALIGNMENT, Region, aligned, aligned_bytes
+from pulse.program.memory import ALIGNMENT, Region, align, aligned_bytes
 from pulse.program.native import NativeExecutable, NativeState
 from pulse.program.packed import Packed
 from pulse.program.place import Place
@@ -89,18 +89,18 @@ class LaneState(NativeState):
         self._take_out()
         return super()._run_into(feed, outputs)
 
-    def _ended(self) -> None:
+    def _set_end(self) -> None:
         self._take_out()
-        super()._ended()
+        super()._set_end()
 
     def run_machine(self) -> None:
         self._take_out()
         super().run_machine()
 
-    def packed(self) -> Packed:
+    def pack(self) -> Packed:
         if self._blocks is not None:
             self._blocks.exclude(self._number)
-        return super().packed()
+        return super().pack()
 
 
 class NativeLanes(Lanes):
@@ -150,10 +150,10 @@ class NativeLanes(Lanes):
         strides = (self._memory.strides[0],)
         return np.ndarray((len(self._memory),), np.int64, self._memory.data, total_at, strides)
 
-    def _failed(self, chosen: LaneSelection) -> list[int]:
+    def _failed_lanes(self, chosen: LaneSelection) -> list[int]:
         if self._totals is None or not np.count_nonzero(self._totals):
             return []
-        return super()._failed(chosen)
+        return super()._failed_lanes(chosen)
 
     def _tensors(self, name: str, place: Place) -> Tensors:
         if place.region is Region.WEIGHTS:
@@ -180,7 +180,7 @@ class NativeLanes(Lanes):
         return results
 
     def _step_blocks(
-        self, blocks: LaneBlocks, parts: Parts, feed: dict[str, Array], lanes: NDArray[np.int64]
+        self, blocks: LaneBlocks, parts: CallBlocks, feed: dict[str, Array], lanes: NDArray[np.int64]
     ) -> dict[str, Array]:
         """One pulse of lanes of which some are whole blocks."""
         results = {
@@ -253,7 +253,7 @@ def group_size(count: int, lane_bytes: int, weights: int) -> int:
 
 def _side_by_side(count: int, size: int) -> tuple[Array, list[Array]]:
     """Zeroed bytes for each of several; no two begin at the same place of a page, so that they share the cache."""
-    step = aligned(size)
+    step = align(size)
     step += ALIGNMENT if step // ALIGNMENT % 2 == 0 else 0
     memory = aligned_bytes(count * step).reshape(count, step)
     return memory, [row[:size] for row in memory]

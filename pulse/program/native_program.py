@@ -25,9 +25,9 @@ from pulse.program.lowering import GROUP, LOWER, Lowering
 from pulse.program.memory import Value, aligned_bytes
 from pulse.program.native_streams import NativeStreams
 from pulse.program.place import Place
-from pulse.program.program_file import encoded_program, write_file
+from pulse.program.program_file import encode_program, write_file
 from pulse.program.proof_note import ProofNote
-from pulse.pulsify.faults import unchecked_bodies
+from pulse.pulsify.faults import find_unchecked_bodies
 from pulse.pulsify.network import PulsedNetwork
 from pulse.report import json_value
 
@@ -53,7 +53,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
             model.registers,
             form,
             checks=model.checks,
-            unchecked=unchecked_bodies(model),
+            unchecked=find_unchecked_bodies(model),
             arrange=side_by_side,
         )
         lowering.run()
@@ -125,7 +125,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
         return len(self.instructions)
 
     @property
-    def emitted(self) -> Sequence[Emitted]:
+    def emitted_instructions(self) -> Sequence[Emitted]:
         return self.instructions
 
     @property
@@ -134,15 +134,15 @@ class NativeProgram(NativeStreams, CompiledProgram):
 
     def save(self, path: "str | PathLike[str]", proof: ProofNote | None = None, **metadata: str) -> None:
         """``Program.save``, with what a proof has shown and more metadata, such as ``sample_rate``."""
-        write_file(self.encoded(proof, **metadata), path)
+        write_file(self.to_bytes(proof, **metadata), path)
 
-    def encoded(self, proof: ProofNote | None = None, **metadata: str) -> bytes:
+    def to_bytes(self, proof: ProofNote | None = None, **metadata: str) -> bytes:
         """The bytes of the file that ``save`` writes. Raises WriteError."""
         model = self.network
         chunks = None if model.chunks is None else json_value(model.chunks)
         sizes = tuple(("size", f"{name} = {size}") for name, size in model.sizes.items())
         told = () if model.chunks is None else tuple(model.chunks.lines())
-        return encoded_program(self, {**model.typed.metadata, **metadata}, proof, chunks, (*told, *sizes))
+        return encode_program(self, {**model.typed.metadata, **metadata}, proof, chunks, (*told, *sizes))
 
     def _stored(self) -> str:
         """In what form the instructions have their weights; those of small matrices and of loops stay f32."""
@@ -157,7 +157,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
             *map(str, copies(self.instructions)),
         ]
         for number, (row, parts) in enumerate(zip(self.instructions, self.parting.rows)):
-            fields = [f"{name}={_text(value)}" for name, value in row.instruction.named()]
+            fields = [f"{name}={_text(value)}" for name, value in row.instruction.fields_by_name()]
             text = " ".join(fields if len(fields) <= SHOWN else [*fields[:SHOWN], "…"])
             cut = "" if parts is None else f"  in parts of {parts.cut.count} from {parts.bounds[:-1]}"
             lines.append(f"{number:4d} {row.kernel:<14} {row.node} ({row.op})  {text}{cut}")

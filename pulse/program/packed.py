@@ -18,7 +18,7 @@ from pulse.jit.registry import device
 from pulse.jit.structs import Struct, struct_at
 from pulse.not_copyable import NotCopyable
 from pulse.program.machine import run_rows
-from pulse.program.memory import aligned
+from pulse.program.memory import align
 from pulse.record import record
 
 
@@ -158,7 +158,7 @@ def _slots(tensors: Tensors) -> tuple[tuple[Slot, ...], int]:
     size = 0
     for name, place in tensors:
         slots.append(Slot(name, size, place.shape, place.dtype))
-        size += aligned(max(place.nbytes, 1))
+        size += align(max(place.nbytes, 1))
     return tuple(slots), size
 
 

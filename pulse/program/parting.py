@@ -5,7 +5,7 @@ import numpy as np
 from pulse.jit.instruction import Instruction
 from pulse.jit.parts import Parts, parts_of, rows_of
 from pulse.jit.registry import kernel_of
-from pulse.program.memory import aligned
+from pulse.program.memory import align
 from pulse.program.table import Table, link, row_starts
 from pulse.program.team import HEAD_WORDS, RUN_PARTS, Team
 from pulse.record import record
@@ -50,7 +50,7 @@ def _parts_of_row(row: list[int], threads: int) -> Parts | None:
     kernel = kernel_of(row[0])
     if threads == 1 or kernel.instruction.cuts is Instruction.cuts:
         return None
-    seen = kernel.instruction.seen(row, 0, (), kernel.form)
+    seen = kernel.instruction.from_words(row, 0, (), kernel.form)
     if seen.work() < LONG_WORK:
         return None
     counts = range(threads, 1, -1)
@@ -60,7 +60,7 @@ def _parts_of_row(row: list[int], threads: int) -> Parts | None:
 def link_parts(table: Table, parting: Parting, team: Team, arena_bytes: int) -> Table:
     """``link``, with rows in parts; behind the arena is the scratch memory of the parts. Raises CompileError."""
     linked, made = link(table).tolist(), list[int]()
-    scratch_at = aligned(arena_bytes)
+    scratch_at = align(arena_bytes)
     for start, parts in zip(row_starts(table), parting.rows):
         row = linked[start : start + linked[start + 1]]
         if parts is not None:

@@ -50,7 +50,7 @@ class ProfileRow:
             return None
         return count(self.cost) / self.seconds_per_step / 1e9
 
-    def joined(self, other: "ProfileRow") -> "ProfileRow":
+    def join(self, other: "ProfileRow") -> "ProfileRow":
         """Both together."""
         return ProfileRow(
             self.node,
@@ -89,11 +89,11 @@ class Profile:
         together: dict[str, ProfileRow] = {}
         for row in self.rows:
             name = getattr(row, group)
-            together[name] = together[name].joined(row) if name in together else row
+            together[name] = together[name].join(row) if name in together else row
         return sorted(together.values(), key=lambda row: -row.seconds_per_step)
 
 
-def measured(
+def measure(
     notes: Sequence[RowNote],
     table_address: int,
     bases_address: int,

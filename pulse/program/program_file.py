@@ -15,12 +15,12 @@ from pulse.facts import dtype_name
 from pulse.jit.instruction import Part, fields_of
 from pulse.jit.registry import Kernel, kernel_of
 from pulse.ops.check import Site
-from pulse.program.container import encoded
+from pulse.program.container import encode
 from pulse.program.native import NativeExecutable
 from pulse.program.place import Place
 from pulse.program.proof_note import ProofNote
 from pulse.program.safety import require_safe
-from pulse.program.stored_interface import written_interface
+from pulse.program.stored_interface import write_interface
 from pulse.program.table import row_starts
 from pulse.version import __version__
 
@@ -28,7 +28,7 @@ LONGEST_TEXT = 4096
 """Of the metadata of a model that is kept."""
 
 
-def encoded_program(
+def encode_program(
     program: NativeExecutable,
     metadata: Mapping[str, str],
     proof: ProofNote | None,
@@ -57,7 +57,7 @@ def encoded_program(
     }
     header = {
         "version": __version__,
-        **written_interface(program.model),
+        **write_interface(program.model),
         "form": program.form,
         "fingerprint": program.fingerprint.hex(),
         "rows": program.rows,
@@ -66,10 +66,10 @@ def encoded_program(
             {"name": kernel.name, "module": kernel.function.__module__, "layout": layout(kernel)}
             for kernel in kernels
         ],
-        "received": [_written_place(*each) for each in program.received],
-        "sent": [_written_place(*each) for each in program.sent],
+        "received": [_write_place(*each) for each in program.received],
+        "sent": [_write_place(*each) for each in program.sent],
         "ends": [{"length": str(length), "byte": byte} for length, byte in program.ends],
-        "counters": [_written_site(site, byte) for site, byte in program.counters],
+        "counters": [_write_site(site, byte) for site, byte in program.counters],
         "total_at": program.total_at,
         "last_at": program.last_at,
         "metadata": {name: text for name, text in metadata.items() if len(text) <= LONGEST_TEXT},
@@ -83,7 +83,7 @@ def encoded_program(
         "notes": np.frombuffer(json.dumps(notes).encode(), np.uint8),
         "weights": program.weights,
     }
-    return encoded(header, sections)
+    return encode(header, sections)
 
 
 def write_file(content: bytes, path: "str | PathLike[str]") -> None:
@@ -112,7 +112,7 @@ def _fields(part: type[Part]) -> list[Any]:
     ]
 
 
-def _written_place(name: str, place: Place) -> dict[str, Any]:
+def _write_place(name: str, place: Place) -> dict[str, Any]:
     return {
         "name": name,
         "region": int(place.region),
@@ -123,6 +123,6 @@ def _written_place(name: str, place: Place) -> dict[str, Any]:
     }
 
 
-def _written_site(site: Site, byte: int) -> dict[str, Any]:
+def _write_site(site: Site, byte: int) -> dict[str, Any]:
     node, op, check = site
     return {"node": node, "op": op, "byte": byte, "check": dict(vars(check))}

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from pulse.program.record import Record
+from pulse.program.record import JsonObject
 from pulse.record import record
 
 
@@ -41,7 +41,7 @@ class ProofNote:
         return {**asdict(self), "rounding": list(self.rounding)}
 
     @classmethod
-    def read(cls, record: Record) -> "ProofNote":
+    def read(cls, record: JsonObject) -> "ProofNote":
         """The reverse. Raises LoadError."""
         values: dict[str, Any] = {
             key: record.text(key) for key in ("outcome", "verdict", "when", "version", "of")

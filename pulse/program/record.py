@@ -8,7 +8,7 @@ from pulse.record import record
 
 
 @record
-class Record:
+class JsonObject:
     """An object of JSON.
 
     name     of the file, for errors
@@ -58,15 +58,15 @@ class Record:
             raise self._error(key)
         return value
 
-    def record(self, key: str) -> "Record":
+    def record(self, key: str) -> "JsonObject":
         """An object."""
         return self._record(key, self.values.get(key))
 
-    def optional_record(self, key: str) -> "Record | None":
+    def optional_record(self, key: str) -> "JsonObject | None":
         """An object, or null."""
         return None if self.values.get(key) is None else self.record(key)
 
-    def records(self, key: str) -> Iterator["Record"]:
+    def records(self, key: str) -> Iterator["JsonObject"]:
         """A list of objects."""
         return (self._record(key, value) for value in self._list(key))
 
@@ -83,10 +83,10 @@ class Record:
             raise self._error(key)
         return cast(list[Any], value)
 
-    def _record(self, key: str, value: Any) -> "Record":
+    def _record(self, key: str, value: Any) -> "JsonObject":
         if not isinstance(value, dict):
             raise self._error(key)
-        return Record(self.name, cast(dict[str, Any], value))
+        return JsonObject(self.name, cast(dict[str, Any], value))
 
     def _number(self, key: str, value: Any, low: int, high: int) -> int:
         if type(value) is not int or not low <= value <= high:

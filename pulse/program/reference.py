@@ -10,7 +10,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.arithmetic import NATIVE, Arithmetic
 from pulse.ops.bodies import bodies
-from pulse.ops.check import Site, Tally, checked, counting
+from pulse.ops.check import Site, Tally, count_faults, replace_all_failing
 from pulse.ops.fault import CountFaults
 from pulse.ops.source import Source
 from pulse.ops.stateful import Stateful
@@ -19,7 +19,7 @@ from pulse.program.feeds import Feed
 from pulse.program.implementations import Compute
 from pulse.program.state import State
 from pulse.program.weights import stored_operand
-from pulse.pulsify.faults import body_sites, unchecked_bodies
+from pulse.pulsify.faults import body_sites, find_unchecked_bodies
 from pulse.pulsify.network import PulsedNetwork
 
 BODIES = -1
@@ -47,7 +47,7 @@ class ReferenceProgram(CompiledProgram):
         self.fetches = tuple(fetches)
         graph = model.graph
         self.order = graph.order([*model.targets, *self.fetches, *model.checks])
-        self.unchecked = unchecked_bodies(model)
+        self.unchecked = find_unchecked_bodies(model)
         nodes = [graph.nodes[node_id] for node_id in self.order]
         self.bodied = {node.id for node in nodes if bodies(node.op)}
         self.read_back = bool(model.registers)
@@ -56,10 +56,10 @@ class ReferenceProgram(CompiledProgram):
         sites = (site for node in looked_at for site in body_sites(node.name, node.op))
         self.sites = {site: place for place, site in enumerate(dict.fromkeys(sites))}
         """What is looked at for faults in bodies, and where it is counted."""
-        self.rounded = dict(self._rounded())
+        self.rounded = dict(self._round_weights())
         """(node, slot) -> the weight as f32 that its stored form stands for, where that differs."""
 
-    def _rounded(self) -> Iterator[tuple[tuple[int, int], Array]]:
+    def _round_weights(self) -> Iterator[tuple[tuple[int, int], Array]]:
         graph = self.network.graph
         for node in map(graph.nodes.__getitem__, self.order):
             facts = [graph.fact(outlet) for outlet in node.inputs]
@@ -93,12 +93,12 @@ class ReferenceState(State):
         nodes = self._program.network.graph.nodes
         self._memory = {BODIES: [np.zeros(len(self._program.sites), np.int64)]}
         self._memory |= {
-            node_id: [self._program.arithmetic.given(array) for array in op.begin()]
+            node_id: [self._program.arithmetic.take_input(array) for array in op.begin()]
             for node_id in self._program.order
             if isinstance(op := nodes[node_id].op, Stateful)
         }
         for register in self._program.network.registers:
-            initial = self._program.arithmetic.given(register.initial)
+            initial = self._program.arithmetic.take_input(register.initial)
             self._memory[register.read.node] = [initial.copy()]
 
     def _run(self, feed: Feed) -> dict[str, Array]:
@@ -117,11 +117,11 @@ class ReferenceState(State):
                 results = memory[node_id]
             elif isinstance(node.op, Source):
                 given = feed[node.name] if node.name in feed else self.constants[node.name]
-                results = [arithmetic.given(given)]
+                results = [arithmetic.take_input(given)]
             else:
                 dtypes = [outlet.fact.dtype for outlet in node.outputs]
                 try:
-                    results = arithmetic.evaluate(node.op, inputs, dtypes, partial(self.evaluated, node_id))
+                    results = arithmetic.evaluate(node.op, inputs, dtypes, partial(self.evaluate, node_id))
                 except (ValueError, IndexError) as error:
                     raise InputError(f"{node.name} ({node.op.name}): {error}") from error
             for slot, result in enumerate(results):
@@ -137,7 +137,7 @@ class ReferenceState(State):
         self._memory, self.fetched = memory, fetched
         return outputs
 
-    def evaluated(self, node_id: int, inputs: Sequence[Array]) -> Sequence[Array]:
+    def evaluate(self, node_id: int, inputs: Sequence[Array]) -> Sequence[Array]:
         op = self._program.network.graph.nodes[node_id].op
         if isinstance(op, Stateful):
             return self._with_bodies(node_id, lambda: op.step(inputs, self._next[node_id], self.clock))
@@ -145,7 +145,9 @@ class ReferenceState(State):
             return op.eval(inputs, {})
         compute = self._program.computes.get(node_id)
         checks = op.checks([value.shape for value in inputs], [value.dtype for value in inputs])
-        given, _ = checked(checks, inputs)  # nodes of their own count: most of this is not of the stream
+        given, _ = replace_all_failing(
+            checks, inputs
+        )  # nodes of their own count: most of this is not of the stream
         if compute is not None:
             return compute(op, given)
         return self._with_bodies(node_id, lambda: op.eval(given, {}))
@@ -155,7 +157,7 @@ class ReferenceState(State):
         if node_id not in self._program.bodied:
             return compute()
         tally = Tally(path=[self._program.network.graph.nodes[node_id].name])
-        results = counting(tally, compute)
+        results = count_faults(tally, compute)
         if node_id not in self._program.unchecked:
             (counts,) = self._next[BODIES]
             for site, count in tally.counts.items():
@@ -179,7 +181,7 @@ class ReferenceState(State):
         for site, place in self._program.sites.items():
             yield site, int(self._memory[BODIES][0][place])
 
-    def _ended(self) -> None:
+    def _set_end(self) -> None:
         """Every op looks at the clock itself."""
 
     def _save(self) -> bytes:

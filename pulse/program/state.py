@@ -18,8 +18,8 @@ from pulse.program.ending import stream_end
 from pulse.program.executable import Executable
 from pulse.program.feeds import (
     Feed,
-    checked_constants,
-    checked_outputs,
+    check_outputs,
+    copy_constants,
     filled_pulse,
     frame_counts,
     named_pulses,
@@ -50,9 +50,9 @@ class State(ABC):
     def __init__(self, program: Executable, constants: Feed | None) -> None:
         self.program = program
         self.clock = Clock(program.model.symbol)
-        self.constants = checked_constants(program.inputs, constants or {})
+        self.constants = copy_constants(program.inputs, constants or {})
         self._streaming = [port for port in program.inputs if port.streams]
-        self._forms = [(port.name, port.shape, port.dtype) for port in self._streaming]
+        self._port_types = [(port.name, port.shape, port.dtype) for port in self._streaming]
         self._given = {port.name: port for port in program.outputs}
         self.stops_at_faults = True
         """Whether a pulse with a value for which some node has no result raises; else such values are counted only."""
@@ -86,7 +86,7 @@ class State(ABC):
         """Back to the state before the first pulse."""
 
     @abstractmethod
-    def _ended(self) -> None:
+    def _set_end(self) -> None:
         """Take note that the clock knows the stream's end."""
 
     @property
@@ -136,7 +136,7 @@ class State(ABC):
         pulse = clock.pulse
         try:
             results = self.try_step(feed)
-            return self._step(self._checked(feed), None) if results is None else results
+            return self._step(self._check(feed), None) if results is None else results
         except (FaultError, InputError):
             raise
         except BaseException:
@@ -157,8 +157,8 @@ class State(ABC):
         try:
             results = self.try_step(feed, outputs)
             if results is None:
-                checked = self._checked(feed)
-                results = self._step(checked, checked_outputs(self._given, outputs))
+                checked = self._check(feed)
+                results = self._step(checked, check_outputs(self._given, outputs))
             return results
         except (FaultError, InputError):
             raise
@@ -292,7 +292,7 @@ class State(ABC):
         pulses = [*feeds[:left], *[empty] * (left - len(feeds))]
         self.changing = True
         self.clock.end, self.clock.last = end, steps - 1
-        self._ended()
+        self._set_end()
         self.changing = False
         return pulses
 
@@ -339,7 +339,7 @@ class State(ABC):
         self.changing = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _spawned, (self.program, self.constants, self.snapshot(), self.fetched)
+        return _restore, (self.program, self.constants, self.snapshot(), self.fetched)
 
     @cached_property
     def _fingerprint(self) -> bytes:
@@ -387,13 +387,13 @@ class State(ABC):
                     "which the model needs: end it at another frame"
                 )
 
-    def _checked(self, feed: Feed | Array) -> Feed:
-        if type(feed) is np.ndarray and len(self._forms) == 1:
-            name, shape, dtype = self._forms[0]
+    def _check(self, feed: Feed | Array) -> Feed:
+        if type(feed) is np.ndarray and len(self._port_types) == 1:
+            name, shape, dtype = self._port_types[0]
             if feed.shape == shape and feed.dtype == dtype:
                 return {name: feed}
-        elif isinstance(feed, dict) and len(feed) == len(self._forms):
-            for name, shape, dtype in self._forms:
+        elif isinstance(feed, dict) and len(feed) == len(self._port_types):
+            for name, shape, dtype in self._port_types:
                 array = feed.get(name)
                 if type(array) is not np.ndarray or array.shape != shape or array.dtype != dtype:
                     break
@@ -413,7 +413,7 @@ class _Spawning(Protocol):
     def spawn(self, constants: Feed) -> State: ...
 
 
-def _spawned(program: _Spawning, constants: Feed, snapshot: bytes, fetched: list[Array]) -> State:
+def _restore(program: _Spawning, constants: Feed, snapshot: bytes, fetched: list[Array]) -> State:
     """A copied or unpickled stream."""
     state = program.spawn(constants)
     state.restore(snapshot)

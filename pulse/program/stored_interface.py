@@ -10,7 +10,7 @@ from pulse.errors import DimError, LoadError
 from pulse.facts import DTYPES, MOST_AXES, dtype_name
 from pulse.interface import AwaitedWire, Interface, Port, find_port
 from pulse.printable import is_title
-from pulse.program.record import Record
+from pulse.program.record import JsonObject
 from pulse.record import record
 
 MOST_TAIL_PULSES = 1 << 20
@@ -42,7 +42,7 @@ class StoredInterface:
         return self.awaited
 
 
-def written_interface(model: Interface) -> dict[str, Any]:
+def write_interface(model: Interface) -> dict[str, Any]:
     """The interface, for JSON."""
     waits = [
         {"frames": wire.frames, "offset": wire.offset, "length": str(wire.length)} for wire in model.waits()
@@ -51,15 +51,15 @@ def written_interface(model: Interface) -> dict[str, Any]:
         "title": model.title if is_title(model.title) else "model",
         "symbol": model.symbol.name,
         "pulse": model.pulse,
-        "inputs": [_written(port) for port in model.inputs],
-        "outputs": [_written(port) for port in model.outputs],
+        "inputs": [_write_port(port) for port in model.inputs],
+        "outputs": [_write_port(port) for port in model.outputs],
         "assumptions": [str(each) for each in model.assumptions],
         "waits": waits,
         "sizes": dict(model.sizes),
     }
 
 
-def _written(port: Port) -> dict[str, Any]:
+def _write_port(port: Port) -> dict[str, Any]:
     return {
         "name": port.name,
         "shape": list(port.shape),
@@ -71,7 +71,7 @@ def _written(port: Port) -> dict[str, Any]:
     }
 
 
-def read_interface(record: Record, chunks: Any) -> StoredInterface:
+def read_interface(record: JsonObject, chunks: Any) -> StoredInterface:
     """The reverse; lengths are bounded, so that no stream goes on without an end. Raises LoadError."""
     try:
         scope = SymbolScope()
@@ -84,7 +84,7 @@ def read_interface(record: Record, chunks: Any) -> StoredInterface:
         reading = _Reading(record.name, scope, symbol, record.number("pulse", 1, MOST_RATE))
         inputs = tuple(reading.port(each, True) for each in record.records("inputs"))
         outputs = tuple(reading.port(each, False) for each in record.records("outputs"))
-        waits = tuple(map(reading.awaited, record.records("waits")))
+        waits = tuple(map(reading.read_awaited, record.records("waits")))
     except DimError as error:
         raise LoadError(f"{record.name}: {error}; compile the model again") from None
     title = record.text("title")
@@ -108,7 +108,7 @@ class _Reading:
     symbol: Symbol
     pulse: int
 
-    def port(self, record: Record, is_input: bool) -> Port:
+    def port(self, record: JsonObject, is_input: bool) -> Port:
         """An input or output."""
         name, shape = record.text("name"), record.numbers("shape", 0, 1 << 31)
         dtype = DTYPES.get(record.text("dtype", MOST_LETTERS))
@@ -123,21 +123,21 @@ class _Reading:
         if port.streams:
             if port.frames < 1 or rate * self.pulse != port.frames:
                 raise LoadError(f"{self.name}: {name!r} has {port.frames} frames a pulse at rate {rate}")
-            self._bound(length, rate, port.frames, port.delay)
+            self._check_bound(length, rate, port.frames, port.delay)
             if is_input and length.eval({self.symbol: FAR_FRAMES}) < rate * FAR_FRAMES - FAR_FRAMES // 2:
                 raise LoadError(f"{self.name}: input {name!r} does not grow with the stream")
         elif is_input and axis is not None:
             raise LoadError(f"{self.name}: input {name!r} has frames and does not stream")
         return port
 
-    def awaited(self, record: Record) -> AwaitedWire:
+    def read_awaited(self, record: JsonObject) -> AwaitedWire:
         """A wire that an output waits for."""
         frames, length = record.number("frames", 1, MOST_RATE), self.length(record)
         offset = record.number("offset", -FAR_FRAMES, FAR_FRAMES)
-        self._bound(length, Fraction(frames, self.pulse), frames, max(offset, 0))
+        self._check_bound(length, Fraction(frames, self.pulse), frames, max(offset, 0))
         return AwaitedWire(frames, offset, length)
 
-    def length(self, record: Record) -> TDim:
+    def length(self, record: JsonObject) -> TDim:
         """A length of this symbol alone that fits into an int64 for every stream."""
         length = self.scope.parse(record.text("length", MOST_LETTERS))
         if not length.symbols <= {self.symbol}:
@@ -146,7 +146,7 @@ class _Reading:
             raise LoadError(f"{self.name}: the length {length} is too large")
         return length
 
-    def _bound(self, length: TDim, rate: Fraction, frames: int, delay: int) -> None:
+    def _check_bound(self, length: TDim, rate: Fraction, frames: int, delay: int) -> None:
         """Refuse a wire whose tail takes too many pulses."""
         for end in (0, 1, FAR_FRAMES):
             if length.eval({self.symbol: end}) + delay > rate * end + MOST_TAIL_PULSES * frames:

@@ -20,14 +20,14 @@ from pulse.interface import Port
 from pulse.jit.registry import KERNELS, Kernel
 from pulse.ops.check import Check, Site
 from pulse.plugins import load_plugins
-from pulse.program.container import Container, opened
+from pulse.program.container import Container, open_container
 from pulse.program.cost import Cost, RowNote
 from pulse.program.memory import Region
 from pulse.program.native_streams import NativeStreams
 from pulse.program.place import Place
 from pulse.program.program_file import layout, write_file
 from pulse.program.proof_note import ProofNote
-from pulse.program.record import Record
+from pulse.program.record import JsonObject
 from pulse.program.safety import require_safe
 from pulse.program.stored_interface import read_interface
 from pulse.version import __version__
@@ -47,7 +47,7 @@ class StoredProgram(NativeStreams):
 
     def __init__(self, container: Container) -> None:
         """Raises LoadError."""
-        record = Record(container.name, container.header)
+        record = JsonObject(container.name, container.header)
         version = record.text("version")
         if version != __version__:
             raise LoadError(
@@ -74,7 +74,7 @@ class StoredProgram(NativeStreams):
         self.total_at = record.optional_number("total_at")
         self.last_at = record.optional_number("last_at")
         self._kernels = [_kernel(each) for each in record.records("kernels")]
-        self.unlinked, self._kernel_of_row = _numbered(container, self._kernels, record.number("rows"))
+        self.unlinked, self._kernel_of_row = _number_kernels(container, self._kernels, record.number("rows"))
         try:
             require_safe(self)
         except LoadError as error:
@@ -95,13 +95,13 @@ class StoredProgram(NativeStreams):
     @property
     def notes(self) -> Sequence[RowNote]:
         """What is reported of each instruction. Raises LoadError: the file tells nothing of them."""
-        rows = self._told("rows")
+        rows = self._read_notes("rows")
         if len(rows) != self.rows:
             raise self._silent()
         return [self._note(row, kernel) for row, kernel in zip(rows, self._kernel_of_row)]
 
     def listing(self) -> list[str]:
-        lines = self._told("listing")
+        lines = self._read_notes("listing")
         if not all(isinstance(line, str) for line in lines):
             raise self._silent()
         return lines
@@ -119,7 +119,7 @@ class StoredProgram(NativeStreams):
             raise self._silent()
         return RowNote(given[0], given[1], kernel.name, Cost(*given[2:]))
 
-    def _told(self, what: str) -> list[Any]:
+    def _read_notes(self, what: str) -> list[Any]:
         try:
             told: Any = json.loads(self._container.section("notes").tobytes())
         except (ValueError, RecursionError):
@@ -142,7 +142,7 @@ def read_program(source: "str | PathLike[str] | bytes") -> StoredProgram:
     Raises LoadError: it is no program, damaged, of another version, or not safe to run; or a kernel is not installed
     """
     with fewer_collections():
-        return StoredProgram(opened(source if isinstance(source, bytes) else Path(source)))
+        return StoredProgram(open_container(source if isinstance(source, bytes) else Path(source)))
 
 
 def _read_again(content: bytes, threads: int) -> StoredProgram:
@@ -150,7 +150,7 @@ def _read_again(content: bytes, threads: int) -> StoredProgram:
     return program if threads == 1 else program.with_threads(threads)
 
 
-def _pairs(record: Record) -> list[list[str]]:
+def _pairs(record: JsonObject) -> list[list[str]]:
     found: Any = record.values.get("detected")
     if not isinstance(found, list) or not all(
         isinstance(each, list) and [type(text) for text in cast(list[Any], each)] == [str, str]
@@ -160,7 +160,7 @@ def _pairs(record: Record) -> list[list[str]]:
     return cast(list[list[str]], found)
 
 
-def _hex(record: Record) -> bytes:
+def _hex(record: JsonObject) -> bytes:
     try:
         found = bytes.fromhex(record.text("fingerprint", 32))
     except ValueError:
@@ -170,7 +170,7 @@ def _hex(record: Record) -> bytes:
     return found
 
 
-def _places(record: Record, key: str, ports: Sequence[Port]) -> tuple[tuple[str, Place], ...]:
+def _places(record: JsonObject, key: str, ports: Sequence[Port]) -> tuple[tuple[str, Place], ...]:
     found = [(each.text("name"), _place(each)) for each in record.records(key)]
     told = [(name, place.shape, place.dtype) for name, place in found]
     if told != [(port.name, port.shape, port.dtype) for port in ports]:
@@ -178,7 +178,7 @@ def _places(record: Record, key: str, ports: Sequence[Port]) -> tuple[tuple[str,
     return tuple(found)
 
 
-def _place(record: Record) -> Place:
+def _place(record: JsonObject) -> Place:
     shape, strides = (
         record.numbers("shape", 0, 1 << 31),
         record.numbers("strides", -LARGEST_BYTE, LARGEST_BYTE),
@@ -189,7 +189,7 @@ def _place(record: Record) -> Place:
     return Place(Region(record.number("region", 0, 2)), record.number("offset"), shape, strides, dtype)
 
 
-def _end(record: Record, symbol: Symbol) -> tuple[TDim, int]:
+def _end(record: JsonObject, symbol: Symbol) -> tuple[TDim, int]:
     try:
         length = scope_of(symbol).parse(record.text("length", 1 << 10))
         far = abs(length.eval({symbol: FAR_FRAMES})) if length.symbols <= {symbol} else 2 * FAR
@@ -200,7 +200,7 @@ def _end(record: Record, symbol: Symbol) -> tuple[TDim, int]:
     return length, record.number("byte")
 
 
-def _counter(record: Record) -> tuple[Site, int]:
+def _counter(record: JsonObject) -> tuple[Site, int]:
     check = record.record("check")
     numbers = {key: check.number(key, -(1 << 63), 1 << 64) for key in ("slot", "low", "high")}
     column = check.optional_number("column")
@@ -208,7 +208,7 @@ def _counter(record: Record) -> tuple[Site, int]:
     return (record.text("node"), record.text("op"), made), record.number("byte")
 
 
-def _kernel(record: Record) -> Kernel:
+def _kernel(record: JsonObject) -> Kernel:
     """A kernel by its name: of this package or of a plugin that is installed; a file does not say what is imported."""
     name, module = record.text("name"), record.text("module")
     if name not in KERNELS and module.startswith(OURS) and module[len(OURS) :].isidentifier():
@@ -229,7 +229,7 @@ def _kernel(record: Record) -> Kernel:
     return found
 
 
-def _numbered(
+def _number_kernels(
     container: Container, kernels: Sequence[Kernel], rows: int
 ) -> tuple[NDArray[np.int64], list[Kernel]]:
     """The table with the kernels' numbers of this process, and the kernel of each row."""

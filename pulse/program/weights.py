@@ -30,7 +30,7 @@ SMALLEST_BYTES = 4096
 LARGEST_CODE = 127
 
 
-def checked_form(form: str) -> str:
+def check_form(form: str) -> str:
     """The form, if there is such a one. Raises CompileError."""
     if form not in FORMS:
         raise CompileError(f"no weights of {form!r}; choose {', '.join(FORMS[:-1])} or {FORMS[-1]}")

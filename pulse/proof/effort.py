@@ -20,7 +20,7 @@ class Effort:
         low = 1 << max(0, frames.bit_length() - 1)
         return self._at(low) + (frames - low) / low * (self._at(2 * low) - self._at(low))
 
-    def affordable(self, seconds: float) -> int:
+    def affordable_frames(self, seconds: float) -> int:
         """The most frames that take no longer; at least one."""
         most = 1
         while most < MOST_FRAMES and self.seconds(2 * most) <= seconds:
@@ -31,11 +31,11 @@ class Effort:
 
     def _at(self, frames: int) -> float:
         if frames not in self._known:
-            self._known[frames] = _counted(self._model, frames)
+            self._known[frames] = _count(self._model, frames)
         return self._known[frames]
 
 
-def _counted(model: PulsedNetwork, frames: int) -> float:
+def _count(model: PulsedNetwork, frames: int) -> float:
     env = {model.symbol: frames}
 
     def size(dim: TDim) -> int:

@@ -62,7 +62,7 @@ def _wrong_among(
     for slot, (outlet, where) in enumerate(wires.items()):
         name, op = graph.label(outlet), graph.node(outlet).op.name
         axis = None if where.fact.stream is None else where.fact.stream.axis
-        whole = _placed_in(where, [pulse[slot] for pulse in pulses], reference.native[name])
+        whole = _place_in(where, [pulse[slot] for pulse in pulses], reference.native[name])
         yield from _wrong(name, op, whole, reference, axis, trial, program.backend)
 
 
@@ -89,7 +89,7 @@ def _wrong(
         yield Divergence(name, op, trial.length, trial.signal, backend, frame, offline, stream_whole, allowed)
 
 
-def _placed_in(where: ScheduledWire, pulses: list[Array], offline: Array) -> Array:
+def _place_in(where: ScheduledWire, pulses: list[Array], offline: Array) -> Array:
     """The offline tensor, those of its frames that were sent as the stream has them."""
     stream = where.fact.stream
     if stream is None:

@@ -80,7 +80,7 @@ def compare(
                     "the stream", "input", trial.length, trial.signal, program.backend, None, 0, 0, 0, judged
                 )
                 break
-            worst = worst.joined(judged)
+            worst = worst.join(judged)
             if worst.share > 1:
                 found = first_divergence(program, feeds, reference, trial)
             elif trial.traced:
@@ -114,7 +114,7 @@ def _largest_errors(program: Program, feeds: Feeds, reference: Reference) -> Lar
     worst = LargestError()
     for name in reference.native:
         judgement = reference.judge(name, results[name], program.model.port(name).axis)
-        worst = worst.joined(LargestError(judgement.difference, judgement.relative, judgement.share))
+        worst = worst.join(LargestError(judgement.difference, judgement.relative, judgement.share))
     return worst
 
 
@@ -132,7 +132,7 @@ class _Seen:
         for name, values in outputs.items():
             port = self._model.port(name)
             frames = 1 if port.axis is None else values.shape[port.axis]
-            covered = self._covered[name].seen(values, frames)
+            covered = self._covered[name].add(values, frames)
             first = self._first.setdefault((name, trial.length), values)
             moved = covered.moved or not np.array_equal(first, values, equal_nan=values.dtype.kind == "f")
             self._covered[name] = replace(covered, moved=moved)

@@ -100,7 +100,7 @@ class Coverage:
         values = f"{self.values:,} values of {self.frames:,} frames, {self.least:.4g} … {self.largest:.4g}"
         return f"{values}, {finite}, {moved}"
 
-    def seen(self, values: Array, frames: int) -> "Coverage":
+    def add(self, values: Array, frames: int) -> "Coverage":
         """With the offline values of one more stream."""
         wide = values.astype(np.float64)
         numbers = wide[np.isfinite(wide)] if is_floating(values.dtype) else wide.ravel()
@@ -144,7 +144,7 @@ class LargestError:
     relative: float = 0.0
     share: float = 0.0
 
-    def joined(self, other: "LargestError") -> "LargestError":
+    def join(self, other: "LargestError") -> "LargestError":
         """The larger of each."""
         return LargestError(
             max(self.error, other.error), max(self.relative, other.relative), max(self.share, other.share)

@@ -46,7 +46,7 @@ def feeds_of(
         shape = list(port.shape)
         if port.axis is not None:
             shape[port.axis] = max(0, port.length.eval({model.symbol: length}))
-        values = _shaped(signal if port.axis is not None else "noise", shape, port.axis or 0, rng)
+        values = _shape(signal if port.axis is not None else "noise", shape, port.axis or 0, rng)
         low, high = (ranges or {}).get(port.name, (0, 1))
         feeds[port.name] = (
             values.astype(port.dtype) if is_floating(port.dtype) else _integers(values, low, high, port)
@@ -54,7 +54,7 @@ def feeds_of(
     return feeds
 
 
-def _shaped(signal: Signal, shape: Sequence[int], axis: int, rng: np.random.Generator) -> Array:
+def _shape(signal: Signal, shape: Sequence[int], axis: int, rng: np.random.Generator) -> Array:
     """f64 values of a signal whose frames lie along ``axis``."""
     if not shape:
         return np.asarray(rng.standard_normal())
@@ -93,7 +93,7 @@ def _gaps(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
     return _noise(frames, rest, rng) * sounding
 
 
-def _mixed(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
+def _mix(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
     edges = np.linspace(0, frames, len(PURE) + 1).astype(int)
     order = rng.permutation(len(PURE))
     parts = [
@@ -109,7 +109,7 @@ _MAKERS: Mapping[Signal, Callable[[int, Sequence[int], np.random.Generator], Arr
     "steps": _steps,
     "gaps": _gaps,
     "silence": _silence,
-    "mixed": _mixed,
+    "mixed": _mix,
 }
 
 

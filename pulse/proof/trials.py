@@ -75,7 +75,7 @@ def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long
         return Trials(tuple(given), seen, max(lengths, default=0), 0)
     effort, wanted = Effort(model), _long_length(model, seen)
     usual = _usual(model, effort)
-    full = _allowed_length(model, min(wanted, effort.affordable(MOST_S if long else LONG_S)))
+    full = _allowed_length(model, min(wanted, effort.affordable_frames(MOST_S if long else LONG_S)))
     listed = [Trial(usual, signal, traced=signal == "noise") for signal in PURE]
     if full > usual:
         listed += [Trial(full, signal, long=True) for signal in _signals(long)]
@@ -95,7 +95,7 @@ def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long
 
 def _usual(model: PulsedNetwork, effort: Effort) -> int:
     """The length of the streams of each signal: some pulses and many frames, fewer if these take long."""
-    affordable, shortest = effort.affordable(SIGNAL_S), _shortest(model)
+    affordable, shortest = effort.affordable_frames(SIGNAL_S), _shortest(model)
     most = max(SIGNAL_PULSES * model.pulse, min(SIGNAL_FRAMES, affordable))
     least = FEW_PULSES * model.pulse + model.pulse // 2
     return _allowed_length(model, shortest + (most if most <= affordable else least) + 1)

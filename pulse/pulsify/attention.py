@@ -275,18 +275,18 @@ def _rewrite(graph: TypedGraph, found: Attention, reader: Reader, band: Band) ->
     )
     patch = Patch(graph)
     q = patch.tap(product.inputs[0])
-    k = _transposed(graph, patch, product.inputs[1], f"{name}.k")
+    k = _transpose(graph, patch, product.inputs[1], f"{name}.k")
     values = graph.nodes[reader.node].inputs[0 if reader.flipped else 1]
     if not reader.flipped:
         patch.shunt(old, patch.wire(name, op, [q, k, patch.tap(values)])[0])
     else:
-        v = _transposed(graph, patch, values, f"{name}.v")
+        v = _transpose(graph, patch, values, f"{name}.v")
         y = patch.wire(f"{name}.rows", op, [q, k, v])[0]
         patch.shunt(old, patch.wire(name, Transpose(_last_two(patch.graph.fact(y).rank)), [y])[0])
     patch.apply()
 
 
-def _transposed(graph: TypedGraph, patch: Patch, outlet: OutletId, name: str) -> OutletId:
+def _transpose(graph: TypedGraph, patch: Patch, outlet: OutletId, name: str) -> OutletId:
     """A wire with its last two axes exchanged, without a transpose if one is undone."""
     node = graph.node(outlet)
     perm = _last_two(graph.fact(outlet).rank)

@@ -41,7 +41,7 @@ def pulsify(
     found = band_attention(prepare_model(model, stream), stream, max_context)
     typed = found.model
     if found.limited:
-        typed.scope = typed.scope.narrowed(f"{stream.name} <= {max_context}")
+        typed.scope = typed.scope.with_assumption(f"{stream.name} <= {max_context}")
     related = relate(typed, stream, found.refused)
     frames = related.fit(typed.graph, pulse)
     wiring = Wiring(Graph[PulsedFact, Op](), stream, frames)
@@ -106,7 +106,7 @@ def _outputs(typed: TypedNetwork, wiring: Wiring, scheduler: Scheduler, align: b
     graph = typed.graph
     streams: list[Stream | OutletId] = []
     for name, outlet in zip(graph.output_names, graph.outputs):
-        wire = scheduler.written(outlet)
+        wire = scheduler.write_ends(outlet)
         if isinstance(wire, Free):
             wire = wire.at(0)
         streams.append(_without_prefix(wiring, wire, name) if isinstance(wire, Stream) else wire)
@@ -116,7 +116,7 @@ def _outputs(typed: TypedNetwork, wiring: Wiring, scheduler: Scheduler, align: b
     if align and moving:
         latest = max(wire.fact.offset / wire.fact.rate for wire in moving)
         streams = [
-            wiring.delayed(wire, -int(-latest * wire.fact.rate // 1), name)
+            wiring.delay(wire, -int(-latest * wire.fact.rate // 1), name)
             if isinstance(wire, Stream) and wire.fact.rate > 0
             else wire
             for name, wire in zip(graph.output_names, streams)
@@ -131,4 +131,4 @@ def _outputs(typed: TypedNetwork, wiring: Wiring, scheduler: Scheduler, align: b
 
 def _without_prefix(wiring: Wiring, wire: Stream, name: str) -> Stream:
     """An output has no prefix."""
-    return wire if wire.fact.rate == 0 else wiring.delayed(wire, max(0, wire.fact.offset), name)
+    return wire if wire.fact.rate == 0 else wiring.delay(wire, max(0, wire.fact.offset), name)

@@ -20,13 +20,13 @@ def extend_ends(wiring: Wiring, name: str, ends: Ends, stream: Stream, length: T
         if ends.after != 0:
             stream = delay_until_sure(wiring, stream, name)
         return _constant_ends(wiring, name, ends, stream, int(ends.before), length)
-    return Mirrored(wiring.delayed(stream, max(0, stream.fact.offset), name), ends, length)
+    return Mirrored(wiring.delay(stream, max(0, stream.fact.offset), name), ends, length)
 
 
 def delay_until_sure(wiring: Wiring, stream: Stream, name: str) -> Stream:
     """The stream, delayed until each of its frames surely exists or surely does not. Raises PulsifyError."""
     sure = sure_delay(wiring, stream.fact.length, stream.fact.rate, name)
-    return wiring.delayed(stream, max(stream.fact.offset, sure), name)
+    return wiring.delay(stream, max(stream.fact.offset, sure), name)
 
 
 def sure_delay(wiring: Wiring, length: TDim, rate: Fraction, name: str) -> int:

@@ -20,7 +20,7 @@ from pulse.pulsify.wiring import Stream, Wiring
 PulsedNode: TypeAlias = Node[PulsedFact, Op]
 
 
-def known_at_end(graph: PulsedGraph, order: Iterable[int]) -> set[int]:
+def find_known_at_end(graph: PulsedGraph, order: Iterable[int]) -> set[int]:
     """Nodes that do not stream and depend on a stream: what they hold means something in its last pulse."""
     moving, late = set[OutletId](graph.inputs), set[int]()
     moving = {outlet for outlet in moving if graph.fact(outlet).stream is not None}
@@ -42,14 +42,14 @@ def add_fault_counters(wiring: Wiring, targets: Iterable[OutletId]) -> tuple[Out
     """
     graph = wiring.graph
     order = graph.order(list(targets))
-    late = known_at_end(graph, order)
+    late = find_known_at_end(graph, order)
     found: list[OutletId] = []
     for node_id in order:
         node = graph.nodes[node_id]
         facts = [graph.fact(outlet) for outlet in node.inputs]
         for check in node.op.checks([fact.sizes for fact in facts], [fact.dtype for fact in facts]):
             value = facts[check.slot].value
-            if value is not None and not check.failing(value).any():
+            if value is not None and not check.find_failing(value).any():
                 continue
             counter = _counter(wiring, node, check, node_id in late)
             if counter is not None:
@@ -64,34 +64,34 @@ def _counter(wiring: Wiring, node: PulsedNode, check: Check, late: bool) -> Outl
     own = operand.stream
     if late:
         if own is None:
-            return _added(wiring, node, check, outlet, "end")
-        return _added(wiring, node, check, outlet, "end", own.axis, 0, own.length)
+            return _add(wiring, node, check, outlet, "end")
+        return _add(wiring, node, check, outlet, "end", own.axis, 0, own.length)
     if own is None:
-        return _added(wiring, node, check, outlet, "always")
+        return _add(wiring, node, check, outlet, "always")
     stream = result.stream if result.stream is not None and result.frames == operand.frames else own
     sure = lag(stream.length, stream.rate, wiring.symbol, wiring.pulse)
     if sure is None:
         return None
     offset = max(stream.offset, sure)
     placed = Stream(outlet, replace(stream, axis=own.axis, prefix=None))
-    later = wiring.delayed(placed, offset, node.name).outlet
-    return _added(wiring, node, check, later, "frames", own.axis, offset, stream.length, stream.prefix_frames)
+    later = wiring.delay(placed, offset, node.name).outlet
+    return _add(wiring, node, check, later, "frames", own.axis, offset, stream.length, stream.prefix_frames)
 
 
-def _added(
+def _add(
     wiring: Wiring, node: PulsedNode, check: Check, outlet: OutletId, when: When, *place: Any
 ) -> OutletId:
     name = f"{node.name}.check{check.slot}" + ("" if check.column is None else f".{check.column}")
     return wiring.add(name, CountFaults(check, node.name, node.op.name, when, *place), [outlet], None)
 
 
-def unchecked_bodies(model: PulsedNetwork) -> set[int]:
+def find_unchecked_bodies(model: PulsedNetwork) -> set[int]:
     """Nodes whose bodies are not checked for faults.
 
     In a file read back, their values before the stream begins are unknown.
     """
     order = model.graph.order(model.targets)
-    late = set(order) if model.registers else known_at_end(model.graph, order)
+    late = set(order) if model.registers else find_known_at_end(model.graph, order)
     return {node_id for node_id in late if not isinstance(model.graph.nodes[node_id].op, Stateful)}
 
 

@@ -70,16 +70,16 @@ class _Head:
         self._axis, self._length = axis, length
         self.count: int | None = None
 
-    def lifted(self, outlet: OutletId, bare: bool = False) -> OutletId | None:
+    def lift(self, outlet: OutletId, bare: bool = False) -> OutletId | None:
         """The wire of all frames; ``bare`` where the one frame has lost its axis."""
         node, axis = self._graph.node(outlet), self._axis
         match node.op:
             case Slice(own, start, end, 1) if own == axis and not bare and start.is_const and end.is_const:
                 return self._frames(node.inputs[0], int(start), int(end - start))
             case AddAxis(own) if own == axis and not bare:
-                return self.lifted(node.inputs[0], True)
+                return self.lift(node.inputs[0], True)
             case RemoveAxis(own) if own == axis and bare:
-                return self.lifted(node.inputs[0])
+                return self.lift(node.inputs[0])
             case Gather(own) if own == axis and bare:
                 first = _first(self._graph, outlet, self._symbol)
                 return None if first is None else self._frames(first.x, first.place, 1)
@@ -109,7 +109,7 @@ class _Head:
     def _operand(self, outlet: OutletId, rank: int, bare: bool) -> OutletId | None:
         fact = self._graph.fact(outlet)
         if fact.value is None:
-            return self.lifted(outlet, bare) if fact.rank == rank else None
+            return self.lift(outlet, bare) if fact.rank == rank else None
         place = fact.rank - (rank - self._axis)  # of the axis in the operand, which is aligned on the right
         wire = self._patch.tap(outlet)
         if bare:
@@ -118,7 +118,7 @@ class _Head:
         return wire if place < 0 or fact.shape[place] == 1 else None
 
 
-def frames_joined(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
+def join_frames(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
     """Rewrite ``concat(f(first k frames), y)`` as a choice by position.
 
     Below position k it is f of all frames, else y delayed by k frames.
@@ -131,7 +131,7 @@ def frames_joined(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | No
         return None
     length, patch, name = fact.shape[axis], Patch(graph), node.name
     head = _Head(graph, patch, axis, length, symbol)
-    x = head.lifted(node.inputs[0])
+    x = head.lift(node.inputs[0])
     if x is None or head.count is None:
         return None
     pads = tuple((TDim.of(head.count if each == axis else 0), TDim.of(0)) for each in range(fact.rank))
@@ -175,7 +175,7 @@ def _held(
     if not at_most_one(fact.shape[axis], length):
         return None
     head = _Head(graph, patch, axis, length, symbol)
-    x = head.lifted(outlet)
+    x = head.lift(outlet)
     if x is None or head.count != 1:
         return None
     place = patch.wire(f"{name}.place", Range(0, 1, length, np.dtype(np.int64)), [])[0]
@@ -188,7 +188,7 @@ def _held(
     return patch.wire(f"{name}.held", CumSum(axis), [begun])[0]
 
 
-def scan_begun(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
+def begin_scan(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
     """A scan whose first states are functions of first frames takes those frames, and computes the states itself."""
     node = graph.nodes[node_id]
     op = node.op
@@ -225,7 +225,7 @@ def scan_begun(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
         states[slot] = patch.constant(f"{node.name}.begin{slot}", zeros)
     states.append(patch.constant(f"{node.name}.unbegun", np.array(True)))
     captured = [patch.tap(outlet) for outlet in node.inputs[frames + count :]]
-    begun = _begun(graph, op, chains, used)
+    begun = _begin(graph, op, chains, used)
     made = patch.wire(node.name, begun, [*x, *states, *captured])
     for slot, outlet in enumerate(made[: len(op.gathered) + count]):
         patch.shunt(OutletId(node_id, slot), outlet)
@@ -256,7 +256,7 @@ def _chain(
     return sorted(found, key=graph.order([outlet]).index) if streams else None
 
 
-def _begun(
+def _begin(
     graph: TypedGraph, op: Scan, chains: Mapping[int, Sequence[int]], firsts: Mapping[OutletId, _First]
 ) -> Scan:
     """The scan with one more frame for each first frame, and a state that is true in the first iteration."""

@@ -164,12 +164,12 @@ class Mask:
         largest = largest if most is None else min(largest, most)
         for frames in (*SIZES, largest):
             if frames <= largest:
-                found = self._limited(self.sample(frames), largest)
+                found = self._limit(self.sample(frames), largest)
                 if found is not None:
                     return found
         return self._causal(self.sample(largest), limit, largest)
 
-    def _limited(self, sample: Sample, largest: int) -> Band | None:
+    def _limit(self, sample: Sample, largest: int) -> Band | None:
         back, ahead = sample.reach()
         if back + ahead + 2 > sample.frames:
             return None
@@ -180,7 +180,7 @@ class Mask:
                 wider = min(max(2 * sample.frames + 37, 777), largest)
                 other = self.sample(wider if wider > sample.frames else sample.frames * 2 // 3)
                 if self._holds(op, other, form is not sample):
-                    return self._found(op)
+                    return self._find(op)
         return None
 
     def _causal(self, sample: Sample, limit: int | None, largest: int) -> Band:
@@ -202,7 +202,7 @@ class Mask:
             if period is not None:
                 op = BandedAttention(1.0, form.table(period, frames - 1, ahead), frames - 1)
                 if self._holds(op, self.sample(frames), form is not sample):
-                    return replace(self._found(op), limited=min(lengths) == self.context)
+                    return replace(self._find(op), limited=min(lengths) == self.context)
         raise NoBandError("its bias follows no pattern that repeats")
 
     def _holds(self, op: BandedAttention, other: Sample, relative: bool) -> bool:
@@ -212,7 +212,7 @@ class Mask:
             return other.agrees(expected.bias)
         return other.relative().agrees(expected.relative().bias)
 
-    def _found(self, op: BandedAttention) -> Band:
+    def _find(self, op: BandedAttention) -> Band:
         """The band, if no frame sees all because it should see nothing. Raises NoBandError."""
         samples = self._samples.values()
         blind, finite = any(one.blind for one in samples), any(one.finite for one in samples)

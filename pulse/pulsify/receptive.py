@@ -61,18 +61,18 @@ def receptive_fields(model: TypedNetwork, related: Related) -> dict[OutletId, Re
 
 def _through(relation: Relation, field: Receptive, rate_in: Fraction, rate_out: Fraction) -> Receptive:
     if isinstance(relation, Ends):
-        return _moved(field, -int(relation.before) / rate_in, -int(relation.before) / rate_in)
+        return _move(field, -int(relation.before) / rate_in, -int(relation.before) / rate_in)
     if isinstance(relation, Cumulative):
         return Receptive(None, field.last)
     if isinstance(relation, Banded):
-        return _moved(field, -max(relation.back, 0) / rate_in, max(relation.ahead, 0) / rate_in)
+        return _move(field, -max(relation.back, 0) / rate_in, max(relation.ahead, 0) / rate_in)
     if isinstance(relation, Window):
         before = int(relation.ends.before) if relation.ends is not None else 0
         first = (relation.skip - relation.up + 1) / rate_out - before / rate_in
         last = relation.skip / rate_out + (relation.span - 1 - before) / rate_in
-        return _moved(field, first, last)
+        return _move(field, first, last)
     return field
 
 
-def _moved(field: Receptive, first: Fraction, last: Fraction) -> Receptive:
+def _move(field: Receptive, first: Fraction, last: Fraction) -> Receptive:
     return Receptive(None if field.first is None else field.first + first, field.last + last)

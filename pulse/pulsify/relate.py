@@ -183,7 +183,7 @@ def _relate_node(
             None,
             "source",
             f"its shape {node.op.fact} has other symbols beside {symbol.name}: {', '.join(others)}",
-            f"give them sizes, such as {spell('inputs', {node.name: _fixed(node.op.fact, symbol)})}",
+            f"give them sizes, such as {spell('inputs', {node.name: _shape_text(node.op.fact, symbol)})}",
         )
     if isinstance(node.op, Source):
         return _relate_source(node, symbol) if bearing else None
@@ -211,10 +211,10 @@ def _relate_node(
         inputs = graph.input_facts(node)
         relation = node.op.relation(inputs, [flow and flow.axis for flow in incoming])
         streams = [fact for fact, flow in zip(inputs, incoming) if flow is not None]
-        problem = _problem(node, relation, streams, streaming, symbol)
+        problem = _refusal_reason(node, relation, streams, streaming, symbol)
         if problem is not None:
             return problem
-        made = _outgoing(relation, streaming, symbol)
+        made = _outgoing_flows(relation, streaming, symbol)
         return _unsteady(node, relation, made, symbol) or (relation, made)
     except DimError as error:
         advice = "use lengths that are simple functions of the stream's length"
@@ -233,7 +233,7 @@ def _unsteady(node: TypedNode, relation: Relation, flows: list[Flow], symbol: Sy
     return None
 
 
-def _fixed(fact: TypedFact, symbol: Symbol) -> str:
+def _shape_text(fact: TypedFact, symbol: Symbol) -> str:
     return ",".join(str(dim) if dim.symbols <= {symbol} else "1" for dim in fact.shape)
 
 
@@ -266,7 +266,7 @@ def _relate_source(node: TypedNode, symbol: Symbol) -> tuple[Relation, list[Flow
     return Pointwise((axes[0],)), [Flow(axes[0], rate)]
 
 
-def _problem(
+def _refusal_reason(
     node: TypedNode,
     relation: Relation,
     facts: Sequence[TypedFact],
@@ -315,7 +315,7 @@ def _problem(
             f"the padding before the first frame, {ends.before}, depends on the length",
             "pad the front by a constant",
         )
-    buffered = max(_buffered(relation), int(ends.before) if ends is not None else 0)
+    buffered = max(_buffer_frames(relation), int(ends.before) if ends is not None else 0)
     if buffered > MOST_FRAMES:
         reason = f"it needs {buffered} frames at once, more than {MOST_FRAMES}"
         return _refusal(node, axis, relation, reason, "use shorter windows and padding")
@@ -333,7 +333,7 @@ def _problem(
     return None
 
 
-def _buffered(relation: Relation) -> int:
+def _buffer_frames(relation: Relation) -> int:
     """The most frames that a relation looks at, or makes, at once."""
     if isinstance(relation, Window):
         return max(relation.span, relation.stride, relation.up)
@@ -347,7 +347,7 @@ def _axes(relation: Relation) -> Iterable[int | None]:
     return (relation.axis,)
 
 
-def _outgoing(relation: Relation, streaming: list[Flow], symbol: Symbol) -> list[Flow]:
+def _outgoing_flows(relation: Relation, streaming: list[Flow], symbol: Symbol) -> list[Flow]:
     if isinstance(relation, Positional):
         return [Flow(relation.axis, relation.wanted.slope(symbol))]
     if isinstance(relation, Tail):

@@ -83,9 +83,9 @@ class Scheduler:
             and (relation.ends is None or relation.ends.changes_nothing)
         ):
             return self.wires[outlet]
-        return self.written(outlet)
+        return self.write_ends(outlet)
 
-    def written(self, outlet: OutletId) -> OutletId | Stream | Free:
+    def write_ends(self, outlet: OutletId) -> OutletId | Stream | Free:
         """A wire with its mirrored frames written into the stream."""
         wire = self.wires[outlet]
         if isinstance(wire, Mirrored):
@@ -141,7 +141,7 @@ class Scheduler:
             case Cumulative():
                 return self._cumulative(node, relation, inputs, flows)
             case Banded():
-                return [self._banded(node, relation, inputs, flows[0].rate, length)]
+                return [self._lower_banded(node, relation, inputs, flows[0].rate, length)]
             case Final():
                 reads = [static_outlet(wire) for wire in inputs]
                 return self.wiring.add_all(node.name, node.op, reads, [None] * len(flows))
@@ -175,7 +175,7 @@ class Scheduler:
         offset: int,
         prefixes: Sequence[Array | None],
     ) -> list[Stream]:
-        outlets = [self._synchronised(wire, offset, node.name) for wire in inputs]
+        outlets = [self._synchronise(wire, offset, node.name) for wire in inputs]
         facts = [
             StreamFact(flow.along, outlet.fact.shape[flow.along], flow.rate, offset, prefix)
             for flow, outlet, prefix in zip(flows, node.outputs, prefixes)
@@ -193,9 +193,9 @@ class Scheduler:
             raise PulsifyError(f"{fact.length} frames at the end of the stream have no limit")
         return highest
 
-    def _synchronised(self, wire: Wire, offset: int, name: str) -> OutletId:
+    def _synchronise(self, wire: Wire, offset: int, name: str) -> OutletId:
         if isinstance(wire, Stream):
-            return self.wiring.delayed(wire, offset, name).outlet
+            return self.wiring.delay(wire, offset, name).outlet
         if isinstance(wire, Free):
             return wire.at(offset).outlet
         return static_outlet(wire)
@@ -218,7 +218,7 @@ class Scheduler:
         if isinstance(wire, Stream):
             prefix = wire.fact.prefix
             return None if prefix is None else frames_at(prefix, wire.fact.axis, 0, frames)
-        return self.wiring.known(static_outlet(wire))
+        return self.wiring.known_value(static_outlet(wire))
 
     def _free_pointwise(
         self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[Wire], flows: list[Flow]
@@ -265,7 +265,7 @@ class Scheduler:
             known = [value for value in values if value is not None]
             past = evaluate_prefix(node.op, known, node.name) if len(known) == len(values) else None
             offset = 0 if past is None else offset
-        reads = [self._synchronised(wire, offset, node.name) for wire in inputs]
+        reads = [self._synchronise(wire, offset, node.name) for wire in inputs]
         op = relation.at(offset, streams[0].fact.length, past)
         facts = [
             None
@@ -293,7 +293,7 @@ class Scheduler:
 
     # bands
 
-    def _banded(
+    def _lower_banded(
         self, node: Node[TypedFact, Op], band: Banded, inputs: list[Wire], rate: Fraction, length: TDim
     ) -> Stream:
         unknown = any(isinstance(wire, Free) and wire.first(1) is None for wire in inputs)
@@ -316,7 +316,7 @@ class Scheduler:
         if isinstance(wire, Free):
             return wire.at(offset)
         assert isinstance(wire, Stream)
-        return self.wiring.delayed(wire, offset, name)
+        return self.wiring.delay(wire, offset, name)
 
     # positions and tails
 
@@ -327,7 +327,7 @@ class Scheduler:
         made: dict[int, Stream] = {}
 
         def first(frames: int) -> Array | None:
-            values = [self.wiring.known(outlet) for outlet in reads]
+            values = [self.wiring.known_value(outlet) for outlet in reads]
             if any(value is None for value in values):
                 return None
             operands = [value for value in values if value is not None]
@@ -355,7 +355,7 @@ class Scheduler:
             else fix_offset(self.wiring, wire, Ends(tail.axis, TDim.of(0), TDim.of(1)), node.name)
         )
         if stream.fact.offset < 0:
-            stream = self.wiring.delayed(stream, 0, node.name)
+            stream = self.wiring.delay(stream, 0, node.name)
         stream = delay_until_sure(self.wiring, stream, node.name)
         fact = self.wiring.graph.fact(stream.outlet)
         op = LastFrames(tail.axis, tail.frames, stream.fact.offset, stream.fact.length, fact)

@@ -57,23 +57,23 @@ def schedule_window(
         padded = stretched.fact.length + window.ends.before + window.ends.after
         stretched = extend_ends(wiring, name, window.ends, stretched, padded)
     if isinstance(stretched, Mirrored) and window.op is not None:
-        return _mirrored_window(wiring, node, window, inputs, stretched, rate, length)
+        return _wire_mirrored_window(wiring, node, window, inputs, stretched, rate, length)
     stream = write_mirrored_ends(wiring, name, stretched) if isinstance(stretched, Mirrored) else stretched
     if window.op is None:
         offset = stream.fact.offset + window.skip
         fact = replace(stream.fact, length=length, offset=offset, prefix=_after_skip(stream, window.skip))
         return Stream(stream.outlet, fact)
-    values = [wiring.known(wire) if isinstance(wire, OutletId) else None for wire in inputs]
+    values = [wiring.known_value(wire) if isinstance(wire, OutletId) else None for wire in inputs]
     if stream.fact.offset < 0 and any(
         value is None for slot, value in enumerate(values) if slot != window.source
     ):
-        stream = wiring.delayed(stream, 0, name)
+        stream = wiring.delay(stream, 0, name)
     group_offset = -((window.stride - window.span - stream.fact.offset) // window.stride)
     start = stream.fact.offset - group_offset * window.stride
     outlet = wiring.window(stream, max(0, -start), name)
     groups = wiring.frames(stream.fact.rate) // window.stride
     first = max(0, start)
-    outlet = wiring.cropped(outlet, stream.fact.axis, first, first + window.needs(groups), name)
+    outlet = wiring.crop(outlet, stream.fact.axis, first, first + window.needs(groups), name)
     offset = group_offset * window.up + window.skip
     prefix = _window_prefix(window, stream, values, -group_offset, name) if offset < 0 else None
     fact = StreamFact(window.axis, length, rate, offset, prefix)
@@ -92,7 +92,7 @@ def _window_prefix(
     return frames_at(result, window.axis, window.skip, groups * window.up)
 
 
-def _mirrored_window(
+def _wire_mirrored_window(
     wiring: Wiring,
     node: Node[TypedFact, Op],
     window: Window,
@@ -127,7 +127,7 @@ def _mirrored_window(
     seen = wiring.window(stream, overlap, name)
     op = FillEnds(fact.axis, overlap, fact.offset, fact.offset, fact.length, wire.ends.mode, keep=keep)
     filled = wiring.add(f"{name}.ends", op, [seen], fact)
-    filled = wiring.cropped(filled, fact.axis, start + keep, start + keep + window.needs(groups), name)
+    filled = wiring.crop(filled, fact.axis, start + keep, start + keep + window.needs(groups), name)
     out = StreamFact(window.axis, length, rate, group_offset * window.up + window.skip)
     reads = [filled if slot == window.source else static_outlet(other) for slot, other in enumerate(inputs)]
     return wiring.expect(Stream(wiring.add(name, window.op, reads, out), out), name)

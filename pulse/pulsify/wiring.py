@@ -13,7 +13,7 @@ from pulse.dim import Symbol, TDim
 from pulse.errors import FactError, PulsifyError
 from pulse.facts import Array, PulsedFact, StreamFact, TypedFact, shape_text
 from pulse.graph import OutletId
-from pulse.ops.check import checked
+from pulse.ops.check import replace_all_failing
 from pulse.ops.op import Ends, Op
 from pulse.ops.slice import Slice
 from pulse.ops.stateful import frames_at
@@ -76,7 +76,7 @@ def require_size(sizes: Sequence[int], name: str) -> None:
 
 def evaluate_prefix(op: Op, values: Sequence[Array], name: str) -> list[Array]:
     """The outputs of an op for frames that are known before the stream begins. Raises PulsifyError."""
-    _, found = checked(op.checks([v.shape for v in values], [v.dtype for v in values]), values)
+    _, found = replace_all_failing(op.checks([v.shape for v in values], [v.dtype for v in values]), values)
     if found:
         faults = "; ".join(str(check.fault(name, op.name, count)) for check, count in found)
         raise PulsifyError(
@@ -148,7 +148,7 @@ class Wiring:
             )
         return stream
 
-    def delayed(self, stream: Stream, offset: int, name: str) -> Stream:
+    def delay(self, stream: Stream, offset: int, name: str) -> Stream:
         """The same stream at a larger offset."""
         fact = stream.fact
         delay = offset - fact.offset
@@ -200,7 +200,7 @@ class Wiring:
             )
         return initial
 
-    def cropped(self, outlet: OutletId, axis: int, start: int, stop: int, name: str) -> OutletId:
+    def crop(self, outlet: OutletId, axis: int, start: int, stop: int, name: str) -> OutletId:
         """Some frames of a pulse."""
         size = int(self.graph.fact(outlet).shape[axis])
         if (start, stop) == (0, size):
@@ -208,6 +208,6 @@ class Wiring:
         op = Slice(axis, TDim.of(start), TDim.of(stop))
         return self.add(f"{name}.crop", op, [outlet], self.graph.fact(outlet).stream)
 
-    def known(self, outlet: OutletId) -> Array | None:
+    def known_value(self, outlet: OutletId) -> Array | None:
         """The value of a wire that does not stream, if it is constant."""
         return self.graph.fact(outlet).value

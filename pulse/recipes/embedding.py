@@ -28,7 +28,7 @@ def embed_recipe(text: str, place: RecipeContext) -> ModelProto:
     kept = {entry.key: entry.value for entry in proto.metadata_props if entry.key != RECIPE}
     table = tomllib.loads(text)
     table["stage"][number - 1]["model"] = ITSELF
-    helper.set_model_props(proto, {**kept, RECIPE: _spelled_out(table)})
+    helper.set_model_props(proto, {**kept, RECIPE: _spell_out(table)})
     return proto
 
 
@@ -38,7 +38,7 @@ def require_opens(file: Path, path: Path) -> None:
     join_stages(parse_recipe(embedded_text(file, where), RecipeContext(where, path, path.parent, file)))
 
 
-def _spelled_out(table: Mapping[str, Any]) -> str:
+def _spell_out(table: Mapping[str, Any]) -> str:
     """The text of a recipe that was read: its keys and stages, without comments."""
     stages = cast("Sequence[Mapping[str, Any]]", table["stage"])
     lines = [f"{key} = {toml_text(value)}" for key, value in table.items() if key != "stage"]

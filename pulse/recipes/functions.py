@@ -12,7 +12,7 @@ from pulse.front import FUNCTIONS
 from pulse.models import TypedModel
 from pulse.recipes.rates import Rates
 from pulse.recipes.recipe import RecipeContext, RecipeStage
-from pulse.recipes.values import Value, describe_type, fits, quoted, require_known
+from pulse.recipes.values import Value, describe_type, fits, quote, require_known
 
 SHAPES = ("shape", "mask_shape")
 """Parameters that are the shapes of the first input and of the second."""
@@ -35,7 +35,7 @@ def check_parameters(name: str, given: Mapping[str, Value], where: str) -> dict[
     for parameter, value in given.items():
         if not fits(value, known[parameter]):
             raise LoadError(
-                f"{where}: {parameter} = {quoted(value)} must be {describe_type(known[parameter])}"
+                f"{where}: {parameter} = {quote(value)} must be {describe_type(known[parameter])}"
             )
     for parameter in signature(FUNCTIONS[name]).parameters.values():
         if parameter.default is parameter.empty and parameter.name not in given:

@@ -17,7 +17,7 @@ from pulse.loading.loaded import Loaded
 from pulse.models import TypedModel
 from pulse.onnx.metadata import is_exported
 from pulse.recipes.recipe import ITSELF, RecipeContext, RecipeStage
-from pulse.recipes.values import Value, describe_type, fits, quoted, require_known
+from pulse.recipes.values import Value, describe_type, fits, quote, require_known
 from pulse.wording import spell
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ ARRAY_SUFFIX = ".npy"
 def check_options(path: Value, given: Mapping[str, Value], where: str) -> dict[str, Any]:
     """The options of a model, its path among them. Raises LoadError: not known, or of a wrong type or value."""
     if not isinstance(path, str) or not path:
-        raise LoadError(f'{where}: model = {quoted(path)} must be the path of a file, such as "model.onnx"')
+        raise LoadError(f'{where}: model = {quote(path)} must be the path of a file, such as "model.onnx"')
     require_known(given, ("from", "as", *OPTIONS), where, "key")
     for key, value in given.items():
         if not fits(value, OPTIONS[key]):
@@ -67,18 +67,18 @@ def check_options(path: Value, given: Mapping[str, Value], where: str) -> dict[s
                 else describe_type(OPTIONS[key])
             )
             raise LoadError(
-                f"{where}: {key} = {quoted(value)} must be {hint}, such as {key} = {EXAMPLES[key]}"
+                f"{where}: {key} = {quote(value)} must be {hint}, such as {key} = {EXAMPLES[key]}"
             )
         if OPTIONS[key] is _ARRAYS:
             for name, each in cast("dict[str, Value]", value).items():
                 if not _is_array(each):
                     raise LoadError(
-                        f"{where}: {key}: {name} = {quoted(each)} must be a number, a list or a .npy file"
+                        f"{where}: {key}: {name} = {quote(each)} must be a number, a list or a .npy file"
                     )
         elif OPTIONS[key] == Mapping[str, int] and any(
             each < 0 for each in cast("dict[str, int]", value).values()
         ):
-            raise LoadError(f"{where}: {key} = {quoted(value)} must not be negative, such as {EXAMPLES[key]}")
+            raise LoadError(f"{where}: {key} = {quote(value)} must not be negative, such as {EXAMPLES[key]}")
     if "pulse" in given and cast("int", given["pulse"]) < 1:
         raise LoadError(f"{where}: pulse = {given['pulse']} must be at least 1")
     return {"model": path, **given}
@@ -109,7 +109,7 @@ def open_stage_model(stage: RecipeStage, place: RecipeContext, limits: Mapping[s
         **{each.name: options.pop(each.name) for each in fields(Chunking) if each.name in options}
     )
     if name != ITSELF:
-        return Stage(load(place.beside(name), chunking=said, **options, **limits)).opened()
+        return Stage(load(place.beside(name), chunking=said, **options, **limits)).open()
     if place.itself is None:
         raise LoadError(
             'model = "." is the file in whose metadata a recipe is, and this one is a file of its own; name the model'

@@ -13,7 +13,7 @@ SPECTRAL = ("spectra", "magnitudes")
 
 
 @record
-class Part:
+class PairedModel:
     """A model of a recipe.
 
     name     of its file
@@ -54,7 +54,7 @@ class Stages(NamedTuple):
     notes: Sequence[str]
 
 
-def pair_stages(first: Part, second: Part) -> Stages:
+def pair_stages(first: PairedModel, second: PairedModel) -> Stages:
     """Two models; the second takes the output of the first. Raises LoadError if nothing usual joins them."""
     for attempt in (_of_one_spectrum, _directly, _sound_between):
         found = attempt(first, second)
@@ -67,7 +67,7 @@ def pair_stages(first: Part, second: Part) -> Stages:
     )
 
 
-def _of_one_spectrum(first: Part, second: Part) -> Stages | None:
+def _of_one_spectrum(first: PairedModel, second: PairedModel) -> Stages | None:
     """The first changes a spectrum; the second the same one, or the frames of samples that it becomes."""
     one, other = first.guess, second.guess
     if one.kind not in SPECTRAL or not one.behind or one.samples != other.samples:
@@ -90,16 +90,20 @@ def _of_one_spectrum(first: Part, second: Part) -> Stages | None:
     return None
 
 
-def _add(stages: list[str], part: Part, suffix: str) -> None:
+def _add(stages: list[str], part: PairedModel, suffix: str) -> None:
     """A model that changes a spectrum, after a stage that gives one."""
     if part.guess.kind == "spectra":
         stages.append(part.stage())
         return
     stages[-1] += f'\nas = "spectrum{suffix}"'
-    stages += ["magnitude = {}", _renamed(part.stage(), suffix), _renamed(part.guess.back[0], suffix)]
+    stages += [
+        "magnitude = {}",
+        _rename_wires(part.stage(), suffix),
+        _rename_wires(part.guess.back[0], suffix),
+    ]
 
 
-def _directly(first: Part, second: Part) -> Stages | None:
+def _directly(first: PairedModel, second: PairedModel) -> Stages | None:
     """What the first gives is of the sizes that the second takes."""
     fixed = [
         [int(dim) if not dim.symbols else None for dim in fact.shape] for fact in (first.gives, second.reads)
@@ -111,17 +115,17 @@ def _directly(first: Part, second: Part) -> Stages | None:
     return Stages(stages, [note, *first.guess.notes])
 
 
-def _sound_between(first: Part, second: Part) -> Stages | None:
+def _sound_between(first: PairedModel, second: PairedModel) -> Stages | None:
     """The first gives sound, by itself or with what is after it."""
     sound = is_sound(first.gives.shape) and growth(first.gives) == growth(first.reads)
     if not first.guess.back and not (first.guess.kind == "sound" and sound):
         return None
     note = f"{second.name} is taken to hear the sound that {first.name} gives"
-    behind = [_renamed(stage, "_2") for stage in second.around]
+    behind = [_rename_wires(stage, "_2") for stage in second.around]
     return Stages([*first.around, *behind], [note, *first.guess.notes, *second.guess.notes])
 
 
-def _renamed(stage: str, suffix: str) -> str:
+def _rename_wires(stage: str, suffix: str) -> str:
     """With other names of wires."""
     for name in ("spectrum", "mask", "features"):
         stage = stage.replace(f'"{name}"', f'"{name}{suffix}"')

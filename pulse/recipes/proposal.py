@@ -17,7 +17,7 @@ from pulse.loading.loaded import Loaded
 from pulse.onnx.metadata import is_exported
 from pulse.recipes.framing import called_on_frames
 from pulse.recipes.guessing import BLOCKS, guess_recipe, is_sound
-from pulse.recipes.pairing import Part, Stages, pair_stages
+from pulse.recipes.pairing import PairedModel, Stages, pair_stages
 from pulse.recipes.rates import KEY, growth
 from pulse.recipes.reading import parse_recipe
 from pulse.recipes.recipe import RecipeContext
@@ -66,9 +66,9 @@ def propose_recipe(models: Sequence[Path], folder: Path, hop: int | None = None)
         return Proposal(text, tuple(notes))
 
 
-def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> Part:
+def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> PairedModel:
     """What is known of one model. Raises PulseError."""
-    opened, options = _opened(model, notes)
+    opened, options = _open_model(model, notes)
     framed = None if hop is None else called_on_frames(opened, hop)
     if framed is not None:
         opened = load(model, chunking=Chunking(axes=framed.axes))
@@ -113,7 +113,7 @@ def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> Part:
         f"model = {_path(model, folder)}",
         *(f"{key} = {toml_text(value)}" for key, value in options.items()),
     ]
-    return Part(model.name, lines, guess, fact, made, rate_hz, name if len(streams) > 1 else None)
+    return PairedModel(model.name, lines, guess, fact, made, rate_hz, name if len(streams) > 1 else None)
 
 
 def _of_channels(fact: TypedFact) -> str:
@@ -168,7 +168,7 @@ def _say_constants(
             )
 
 
-def _opened(path: Path, notes: list[str]) -> tuple[Loaded, dict[str, Any]]:
+def _open_model(path: Path, notes: list[str]) -> tuple[Loaded, dict[str, Any]]:
     """The model, and what its stage has to say of it."""
     loaded = load(path)
     options: dict[str, Any] = {}

@@ -10,7 +10,7 @@ from pulse.front import FUNCTIONS
 from pulse.printable import LONGEST_TITLE, is_title
 from pulse.recipes import functions, models
 from pulse.recipes.recipe import Recipe, RecipeContext, RecipeStage
-from pulse.recipes.values import Value, fits, get_value, quoted, require_known
+from pulse.recipes.values import Value, fits, get_value, quote, require_known
 
 LARGEST_FILE = 1 << 20
 """Bytes; a recipe of a hundred stages has some thousand."""
@@ -37,7 +37,7 @@ def parse_recipe(text: str, place: RecipeContext) -> Recipe:
     title = get_value(table, "title", str, where, '"denoiser"')
     if title is not None and not is_title(title):
         raise LoadError(
-            f"{where}: title = {quoted(title)} must be one line of at most {LONGEST_TITLE} letters without / and \\"
+            f"{where}: title = {quote(title)} must be one line of at most {LONGEST_TITLE} letters without / and \\"
         )
     rate = get_value(table, "rate", int, where, "16000")
     if rate is not None and rate < 1:
@@ -88,7 +88,7 @@ def read_text(path: Path) -> str:
 def _stage(number: int, given: Value, where: str) -> RecipeStage:
     where = f"{where}: stage {number}"
     if not isinstance(given, dict):
-        raise LoadError(f"{where}: {quoted(given)} must be a table; begin it with a line [[stage]]")
+        raise LoadError(f"{where}: {quote(given)} must be a table; begin it with a line [[stage]]")
     table = cast("dict[str, Value]", given)
     kinds = [key for key in table if key in FUNCTIONS or key == "model"]
     if len(kinds) > 1:
@@ -104,7 +104,7 @@ def _stage(number: int, given: Value, where: str) -> RecipeStage:
         options = models.check_options(table[kind], rest, where)
     else:
         if not isinstance(table[kind], dict):
-            raise LoadError(f"{where}: {kind} = {quoted(table[kind])} must be a table, such as {kind} = {{}}")
+            raise LoadError(f"{where}: {kind} = {quote(table[kind])} must be a table, such as {kind} = {{}}")
         for key in rest:
             if key in (*models.OPTIONS, *functions.parameters(kind)):
                 owner = (
@@ -123,7 +123,7 @@ def _names(table: Mapping[str, Value], key: str, where: str) -> Sequence[str] | 
         return None
     if not fits(value, _NAMES):
         raise LoadError(
-            f'{where}: {key} = {quoted(value)} must be a name or a list of names, such as ["a", "b"]'
+            f'{where}: {key} = {quote(value)} must be a name or a list of names, such as ["a", "b"]'
         )
     return [value] if isinstance(value, str) else cast("Sequence[str] | Mapping[str, str]", value)
 

@@ -15,12 +15,12 @@ KEYS = {"reads": "from", "gives": "as", **{option: option for option in OPTIONS}
 def recipe_spelling(otherwise: Spelling) -> Spelling:
     """``inputs = { x = "1,80,T" }``; what is no key of a recipe is spelled as it is outside of one."""
 
-    def spelled(parameter: str, example: Any = None) -> str:
+    def spell(parameter: str, example: Any = None) -> str:
         if parameter not in KEYS:
             return otherwise(parameter, example)
         return KEYS[parameter] + ("" if example is None else f" = {toml_text(example)}")
 
-    return spelled
+    return spell
 
 
 def toml_text(value: Any) -> str:

@@ -55,12 +55,12 @@ def get_value(table: Mapping[str, Value], key: str, hint: object, where: str, ex
     value = table.get(key)
     if value is not None and not fits(value, hint):
         raise LoadError(
-            f"{where}: {key} = {quoted(value)} must be {describe_type(hint)}, such as {key} = {example}"
+            f"{where}: {key} = {quote(value)} must be {describe_type(hint)}, such as {key} = {example}"
         )
     return value
 
 
-def quoted(value: Value) -> str:
+def quote(value: Value) -> str:
     """A value for a message, short."""
     text = {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

@@ -47,7 +47,7 @@ def recipe_model(source: "ModelSource", limits: Mapping[str, Any] | None = None)
     Raises   LoadError, naming the file and the number of the stage
     """
     path = path_of(source)
-    with _reading(path):
+    with _guard_recursion(path):
         if path is not None and is_recipe_file(path):
             return join_stages(read_recipe(path), limits)
         return join_stages(embedded_recipe(source), limits)
@@ -78,7 +78,7 @@ def join_stages(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> Type
 
 
 @contextmanager
-def _reading(path: Path | None) -> Generator[None]:
+def _guard_recursion(path: Path | None) -> Generator[None]:
     """Raises LoadError if a recipe is a stage of itself."""
     opening = _opening.get() or _Opening()
     here = Path() if path is None else path.resolve()
@@ -96,7 +96,7 @@ def _reading(path: Path | None) -> Generator[None]:
 def _stage(recipe: Recipe, stage: RecipeStage, rates: Rates, limits: Mapping[str, Any]) -> Stage:
     """A stage of the chain, whose model is made when what it reads is known."""
 
-    def opened(facts: Sequence[TypedFact]) -> TypedModel:
+    def open(facts: Sequence[TypedFact]) -> TypedModel:
         try:
             if stage.kind != "model":
                 return functions.call_function(stage, recipe.place, rates, facts)
@@ -106,4 +106,4 @@ def _stage(recipe: Recipe, stage: RecipeStage, rates: Rates, limits: Mapping[str
             raise LoadError(f"{stage.place}: {error}") from error
         return model
 
-    return Stage(opened, stage.reads, stage.gives)
+    return Stage(open, stage.reads, stage.gives)

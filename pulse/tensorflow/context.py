@@ -30,11 +30,11 @@ class Functions(Protocol):
         """A function. Raises LoadError: there is none of this name."""
         ...
 
-    def assigned(self, name: FunctionName) -> dict[int, str]:
+    def assignments(self, name: FunctionName) -> dict[int, str]:
         """The arguments that a function assigns, and the outputs of its model that are their next values."""
         ...
 
-    def typed(
+    def to_typed(
         self, name: FunctionName, facts: Sequence[TypedFact], scope: SymbolScope, title: str
     ) -> TypedNetwork:
         """A function as a model; arguments whose value is known are constants in it. Raises LoadError."""
@@ -83,9 +83,9 @@ class TensorflowNode(NodeContext):
     def dtype_of(self, name: str) -> DType:
         """The type of an attribute, of numbers. Raises LoadError."""
         type_ = self.type_of(name)
-        if type_.known is None:
+        if type_.known_type is None:
             raise self.error(f"a tensor of {type_} is not covered")
-        return type_.known
+        return type_.known_type
 
     def is_complex(self, name: str = "T") -> bool:
         """Whether an input is complex: a last axis of two, the real and the imaginary part, stands for that."""
@@ -103,7 +103,7 @@ class TensorflowNode(NodeContext):
             raise self.error(f"attribute {name} must name a function; export the model again")
         return value
 
-    def listed(self, name: str, count: int) -> list[int]:
+    def read_list(self, name: str, count: int) -> list[int]:
         """A list of integers of that length; ones if it is missing. Raises LoadError."""
         values = self.integer_list(name, [1] * count)
         if len(values) != count:
@@ -115,9 +115,9 @@ class TensorflowNode(NodeContext):
         types = {self.graph.fact(outlet).dtype for outlet in outlets}
         if len(types) == 1 or not all(np.issubdtype(dtype, np.integer) for dtype in types):
             return list(outlets)
-        return [self.widened(outlet, f"operand{place}") for place, outlet in enumerate(outlets)]
+        return [self.widen(outlet, f"operand{place}") for place, outlet in enumerate(outlets)]
 
-    def widened(self, outlet: OutletId, suffix: str) -> OutletId:
+    def widen(self, outlet: OutletId, suffix: str) -> OutletId:
         """A wire of integers as i64."""
         fact = self.graph.fact(outlet)
         if fact.dtype == I64:
@@ -126,7 +126,7 @@ class TensorflowNode(NodeContext):
             return self.constant(fact.value.astype(np.int64), suffix)
         return self.wire(Cast(I64), [outlet], suffix)
 
-    def transposed(self, x: OutletId, perm: Sequence[int], suffix: str = "") -> OutletId:
+    def transpose(self, x: OutletId, perm: Sequence[int], suffix: str = "") -> OutletId:
         """Axes in another order; the same wire where they stay."""
         if list(perm) == list(range(len(perm))):
             return x

@@ -79,7 +79,7 @@ _SCALARS = {
 }
 
 
-def _typed(field: FieldDescriptorProto, kind: str) -> None:
+def _set_kind(field: FieldDescriptorProto, kind: str) -> None:
     if kind in _SCALARS:
         field.type = _SCALARS[kind]
     else:
@@ -92,7 +92,7 @@ def _entry(message: DescriptorProto, name: str, kind: str, maps: bool) -> str:
     entry.options.map_entry = maps
     for number, (part, type_) in enumerate((("key", "string"), ("value", kind)), 1):
         field = entry.field.add(name=part, number=number, label=FieldDescriptorProto.LABEL_OPTIONAL)
-        _typed(field, type_)
+        _set_kind(field, type_)
     return f"{message.name}.{entry.name}"
 
 
@@ -111,7 +111,7 @@ def _message(file: FileDescriptorProto, name: str, fields: str, maps: bool) -> N
         )
         if name in _ONEOFS:
             field.oneof_index = 0
-        _typed(field, _entry(message, field_name, kind, maps) if label[0] == "%" else kind)
+        _set_kind(field, _entry(message, field_name, kind, maps) if label[0] == "%" else kind)
 
 
 def classes(maps: bool = True) -> dict[str, Proto]:

@@ -116,7 +116,7 @@ class GraphNode:
                 return value.plain
         return 0
 
-    def reading(self, inputs: Iterable[Endpoint], controls: Iterable[str] | None = None) -> "GraphNode":
+    def with_inputs(self, inputs: Iterable[Endpoint], controls: Iterable[str] | None = None) -> "GraphNode":
         """The same node with other inputs."""
         kept = self.controls if controls is None else tuple(controls)
         return replace(self, inputs=tuple(inputs), controls=kept)
@@ -128,7 +128,7 @@ def tensor_of(node: GraphNode) -> Array | None:
     return cast("Array", value) if isinstance(value, np.ndarray) else None
 
 
-def declared(node: GraphNode) -> tuple[TensorType | None, Dims]:
+def declared_type(node: GraphNode) -> tuple[TensorType | None, Dims]:
     """Type and shape that the attributes of a node declare. Raises LoadError."""
     type_, shape = node.attributes.get("dtype"), node.attributes.get("shape")
     return (type_ if isinstance(type_, TensorType) else None), dims_in(shape)

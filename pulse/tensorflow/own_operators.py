@@ -184,7 +184,9 @@ def register_op(
 
     def translate(node: NodeContext) -> list[OutletId]:
         given = {key: node.attributes.get(key, default) for key, default in own.attributes.items()}
-        return wire(node.graph, node.wire_name, OwnCall(own, tuple(sorted(given.items()))), node.given())
+        return wire(
+            node.graph, node.wire_name, OwnCall(own, tuple(sorted(given.items()))), node.given_inputs()
+        )
 
     translate.__qualname__ = f"{register_op.__qualname__}.{name}"
     operator(own_name(name))(translate)
@@ -204,13 +206,13 @@ def register_kernel(name: str, backend: str = "numpy") -> Callable[[Kernel], Ker
         raise LoadError(f"backend {backend!r}: give one of {', '.join(BACKENDS)}")
 
     def register(kernel: Kernel) -> Kernel:
-        OWN[name].kernels[backend] = _compiled(kernel) if backend == "numba" else kernel
+        OWN[name].kernels[backend] = _compile(kernel) if backend == "numba" else kernel
         return kernel
 
     return register
 
 
-def _compiled(kernel: Kernel) -> Kernel:
+def _compile(kernel: Kernel) -> Kernel:
     import numba
 
     return numba.njit(kernel)

@@ -25,8 +25,8 @@ def arithmetic(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> 
     type_ = attributes.get("T")
     if not inputs:
         return
-    if isinstance(type_, TensorType) and type_.known is not None and type_.known.kind == "f":
-        yield HasType([*inputs, *outputs], type_.known)
+    if isinstance(type_, TensorType) and type_.known_type is not None and type_.known_type.kind == "f":
+        yield HasType([*inputs, *outputs], type_.known_type)
     yield Broadcast(outputs[0], list(inputs))
 
 

@@ -15,13 +15,13 @@ from pulse.errors import InputError, LoadError
 from pulse.facts import Array, dtype_name, numbers_of
 from pulse.infer.fact import InferenceFact
 from pulse.tensorflow.messages import GraphDef
-from pulse.tensorflow.nodes import Endpoint, GraphNode, declared, graph_nodes
+from pulse.tensorflow.nodes import Endpoint, GraphNode, declared_type, graph_nodes
 from pulse.tensorflow.partial_run import PartialRun
 from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.building import NEXT, SILENT, Request, build_model, prepare_graph
 from pulse.tensorflow.read.checkpoint import Checkpoint
 from pulse.tensorflow.read.effects import VARIABLES, Variables
-from pulse.tensorflow.read.file import Contents, decoded
+from pulse.tensorflow.read.file import Contents, decode
 from pulse.tensorflow.read.flat import FlatGraph
 from pulse.tensorflow.tensors import RESOURCE, TensorType
 from pulse.typed import TypedNetwork
@@ -101,8 +101,8 @@ class Session:
         given = {self._endpoint(name, "feed"): (name, value) for name, value in (feeds or {}).items()}
         self._require_allowed([*wanted.values()], [*given])
         aims = sorted({self._target(name) for name in (*targets, *silent)})
-        fed = {end: self._fed(end, *pair) for end, pair in given.items()}
-        results = self._computed([*wanted.values(), *seen.values()], fed, aims)
+        fed = {end: self._convert_feed(end, *pair) for end, pair in given.items()}
+        results = self._compute([*wanted.values(), *seen.values()], fed, aims)
         self.watched = {name: results[str(end)] for name, end in seen.items()}
         listed = [results.get(str(wanted[name])) if name in wanted else None for name in names]
         return listed[0] if isinstance(fetches, str) else listed
@@ -163,11 +163,11 @@ class Session:
         fed = [self._endpoint(name, "feed") for name in feeds]
         plan = self._plan(_Key(frozenset(fed), frozenset(wanted), frozenset(targets)))
         names = [each.node for each in wanted if each not in fed]
-        whole = plan.graph.needed([*names, *targets], fed)
+        whole = plan.graph.find_needed([*names, *targets], fed)
         variables = Variables(plan.graph, self._library)
-        effects = [node.name for node in whole.values() if variables.changed(node)]
+        effects = [node.name for node in whole.values() if variables.changed_variables(node)]
         pure = [name for name in targets if name in whole and whole[name].op not in SILENT]
-        return list(plan.graph.needed([*names, *effects, *pure], fed, controls=False))
+        return list(plan.graph.find_needed([*names, *effects, *pure], fed, controls=False))
 
     def cache_info(self) -> CacheInfo:
         """How often plans were found and made."""
@@ -228,7 +228,7 @@ class Session:
 
         Raises InputError: a name or a shape does not fit; LoadError: the file cannot be read
         """
-        for name, value in self._stored(source).items():
+        for name, value in self._load_values(source).items():
             node = self._nodes.get(name)
             if node is None or node.op not in VARIABLES:
                 raise InputError(
@@ -237,7 +237,7 @@ class Session:
                 )
             self._set(node, value)
 
-    def _stored(self, source: "str | PathLike[str] | Mapping[str, Any]") -> dict[str, Any]:
+    def _load_values(self, source: "str | PathLike[str] | Mapping[str, Any]") -> dict[str, Any]:
         if isinstance(source, Mapping):
             return dict(source)
         path = Path(source)
@@ -254,8 +254,8 @@ class Session:
         return [node.name for node in self._nodes.values() if node.op in VARIABLES]
 
     def _set(self, node: GraphNode, value: Any) -> None:
-        type_, fixed = declared(node)
-        dtype = None if type_ is None else type_.known
+        type_, fixed = declared_type(node)
+        dtype = None if type_ is None else type_.known_type
         array = None if dtype is None else numbers_of(value, dtype)
         if array is None:
             raise node.error(f"{value!r:.60} is not of its type")
@@ -267,7 +267,7 @@ class Session:
 
     def extend(self, graph: bytes) -> None:
         """Add the nodes of another GraphDef; variables keep what they hold. Raises LoadError: a name is taken."""
-        proto = decoded(GraphDef, graph, "these bytes")
+        proto = decode(GraphDef, graph, "these bytes")
         nodes = graph_nodes(proto.node, "these bytes")
         taken = [node.name for node in nodes if node.name in self._nodes]
         if taken:
@@ -287,7 +287,7 @@ class Session:
     def _target(self, name: str) -> str:
         return self._endpoint(name, "target").node
 
-    def _fed(self, endpoint: Endpoint, name: str, value: Any) -> Array:
+    def _convert_feed(self, endpoint: Endpoint, name: str, value: Any) -> Array:
         node = self._nodes[endpoint.node]
         if node.op in VARIABLES and node.op == "VarHandleOp":
             raise InputError(f"feed {name}: it is the handle of a variable; feed its ReadVariableOp")
@@ -311,7 +311,7 @@ class Session:
         for name in _TYPES:
             value = node.attributes.get(name)
             if isinstance(value, TensorType):
-                return value.known
+                return value.known_type
         return None
 
     def _plan(self, key: _Key) -> _Plan:
@@ -330,7 +330,7 @@ class Session:
             self._plans.popitem(last=False)
         return plan
 
-    def _computed(
+    def _compute(
         self, wanted: Sequence[Endpoint], feeds: Mapping[Endpoint, Array], targets: Sequence[str]
     ) -> dict[str, Array]:
         key = _Key(frozenset(feeds), frozenset(wanted), frozenset(targets))
@@ -349,7 +349,7 @@ class Session:
         inputs = {name: _stored_form(array) for name, array in given.items() if name in model.inputs}
         self._require_values(model, inputs)
         results = model.run(inputs)
-        fetched = {str(end): self._delivered(end, results[str(end)]) for end in key.fetches}
+        fetched = {str(end): self._convert_result(end, results[str(end)]) for end in key.fetches}
         for name in self._nodes:
             if f"{name}{NEXT}" in results:
                 self._values[name] = np.array(results[f"{name}{NEXT}"])
@@ -383,7 +383,7 @@ class Session:
                     "a value with restore"
                 )
 
-    def _delivered(self, endpoint: Endpoint, value: Array) -> Array:
+    def _convert_result(self, endpoint: Endpoint, value: Array) -> Array:
         """A result in the type that the graph gives it."""
         node = self._nodes[endpoint.node]
         if any(isinstance(each, TensorType) and each.is_complex for each in _result_types(node)):
@@ -418,7 +418,7 @@ def _stored_form(array: Array) -> Array:
 
 def _check_shape(node: GraphNode, array: Array, name: str) -> None:
     """Raise InputError where a placeholder declares another shape."""
-    fixed = declared(node)[1] if node.op == "Placeholder" else None
+    fixed = declared_type(node)[1] if node.op == "Placeholder" else None
     if fixed is None:
         return
     fits = len(fixed) == array.ndim and all(dim in (None, size) for dim, size in zip(fixed, array.shape))

@@ -67,7 +67,7 @@ class TensorType:
         return self.number - _REFERENCE if self.number > _REFERENCE else self.number
 
     @property
-    def known(self) -> DType | None:
+    def known_type(self) -> DType | None:
         """The type of the elements; None if they are no numbers."""
         return _TYPES.get(self.plain)
 
@@ -77,7 +77,7 @@ class TensorType:
         return self.plain in (8, 18)
 
     def __str__(self) -> str:
-        known = self.known
+        known = self.known_type
         return _OTHER.get(self.plain, f"type {self.number}") if known is None else known.name
 
 
@@ -103,7 +103,7 @@ def dims_in(value: object) -> Dims:
 def tensor_value(proto: Proto, where: str) -> Array:
     """A TensorProto; a list that is shorter than the tensor repeats its last element. Raises LoadError."""
     type_ = TensorType(proto.dtype)
-    dtype = type_.known
+    dtype = type_.known_type
     if dtype is None:
         raise LoadError(f"{where}: a tensor of {type_} is not covered")
     dims = dims_of(proto.tensor_shape)
@@ -120,7 +120,7 @@ def tensor_value(proto: Proto, where: str) -> Array:
                 "the file is damaged, export it again"
             )
         return np.frombuffer(proto.tensor_content, dtype.newbyteorder("<")).astype(dtype).reshape(shape)
-    values = _listed(proto, type_, dtype, where)
+    values = _read_list(proto, type_, dtype, where)
     if len(values) > size:
         raise LoadError(
             f"{where}: {len(values)} values for {size} elements; the file is damaged, export it again"
@@ -136,7 +136,7 @@ def tensor_value(proto: Proto, where: str) -> Array:
     return values.reshape(shape)
 
 
-def _listed(proto: Proto, type_: TensorType, dtype: DType, where: str) -> Array:
+def _read_list(proto: Proto, type_: TensorType, dtype: DType, where: str) -> Array:
     """The values that are listed one by one, in their type."""
     raw: Any = getattr(proto, _VALUES[type_.number if type_.number in _VALUES else type_.plain])
     if type_.is_complex:

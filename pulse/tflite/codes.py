@@ -29,7 +29,7 @@ Apply: TypeAlias = Callable[[OutletId, Array, Array | None, str], OutletId]
 """Wires a product of x with weights and a bias, the last argument telling its wires apart."""
 
 
-def fused(node: TfliteNode) -> int:
+def fused_activation(node: TfliteNode) -> int:
     """The number of the fused activation. Raises LoadError if it is not covered."""
     number = node.integer("FusedActivationFunction", NONE)
     if number not in range(5):
@@ -37,11 +37,11 @@ def fused(node: TfliteNode) -> int:
     return number
 
 
-def activated(node: TfliteNode, x: OutletId, suffix: str = "") -> OutletId:
+def activate(node: TfliteNode, x: OutletId, suffix: str = "") -> OutletId:
     """Floats through the fused activation; the result has the node's name, or one with a suffix."""
-    kind = fused(node)
+    kind = fused_activation(node)
     if kind == NONE:
-        return x if suffix else node.finished(x)
+        return x if suffix else node.name_result(x)
     if kind in (RELU, TANH):
         return node.each("relu" if kind == RELU else "tanh", x, suffix=suffix)
     low, high = (-1.0, 1.0) if kind == RELU_N1_TO_1 else (0.0, 6.0)
@@ -57,7 +57,7 @@ def code_range(dtype: DType, zero: int) -> tuple[int, int]:
 def target(node: TfliteNode, slot: int = 0) -> tuple[Tensor, Quantization]:
     """An output and what its codes stand for. Raises LoadError if the file does not say it."""
     tensor = node.makes[slot]
-    if tensor.quantization is None or not tensor.coded:
+    if tensor.quantization is None or not tensor.has_codes:
         raise node.error(f"its output {tensor.name} is {tensor.kind} without a scale, where codes go in")
     if tensor.quantization.scale.size != 1:
         raise node.error(f"its output {tensor.name} has a scale for each channel, which is not covered")
@@ -81,24 +81,22 @@ def limits(node: TfliteNode, activation: int = NONE, slot: int = 0) -> tuple[flo
     return float(low), float(high)
 
 
-def limited(
-    node: TfliteNode, x: OutletId, activation: int = NONE, suffix: str = "", slot: int = 0
-) -> OutletId:
+def clamp(node: TfliteNode, x: OutletId, activation: int = NONE, suffix: str = "", slot: int = 0) -> OutletId:
     """Codes kept inside of the range of an output."""
     low, high = limits(node, activation, slot)
     floor = node.each("max", x, low, suffix=f"{suffix}floor")
     return node.each("min", floor, high, suffix=suffix)
 
 
-def rescaled(
+def rescale_codes(
     node: TfliteNode, x: OutletId, factor: Array, activation: int = NONE, suffix: str = ""
 ) -> OutletId:
     """Sums or codes in f32 as codes of the output: ``rint(x * factor)`` inside of its range."""
     scale = node.constant(np.asarray(factor, np.float32), f"{suffix}factor")
-    return limited(node, node.each("mul_round", x, scale, suffix=f"{suffix}rounded"), activation, suffix)
+    return clamp(node, node.each("mul_round", x, scale, suffix=f"{suffix}rounded"), activation, suffix)
 
 
-def narrowed(
+def clamp_wide(
     node: TfliteNode, x: OutletId, activation: int = NONE, suffix: str = "", slot: int = 0
 ) -> OutletId:
     """Whole f64 numbers inside of the range of the output, f32."""
@@ -187,7 +185,7 @@ def product_factor(node: TfliteNode, x: Quantization, weights: Quantization) -> 
     return (x.scale[0] * weights.scale / made.scale[0]).astype(np.float32)
 
 
-def finished_sum(
+def finish_sum(
     node: TfliteNode,
     total: OutletId,
     factor: Array,
@@ -199,42 +197,42 @@ def finished_sum(
 
     rescale   f64 sums times f64 factors as whole numbers, of int16 codes; None: multipliers of 15 bits
     """
-    activation, tensor = fused(node), node.makes[0]
+    activation, tensor = fused_activation(node), node.makes[0]
     spread = factor.reshape(shape) if factor.size > 1 else factor.reshape(())
     if tensor.dtype == np.int16:
         wide = node.cast(total, F64, "total64")
         codes = times_once(node, wide, spread, 15, "rescaled") if rescale is None else rescale(wide, spread)
-        return narrowed(node, codes, activation, suffix)
-    return rescaled(node, node.cast(total, F32, "total32"), spread, activation, suffix)
+        return clamp_wide(node, codes, activation, suffix)
+    return rescale_codes(node, node.cast(total, F32, "total32"), spread, activation, suffix)
 
 
 SLOPES = 2.0**-8, 2.0**7
 """The least and the largest factor between 8-bit codes that XNNPACK takes; the least one is the step of it."""
 
 
-def sloped(x: Array, factor: np.float32) -> Array:
+def scale_by_slope(x: Array, factor: np.float32) -> Array:
     """Codes times a factor in steps of 2**-8, halves up."""
     return np.floor(x * np.rint(factor / SLOPES[0]) * SLOPES[0] + 0.5)
 
 
-def requantized(node: TfliteNode, slot: int, suffix: str = "", out: int = 0) -> OutletId:
+def requantize(node: TfliteNode, slot: int, suffix: str = "", out: int = 0) -> OutletId:
     """The codes of an input as codes of the output, whose scale may differ."""
     ours, (tensor, made) = node.quantization(slot), target(node, out)
     x, source = node.codes(slot), node.read(slot)
     if ours.scale[0] == made.scale[0]:
-        return shifted(node, x, source, tensor, suffix)
+        return shift_codes(node, x, source, tensor, suffix)
     ratio = np.float32(ours.scale[0] / made.scale[0])
     if source.dtype == tensor.dtype != np.int16 and SLOPES[0] <= ratio <= SLOPES[1]:
         step = float(np.rint(ratio / SLOPES[0]) * SLOPES[0])
         y = node.each("add", node.each("mul", x, step, suffix=f"{suffix}steps"), 0.5, suffix=f"{suffix}half")
-        return limited(node, node.each("floor", y, suffix=f"{suffix}whole"), suffix=suffix, slot=out)
+        return clamp(node, node.each("floor", y, suffix=f"{suffix}whole"), suffix=suffix, slot=out)
     factor = np.asarray(float(ours.scale[0]) / float(made.scale[0]))
     up = np.int16 not in (source.dtype, tensor.dtype)
     y = times(node, node.cast(x, F64, f"{suffix}wide"), factor, f"{suffix}rescaled", up)
-    return narrowed(node, y, NONE, suffix, out)
+    return clamp_wide(node, y, NONE, suffix, out)
 
 
-def shifted(node: TfliteNode, x: OutletId, source: Tensor, made: Tensor, suffix: str = "") -> OutletId:
+def shift_codes(node: TfliteNode, x: OutletId, source: Tensor, made: Tensor, suffix: str = "") -> OutletId:
     """Codes of one scale, in the range of the output."""
     assert source.dtype is not None and source.quantization is not None and made.quantization is not None
     assert made.dtype is not None
@@ -242,13 +240,13 @@ def shifted(node: TfliteNode, x: OutletId, source: Tensor, made: Tensor, suffix:
     least, most = code_range(made.dtype, int(made.quantization.zero[0]))
     if low >= least and high <= most:
         return x
-    return limited(node, x, NONE, suffix)
+    return clamp(node, x, NONE, suffix)
 
 
 def input_range(node: TfliteNode) -> tuple[int, int]:
     """The least and the largest ``code - zero`` of the first input. Raises LoadError if it has no codes."""
     source = node.read(0)
-    if not source.coded or source.dtype is None:
+    if not source.has_codes or source.dtype is None:
         raise node.error(f"its input {source.name} is {source.kind} and no codes, beside an output of codes")
     return code_range(source.dtype, int(node.quantization(0).zero[0]))
 

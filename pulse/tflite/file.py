@@ -75,7 +75,7 @@ class Tensor:
         return TYPES.get(self.kind)
 
     @property
-    def coded(self) -> bool:
+    def has_codes(self) -> bool:
         """Whether it is an activation stored as codes."""
         return self.quantization is not None and self.dtype in CODED
 
@@ -249,7 +249,7 @@ class _Parser:
             raise self.error(f"{where} has buffer {number} of {self._model.BuffersLength()}")
         if number == 0:
             return None
-        stored = self._stored(self._model.Buffers(number), where)
+        stored = self._buffer_bytes(self._model.Buffers(number), where)
         if not stored.size or kind in RESOURCES:
             return None
         if kind in ("INT4", "UINT4"):
@@ -266,7 +266,7 @@ class _Parser:
             return (stored != 0).reshape(shape)
         return stored.view(dtype.newbyteorder("<")).astype(dtype).reshape(shape)
 
-    def _stored(self, buffer: Any, where: str) -> NDArray[np.uint8]:
+    def _buffer_bytes(self, buffer: Any, where: str) -> NDArray[np.uint8]:
         """The bytes of a buffer; those of large files lie after the FlatBuffer."""
         offset, size = buffer.Offset(), buffer.Size()
         if offset > 1:
@@ -318,7 +318,7 @@ class _Parser:
             raise self.error(f"signature {key} is of subgraph {number}, and there are {len(graphs)}")
         graph = graphs[number]
 
-        def named(length: int, entry: Callable[[int], Any], ports: tuple[int, ...]) -> dict[int, str]:
+        def read_names(length: int, entry: Callable[[int], Any], ports: tuple[int, ...]) -> dict[int, str]:
             maps = [entry(place) for place in range(length)]
             names = {int(each.TensorIndex()): _text(each.Name()) for each in maps}
             if set(names) - set(ports) or len(set(names.values())) != len(names):
@@ -328,8 +328,8 @@ class _Parser:
         return Signature(
             key,
             number,
-            named(given.InputsLength(), given.Inputs, graph.inputs),
-            named(given.OutputsLength(), given.Outputs, graph.outputs),
+            read_names(given.InputsLength(), given.Inputs, graph.inputs),
+            read_names(given.OutputsLength(), given.Outputs, graph.outputs),
         )
 
 

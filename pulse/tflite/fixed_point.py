@@ -52,12 +52,12 @@ def hard_swish(codes: Array, scale: float, made: float) -> Array:
     fine = codes.astype(np.int64) << 7
     out, out_shift = _multiplier(scale / 128 / made)
     line, line_shift = _multiplier(scale / 128 / (3 / 32768))
-    y = _kept(fine << max(line_shift - 1, 0))
-    y = _kept(_product(y, line) << min(max(line_shift, 0), 1))
-    y = (_divided(y, max(-line_shift, 0)) + (1 << BITS)) >> 1
+    y = _clamp(fine << max(line_shift - 1, 0))
+    y = _clamp(_product(y, line) << min(max(line_shift, 0), 1))
+    y = (_divide(y, max(-line_shift, 0)) + (1 << BITS)) >> 1
     both = y * _product(fine, out)
     product = np.where(both >= 0, both >> BITS, -(-both >> BITS))
-    return _divided(product, max(-out_shift, 0)).astype(np.float64)
+    return _divide(product, max(-out_shift, 0)).astype(np.float64)
 
 
 def _multiplier(factor: float) -> tuple[int, int]:
@@ -66,11 +66,11 @@ def _multiplier(factor: float) -> tuple[int, int]:
     return min((int(np.rint(float(mantissa) * 2.0**31)) + (1 << 15)) >> 16, MOST), int(shift)
 
 
-def _kept(x: Whole) -> Whole:
+def _clamp(x: Whole) -> Whole:
     return np.clip(x, -MOST - 1, MOST)
 
 
-def _fixed(value: float, whole: int = 0) -> int:
+def _fix(value: float, whole: int = 0) -> int:
     """A constant: of 32 bits first, as it is written, and of these the upper half."""
     wide = int(np.rint(value * 2.0 ** (31 - whole)))
     return min((wide + (1 << 15)) >> 16, MOST)
@@ -82,7 +82,7 @@ def _product(a: Whole | int, b: Whole | int) -> Whole:
     return np.where(nudged >= 0, nudged >> BITS, -(-nudged >> BITS))
 
 
-def _divided(x: Whole, bits: int) -> Whole:
+def _divide(x: Whole, bits: int) -> Whole:
     """Over a power of two, halves away from zero."""
     rest, half = x & ((1 << bits) - 1), ((1 << bits) - 1) >> 1
     return (x >> bits) + (rest > half + (x < 0))
@@ -93,9 +93,9 @@ def _on_last_quarter(x: Whole) -> Whole:
     moved = x + (1 << (BITS - 3))
     square = _product(moved, moved)
     cube, fourth = _product(square, moved), _product(square, square)
-    third = _product(_divided(fourth, 2) + cube, _fixed(1 / 3))
-    rest = _divided(third + square, 1)
-    middle = _fixed(float(np.exp(_POLYNOMIAL)))
+    third = _product(_divide(fourth, 2) + cube, _fix(1 / 3))
+    rest = _divide(third + square, 1)
+    middle = _fix(float(np.exp(_POLYNOMIAL)))
     return np.clip(middle + _product(middle, moved + rest), -MOST - 1, MOST)
 
 
@@ -108,7 +108,7 @@ def _exponential(x: Whole, whole: int) -> Whole:
     rest = inside - x
     for exponent in EXPONENTS:
         if whole > exponent:
-            factor = _fixed(float(np.exp(-(2.0**exponent))))
+            factor = _fix(float(np.exp(-(2.0**exponent))))
             y = np.where(rest & (1 << (fraction + exponent)) != 0, _product(y, factor), y)
     return np.where(x == 0, MOST, y)
 
@@ -117,7 +117,7 @@ def _twice_reciprocal(x: Whole) -> Whole:
     """Twice the reciprocal of 1 + x, 0 <= x <= 1, with two bits in front of the point."""
     total = x + MOST
     half = np.where(total >= 0, (total + 1) >> 1, -((1 - total) >> 1))
-    y = _fixed(48 / 17, 2) + _product(half, _fixed(-32 / 17, 2))
+    y = _fix(48 / 17, 2) + _product(half, _fix(-32 / 17, 2))
     for _ in range(_ROUNDS):
         error = (1 << (BITS - 2)) - _product(half, y)
         y = y + np.clip(_product(y, error) << 2, -MOST - 1, MOST)

@@ -91,7 +91,7 @@ def _zero_of(node: TfliteNode, low: OutletId, high: OutletId, scale: OutletId, e
     nearer = node.each("less", *errors, suffix="nearer")
     zero = node.each("where", nearer, by_low, by_high, suffix="zero_near")
     zero = node.each("min", node.each("max", zero, LOW, suffix="zero_floor"), HIGH, suffix="zero_limited")
-    zero = half_away(node.named(f"{node.wire_name}.zero"), zero)
+    zero = half_away(node.with_name(f"{node.wire_name}.zero"), zero)
     zero = node.each("where", empty, node.constant(np.array(0.0), "none64"), zero, suffix="zero64")
     return node.cast(zero, F32, "zero")
 
@@ -103,7 +103,7 @@ def half_away(node: TfliteNode, x: OutletId) -> OutletId:
     return node.each("mul", node.each("sign", x, suffix="away.sign"), size, suffix="away")
 
 
-def joined(
+def combine(
     node: TfliteNode, total: OutletId, step: OutletId, bias: Array | None, spread: Sequence[int]
 ) -> OutletId:
     """Sums of products of codes as floats, plus a bias; ``spread`` is how numbers of the outputs meet the sums."""

@@ -47,7 +47,7 @@ def _multiplier(scale: float) -> tuple[int, int]:
     return int(factor), shift
 
 
-def _interpolated(size: Whole, bits: int, top: int) -> Whole:
+def _interpolate(size: Whole, bits: int, top: int) -> Whole:
     """The table between its points, which ``bits`` of ``size`` divide; ``top`` after its end."""
     y = 1 / (1 + np.exp(-np.arange(ENTRIES + 1) / POINTS))
     above = y * (1 - y) * (2 * y - 1) / POINTS**2 / 16
@@ -59,20 +59,20 @@ def _interpolated(size: Whole, bits: int, top: int) -> Whole:
 
 
 def _sigmoid(x: Whole) -> Whole:
-    y = _interpolated(np.abs(x), _SHIFT, LARGEST << (_SHIFT + 1))
+    y = _interpolate(np.abs(x), _SHIFT, LARGEST << (_SHIFT + 1))
     y = np.where(x >= 0, y + (1 << _SHIFT), (1 << (16 + _SHIFT)) - y + (1 << _SHIFT) - 1)
     return y >> (_SHIFT + 1)
 
 
 def _tanh(x: Whole) -> Whole:
     bits = _SHIFT - 1
-    y = _interpolated(np.abs(x), bits, ((1 << 16) - 1) << bits)
+    y = _interpolate(np.abs(x), bits, ((1 << 16) - 1) << bits)
     half = 1 << (14 + _SHIFT)
     more = 1 << (_SHIFT - 2)
     return np.where(x >= 0, y - half + more, half - y + more - 1) >> bits
 
 
-def interpolated(function: Callable[[Array], Array], ours: float, made: float) -> Array:
+def interpolate(function: Callable[[Array], Array], ours: float, made: float) -> Array:
     """A function of all int16 codes by ``lines`` in f32; infinite values are at the end of the range.
 
     ours, made  the scales of the input and the output
@@ -99,10 +99,10 @@ def lines(function: Callable[[Array], Array], low: Real, high: Real, unit: Real)
     two = type(low)(2)
     step = (high - low) / type(low)(STEPS)
     x = low + step * np.arange(STEPS + 1, dtype=type(low))
-    y, middle = function(x) * unit, _rounded(function(x[:-1] + step / two) * unit)
-    error = _rounded((y[1:] + _rounded(y[:-1])) / two) - middle
-    last = _rounded(function(np.array([high])) * unit)
-    entries = np.append(_rounded(y[:-1]) - _rounded(error / two), last)
+    y, middle = function(x) * unit, _round(function(x[:-1] + step / two) * unit)
+    error = _round((y[1:] + _round(y[:-1])) / two) - middle
+    last = _round(function(np.array([high])) * unit)
+    entries = np.append(_round(y[:-1]) - _round(error / two), last)
     entries = np.clip(entries, LEAST, MOST).astype(np.int64)
     value = np.arange(LEAST, MOST + 1)
     place = STEPS // 2 + (value >> 7)
@@ -110,5 +110,5 @@ def lines(function: Callable[[Array], Array], low: Real, high: Real, unit: Real)
     return (entries[place] + ((slope * (value & 127) + 64) >> 7)).astype(np.float32)
 
 
-def _rounded(x: Array) -> Array:
+def _round(x: Array) -> Array:
     return np.trunc(x + np.copysign(x.dtype.type(0.5), x))

@@ -41,7 +41,7 @@ class TfliteOp(ModelOp):
         return self.kind
 
     @property
-    def covered(self) -> bool:
+    def is_covered(self) -> bool:
         return self.kind in TRANSLATORS
 
     def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
@@ -73,7 +73,7 @@ class TfliteOp(ModelOp):
             made = target.graph.fact(outlet).dtype
             if made.kind not in _kinds(tensor):
                 raise LoadError(
-                    f"{wire} ({self.kind}): makes {dtype_name(made)}, where the file has {_form(tensor)} in "
+                    f"{wire} ({self.kind}): makes {dtype_name(made)}, where the file has {_tensor_text(tensor)} in "
                     f"{tensor.name}"
                 )
         return outlets[:wanted]
@@ -85,13 +85,13 @@ class TfliteOp(ModelOp):
 
 def _kinds(tensor: Tensor) -> str:
     """The kinds of types, in numpy's letters, that a wire of a tensor may have."""
-    if tensor.coded or tensor.dtype is None or tensor.dtype.kind in "fc":
+    if tensor.has_codes or tensor.dtype is None or tensor.dtype.kind in "fc":
         return "f"
     return "b" if tensor.dtype.kind == "b" else "iu"
 
 
-def _form(tensor: Tensor) -> str:
-    return f"codes of {tensor.kind}" if tensor.coded else tensor.kind
+def _tensor_text(tensor: Tensor) -> str:
+    return f"codes of {tensor.kind}" if tensor.has_codes else tensor.kind
 
 
 @record(eq=False)
@@ -127,4 +127,4 @@ class Leave(ModelOp):
 
 def differs(tensor: Tensor) -> bool:
     """Whether wires have a tensor in another form than the file."""
-    return tensor.coded or tensor.kind == "INT32"
+    return tensor.has_codes or tensor.kind == "INT32"

@@ -15,7 +15,7 @@ def multiplier_of(factor: Array) -> tuple[Array, Array]:
     return np.where(over, multiplier // 2, multiplier), shift + over
 
 
-def multiplied(x: Array, factor: float) -> Array:
+def multiply(x: Array, factor: float) -> Array:
     """Whole numbers times a factor, as ``times`` has it; whole numbers."""
     multiplier, shift = multiplier_of(np.asarray(factor))
     y = np.floor(x * (np.exp2(np.maximum(shift, 0) - 31) * multiplier) + 0.5)
@@ -38,12 +38,12 @@ def times(
     count  a factor of sums over this many numbers
     """
     multiplier, shift = multiplier_of(factor) if count == 1 else multiplier_of_mean(float(factor), count)
-    y = _rounded(node, x, np.exp2(np.maximum(shift, 0) - 31) * multiplier, name)
+    y = _round(node, x, np.exp2(np.maximum(shift, 0) - 31) * multiplier, name)
     right = np.maximum(-shift, 0)
     return (
-        _rounded(node, y, np.exp2(-right.astype(np.float64)), f"{name}.up")
+        _round(node, y, np.exp2(-right.astype(np.float64)), f"{name}.up")
         if up
-        else shifted(node, y, right, name)
+        else shift_right(node, y, right, name)
     )
 
 
@@ -52,16 +52,16 @@ def times_once(node: TfliteNode, x: OutletId, factor: Array, bits: int, name: st
     multiplier, shift = multiplier_of(factor)
     if bits == 15:
         multiplier = np.where(multiplier < 0x7FFF0000, (multiplier + 0x8000) >> 16, 0x7FFF)
-    return _rounded(node, x, multiplier * np.exp2(shift - bits), name)
+    return _round(node, x, multiplier * np.exp2(shift - bits), name)
 
 
-def _rounded(node: TfliteNode, x: OutletId, step: Array, name: str) -> OutletId:
+def _round(node: TfliteNode, x: OutletId, step: Array, name: str) -> OutletId:
     """Numbers times steps, halves up."""
     y = node.each("mul", x, node.constant(step.astype(np.float64), f"{name}.factor"), suffix=f"{name}.scaled")
     return node.each("floor", node.each("add", y, 0.5, suffix=f"{name}.half"), suffix=f"{name}.rounded")
 
 
-def shifted(node: TfliteNode, x: OutletId, bits: "Array | int", name: str) -> OutletId:
+def shift_right(node: TfliteNode, x: OutletId, bits: "Array | int", name: str) -> OutletId:
     """Whole numbers over a power of two, halves away from zero."""
     step = node.constant(np.exp2(-np.asarray(bits, np.float64)), f"{name}.step")
     size = node.each("mul", node.each("abs", x, suffix=f"{name}.size"), step, suffix=f"{name}.stepped")

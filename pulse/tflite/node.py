@@ -46,13 +46,13 @@ class TfliteNode(NodeContext):
     body: Body = field(default=_no_body)
     inner: tuple[Tensor, ...] = ()
 
-    def named(self, wire_name: str) -> "TfliteNode":
+    def with_name(self, wire_name: str) -> "TfliteNode":
         return replace(self, wire_name=wire_name)
 
     @property
-    def coded(self) -> bool:
+    def has_codes(self) -> bool:
         """Whether the first output is stored as codes."""
-        return bool(self.makes) and self.makes[0].coded
+        return bool(self.makes) and self.makes[0].has_codes
 
     def read(self, slot: int) -> Tensor:
         """The tensor of an input. Raises LoadError if it is left out."""
@@ -73,23 +73,23 @@ class TfliteNode(NodeContext):
         tensor, x = self.read(slot), self.input(slot)
         if tensor.quantization is None or tensor.dtype is None or tensor.dtype.kind not in "iu":
             return self.cast(x, F32, f"wide{slot}") if self.graph.fact(x).dtype == np.float16 else x
-        if not tensor.coded and tensor.data is None:
+        if not tensor.has_codes and tensor.data is None:
             return x
         if tensor.data is not None:
-            return self.constant(decoded(tensor), f"values{slot}")
+            return self.constant(decode(tensor), f"values{slot}")
         factor = self.constant(np.asarray(tensor.quantization.scale[0]), f"scale{slot}")
         return self.wire(Elementwise("mul"), [x, factor], f"values{slot}")
 
     def codes(self, slot: int) -> OutletId:
         """A coded input as ``code - zero`` in f32. Raises LoadError if it is not coded."""
         tensor = self.read(slot)
-        if not tensor.coded:
+        if not tensor.has_codes:
             raise self.error(
                 f"its input {slot}, {tensor.name}, is {tensor.kind} and no codes, beside an output of codes"
             )
         if tensor.data is None:
             return self.input(slot)
-        return self.constant(centred(tensor).astype(np.float32), f"codes{slot}")
+        return self.constant(subtract_zero(tensor).astype(np.float32), f"codes{slot}")
 
     def graph_wires(self, op: Op, inputs: Sequence[OutletId]) -> list[OutletId]:
         """Add an op of several outputs. Raises FactError."""
@@ -110,7 +110,7 @@ class TfliteNode(NodeContext):
         return self.wire(Elementwise(kind, tuple(params)), wires, suffix)
 
 
-def centred(tensor: Tensor) -> Array:
+def subtract_zero(tensor: Tensor) -> Array:
     """A stored tensor as ``code - zero``, i64; without zero points where the file has none."""
     assert tensor.data is not None
     codes = tensor.data.astype(np.int64)
@@ -119,11 +119,11 @@ def centred(tensor: Tensor) -> Array:
     return codes - along(tensor.quantization.zero, tensor.quantization.axis, codes.ndim)
 
 
-def decoded(tensor: Tensor) -> Array:
+def decode(tensor: Tensor) -> Array:
     """A stored tensor of codes as the f32 numbers that they stand for."""
     assert tensor.quantization is not None
-    scale = along(tensor.quantization.scale, tensor.quantization.axis, centred(tensor).ndim)
-    return (centred(tensor).astype(np.float32) * scale).astype(np.float32)
+    scale = along(tensor.quantization.scale, tensor.quantization.axis, subtract_zero(tensor).ndim)
+    return (subtract_zero(tensor).astype(np.float32) * scale).astype(np.float32)
 
 
 def along(values: Array, axis: int, rank: int) -> Array:

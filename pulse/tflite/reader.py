@@ -18,9 +18,9 @@ from pulse.onnx.read.inputs import input_facts
 from pulse.tflite.dilation import merge_dilation
 from pulse.tflite.file import Operator, Signature, Subgraph, Tensor, TfliteFile, parse
 from pulse.tflite.model_ops import Enter, Leave, TfliteOp, differs
-from pulse.tflite.node import F32, centred
+from pulse.tflite.node import F32, subtract_zero
 from pulse.tflite.registry import STATES
-from pulse.typed import TypedNetwork, known
+from pulse.typed import TypedNetwork, known_value
 from pulse.wording import spell
 
 BATCH, TIME = "N", "T"
@@ -33,7 +33,7 @@ def read(
 ) -> FileNetwork:
     """The model of the bytes of a .tflite file, by the signature of a key. Raises LoadError."""
     file = parse(data, title)
-    signature = _chosen(file.signatures, key, title)
+    signature = _choose(file.signatures, key, title)
     number = 0 if signature is None else signature.subgraph
     scope = SymbolScope()
     names = _port_names(file.subgraphs[number], signature, title)
@@ -43,7 +43,7 @@ def read(
     return builder.model(facts, *names)
 
 
-def _chosen(signatures: Sequence[Signature], key: str | None, title: str) -> Signature | None:
+def _choose(signatures: Sequence[Signature], key: str | None, title: str) -> Signature | None:
     """The signature of a key, or the first; warns where the file has others."""
     listed = ", ".join(signature.key for signature in signatures) or "none"
     if key is not None:
@@ -192,7 +192,7 @@ class _Builder:
     def _port(self, number: int, name: str, fact: InferenceFact) -> None:
         tensor = self._subgraph.tensors[number]
         if fact.value is not None:
-            outlet = self._stored(name, fact.value)
+            outlet = self._add_constant(name, fact.value)
         else:
             (outlet,) = self.graph.add(name, Input(fact), (), [fact])
             self.graph.inputs.append(outlet)
@@ -217,23 +217,25 @@ class _Builder:
 
     def _call_once(self, number: int) -> None:
         """First values, from a subgraph that assigns them."""
-        builder = _Builder(self._file, self._checked(number, "CALL_ONCE"), self._scope, self._title)
+        builder = _Builder(self._file, self._check_subgraph(number, "CALL_ONCE"), self._scope, self._title)
         builder._walk()
-        typed = builder._assigned().analyse()
+        typed = builder._build_network().analyse()
         for name, outlet in zip(typed.graph.output_names, typed.graph.outputs):
-            value = known(typed.graph, outlet)
+            value = known_value(typed.graph, outlet)
             if value is None:
                 raise LoadError(f"{self._title}: the first value of variable {name} is not a constant")
             tensor = builder._forms[name]
             self._initial[name] = (
-                centred(tensor).astype(np.float32) if tensor.coded and tensor.data is not None else value
+                subtract_zero(tensor).astype(np.float32)
+                if tensor.has_codes and tensor.data is not None
+                else value
             )
 
-    def _assigned(self) -> FileNetwork:
+    def _build_network(self) -> FileNetwork:
         self.graph.set_outputs(list(self._current.values()), list(self._current))
         return FileNetwork(self.graph, self._scope, self._title)
 
-    def _checked(self, number: int, reader: str) -> int:
+    def _check_subgraph(self, number: int, reader: str) -> int:
         if not 0 <= number < len(self._file.subgraphs):
             raise LoadError(
                 f"{self._title}: {reader} runs subgraph {number} of {len(self._file.subgraphs)}; "
@@ -286,10 +288,10 @@ class _Builder:
         if value is None:
             if tensor.shape is None or any(size < 0 for size in tensor.shape) or tensor.dtype is None:
                 raise LoadError(f"{self._title}: variable {name} has no first value and no fixed shape")
-            value = np.zeros(tensor.shape, F32 if tensor.coded else tensor.dtype)
+            value = np.zeros(tensor.shape, F32 if tensor.has_codes else tensor.dtype)
             self._initial[name] = value
         if (tensor.variable and self._open) or name in self._steady:
-            self._current[name] = self._stored(name, value)
+            self._current[name] = self._add_constant(name, value)
             return
         fact = InferenceFact(value.dtype, tuple(TDim.of(size) for size in value.shape))
         (outlet,) = self.graph.add(name, Input(fact), (), [fact])
@@ -302,13 +304,13 @@ class _Builder:
             output += "_"
         return Variable(name, output, self._initial[name])
 
-    def _stored(self, name: str, value: Array) -> OutletId:
+    def _add_constant(self, name: str, value: Array) -> OutletId:
         spending().stored += value.size
         fact = InferenceFact(value.dtype, tuple(TDim.of(size) for size in value.shape), value)
         return self.graph.add(name, Constant(value), (), [fact])[0]
 
     def _constant(self, number: int, value: Array) -> None:
-        self._values[number] = self._stored(self._subgraph.tensors[number].name, value)
+        self._values[number] = self._add_constant(self._subgraph.tensors[number].name, value)
 
     def _value(self, number: int, reader: str) -> OutletId:
         if number not in self._values:
@@ -318,7 +320,7 @@ class _Builder:
                     self._constant(
                         number,
                         np.zeros(
-                            [max(size, 0) for size in tensor.shape], F32 if tensor.coded else tensor.dtype
+                            [max(size, 0) for size in tensor.shape], F32 if tensor.has_codes else tensor.dtype
                         ),
                     )
                     return self._values[number]
@@ -361,7 +363,7 @@ class _Builder:
             self._values[number] = self._current[tensors[number].name] = outlet
 
     def _body(self, number: int, facts: Mapping[int, TypedFact], title: str) -> TypedNetwork:
-        builder = _Builder(self._file, self._checked(number, title), self._scope, title)
+        builder = _Builder(self._file, self._check_subgraph(number, title), self._scope, title)
         spending().unfold(len(builder._subgraph.operators), title)
         if len(facts) != len(builder._subgraph.inputs):
             raise LoadError(

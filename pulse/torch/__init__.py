@@ -102,7 +102,9 @@ def from_torch(
                     ModuleOracle(torch, module, call, begin, list(typed.outputs), dtype)
                     for dtype in (f32, torch.float64)
                 )
-                comparison = Comparison(title, oracle, offline(typed), given, call.listed(), precise=precise)
+                comparison = Comparison(
+                    title, oracle, offline(typed), given, call.list_axes(), precise=precise
+                )
                 notes = comparison.require_equal(wanted)
             _warn(title, notes)
     return model

@@ -27,7 +27,7 @@ class ModuleCall:
         found, _ = torch.utils._pytree.tree_flatten_with_path(self.arguments)
         return {"_".join(map(path_key, path)): leaf for path, leaf in found}
 
-    def filled(self, torch: Any, values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def fill(self, torch: Any, values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Positional and named arguments, with these values in place of leaves; other tensors are copies."""
         leaves = self.leaves(torch)
         _, structure = torch.utils._pytree.tree_flatten(self.arguments)
@@ -55,7 +55,7 @@ class ModuleCall:
             for axis, symbol in axes.items()
         }
 
-    def listed(self) -> str:
+    def list_axes(self) -> str:
         """The dynamic axes, as messages say them."""
         return "; ".join(
             f"axis {axis} of {name} ({symbol})"

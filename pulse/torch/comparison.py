@@ -25,7 +25,7 @@ class ModuleTrial(NamedTuple):
     refusal: str
 
     @property
-    def varied(self) -> bool:
+    def has_varied(self) -> bool:
         """Whether any length but the example's was compared."""
         return self.shorter or self.longer
 
@@ -83,13 +83,13 @@ class Comparison:
     def _vary(self) -> list[str]:
         """Each symbol alone, those that cannot change alone in proportion with all others."""
         tried = {symbol: self._try([symbol]) for symbol in self.own}
-        if len(tried) > 1 and not all(each.varied for each in tried.values()):
+        if len(tried) > 1 and not all(each.has_varied for each in tried.values()):
             together = self._try(list(self.own))
-            tried = {symbol: each if each.varied else together for symbol, each in tried.items()}
+            tried = {symbol: each if each.has_varied else together for symbol, each in tried.items()}
         notes: list[str] = []
         for symbol, each in tried.items():
             frames = self.own[symbol]
-            if not each.varied:
+            if not each.has_varied:
                 raise InputError(
                     f"{self.title}: {symbol} is to be of any length, but besides the example's {frames} frames the "
                     f"module takes none that was tried; at {each.refusal}; give lengths that it takes, as in "
@@ -121,7 +121,7 @@ class Comparison:
             expected = self.module(feeds)
         except InputError as error:
             return str(error)
-        got = self._given(feeds)
+        got = self._run_model(feeds)
         if _difference(expected, got, {}) is not None and not self._agrees_in_f64(feeds, got):
             self._explain(lengths, expected, got)
         return None
@@ -134,7 +134,7 @@ class Comparison:
         except InputError:
             return False
 
-    def _given(self, feeds: dict[str, Array]) -> "Reference | PulseError":
+    def _run_model(self, feeds: dict[str, Array]) -> "Reference | PulseError":
         try:
             with np.errstate(all="ignore"):
                 return Reference(self.model, feeds)
@@ -160,7 +160,7 @@ class Comparison:
                     "it: the module draws random numbers, or keeps something between runs that is neither buffer nor "
                     "attribute; make noise an input, states inputs and outputs, and dropout a layer (nn.Dropout)"
                 )
-        given = self._given(feeds)
+        given = self._run_model(feeds)
         found = _difference(example, given, {})
         if found is not None and not self._agrees_in_f64(feeds, given):
             raise LoadError(

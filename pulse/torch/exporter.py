@@ -29,9 +29,9 @@ def export(
     Raises   LoadError
     """
     if find_spec("onnxscript") is not None:
-        proto, notes = _exported(torch, module, call, opset, title, outputs), list[str]()
+        proto, notes = _export(torch, module, call, opset, title, outputs), list[str]()
     else:
-        proto, notes = _traced(torch, module, call, opset, title)
+        proto, notes = _trace(torch, module, call, opset, title)
     _require_dynamic(proto, call, title)
     proto.graph.name = title
     return proto, notes
@@ -81,7 +81,7 @@ def _copied_inputs(torch: Any, module: Any) -> Generator[None]:
 
 def name_outputs(torch: Any, module: Any, call: ModuleCall, title: str) -> list[str] | None:
     """The keys of outputs that are a dict; None for others. Raises InputError."""
-    positional, named = call.filled(torch, {})
+    positional, named = call.fill(torch, {})
     try:
         with torch.no_grad():
             result = module(*positional, **named)
@@ -114,12 +114,12 @@ def _mend_squeezes(proto: ModelProto) -> None:
             del node.input[1:]
 
 
-def _exported(
+def _export(
     torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str, outputs: list[str] | None
 ) -> ModelProto:
     """By the exporter that follows torch.export."""
     shapes = {name: dict(call.axes[name]) if name in call.axes else None for name in call.arguments}
-    positional, named = call.filled(torch, {})
+    positional, named = call.fill(torch, {})
     try:
         with keep_recurrent_layers(torch), _copied_inputs(torch, module):
             made = torch.onnx.export(
@@ -139,12 +139,12 @@ def _exported(
     return proto
 
 
-def _traced(
+def _trace(
     torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str
 ) -> tuple[ModelProto, list[str]]:
     """By the older exporter, which traces the example; and what it warns of."""
     file = io.BytesIO()
-    positional, named = call.filled(torch, {})
+    positional, named = call.fill(torch, {})
     names = [name for name, leaf in call.leaves(torch).items() if leaf is not None]
     try:
         with warnings.catch_warnings(record=True) as caught:

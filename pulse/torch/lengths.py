@@ -25,12 +25,12 @@ def variations(own: Lengths, symbols: Sequence[str]) -> tuple[list[Lengths], lis
     units = {symbol: own[symbol] // parts for symbol in symbols}
     least = max(-(-LEAST // unit) for unit in units.values())
 
-    def scaled(count: int) -> Lengths:
+    def scale(count: int) -> Lengths:
         return {**own, **{symbol: count * unit for symbol, unit in units.items()}}
 
     return (
-        [scaled(count) for count in _shorter(parts) if least <= count < parts],
-        [scaled(count) for count in _longer(parts)],
+        [scale(count) for count in _shorter(parts) if least <= count < parts],
+        [scale(count) for count in _longer(parts)],
     )
 
 

@@ -92,18 +92,18 @@ class _TensorState:
     def __init__(self, torch: Any, tensor: Any) -> None:
         self._torch = torch
         self._tensor = tensor
-        self._version = self._written()
+        self._version = self._write_count()
         self._contents = None if self._version is None else tensor.detach().clone()
 
-    def _written(self) -> int | None:
+    def _write_count(self) -> int | None:
         """How often the tensor was written to; None for one of inference mode, which cannot be."""
         return None if self._tensor.is_inference() else self._tensor._version
 
     def restore(self) -> None:
-        if self._written() != self._version:
+        if self._write_count() != self._version:
             with self._torch.no_grad():
                 self._tensor.copy_(self._contents)
-            self._version = self._written()
+            self._version = self._write_count()
 
 
 @contextlib.contextmanager
@@ -162,7 +162,7 @@ class ModuleOracle:
         self._restore()
         try:
             with self._torch.no_grad(), computing_in(self._torch, self._module, self._dtype):
-                positional, named = self._call.filled(self._torch, self._values(feeds))
+                positional, named = self._call.fill(self._torch, self._values(feeds))
                 result = self._module(*positional, **named)
         except Exception as error:
             raise InputError(f"{type(error).__name__}: {plain_message(error)}") from error

@@ -34,18 +34,18 @@ def check(
 
       [cyan]pulse check model.onnx --long --seed 7[/cyan]
     """
-    from streaming.cli.model import compiling, open_model
+    from streaming.cli.model import kernel_preparation, open_model
     from streaming.reports.check import check_model
     from streaming.reports.stored_proof import StoredProof
 
     opened = open_model(model, given)
     if opened.model.program is not None:
-        opened.compiled(given.pulse, backend, weights)
+        opened.compile(given.pulse, backend, weights)
         stored = StoredProof(opened, opened.model.program)
         shown.print(stored)
         require_outcome(stored.outcome, stored.verdict)
         return
-    pulsed = opened.pulsed(given.pulse)
-    checked = check_model(opened, pulsed, proof.choice(), backend, weights or "f32", compiling())
+    pulsed = opened.pulsify(given.pulse)
+    checked = check_model(opened, pulsed, proof.choice(), backend, weights or "f32", kernel_preparation())
     shown.print(checked)
     require_proof(checked.proof)

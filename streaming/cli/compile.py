@@ -55,7 +55,7 @@ def compile(
     """
     from pulse.errors import InputError
     from streaming.atomic_files import refuse_same
-    from streaming.cli.model import compiling, open_model
+    from streaming.cli.model import kernel_preparation, open_model
     from streaming.reports.compilation import compile_to_file
 
     opened = open_model(model, given)
@@ -63,8 +63,8 @@ def compile(
         raise InputError(f"{model}: is a program already; give the model to compile it otherwise")
     path = output or Path(f"{opened.title}.pulse")
     refuse_same([model], [path])
-    program = opened.pulsed(given.pulse).compile("numba", weights or "f32", compiling())
-    written = compile_to_file(opened, program, path, proof.choice() if check else None, compiling())
+    program = opened.pulsify(given.pulse).compile("numba", weights or "f32", kernel_preparation())
+    written = compile_to_file(opened, program, path, proof.choice() if check else None, kernel_preparation())
     shown.print(written)
     if written.proof is not None:
         require_proof(written.proof, f"; {path} is not written")

@@ -65,7 +65,7 @@ def convert(
         shown.print(whole)
         require_outcome(whole.outcome, whole.verdict, f"; {output} is not written")
         return
-    pulsed = opened.pulsed(given.pulse)
+    pulsed = opened.pulsify(given.pulse)
     written = None
     if output is not None:
         written = export(opened, pulsed, output, opset, proof.choice() if check else None)

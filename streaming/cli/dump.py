@@ -93,7 +93,7 @@ def _costs(opened: "OpenedModel", pulse: int | None, backend: str, weights: str 
     try:
         return cost_report(compile_model(opened, pulse, backend, weights), opened.rate_hz)
     except (PulsifyError, CompileError) as error:
-        return replace(cost_report(opened.typed, opened.rate_hz), refused=str(error))
+        return replace(cost_report(opened.typed_model, opened.rate_hz), refused=str(error))
 
 
 def _totals(model: "PulsedModel | TypedModel", rate_hz: float | None = None) -> str:
@@ -111,8 +111,8 @@ def _matches(
 
     if opened is not None:
         if stage is Stage.DECLUTTERED:
-            return matches_text(opened.typed.graph, query)
-        return matches_text(opened.pulsed(pulse).graph, query)
+            return matches_text(opened.typed_model.graph, query)
+        return matches_text(opened.pulsify(pulse).graph, query)
     assert loaded is not None
     if stage is Stage.LOAD:
         return matches_text(loaded.model.graph, query)
@@ -150,10 +150,10 @@ def _text(
 
     show = dumps.dot if dot else dumps.text
     if stage is Stage.DECLUTTERED:
-        shown = show(opened.typed.graph, f"{opened.title}, decluttered")
-        return shown if dot else _totals(opened.typed, opened.rate_hz) + shown
+        shown = show(opened.typed_model.graph, f"{opened.title}, decluttered")
+        return shown if dot else _totals(opened.typed_model, opened.rate_hz) + shown
     if stage is Stage.PULSED:
-        pulsed = opened.pulsed(pulse)
+        pulsed = opened.pulsify(pulse)
         shown = show(pulsed.graph, f"{opened.title}, pulse {pulsed.pulse}")
         detected = "".join(f"{what}: {text}\n" for what, text in opened.model.detected())
         return shown if dot else _totals(pulsed, opened.rate_hz) + shown + detected

@@ -12,7 +12,7 @@ from pulse.errors import InputError, PulseWarning
 from pulse.facts import TypedFact
 from pulse.jit.registry import KERNELS
 from pulse.loading.loaded import Loaded
-from pulse.loading.stored import loaded_program
+from pulse.loading.stored import load_program
 from pulse.program.array_step import STEPPING
 from pulse.program.container import is_program_file
 from pulse.program.program import Program
@@ -39,7 +39,7 @@ def load_model(path: Path | None, options: ModelOptions) -> Loaded:
     if path is not None and is_program_file(path):
         program = read_program(path)
         more = inputs, constant, limits, options.signature
-        return loaded_program(program, options.keep, options.symbol, chunks, *more)
+        return load_program(program, options.keep, options.symbol, chunks, *more)
     from pulse.api import load
 
     return load(
@@ -71,7 +71,7 @@ def parse_inputs(texts: Sequence[str] | None) -> dict[str, str]:
 
 def _rate(model: Loaded, given: int | None, builtin: bool) -> tuple[int | None, str | None]:
     """The rate and who says it; warns where the one given contradicts the model."""
-    known, origin = (SAMPLE_RATE_HZ, "builtin") if builtin else (_stated(model, given), "model")
+    known, origin = (SAMPLE_RATE_HZ, "builtin") if builtin else (_stated_rate(model, given), "model")
     if given is None:
         if known is not None:
             return known, origin
@@ -86,7 +86,7 @@ def _rate(model: Loaded, given: int | None, builtin: bool) -> tuple[int | None, 
     return given, "option"
 
 
-def _stated(model: Loaded, given: int | None) -> int | None:
+def _stated_rate(model: Loaded, given: int | None) -> int | None:
     """The rate in the metadata; None if there is none. Raises InputError."""
     text = model.metadata.get("sample_rate")
     if text is None:
@@ -127,14 +127,14 @@ def compile_model(
     threads: int = 1,
 ) -> Program:
     """A program, and what else a live run needs, compiled with a bar at the first time. Raises PulseError."""
-    return opened.compiled(pulse, backend, weights, compiling(live)).with_threads(threads)
+    return opened.compile(pulse, backend, weights, kernel_preparation(live)).with_threads(threads)
 
 
-def compiling(live: bool = False) -> "Prepare":
+def kernel_preparation(live: bool = False) -> "Prepare":
     """How commands compile."""
 
     def prepare(kernels: Sequence[str]) -> None:
-        if not live and all(one.kept for one in (*STEPPING, *(KERNELS[name] for name in kernels))):
+        if not live and all(one.is_kept for one in (*STEPPING, *(KERNELS[name] for name in kernels))):
             return
         from streaming.warming import LIVE, compile_in_parallel
 

@@ -56,7 +56,7 @@ class RunRequest:
             raise InputError(
                 "--raw and --format do not go with --live; --live reads files with a header, and writes by suffix"
             )
-        refuse_same([self.model, self.source], [self.target, *live.written])
+        refuse_same([self.model, self.source], [self.target, *live.output_paths])
         if self.sound.written:
             raise InputError(
                 "--out does not go with --live; --output is what is played, --frames a file of frames"

@@ -31,7 +31,7 @@ def watch_interrupts() -> Generator[list[int]]:
         return
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        if not postponed(number, frame):
+        if not postpone(number, frame):
             seen.append(number)
             raise KeyboardInterrupt
 
@@ -78,7 +78,7 @@ def end_on_signals() -> None:
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
-    if not postponed(number, frame):
+    if not postpone(number, frame):
         raise SystemExit(128 + number)
 
 
@@ -87,7 +87,7 @@ def _in_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-def postponed(number: int, frame: FrameType | None) -> bool:
+def postpone(number: int, frame: FrameType | None) -> bool:
     """Whether a signal came inside of the compiler; it comes again then."""
     while frame is not None and not str(frame.f_globals.get("__name__")).startswith(COMPILER):
         frame = frame.f_back

@@ -13,7 +13,7 @@ from streaming.events.clock import Clock
 from streaming.events.detector import Detector
 from streaming.events.event import Event
 from streaming.events.parameters import require_class, require_one_of, require_seconds
-from streaming.events.tokens import begins_word, blank_of, joined, read_tokens
+from streaming.events.tokens import begins_word, blank_of, join, read_tokens
 
 UNITS = ("token", "word", "phrase")
 VALUES = ("logits", "probabilities")
@@ -80,7 +80,7 @@ class Ctc(Detector[_State]):
     def _begin(self) -> _State:
         return _State(self._blank)
 
-    def _copied(self, state: _State) -> _State:
+    def _copy(self, state: _State) -> _State:
         """A text may be long, and its tokens do not change."""
         return _State(state.last, list(state.tokens))
 
@@ -88,7 +88,7 @@ class Ctc(Detector[_State]):
         if classes != len(self._tokens):
             raise InputError(f"{len(self._tokens)} tokens for {classes} classes; give the file of this model")
 
-    def _prepared(self, rows: Array) -> Iterable[list[float]]:
+    def _prepare(self, rows: Array) -> Iterable[list[float]]:
         """The best class of each frame, and its probability."""
         for row in rows:
             best = int(np.argmax(row))
@@ -119,9 +119,9 @@ class Ctc(Detector[_State]):
 
     def _event(self, state: _State, known_s: float) -> Iterator[Event]:
         """What the tokens say, if it is more than a space."""
-        text = joined([token.text for token in state.tokens])
+        text = join([token.text for token in state.tokens])
         if text:
-            tokens = [token for token in state.tokens if joined([token.text])]
+            tokens = [token for token in state.tokens if join([token.text])]
             frames = sum(token.behind - token.first for token in tokens)
             score = sum(token.total for token in tokens) / frames
             start_s, end_s = self.clock.time_s(tokens[0].first), self.clock.time_s(tokens[-1].behind)

@@ -49,12 +49,12 @@ class Detector(ABC, Generic[State]):
         if self._at.ended:
             raise InputError("the stream of events has ended; call reset() to begin another one")
         rows = self._rows(np.asarray(probabilities))
-        at = replace(self._at, state=self._copied(self._at.state))
+        at = replace(self._at, state=self._copy(self._at.state))
         if at.classes is None and len(rows):
             classes = at.classes = int(rows.shape[1])
             self._check_classes(classes)
         events: list[Event] = []
-        for row in self._prepared(rows):
+        for row in self._prepare(rows):
             events += self._frame(at.state, at.frames, row)
             at.frames += 1
         self._at = at
@@ -96,11 +96,11 @@ class Detector(ABC, Generic[State]):
     def _end(self, state: State, frames: int) -> Iterable[Event]:
         """The events that are known when there were this many frames."""
 
-    def _copied(self, state: State) -> State:
+    def _copy(self, state: State) -> State:
         """A state that changes without this one."""
         return deepcopy(state)
 
-    def _prepared(self, rows: Array) -> Iterable[list[float]]:
+    def _prepare(self, rows: Array) -> Iterable[list[float]]:
         """What ``_frame`` is given of each frame: its values. Each is made of one frame alone."""
         return rows.tolist()
 

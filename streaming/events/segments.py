@@ -246,7 +246,7 @@ class Segments(Detector[_State]):
             if self._starts:
                 score = (state.total - state.start_total) / (frame + 1 - start)
                 known_s = self.clock.known_s(frame)
-                yield Event(self.clock.time_s(self._padded(state)), None, self._label, score, known_s)
+                yield Event(self.clock.time_s(self._padded_end(state)), None, self._label, score, known_s)
 
     def _cut(self, state: _State, frame: int) -> Iterator[Event]:
         """What is too long, at a frame of speech."""
@@ -267,11 +267,11 @@ class Segments(Detector[_State]):
         start = state.start or 0
         if state.certain and behind > start:
             score = (total - state.start_total) / (behind - start)
-            first = self._padded(state)
+            first = self._padded_end(state)
             yield Event(self.clock.time_s(first), self.clock.time_s(end), self._label, score, known_s)
             state.last_end = end
 
-    def _padded(self, state: _State) -> Fraction:
+    def _padded_end(self, state: _State) -> Fraction:
         start = Fraction(state.start or 0)
         return start if state.cut else max(start - self._before, state.last_end)
 

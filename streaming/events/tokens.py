@@ -52,7 +52,7 @@ def begins_word(text: str) -> bool:
     return text in SPACES or text.startswith(BOUNDARY)
 
 
-def joined(texts: Sequence[str]) -> str:
+def join(texts: Sequence[str]) -> str:
     """The text of tokens. Bytes, written <0xE4>, are put together; what is no UTF-8 becomes U+FFFD."""
     data = b"".join(_bytes(text) for text in texts)
     return " ".join(data.decode("utf-8", "replace").replace(BOUNDARY, " ").split())

@@ -9,7 +9,7 @@ from pulse.errors import InputError
 from pulse.not_copyable import NotCopyable
 from streaming.events.event import Event
 from streaming.events.formats import EventFormat, event_format
-from streaming.part import Part, write_all
+from streaming.part import PartialFile, write_all
 
 
 class EventsFile(NotCopyable):
@@ -28,7 +28,7 @@ class EventsFile(NotCopyable):
         self._form: EventFormat = event_format(str(path), self.path.suffix.removeprefix("."))(source)
         if not self.path.absolute().parent.is_dir():
             raise InputError(f"{path}: no such folder; make it first")
-        self._part = Part(self.path)
+        self._part = PartialFile(self.path)
         self._number = 0
         self._part.append(self._form.head().encode())
 

@@ -68,7 +68,7 @@ class Executor(NotCopyable):
         engine: Engine | None = None,
     ) -> None:
         self.program = require_program(program)
-        self.policy = Policy.named(policy)
+        self.policy = Policy.of_name(policy)
         if depth < 1:
             raise InputError(f"depth {depth}: give 1 or more")
         if rate_hz is not None and rate_hz < 1:
@@ -131,7 +131,7 @@ class Executor(NotCopyable):
         sound = source if isinstance(source, SoundSource) else None
         async with (
             self.stream(source, channel) as stream,
-            sink_of(sink).opened(self.program, self.rate_hz, sound) as write,
+            sink_of(sink).open(self.program, self.rate_hz, sound) as write,
         ):
             async for outputs in stream:
                 await write(outputs)
@@ -157,7 +157,7 @@ class Executor(NotCopyable):
         for flow in flows:
             flow.close(CLOSED)
         for flow in flows:
-            await flow.gone()
+            await flow.wait_until_gone()
         leaving, failed = error, isinstance(error, Exception)
         try:
             # No task is left, so the group need not hear of an error of the body, which it would wrap.

@@ -127,7 +127,7 @@ class Flow:
         """Whether it is closed and nothing of it runs."""
         return self._fed.is_set() and self._left.is_set()
 
-    async def gone(self) -> None:
+    async def wait_until_gone(self) -> None:
         """Wait, when it is closed, until nothing of it runs; whatever is cancelled meanwhile."""
         with anyio.CancelScope(shield=True):
             await self._fed.wait()

@@ -27,7 +27,7 @@ ENTRIES = (
     slots.join,
     slots.submit,
     slots.drop,
-    slots.finished,
+    slots.count_finished,
     slots.listen,
     slots.clear,
     slots.leave,
@@ -116,7 +116,7 @@ class NativeSlots(NotCopyable):
         self._engine = engine
         self._place = place
         self._state = state
-        self._packed: Packed = state.packed()
+        self._packed: Packed = state.pack()
         self._inputs = aligned_bytes(max(depth * self._packed.input_bytes, 1))
         self._outputs = aligned_bytes(max(depth * self._packed.output_bytes, 1))
         self._submitted = np.zeros(depth, np.int64)
@@ -142,7 +142,7 @@ class NativeSlots(NotCopyable):
 
     @property
     def failure(self) -> Exception | None:
-        done = slots.finished.call(self.address) - self._collected
+        done = slots.count_finished.call(self.address) - self._collected
         sound = self._sound(done)
         return None if sound == done else self._state.failure(f"in pulse {self._collected + sound}")
 
@@ -167,7 +167,7 @@ class NativeSlots(NotCopyable):
         return place
 
     def ready(self) -> int:
-        return self._sound(slots.finished.call(self.address) - self._collected)
+        return self._sound(slots.count_finished.call(self.address) - self._collected)
 
     def listen(self) -> int:
         return slots.listen.call(self.address) - self._collected

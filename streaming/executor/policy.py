@@ -29,7 +29,7 @@ class Policy:
         return self.silent or self.aborts
 
     @classmethod
-    def named(cls, name: str) -> "Policy":
+    def of_name(cls, name: str) -> "Policy":
         """One of ``POLICIES``. Raises InputError."""
         if name not in POLICIES:
             raise InputError(f"no policy is called {name!r}; the policies are {', '.join(POLICIES)}")

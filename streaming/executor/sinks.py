@@ -39,7 +39,7 @@ class Sink(ABC):
     """Something that takes the outputs of one stream."""
 
     @abstractmethod
-    def opened(
+    def open(
         self, program: Program, rate_hz: int | None, source: SoundSource | None
     ) -> AbstractAsyncContextManager[Write]:
         """Ready to take outputs, until the stream has ended or failed.
@@ -57,7 +57,7 @@ class Call(Sink):
         self._function = function
 
     @asynccontextmanager
-    async def opened(
+    async def open(
         self, program: Program, rate_hz: int | None, source: SoundSource | None
     ) -> AsyncGenerator[Write]:
         async def write(outputs: Mapping[str, Array]) -> None:
@@ -80,13 +80,13 @@ class PcmSink(NotCopyable, Sink):
 
     def __init__(self, stream: ByteSendStream, encoding: str, output: str | None = None) -> None:
         self._stream = stream
-        self._encoding = Encoding.named(encoding)
+        self._encoding = Encoding.of_name(encoding)
         self._output = output
         self.clipping = Clipping(1)
         """What the encoding has cut off so far."""
 
     @asynccontextmanager
-    async def opened(
+    async def open(
         self, program: Program, rate_hz: int | None, source: SoundSource | None
     ) -> AsyncGenerator[Write]:
         name = sound_output(program, self._output).name
@@ -128,7 +128,7 @@ class SoundFileSink(NotCopyable, Sink):
         self._encoding = encoding
 
     @asynccontextmanager
-    async def opened(
+    async def open(
         self, program: Program, rate_hz: int | None, source: SoundSource | None
     ) -> AsyncGenerator[Write]:
         port = sound_output(program, self._output)
@@ -175,7 +175,7 @@ class FramesFileSink(NotCopyable, Sink):
         self._output = output
 
     @asynccontextmanager
-    async def opened(
+    async def open(
         self, program: Program, rate_hz: int | None, source: SoundSource | None
     ) -> AsyncGenerator[Write]:
         port = _output(program, self._output)

@@ -80,7 +80,7 @@ class PcmSource(NotCopyable, SoundSource):
         if min(channels, rate_hz) < 1:
             raise InputError(f"{channels} channels at {rate_hz} Hz: both must be positive")
         self._stream = stream
-        self._encoding = Encoding.named(encoding)
+        self._encoding = Encoding.of_name(encoding)
         self.channels = channels
         self.rate_hz = rate_hz
 
@@ -115,7 +115,7 @@ def blocks_of(source: Any, program: Program, rate_hz: int | None, channel: str) 
     if isinstance(source, AsyncGenerator):
         return cast("AsyncGenerator[Block]", source)
     if isinstance(source, AsyncIterable):
-        return _awaited(cast("AsyncIterable[Block]", source))
+        return _await_blocks(cast("AsyncIterable[Block]", source))
     if isinstance(source, Iterable):
         return _each(cast("Iterable[Block]", source))
     raise InputError(
@@ -124,7 +124,7 @@ def blocks_of(source: Any, program: Program, rate_hz: int | None, channel: str) 
     )
 
 
-async def _awaited(source: AsyncIterable[Block]) -> AsyncGenerator[Block]:
+async def _await_blocks(source: AsyncIterable[Block]) -> AsyncGenerator[Block]:
     iterator = aiter(source)
     try:
         async for block in iterator:
@@ -175,7 +175,7 @@ def _sound_blocks(
     choice.streams(source.channels)
     resampler = Resampler(source.rate_hz, require_rate(rate_hz), len(ports), source.quality)
 
-    def shaped(samples: Samples) -> Block:
+    def shape(samples: Samples) -> Block:
         return {
             port.name: np.ascontiguousarray(samples[:, number]).reshape(
                 [-1 if axis == port.axis else 1 for axis in range(len(port.shape))]
@@ -183,20 +183,20 @@ def _sound_blocks(
             for number, port in enumerate(ports)
         }
 
-    def converted(block: Samples) -> Block:
-        return shaped(resampler.process(block if len(ports) > 1 else choice.select(block)))
+    def convert(block: Samples) -> Block:
+        return shape(resampler.process(block if len(ports) > 1 else choice.select(block)))
 
     async def blocks() -> AsyncGenerator[Block]:
         sound = source.blocks()
         try:
             async for block in sound:
                 if len(block) > LONG_S * source.rate_hz:
-                    yield await anyio.to_thread.run_sync(converted, block)
+                    yield await anyio.to_thread.run_sync(convert, block)
                 else:
-                    yield converted(block)
+                    yield convert(block)
         finally:
             await sound.aclose()
-        yield shaped(resampler.flush())
+        yield shape(resampler.flush())
 
     return blocks()
 

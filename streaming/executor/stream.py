@@ -60,7 +60,7 @@ class Stream(NotCopyable):
         self._closed = True
         if self._flow is not None:
             self._flow.close()
-            await self._flow.gone()
+            await self._flow.wait_until_gone()
             found = merge_errors(error, self._flow.errors())
             if found is not error and found is not None:
                 raise found

@@ -72,7 +72,7 @@ class StreamSteps:
 
     def feed(self, block: Block) -> int:
         """Take a block; how many pulses it completes: submit or drop each, then ``keep``. Raises InputError."""
-        return self._input_blocks.feed(self._input_blocks.checked(block))
+        return self._input_blocks.feed(self._input_blocks.check(block))
 
     def arrival(self, now_s: float) -> Arrival:
         """The arrival of a full pulse, now, by the loop's clock."""

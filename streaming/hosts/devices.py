@@ -108,7 +108,7 @@ def choose_device(devices: Sequence[Device], kind: Kind, wanted: str | int | Non
         found = [device for device in devices if device.index == wanted]
         what = f"no device has the index {wanted}"
     else:
-        found = _named(devices, wanted)
+        found = _find_named(devices, wanted)
         what = f"no device is called {wanted!r}"
     fitting = [device for device in found if device in able]
     if len(fitting) == 1:
@@ -118,7 +118,7 @@ def choose_device(devices: Sequence[Device], kind: Kind, wanted: str | int | Non
     raise _unclear(f"{found[0].title} has no {kind}" if found else what, able, kind)
 
 
-def _named(devices: Sequence[Device], wanted: str) -> list[Device]:
+def _find_named(devices: Sequence[Device], wanted: str) -> list[Device]:
     text = wanted.strip().casefold()
     titled = [device for device in devices if device.title.casefold() == text]
     if titled:

@@ -173,7 +173,7 @@ class FileStream(NotCopyable):
     def _write(self, played: Samples, done: int) -> None:
         """What was played after ``done`` frames, up to the end, as long as nothing is missing."""
         if self._writer is not None and self._host.problem is None:
-            with self._noted():
+            with self._note_problems():
                 self._writer.write(played[: self._end() - done])
 
     def _finish(
@@ -181,11 +181,11 @@ class FileStream(NotCopyable):
     ) -> None:
         """What was written gets its name; it is taken away where the source could not be played."""
         if self._writer is not None:
-            with self._noted():
+            with self._note_problems():
                 self._writer.__exit__(kind, error, trace)
 
     @contextmanager
-    def _noted(self) -> Generator[None]:
+    def _note_problems(self) -> Generator[None]:
         """Problems of the target are reported at the end of the run."""
         try:
             yield

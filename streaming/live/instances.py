@@ -39,7 +39,7 @@ class Instances(NotCopyable):
         self.states: list[State] = [program.spawn(constants) for _ in range(streams)]
         for state in self.states:
             state.stops_at_faults = False
-        self.packed = [_packed(state) for state in self.states]
+        self.packed = [_pack(state) for state in self.states]
         self.native = all(isinstance(state, NativeState) for state in self.states)
         own = sound.delay if sound is not None else 0
         if delay < own:
@@ -157,9 +157,9 @@ def _memory(state: State) -> Array:
     return state.memory if isinstance(state, NativeState) else np.zeros(1, np.uint8)
 
 
-def _packed(state: State) -> Packed:
+def _pack(state: State) -> Packed:
     if isinstance(state, NativeState):
-        return state.packed()
+        return state.pack()
     places = [(port.name, np.zeros(port.shape, port.dtype)) for port in state.program.outputs]
     layout = pack((0, 0, 0), [], places, [], {})
     empty = pack((0, 0, 0), [], [], [], {})

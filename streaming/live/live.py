@@ -105,7 +105,7 @@ class Live(NotCopyable):
                 self.worker.start()
                 self.realtime_settings += self.worker.realtime_settings
             self.control.running = not self.host.virtual_clock
-            self.devices.open(self.pipeline, self.watchdog.finished)
+            self.devices.open(self.pipeline, self.watchdog.note_end)
             self._statistics.begin()
             self.watchdog.begin()
             if not self.host.virtual_clock:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pulse.facts import Array
 from pulse.jit.structs import S
 from pulse.not_copyable import NotCopyable
-from pulse.program.memory import aligned
+from pulse.program.memory import align
 from pulse.record import record
 from streaming.live.config import ENGINES, POLICIES, EngineConfig, StreamConfig
 from streaming.live.instances import Instances
@@ -79,9 +79,9 @@ class PipelineMemory(NotCopyable):
         self.input_ring = self._floats(in_frames, config.channels_in)
         self.played_ring = self._floats(out_frames, max(config.channels_out, 1))
         self._inputs = len(instances.inputs)
-        packed = self._floats(self._streams, self._inputs, aligned(4 * self._pulse) // 4)
+        packed = self._floats(self._streams, self._inputs, align(4 * self._pulse) // 4)
         self.slots = packed[:, :, : self._pulse]
-        self.gains = self._kept(Gains.new())
+        self.gains = self._keep(Gains.new())
         self.gains.model = self.gains.wanted_model = self.gains.next_model = 1.0
         record_bytes = RECORD_HEADER_BYTES + self._streams * instances.output_bytes
         waiting = in_frames * config.rate_hz // (config.rate_in_hz * self._pulse) + 2
@@ -101,7 +101,7 @@ class PipelineMemory(NotCopyable):
         self.arrays.append(made)
         return made
 
-    def _kept(self, made: S) -> S:
+    def _keep(self, made: S) -> S:
         self.arrays.append(made.words)
         return made
 
@@ -133,7 +133,7 @@ class PipelineMemory(NotCopyable):
         control.out_ring = self._floats(*self.played_ring.shape).ctypes.data
         control.out_ring_frames = len(self.played_ring)
         control.played_ring = self.played_ring.ctypes.data
-        control.marks = self._kept(Mark.new(mark_count)).address
+        control.marks = self._keep(Mark.new(mark_count)).address
         control.mark_count = mark_count
         control.largest_output = largest_output
         control.out_written = begins_with
@@ -153,7 +153,7 @@ class PipelineMemory(NotCopyable):
 
     def _set_up_streams(self) -> None:
         config, resamplers, control = self._config, self._resamplers, self.control_block
-        inputs = self._kept(StreamInput.new(self._streams * self._inputs))
+        inputs = self._keep(StreamInput.new(self._streams * self._inputs))
         lines = self._floats(self._streams, max(self._model_delay, 1))
         dry = self._floats(self._streams, self._pulse)
         for number in range(self._streams):
@@ -181,16 +181,16 @@ class PipelineMemory(NotCopyable):
 
     def _set_up_times(self) -> None:
         times, control = self.histograms, self.control_block
-        control.total_times = self._kept(times.total).address
-        control.waiting_times = self._kept(times.waiting).address
-        control.compute_times = self._kept(times.compute).address
+        control.total_times = self._keep(times.total).address
+        control.waiting_times = self._keep(times.waiting).address
+        control.compute_times = self._keep(times.compute).address
         sides = control.input_side, control.output_side
         for side, callbacks, intervals in zip(sides, times.callbacks, times.intervals):
-            side.callback_times = self._kept(callbacks).address
-            side.interval_times = self._kept(intervals).address
+            side.callback_times = self._keep(callbacks).address
+            side.interval_times = self._keep(intervals).address
 
     def _set_up_drift(self) -> None:
-        drift = self._kept(Drift.new())
+        drift = self._keep(Drift.new())
         drift.delay = drift.target = self._schedule.frames - self._resamplers.inside_frames
         self.control_block.drift = drift.address
 

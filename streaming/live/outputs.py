@@ -6,7 +6,7 @@ from itertools import groupby
 import numpy as np
 
 from pulse.facts import Array
-from streaming.live.pipeline import Pipeline, Record
+from streaming.live.pipeline import Pipeline, PulseRecord
 from streaming.output_trim import OutputTrim
 
 
@@ -79,7 +79,7 @@ class Outputs:
                     output_trim.sent[port.name] = max(pulses * port.frames - port.delay, 0)
         return made
 
-    def _valid_frames(self, records: list[Record]) -> list[dict[str, Array]]:
+    def _valid_frames(self, records: list[PulseRecord]) -> list[dict[str, Array]]:
         return [
             output_trim.valid((record.outputs[number] for record in records), len(records))
             for number, output_trim in enumerate(self._output_trims)

@@ -21,7 +21,7 @@ from streaming.native.pipeline import call_pipeline, next_pulse, pump, run_pulse
 
 
 @record
-class Record:
+class PulseRecord:
     """The outputs of one pulse: its number, when its last sample came, and when they were ready (monotonic ns).
 
     loads    how often states had been loaded before
@@ -187,16 +187,18 @@ class Pipeline(NotCopyable):
         """What time it is, for a pipeline whose clock is held."""
         self.control_block.virtual_now_ns = ns
 
-    def records(self) -> list[Record]:
+    def records(self) -> list[PulseRecord]:
         """The outputs of the pulses since the last call, if ``EngineConfig.records``."""
         first = self.control_block.records_read
         last = positions.load(self.control_block, "records_written")
-        rows, found = self.memory.records, list[Record]()
+        rows, found = self.memory.records, list[PulseRecord]()
         for number in range(first, last):
             row = rows[number % len(rows)]
             head = header_at(row.ctypes.data)
             outputs = self.instances.outputs(row[RECORD_HEADER_BYTES:])
-            found.append(Record(head.pulse, head.arrived_ns, head.ready_ns, head.loads, head.before, outputs))
+            found.append(
+                PulseRecord(head.pulse, head.arrived_ns, head.ready_ns, head.loads, head.before, outputs)
+            )
         positions.store(self.control_block, "records_read", last)
         return found
 

@@ -98,12 +98,12 @@ class Timing:
             behind = Fraction(ahead_in, in_hz) + Fraction(pulse - 1 + ahead_out - preroll, hz)
             return floor(1 + behind * out_hz) + self.in_device_frames(preroll)
         arrived = np.arange(0, period, step, dtype=np.int64)
-        resampled = _resampled(arrived, in_hz, hz, ahead_in) + preroll
-        made = _resampled(resampled // pulse * pulse, hz, out_hz, ahead_out)
+        resampled = _count_resampled(arrived, in_hz, hz, ahead_in) + preroll
+        made = _count_resampled(resampled // pulse * pulse, hz, out_hz, ahead_out)
         taken = -(-arrived * out_hz // in_hz)
         return int(np.max(taken - made)) + self.in_device_frames(preroll)
 
 
-def _resampled(frames: NDArray[np.int64], rate_in: int, rate_out: int, ahead: int) -> NDArray[np.int64]:
+def _count_resampled(frames: NDArray[np.int64], rate_in: int, rate_out: int, ahead: int) -> NDArray[np.int64]:
     """Frames that a resampler has made of this many: frame k belongs to the moment k / rate_out."""
     return -(-(frames - ahead) * rate_out // rate_in)

@@ -22,19 +22,19 @@ class Tap(NotCopyable):
 
     def __init__(self, ring: Samples, control: ControlBlock, position: str, first: int | None = None) -> None:
         self._ring, self._control, self._position = ring, control, position
-        self._read = self._written() if first is None else first
+        self._read = self._read_written() if first is None else first
         self._margin = len(ring) // 4
         self.lost = 0
 
     def read(self) -> Samples:
         """[frames, channels], a copy; those that may be overwritten meanwhile are left out, and counted."""
-        written = max(self._written(), self._read)
+        written = max(self._read_written(), self._read)
         self._skip_to(written - len(self._ring) + self._margin)
         first, count, capacity = self._read, written - self._read, len(self._ring)
         places = np.arange(first, first + count) & (capacity - 1)
         frames = self._ring[places]
         self._read = written
-        torn = self._written() - capacity + self._margin - first
+        torn = self._read_written() - capacity + self._margin - first
         if torn > 0:
             torn = min(torn, count)
             self.lost += torn
@@ -48,7 +48,7 @@ class Tap(NotCopyable):
             return (0.0,) * self._ring.shape[1]
         return tuple(float(peak) for peak in np.abs(frames).max(axis=0))
 
-    def _written(self) -> int:
+    def _read_written(self) -> int:
         return positions.load(self._control, self._position)
 
     def _skip_to(self, first: int) -> None:

@@ -82,7 +82,7 @@ class VirtualHost:
         """
         source = self._source()
         due_ns = source.due_ns(len(captured)) + self._late_ns(source, late_s)
-        pieces = [self._silence(), *self._played_until(due_ns)]
+        pieces = [self._silence(), *self._play_until(due_ns)]
         self._pass(due_ns)
         source.pass_by(len(captured))
         if source.calls:
@@ -135,7 +135,7 @@ class VirtualHost:
 
     def choose(self, kind: Kind, wanted: str | int | None) -> Endpoint:
         """A device by number or a part of its name; the usual one where None. Raises InputError."""
-        device = choose_device(self._listed(), kind, wanted)
+        device = choose_device(self._list(), kind, wanted)
         return Endpoint(device.name, device.index, device.channels(kind), device.default_rate_hz)
 
     def open(self, request: StreamRequest) -> VirtualStream:
@@ -154,7 +154,7 @@ class VirtualHost:
         self.set_ns(self._ns)
         return stream
 
-    def closed(self, stream: VirtualStream, took_s: float) -> None:
+    def note_close(self, stream: VirtualStream, took_s: float) -> None:
         """A stream is open no more, which took this long."""
         self.streams = tuple(other for other in self.streams if other is not stream)
         self.set_ns(self._ns + round(took_s * SECOND))
@@ -169,7 +169,7 @@ class VirtualHost:
             raise DeviceError("no device is wanted: give one for input or output")
         return self.devices[endpoint.index]
 
-    def _listed(self) -> list[Device]:
+    def _list(self) -> list[Device]:
         """The devices that are present; the first of each kind is the default."""
         there = [(number, device) for number, device in enumerate(self.devices) if device.present]
         first_input = next((number for number, device in there if device.inputs), None)
@@ -216,7 +216,7 @@ class VirtualHost:
     def _late_ns(self, stream: VirtualStream, late_s: float) -> int:
         return round((late_s + self._random.uniform(0, stream.device.jitter_s)) * SECOND)
 
-    def _played_until(self, ns: int) -> Iterator[Samples]:
+    def _play_until(self, ns: int) -> Iterator[Samples]:
         """What devices that only play are given until then."""
         while True:
             targets = [stream for stream in self.streams if not stream.request.channels_in]

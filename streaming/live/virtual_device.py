@@ -49,7 +49,7 @@ class VirtualDevice:
 class _Host(Protocol):
     def now_ns(self) -> int: ...
 
-    def closed(self, stream: "VirtualStream", took_s: float) -> None: ...
+    def note_close(self, stream: "VirtualStream", took_s: float) -> None: ...
 
 
 class VirtualStream(NotCopyable):
@@ -83,7 +83,7 @@ class VirtualStream(NotCopyable):
         self._running = False
         self.in_callback = self.device.in_callback
         answers = not (self.device.hangs or self.in_callback)
-        self._host.closed(self, 0.0 if answers else limit_s)
+        self._host.note_close(self, 0.0 if answers else limit_s)
         return answers
 
     @property

@@ -64,7 +64,7 @@ class Watchdog:
         self.limit_s = stall_s(pipeline.stream_config.block_frames, pipeline.stream_config.rate_in_hz)
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the run is over by itself; ``error`` says why."""
         return self._ended.is_set()
 
@@ -72,7 +72,7 @@ class Watchdog:
         """Wait for the end, or this long; whether it has ended."""
         return self._ended.wait(seconds)
 
-    def finished(self, error: Exception | None = None) -> None:
+    def note_end(self, error: Exception | None = None) -> None:
         """A device has ended by itself, perhaps by an error; from any thread."""
         self._failure, self._finished = error, True
 
@@ -87,7 +87,7 @@ class Watchdog:
 
     def check(self) -> None:
         """Check everything once; called every ``PERIOD_S``."""
-        if self.ended:
+        if self.has_ended:
             return
         status = self._pipeline.control_block.status
         if status == WAS_LATE:
@@ -168,7 +168,7 @@ class Watchdog:
         try:
             self._control.restart()
             self._control.running = self._computing  # before a callback may compute beside a command
-            self._streams.reopen(self._pipeline, self.finished)
+            self._streams.reopen(self._pipeline, self.note_end)
         except PulseError as error:
             self._control.running = waiting
             if str(error) != self._reason:

@@ -5,7 +5,7 @@ Each group of fields has one writer, and begins on a cache line of its own.
 
 from pulse.jit.fields import starts_line
 from pulse.jit.structs import Struct, bytes_of, struct_at
-from pulse.program.memory import aligned
+from pulse.program.memory import align
 
 
 class Side(Struct):
@@ -191,7 +191,7 @@ class RecordHeader(Struct):
     before: int  # pulses that the states were loaded with, and that came since then
 
 
-RECORD_HEADER_BYTES = aligned(bytes_of(RecordHeader))
+RECORD_HEADER_BYTES = align(bytes_of(RecordHeader))
 control_at, inputs_at, instances_at = struct_at(ControlBlock), struct_at(StreamInput), struct_at(Instance)
 marks_at, gains_at, header_at = struct_at(Mark), struct_at(Gains), struct_at(RecordHeader)
 

@@ -88,7 +88,7 @@ class Gate(NotCopyable):
         return self._fields.left
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the function has ended the stream."""
         return bool(self._fields.answer)
 

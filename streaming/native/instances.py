@@ -9,7 +9,7 @@ from pulse.program.packed import call_at, packed_step, take_faults
 from streaming.native.control_block import ControlBlock, instances_at
 from streaming.native.device_side import FLOAT, now_ns
 from streaming.native.histogram import histogram_at, record
-from streaming.native.mixing import cross, delayed
+from streaming.native.mixing import cross, delay
 from streaming.native.pulse_in import stream_at
 
 
@@ -33,7 +33,7 @@ def run_instances(control: ControlBlock, instances: int) -> None:
             if invalid > 0:
                 fill_bytes(as_u8(sound_out), 0, invalid * FLOAT)
                 instance.delay_left -= invalid
-            instance.delay_line_place = delayed(
+            instance.delay_line_place = delay(
                 sound_out,
                 pulse,
                 floats_at(instance.delay_line),

@@ -34,7 +34,7 @@ def spread(
 
 
 @device
-def delayed(samples: Pointer, count: int, delays: Pointer, length: int, place: int) -> int:
+def delay(samples: Pointer, count: int, delays: Pointer, length: int, place: int) -> int:
     """Samples exchanged with those of ``length`` before, in place; gives the next place in the delay line."""
     if length == 0:
         return 0
@@ -61,7 +61,7 @@ def finite(samples: Pointer, count: int) -> int:
 
 
 @device
-def faded(sound: Pointer, dry: Pointer, gains: Gains, count: int) -> None:
+def fade(sound: Pointer, dry: Pointer, gains: Gains, count: int) -> None:
     """``sound = a*sound + b*dry`` in place, a and b going from the gains now to the next ones."""
     model, bypass, next_model, next_bypass = gains.model, gains.bypass, gains.next_model, gains.next_bypass
     if model == 1.0 and next_model == 1.0 and bypass == 0.0 and next_bypass == 0.0:

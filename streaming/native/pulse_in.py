@@ -7,7 +7,7 @@ from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device
 from streaming.native.control_block import ControlBlock, StreamInput, inputs_at, marks_at
 from streaming.native.mixing import channel_of
-from streaming.native.resample import feed, missing, produce, ready, resampler_at
+from streaming.native.resample import feed, produce, ready, resampler_at, shortage
 
 
 @device
@@ -42,7 +42,7 @@ def fill_slots(control: ControlBlock) -> bool:
                 stream = first[s]
                 gather(control, stream, floats_at(stream.slot_in) + filled, piece)
         else:
-            piece = min(piece, missing(resampler_at(first.in_resampler), pulse - filled))
+            piece = min(piece, shortage(resampler_at(first.in_resampler), pulse - filled))
             made = 0
             for s in range(inputs):
                 stream = first[s]

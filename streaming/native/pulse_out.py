@@ -14,7 +14,7 @@ from streaming.native.control_block import (
 )
 from streaming.native.device_side import FLOAT, now_ns, position, underrun_compensation
 from streaming.native.drift import drift_at, rate_correction
-from streaming.native.mixing import delayed, faded, finite, spread
+from streaming.native.mixing import delay, fade, finite, spread
 from streaming.native.pulse_in import stream_at
 from streaming.native.resample import feed, produce, ready, resampler_at, tune
 
@@ -29,11 +29,11 @@ def mix(control: ControlBlock) -> None:
         instance = instances_at(control.instances)[s]
         sound, dry = floats_at(instance.sound_out), floats_at(stream.dry)
         move_bytes(as_u8(dry), bytes_at(stream.slot_in), pulse * FLOAT)
-        stream.dry_place = delayed(
+        stream.dry_place = delay(
             dry, pulse, floats_at(stream.dry_delay_line), stream.dry_frames, stream.dry_place
         )
         control.nonfinite += finite(sound, pulse)
-        faded(sound, dry, gains, pulse)
+        fade(sound, dry, gains, pulse)
     gains.model, gains.bypass = gains.next_model, gains.next_bypass
 
 

@@ -2,7 +2,7 @@
 """Another sample rate, for one stream: a polyphase filter whose ratio may be tuned while it runs.
 
 Output k belongs to the input time ``k * rate_in / rate_out``, exactly: positions are integers, in units of
-``1 / (rate_out << 20)`` frames of the input, so no error adds up however long a stream is. ``feed``, ``missing``,
+``1 / (rate_out << 20)`` frames of the input, so no error adds up however long a stream is. ``feed``, ``shortage``,
 ``ready``, ``produce`` and ``tune`` are for compiled code, on one thread.
 """
 
@@ -63,7 +63,7 @@ def ready(state: Resampler) -> int:
 
 
 @device
-def missing(state: Resampler, outputs: int) -> int:
+def shortage(state: Resampler, outputs: int) -> int:
     """How many frames are to be fed until this many outputs are ready, at least one."""
     last = state.first + (state.fraction + (outputs - 1) * state.step) // state.unit
     return max(last + state.taps - state.end, 0)
@@ -73,7 +73,7 @@ def missing(state: Resampler, outputs: int) -> int:
 def tune(state: Resampler, part: float) -> None:
     """Let an output be this part of the nominal step further from the one before it; 0.0 is the nominal ratio.
 
-    Counts of ``ready`` and ``missing`` hold until then. A part beyond 1/200 counts as that.
+    Counts of ``ready`` and ``shortage`` hold until then. A part beyond 1/200 counts as that.
     """
     nominal = state.nominal
     most = nominal // MOST_TUNING
@@ -100,7 +100,7 @@ def append(state: Resampler, history: Pointer, source: Pointer, step: int, count
 
 
 @exact
-def weighed(frames: Pointer, row: Pointer, taps: int, part: float) -> np.float32:
+def weigh(frames: Pointer, row: Pointer, taps: int, part: float) -> np.float32:
     """The product of frames with the row of a filter and with the next one; the result lies ``part`` between."""
     here, next_row, there = vzero(), row + taps, vzero()
     for j in range(0, taps, LANES):
@@ -122,7 +122,7 @@ def outputs(
     for k in range(made):
         place = fraction * rows
         row = int(place)
-        target[k * step] = weighed(history + at, table + row * taps, taps, np.float32(place - row))
+        target[k * step] = weigh(history + at, table + row * taps, taps, np.float32(place - row))
         at += frames
         fraction += rest
         if fraction >= unit:

@@ -173,7 +173,7 @@ def drop(queue_address):
 
 
 @entry("slots.finished", 1, gives_int=True, keeps_gil=True)
-def finished(queue_address):
+def count_finished(queue_address):
     """How many pulses of a queue have run."""
     return load(queue_at(queue_address), "finished")
 

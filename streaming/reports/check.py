@@ -7,7 +7,7 @@ from pulse.accuracy import RoundingError, rounding_errors
 from pulse.loading.proving import prove_loaded
 from pulse.models import PulsedModel
 from pulse.program.compiler import Prepare
-from pulse.program.weights import checked_form
+from pulse.program.weights import check_form
 from pulse.record import record
 from pulse.report import Pairs, Report, Section, byte_size
 from streaming.reports.opened_model import OpenedModel
@@ -68,7 +68,7 @@ def check_model(
 ) -> Check:
     """Prove a model in pulses; the arguments are those of ``pulse.proof.prove``. Raises PulsifyError."""
     lengths, seed, long = choice.lengths, choice.seed, choice.long
-    form = checked_form(weights)
+    form = check_form(weights)
     proof = time_proof(lambda: prove_loaded(opened.model, pulsed, lengths, backend, seed, prepare, long))
     errors: list[RoundingError] = []
     if form != "f32":

@@ -88,23 +88,23 @@ def compile_to_file(
     metadata = {"sample_rate": str(opened.rate_hz)} if known else {}
     proof, note, rounding = None, None, tuple[str, ...]()
     if choice is not None:
-        proof = time_proof(lambda: _proved(opened, program, choice))
+        proof = time_proof(lambda: _prove(opened, program, choice))
         if program.form != "f32":
             errors = rounding_errors(program.network, program.form, proof.proof.lengths[-1], prepare=prepare)
             rounding = tuple(f"{error.output}: {error}" for error in errors)
         note = _note(proof.proof, EXACT if program.form == "f32" else ROUNDED, rounding)
-    content = program.encoded(note, **metadata)
+    content = program.to_bytes(note, **metadata)
     good = proof is None or proof.proof.equal
     if good:
         write_file(content, path)
     return Compilation(opened, program, path if good else None, len(content), proof, rounding)
 
 
-def _proved(opened: OpenedModel, program: NativeProgram, choice: ProofChoice) -> ProofReport:
+def _prove(opened: OpenedModel, program: NativeProgram, choice: ProofChoice) -> ProofReport:
     """The proof of the file that is about to be written; of one with weights of f32 if they are rounded."""
     model = program.network
     exact = program if program.form == "f32" else NativeProgram(model)
-    stored = read_program(exact.encoded())
+    stored = read_program(exact.to_bytes())
     original = opened.model.with_pulse(program.pulse).analyse()
     programs = [ReferenceProgram(model), stored]
     return compare(model, oracle_of(model, original), programs, choice.lengths, choice.seed, choice.long)

@@ -69,7 +69,7 @@ def export_offline(opened: OpenedModel, path: Path, choice: ProofChoice | None) 
     choice   which lengths are tried; None: no proof
     Raises   WriteError; InputError: a folder of this name exists, or refuses
     """
-    archive = opened.typed.to_nnef()
+    archive = opened.typed_model.to_nnef()
     proof, reason = None, ""
     if choice is None:
         reason = "none (--no-check)"
@@ -77,7 +77,7 @@ def export_offline(opened: OpenedModel, path: Path, choice: ProofChoice | None) 
         reason = "none (pip install tract)"
     else:
         try:
-            proof = check_offline(archive, opened.typed, choice.lengths, choice.seed)
+            proof = check_offline(archive, opened.typed_model, choice.lengths, choice.seed)
         except NotProvedError as error:
             reason = str(error)
     good = proof is None or proof.divergence is None

@@ -39,7 +39,7 @@ class OpenedModel:
     max_context: int | None = None
 
     @property
-    def typed(self) -> "TypedModel":
+    def typed_model(self) -> "TypedModel":
         """The decluttered model."""
         return self.model.typed
 
@@ -48,13 +48,13 @@ class OpenedModel:
         """The model's name."""
         return self.model.title
 
-    def pulsed(self, pulse: int | None) -> "PulsedModel":
+    def pulsify(self, pulse: int | None) -> "PulsedModel":
         """In pulses of the given size; about 10 ms by default, if the rate is known. Raises PulsifyError."""
         if pulse is None and self.rate_hz is not None and not self.model.defines_pulse:
-            return self._pulsed_about(max(1, int(self.rate_hz * PULSE_S)))
+            return self._pulsify_about(max(1, int(self.rate_hz * PULSE_S)))
         return self.model.pulsed(pulse, max_context=self.max_context)
 
-    def _pulsed_about(self, frames: int) -> "PulsedModel":
+    def _pulsify_about(self, frames: int) -> "PulsedModel":
         """In the smallest pulses that have this many frames. Raises PulsifyError."""
         try:
             return self.model.pulsed(frames, max_context=self.max_context)
@@ -64,13 +64,13 @@ class OpenedModel:
             return made
         return self.model.pulsed(-(-frames // made.pulse) * made.pulse, max_context=self.max_context)
 
-    def compiled(
+    def compile(
         self, pulse: int | None, backend: str, weights: str | None = None, prepare: "Prepare | None" = None
     ) -> Program:
         """A program of it in such pulses; one of a file is itself. Raises PulseError."""
         if self.model.program is not None:
             return self.model.compiled(pulse, False, self.max_context, backend, weights, prepare)
-        return self.pulsed(pulse).compile(backend, weights or "f32", prepare)
+        return self.pulsify(pulse).compile(backend, weights or "f32", prepare)
 
     def deadline_s(self, pulse: int) -> float | None:
         """How long a pulse lasts."""

@@ -98,13 +98,13 @@ def _inside(name: str, inner: Decoder, value: Any) -> Any:
 
 def _of(kind: type, value: Any, words: str) -> Any:
     if not isinstance(value, kind):
-        raise MisfitError(f"{_shortened(value)} is not {words}")
+        raise MisfitError(f"{_shorten(value)} is not {words}")
     return value
 
 
 def _whole(value: Any) -> int:
     if type(value) is not int or not 0 <= value < LARGEST:
-        raise MisfitError(f"{_shortened(value)} is not a count")
+        raise MisfitError(f"{_shorten(value)} is not a count")
     return value
 
 
@@ -112,11 +112,11 @@ def _number(value: Any) -> float:
     if type(value) is int and -LARGEST <= value < LARGEST:
         return float(value)
     if type(value) is not float or not isfinite(value):
-        raise MisfitError(f"{_shortened(value)} is not a finite number")
+        raise MisfitError(f"{_shorten(value)} is not a finite number")
     return value
 
 
-def _shortened(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:37]}..."
 

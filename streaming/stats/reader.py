@@ -102,16 +102,16 @@ class _Reader:
             if line.get("line") == INTERVAL:
                 self.interval(place, line)
             elif line.get("line") == SUMMARY:
-                self.summary = self.decoded(SummaryLine, line, place)
+                self.summary = self.decode(SummaryLine, line, place)
             else:
-                raise self.broken(place, "is neither an interval nor a summary")
+                raise self.damage_error(place, "is neither an interval nor a summary")
         if not self.intervals:
             raise InputError(f"{self.path}: holds no measurement; the run ended before its first interval")
         if self.summary is None:
             return self.without_summary(header, place)
         missing = [name for name in TIMES if name not in self.summary.times]
         if missing:
-            raise self.broken(place, f"times.{missing[0]} is missing")
+            raise self.damage_error(place, f"times.{missing[0]} is missing")
         for one in self.summary.times.values():
             self.possible(one, place)
         times = {
@@ -143,9 +143,9 @@ class _Reader:
                     return
                 if number == 1:
                     raise self.foreign() from error
-                raise self.broken(number, f"is no JSON ({error})") from error
+                raise self.damage_error(number, f"is no JSON ({error})") from error
             if not isinstance(found, dict):
-                raise self.foreign() if number == 1 else self.broken(number, "is not an object")
+                raise self.foreign() if number == 1 else self.damage_error(number, "is not an object")
             yield number, found
 
     def header(self, first: tuple[int, dict[str, Any]] | None) -> Header:
@@ -159,27 +159,27 @@ class _Reader:
                 f"{self.path}: is of version {line.get('version')!r} of the format, this one reads {VERSION}; "
                 "use the pulse that wrote it, or a newer one"
             )
-        header = self.decoded(Header, line, number)
+        header = self.decode(Header, line, number)
         setup = header.setup
         for name in ("pulse_frames", "rate_hz", "device_rate_hz", "deadline_s"):
             if not getattr(setup, name) > 0:
-                raise self.broken(number, f"setup.{name} is not more than 0")
+                raise self.damage_error(number, f"setup.{name} is not more than 0")
         try:
             latest = datetime.fromisoformat(header.started)
             latest += timedelta(seconds=LONGEST_RUN_S)
         except (ValueError, OverflowError) as error:
-            raise self.broken(number, f"started: {error}") from error
+            raise self.damage_error(number, f"started: {error}") from error
         return header
 
     def interval(self, number: int, line: dict[str, Any]) -> None:
         """Keep an interval, and count its histogram of ``total``."""
-        found = self.decoded(Interval, line.get("interval"), number)
+        found = self.decode(Interval, line.get("interval"), number)
         before_s = self.intervals[-1].at_s if self.intervals else 0.0
         if not (found.span_s > 0 and before_s < found.at_s < LONGEST_RUN_S):
-            raise self.broken(number, "time does not go on")
+            raise self.damage_error(number, "time does not go on")
         self.intervals.append(found)
         self.since_start = line.get("since_start")
-        times = self.decoded(Histogram, line.get("times"), number)
+        times = self.decode(Histogram, line.get("times"), number)
         self.possible(times, number)
         for ns, count in times.classes:
             self.classes[ns] += count
@@ -189,11 +189,11 @@ class _Reader:
     def possible(self, times: Histogram, number: int) -> None:
         """Refuse a histogram whose counts are too large to be added."""
         if sum(count for _, count in times.classes) > MOST_COUNTED:
-            raise self.broken(number, "counts more than there can be")
+            raise self.damage_error(number, "counts more than there can be")
 
     def without_summary(self, header: Header, number: int) -> Stats:
         """What there is of a run whose file has no summary."""
-        statistics = self.decoded(StatisticsSummary, self.since_start, number)
+        statistics = self.decode(StatisticsSummary, self.since_start, number)
         total = Histogram(tuple(self.classes.items()), self.total_ns, self.max_ns, statistics.counters.missed)
         notes = tuple(note for interval in self.intervals for note in interval.events)
         where = "in the middle of a line" if self.cut else "without a summary"
@@ -211,13 +211,13 @@ class _Reader:
             False,
         )
 
-    def decoded(self, kind: type[Decoded], value: Any, number: int) -> Decoded:
+    def decode(self, kind: type[Decoded], value: Any, number: int) -> Decoded:
         try:
             return decoder(kind)(value)
         except (MisfitError, RecursionError) as misfit:
-            raise self.broken(number, str(misfit)) from misfit
+            raise self.damage_error(number, str(misfit)) from misfit
 
-    def broken(self, number: int, what: str) -> InputError:
+    def damage_error(self, number: int, what: str) -> InputError:
         return InputError(f"{self.path}, line {number}: {what}; the file is broken")
 
     def foreign(self) -> InputError:

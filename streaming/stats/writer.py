@@ -136,7 +136,7 @@ class StatsWriter(NotCopyable):
 
     def _write(self, line: str, record: Header | IntervalLine | SummaryLine) -> str | None:
         """Write all of a line, or none of it and say why."""
-        text = json.dumps({"line": line} | _rounded(asdict(record)), allow_nan=False, separators=(",", ":"))
+        text = json.dumps({"line": line} | _round(asdict(record)), allow_nan=False, separators=(",", ":"))
         left = memoryview(text.encode() + b"\n")
         size = len(left)
         try:
@@ -162,12 +162,12 @@ def loudest(some: tuple[float, ...], others: tuple[float, ...]) -> tuple[float, 
     return tuple(map(max, some, others)) if len(some) == len(others) else others
 
 
-def _rounded(value: Any) -> Any:
+def _round(value: Any) -> Any:
     """Seconds to the nanosecond, and no digits beyond."""
     if isinstance(value, float):
         return round(value, 9)
     if isinstance(value, dict):
-        return {name: _rounded(each) for name, each in cast("dict[str, Any]", value).items()}
+        return {name: _round(each) for name, each in cast("dict[str, Any]", value).items()}
     if isinstance(value, tuple):
-        return [_rounded(each) for each in cast("tuple[Any, ...]", value)]
+        return [_round(each) for each in cast("tuple[Any, ...]", value)]
     return value

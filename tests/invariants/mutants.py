@@ -344,8 +344,8 @@ def beyond(declared: Instruction, words: Array) -> bool:
     """Whether a row asks for more elements of an operand than there are: zeros lie behind a table, which is no error of
     the numbers that a proof could find.
     """
-    row = type(declared).seen(words, 0, [], declared.form)
-    return any(row.counted(spec) > value.size for _, spec, value in declared.operands() if spec.count)
+    row = type(declared).from_words(words, 0, [], declared.form)
+    return any(row.count_elements(spec) > value.size for _, spec, value in declared.operands() if spec.count)
 
 
 def stays_inside(model: PulsedModel, program: NativeProgram, mutant: TableMutant) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import pulse
-from pulse.program.container import Container, encoded, opened
+from pulse.program.container import Container, encode, open_container
 from pulse.program.memory import Region
 from pulse.program.native_program import NativeProgram
 from pulse.program.program import Program
@@ -29,7 +29,7 @@ def whole_files() -> tuple[tuple[str, bytes], ...]:
     """Program files of several kinds, the larger kernels among them."""
     made = [(name, program(name, "numba", form)) for name in NAMES for form in ("f32", "int8")]
     made += [(name, _case(family, name)) for family, name in CASES]
-    return tuple((name, each.encoded()) for name, each in made if isinstance(each, NativeProgram))
+    return tuple((name, each.to_bytes()) for name, each in made if isinstance(each, NativeProgram))
 
 
 def _case(family: str, wanted: str) -> Program:
@@ -45,7 +45,7 @@ def mutated_program(number: int) -> tuple[str, bytes]:
     if kind == "bytes":
         change = (flipped, cut, moved)[int(rng.integers(3))]
         return f"{number}: {name} {change.__name__}", change(data, rng)
-    container = opened(data)
+    container = open_container(data)
     sections = {each: container.section(each).copy() for each in SECTIONS}
     header = {key: value for key, value in container.header.items() if key != "sections"}
     if kind == "header":
@@ -54,7 +54,7 @@ def mutated_program(number: int) -> tuple[str, bytes]:
         _change_words(container, sections["table"].view(np.int64), rng)
     else:
         _change_bytes(sections[str(kind)], rng)
-    return f"{number}: {name} {kind}", encoded(header, sections)
+    return f"{number}: {name} {kind}", encode(header, sections)
 
 
 def _change_leaf(value: Any, rng: Random) -> None:

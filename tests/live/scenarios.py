@@ -108,10 +108,10 @@ def jack_killed() -> None:
         descriptors = []
         for _ in range(2):
             server.kill()
-            assert until(lambda: player.stream.lost)
+            assert until(lambda: player.stream.is_lost)
             started = time.monotonic()
             _timed(not player.stream.stop(3.0), started, 2.0)
-            assert player.stream.stop(2.0) and not player.stream.active and not player.stream.lost
+            assert player.stream.stop(2.0) and not player.stream.active and not player.stream.is_lost
             assert player.is_away() and player.is_away()
             assert server.start()
             assert player.comes_back()
@@ -127,7 +127,7 @@ def jack_stopped_and_left() -> None:
     with _jack() as server:
         player = Player(JACK, JACK)
         server.stop()
-        assert until(lambda: player.stream.lost)
+        assert until(lambda: player.stream.is_lost)
 
 
 def jack_gone_before_the_end() -> None:
@@ -164,7 +164,7 @@ def pulse_killed() -> None:
         player = Player("ALSA: pulse_mic", "ALSA: pulse_cable")
         for _ in range(2):
             server.kill()
-            assert until(lambda: player.stream.lost)
+            assert until(lambda: player.stream.is_lost)
             started = time.monotonic()
             _timed(player.stream.stop(3.0), started, 2.0)
             assert player.is_away()
@@ -178,7 +178,7 @@ def pulse_unplugged() -> None:
     with _pulse() as server:
         player = Player("ALSA: pulse_mic", "ALSA: pulse_cable")
         run("pactl", "unload-module", "module-null-sink", environment=server.environment)
-        assert until(lambda: player.finished) and player.stream.lost
+        assert until(lambda: player.finished) and player.stream.is_lost
         assert player.stream.stop(2.0)
         assert player.host.refresh()
         try:

@@ -19,10 +19,10 @@ def test_each_copy_has_a_state_of_its_own() -> None:
     first = Library().again()
     assert b"PortAudio" in first.GetVersionText()
     second, third = first.again(), first.again().again()
-    assert not (first.initialised or second.initialised or third.initialised)
+    assert not (first.is_initialised or second.is_initialised or third.is_initialised)
     assert second.Initialize() == 0
-    assert second.initialised and not first.initialised and not third.initialised
-    assert second.Terminate() == 0 and not second.initialised
+    assert second.is_initialised and not first.is_initialised and not third.is_initialised
+    assert second.Terminate() == 0 and not second.is_initialised
 
 
 def test_what_is_no_portaudio() -> None:

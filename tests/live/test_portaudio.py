@@ -56,9 +56,9 @@ def test_a_stream_calls_and_stops(host: PortAudio, ends: tuple[Endpoint, Endpoin
     assert 0 <= stream.input_latency_s < 0.1 and 0 < stream.output_latency_s < 0.1
     stream.start()
     assert until(lambda: words[CALLS] >= 10)
-    assert stream.active and not stream.lost and stream.cpu_load >= 0
+    assert stream.active and not stream.is_lost and stream.cpu_load >= 0
     assert stream.stop(2.0)
-    assert not stream.active and not stream.lost
+    assert not stream.active and not stream.is_lost
     assert words[FRAMES] == BLOCK * words[CALLS] and words[TIMED] == words[CALLS] == stream.callbacks
 
 
@@ -68,7 +68,7 @@ def test_a_callback_ends_its_stream(host: PortAudio, ends: tuple[Endpoint, Endpo
     stream = host.open(request(words, *ends, finished=lambda: ended.append(1)))
     stream.start()
     assert until(lambda: ended) and until(lambda: not stream.active)
-    assert not stream.lost and stream.stop(2.0)
+    assert not stream.is_lost and stream.stop(2.0)
     assert words[CALLS] == 7 and len(ended) == 1
 
 

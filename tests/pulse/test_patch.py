@@ -13,7 +13,7 @@ from pulse.models import TypedModel
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.shape import AddAxis
 from pulse.ops.source import Const, Source
-from pulse.patch import Patch, bypassed, replaced
+from pulse.patch import Patch, bypass_wire, replace_op
 from pulse.typed import TypedGraph
 from pulse.wiring import wire
 
@@ -39,7 +39,7 @@ def names(graph: TypedGraph) -> list[str]:
 
 def test_a_replacement_takes_the_name() -> None:
     graph = chain().graph
-    added = replaced(graph, OutletId(2), "b", RELU, graph.nodes[2].inputs).apply()
+    added = replace_op(graph, OutletId(2), "b", RELU, graph.nodes[2].inputs).apply()
     graph.check()
     assert names(graph) == ["x", "a", "b", "c"]
     assert graph.nodes[added[0]].op == RELU
@@ -70,7 +70,7 @@ def test_bypass_retires_what_only_the_bypassed_node_read() -> None:
     model = chain()
     graph = model.graph
     graph.set_outputs([OutletId(3)], ["y"])
-    bypassed(graph, OutletId(2), OutletId(0)).apply()
+    bypass_wire(graph, OutletId(2), OutletId(0)).apply()
     graph.check()
     assert [len(node.outputs) for node in graph.nodes] == [1, 0, 0, 1]
     assert names(graph) == ["x", "c"]

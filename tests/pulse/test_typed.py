@@ -11,7 +11,7 @@ from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.pad import Pad
 from pulse.ops.source import Const
-from pulse.typed import known
+from pulse.typed import known_value
 from tests.pulse.models import Sketch, pads_of
 
 F = np.float32
@@ -122,11 +122,11 @@ def test_what_is_known_is_folded_while_wiring() -> None:
     one = s.constant(np.ones((1, 2, 1), F))
     twice = s.each("add", one, one, name="twice")
     assert isinstance(s.graph.node(twice).op, Const)
-    np.testing.assert_array_equal(known(s.graph, twice), np.full((1, 2, 1), 2, F))
+    np.testing.assert_array_equal(known_value(s.graph, twice), np.full((1, 2, 1), 2, F))
     wide = s.add("wide", Pad(pads_of((0, 0), (0, 0), (0, 1 << 25))), one)
-    assert known(s.graph, wide) is None and known(s.graph, s["x"]) is None
+    assert known_value(s.graph, wide) is None and known_value(s.graph, s["x"]) is None
     sizes = s.constant(np.array([s.length(s["x"]), TDim.of(1)], dtype=object))
-    assert known(s.graph, sizes) is None
+    assert known_value(s.graph, sizes) is None
 
 
 def test_declutter_and_pulsify_are_steps_of_the_model() -> None:

@@ -112,7 +112,7 @@ def test_bytes_are_those_of_the_library(tmp_path, encoding):
 @pytest.mark.parametrize("encoding", ["u8", "s16", "s24"])
 def test_integers_come_back_as_they_were(tmp_path, encoding):
     """Reading and writing changes no bit, in a file or a stream."""
-    kind = Encoding.named(encoding)
+    kind = Encoding.of_name(encoding)
     data = np.random.default_rng(1).integers(0, 256, 6000 * kind.nbytes, np.uint8).tobytes()
     x = kind.decode(data)
     assert kind.encode(x) == data
@@ -123,11 +123,11 @@ def test_integers_come_back_as_they_were(tmp_path, encoding):
 
 def test_full_scale_and_beyond():
     x = np.array([1, -1, 1.5, -1.5, np.inf, -np.inf, np.nan], np.float32)
-    assert np.frombuffer(Encoding.named("s16").encode(x), "<i2").tolist() == [
+    assert np.frombuffer(Encoding.of_name("s16").encode(x), "<i2").tolist() == [
         *[32767, -32768] * 3,
         0,
     ]
-    assert list(Encoding.named("u8").encode(x)) == [255, 0, 255, 0, 255, 0, 128]
+    assert list(Encoding.of_name("u8").encode(x)) == [255, 0, 255, 0, 255, 0, 128]
 
 
 def test_clipping_is_counted_by_channel():

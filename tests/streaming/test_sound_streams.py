@@ -60,7 +60,7 @@ def test_wav_files_of_the_library(tmp_path, encoding, channels):
 def test_a_size_that_nobody_knows(size):
     """As programs write it that write to a pipe; the end of the bytes is the end of the sound."""
     x = noise(700)
-    form = StreamFormat(Encoding.named("f32"), 8000, 1)
+    form = StreamFormat(Encoding.of_name("f32"), 8000, 1)
     head = wav_header(form)[:-4] + struct.pack("<I", size)
     reader, found = read(head + x.tobytes())
     assert reader.frames is None
@@ -69,13 +69,13 @@ def test_a_size_that_nobody_knows(size):
 
 def test_what_follows_the_samples_is_left():
     x = noise(700)
-    form = StreamFormat(Encoding.named("f32"), 8000, 1, x.nbytes)
+    form = StreamFormat(Encoding.of_name("f32"), 8000, 1, x.nbytes)
     np.testing.assert_array_equal(read(wav_header(form) + x.tobytes() + b"LIST\x04\0\0\0abcd")[1], x)
 
 
 def test_chunks_in_front_are_skipped():
     x = noise(10)
-    head = wav_header(StreamFormat(Encoding.named("f32"), 8000, 1))
+    head = wav_header(StreamFormat(Encoding.of_name("f32"), 8000, 1))
     odd = b"note" + struct.pack("<I", 9_001) + bytes(9_002)
     np.testing.assert_array_equal(read(head[:12] + odd + head[12:] + x.tobytes())[1], x)
 
@@ -86,7 +86,7 @@ def test_raw_samples():
     reader, found = read(form.encoding.encode(x), form)
     assert (reader.rate_hz, reader.channels, reader.frames, reader.encoding) == (48000, 2, None, "PCM_24")
     np.testing.assert_allclose(found, x, atol=2**-24)
-    assert StreamFormat.parse("s16le", 16000) == StreamFormat(Encoding.named("s16"), 16000, 1)
+    assert StreamFormat.parse("s16le", 16000) == StreamFormat(Encoding.of_name("s16"), 16000, 1)
     assert StreamFormat.parse("f32,8000", 16000).rate_hz == 8000
     for wrong in ("", "s17", "s16,0", "s16,8000,1,1", "s16,-1", "s16,x"):
         with pytest.raises(InputError, match="give encoding,rate,channels such as s16,48000,2"):
@@ -100,7 +100,7 @@ def test_blocks_are_what_is_there():
     out, into = os.pipe()
     x = noise(64, 2)
     data = x.tobytes()
-    with StreamReader("in", out, StreamFormat(Encoding.named("f32"), 16000, 2)) as reader:
+    with StreamReader("in", out, StreamFormat(Encoding.of_name("f32"), 16000, 2)) as reader:
         blocks = iter(reader)
         for first, last in ((0, 8), (8, 75), (75, 200)):
             os.write(into, data[first:last])
@@ -118,7 +118,7 @@ def test_a_pipe_that_does_not_wait():
     os.set_blocking(out, False)
     os.set_blocking(into, False)
     x = noise(100_000)
-    form = StreamFormat(Encoding.named("f32"), 16000, 1)
+    form = StreamFormat(Encoding.of_name("f32"), 16000, 1)
 
     def write():
         with StreamWriter("out", into, form, wav=True) as writer:
@@ -141,7 +141,7 @@ def test_memory_does_not_grow_with_what_waits():
     out, into = os.pipe()
     os.write(into, bytes(SMALL))
     os.close(into)
-    with StreamReader("in", out, StreamFormat(Encoding.named("u8"), 100, 1)) as reader:
+    with StreamReader("in", out, StreamFormat(Encoding.of_name("u8"), 100, 1)) as reader:
         assert {len(block) for block in reader} == {50}
 
 
@@ -169,13 +169,13 @@ def test_what_is_no_wav(data, words):
 
 
 def test_streams_that_end_too_soon():
-    form = StreamFormat(Encoding.named("s16"), 8000, 2)
+    form = StreamFormat(Encoding.of_name("s16"), 8000, 2)
     assert "in: ends with 3 bytes of a sample of 4; check encoding and channels" in refusal(bytes(4003), form)
     assert "in: no samples came" in refusal(wav_header(form))
-    long = StreamFormat(Encoding.named("s16"), 8000, 2, 4000)
+    long = StreamFormat(Encoding.of_name("s16"), 8000, 2, 4000)
     assert "in: damaged at sample 500 of 1000 (the samples end)" in refusal(wav_header(long) + bytes(2000))
     nan = np.array([0, 0, 0, np.nan], np.float32).tobytes()
-    assert "in: NaN at sample 3 (0.030 s)" in refusal(nan, StreamFormat(Encoding.named("f32"), 100, 1))
+    assert "in: NaN at sample 3 (0.030 s)" in refusal(nan, StreamFormat(Encoding.of_name("f32"), 100, 1))
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
@@ -206,7 +206,7 @@ def test_a_file_that_is_only_appended_to(tmp_path):
     """Its header stays as it is, and what was there too."""
     (tmp_path / "log").write_bytes(b"before")
     handle = os.open(tmp_path / "log", os.O_WRONLY | os.O_APPEND)
-    form = StreamFormat(Encoding.named("s16"), 8000, 1)
+    form = StreamFormat(Encoding.of_name("s16"), 8000, 1)
     with StreamWriter("out", handle, form, wav=True) as writer:
         writer.write(noise(4))
     found = (tmp_path / "log").read_bytes()
@@ -215,7 +215,7 @@ def test_a_file_that_is_only_appended_to(tmp_path):
 
 def test_raw_samples_have_no_head():
     out, into = os.pipe()
-    with StreamWriter("out", into, StreamFormat(Encoding.named("s16"), 8000, 1), wav=False) as writer:
+    with StreamWriter("out", into, StreamFormat(Encoding.of_name("s16"), 8000, 1), wav=False) as writer:
         writer.write(np.array([[0.5], [-2.0]], np.float32))
         assert writer.clipping.samples == [1]
     assert np.frombuffer(os.read(out, 100), "<i2").tolist() == [16384, -32768]
@@ -226,7 +226,7 @@ def test_nobody_reads():
     out, into = os.pipe()
     os.close(out)
     with pytest.raises(InputError, match=r"out: cannot be written \(Broken pipe\)"):
-        StreamWriter("out", into, StreamFormat(Encoding.named("s16"), 8000, 1), wav=True)
+        StreamWriter("out", into, StreamFormat(Encoding.of_name("s16"), 8000, 1), wav=True)
 
 
 def test_frames_leave_as_rows():

@@ -133,9 +133,9 @@ def test_a_pulse_that_a_model_does_not_take(tmp_path: Path):
         path = tmp_path / f"{factor}.onnx"
         path.write_bytes(models.build(nodes, {"x": [1, 1, "T"]}, {"y": [1, 1, None]}).SerializeToString())
         opened = OpenedModel(pulse.load(path), rate_hz, "option")
-        assert opened.pulsed(None).pulse == expected
+        assert opened.pulsify(None).pulse == expected
     with pytest.raises(pulse.PulsifyError, match="multiple of 8: use 8"):
-        opened.pulsed(4)
+        opened.pulsify(4)
 
 
 def test_the_messages_are_those_of_onnx():

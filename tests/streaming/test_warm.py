@@ -271,7 +271,7 @@ def test_a_script_is_not_run_again_by_what_compiles_for_it(folder, tmp_path, opt
 def test_commands_compile_side_by_side(tmp_path, monkeypatch, arguments):
     """All that they need and that is not kept or carried is asked for before it is compiled."""
     asked = []
-    monkeypatch.setattr(CompiledFunction, "kept", False)
+    monkeypatch.setattr(CompiledFunction, "is_kept", False)
     monkeypatch.setattr(warming, "compile_in_parallel", lambda *entries: asked.extend)
     monkeypatch.setattr("streaming.cli.model.STEPPING", (SimpleNamespace(kept=False),))
     monkeypatch.chdir(tmp_path)

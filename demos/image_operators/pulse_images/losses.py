@@ -24,16 +24,16 @@ REDUCTIONS = ("none", "sum", "mean")
 @operator("NegativeLogLikelihoodLoss")
 def negative_log_likelihood_loss(node: NodeContext) -> OutletId:
     """Minus the score of the right class, weighed by class; all of them, their sum or their mean."""
-    return node.finished(_loss(node, node.input(0)))
+    return node.name_result(_loss(node, node.input(0)))
 
 
 @operator("SoftmaxCrossEntropyLoss")
 def softmax_cross_entropy_loss(node: NodeContext) -> list[OutletId]:
     """The loss of the logarithm of the softmax over classes, and that logarithm."""
     names = [*node.outputs, ""][:2]
-    scores = node.named(names[1]) if names[1] else replace(node, wire_name=f"{node.wire_name}.scores")
+    scores = node.with_name(names[1]) if names[1] else replace(node, wire_name=f"{node.wire_name}.scores")
     logarithm = scores.wire(Softmax(1, True), [node.input(0)])
-    return [node.finished(_loss(node, logarithm)), logarithm]
+    return [node.name_result(_loss(node, logarithm)), logarithm]
 
 
 def _loss(node: NodeContext, scores: OutletId) -> OutletId:

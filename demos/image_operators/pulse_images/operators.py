@@ -79,7 +79,7 @@ def max_unpool(node: NodeContext) -> OutletId:
     y = node.wire(Reshape(inner), [node.wire(ScatterND(), [empty, column, values], "written")], "image")
     outer = node.dims(2, "output_shape") if node.has(2) else inner
     if outer == inner:
-        return node.finished(y)
+        return node.name_result(y)
     return node.wire(Pad(tuple((TDim.of(0), goal - size) for goal, size in zip(outer, inner))), [y])
 
 

@@ -27,7 +27,7 @@ def _bias(w: NodeWriter) -> list[Expression]:
     """NNEF's bias is [1, C]."""
     if not w.has(2):
         return []
-    value = w.known(2)
+    value = w.known_value(2)
     return [w.add_axes(w.x(2), [0], "bias") if value is None else w.tensor(value[None], "bias")]
 
 
@@ -42,7 +42,7 @@ def write_conv(w: NodeWriter) -> Name:
 def write_transpose(w: NodeWriter) -> Name:
     """With the filter as tract stores it: the output's channels first, unlike NNEF."""
     groups, spatial = int(w.attribute("group", 1)), w.rank() - 2
-    filter = w.known(1)
+    filter = w.known_value(1)
     if filter is None:
         raise w.error("take filters as constants only", "give the model a constant filter")
     taken, given, *taps = filter.shape
@@ -54,7 +54,7 @@ def write_transpose(w: NodeWriter) -> Name:
         stored,
         *_bias(w),
         **window(w, spatial),
-        output_shape=[*w.made()[2:]] if any(w.attribute("output_padding", ())) else [],
+        output_shape=[*w.output_shape()[2:]] if any(w.attribute("output_padding", ())) else [],
         groups=groups,
         border="constant",
     )

@@ -68,7 +68,7 @@ def write_product(w: NodeWriter) -> Name:
     tract 0.23 takes an integer factor for a mask of the other operand, and then refuses the scan that carries it.
     """
     for slot in (0, 1):
-        factor = w.known(slot)
+        factor = w.known_value(slot)
         if (
             factor is not None
             and factor.size == 1

@@ -15,7 +15,7 @@ def from_the_start(w: NodeWriter, axes: Sequence[int]) -> Name:
 
     One axis stands for all indices.
     """
-    value = w.known(1)
+    value = w.known_value(1)
     if value is not None and not (value < 0).any():
         return w.tensor(value.astype(np.int64), "index")
     sizes = [w.size(axis) for axis in axes]

@@ -25,7 +25,7 @@ def write_pad(w: NodeWriter) -> Name:
         )
     if mode != "constant":
         return w.emit("pad", w.x(), padding=[*padding], border=BORDERS[mode])
-    value = w.known(2) if w.has(2) else None
+    value = w.known_value(2) if w.has(2) else None
     if w.has(2) and value is None:
         raise w.error("pad with constants only", "give the node a constant value")
     number = 0.0 if value is None else float(value.ravel()[0])

@@ -11,7 +11,7 @@ def write_reshape(w: NodeWriter) -> Name:
     """A size that depends on a symbol is what is left, as in ONNX."""
     if not all(isinstance(size, int) for size in w.scope.fact(w.outputs[0])[1]):
         return w.emit("reshape", w.x(), shape=[*w.integers(1, "the shape")])
-    return w.reshape(w.x(), w.made())
+    return w.reshape(w.x(), w.output_shape())
 
 
 @writes("Transpose")
@@ -35,7 +35,7 @@ def write_squeeze(w: NodeWriter) -> Name:
 
 @writes("Expand")
 def write_expand(w: NodeWriter) -> Name:
-    made = w.made()
+    made = w.output_shape()
     x = w.operand(0, len(made))
     sizes = (1,) * (len(made) - w.rank()) + w.sizes()
     if not made or sizes == made:

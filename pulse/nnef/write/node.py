@@ -62,7 +62,7 @@ class NodeWriter:
         """The type of an input."""
         return self.scope.fact(self.inputs[slot])[0]
 
-    def made(self, slot: int = 0) -> tuple[int, ...]:
+    def output_shape(self, slot: int = 0) -> tuple[int, ...]:
         """The shape of an output. Raises WriteError: it depends on a symbol."""
         return self._numbers(self.scope.fact(self.outputs[slot])[1])
 
@@ -80,13 +80,13 @@ class NodeWriter:
         """The type of an output."""
         return self.scope.fact(self.outputs[slot])[0]
 
-    def known(self, slot: int) -> Array | None:
+    def known_value(self, slot: int) -> Array | None:
         """The value of an input where it is stored."""
         return self.scope.constants.get(self.inputs[slot]) if self.has(slot) else None
 
     def integers(self, slot: int, what: str) -> list[int]:
         """The stored integers of an input. Raises WriteError: they are computed."""
-        value = self.known(slot)
+        value = self.known_value(slot)
         if value is None:
             raise self.error(f"take {what} as constants only", f"give the model a constant for {what}")
         return [int(number) for number in value.ravel()]
@@ -128,7 +128,7 @@ class NodeWriter:
 
     def operand(self, slot: int, rank: int) -> Expression:
         """An input with axes of size 1 in front, up to this rank: NNEF aligns the first axes, ONNX the last."""
-        value = self.known(slot)
+        value = self.known_value(slot)
         if value is not None:
             if value.size == 1 and spoken(value):
                 return literal(value)
@@ -145,7 +145,7 @@ class NodeWriter:
         chosen = range(len(self.inputs)) if slots is None else slots
         found = [self.operand(slot, rank) for slot in chosen]
         if all(not isinstance(each, Name) for each in found):
-            value = self.known(chosen[0])
+            value = self.known_value(chosen[0])
             assert value is not None
             found[0] = self.scope.tensor(value, self.inputs[chosen[0]])
         return found

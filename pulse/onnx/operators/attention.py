@@ -36,7 +36,7 @@ class Scores:
     masked: OutletId
     weights: OutletId
 
-    def chosen(self, node: NodeContext) -> OutletId:
+    def choose(self, node: NodeContext) -> OutletId:
         """The scores that an attribute chooses. Raises LoadError."""
         mode = node.integer("qk_matmul_output_mode", 0)
         found = (self.product, self.capped, self.masked, self.weights)
@@ -64,12 +64,12 @@ def attention(node: NodeContext) -> list[OutletId]:
     q = _heads(node, 0, heads, "q")
     keys = _present(node, _heads(node, 1, kv_heads, "k"), PAST_KEY, "present_key")
     values = _present(node, _heads(node, 2, kv_heads, "v"), PAST_VALUE, "present_value")
-    k, v = (_repeated(node, x, heads, name) for x, name in ((keys, "k"), (values, "v")))
+    k, v = (_repeat(node, x, heads, name) for x, name in ((keys, "k"), (values, "v")))
     scores = _scores(node, _wide(node, q, "q"), _wide(node, k, "k"))
-    y = _mixed(node, scores.weights, _wide(node, v, "v"), heads, flat)
+    y = _mix(node, scores.weights, _wide(node, v, "v"), heads, flat)
     if len(node.outputs) < 4 or not node.outputs[3]:
         return [y, keys, values]
-    return [y, keys, values, node.named(node.outputs[3]).cast(scores.chosen(node), node.fact(0).dtype)]
+    return [y, keys, values, node.with_name(node.outputs[3]).cast(scores.choose(node), node.fact(0).dtype)]
 
 
 def _wide(node: NodeContext, x: OutletId, name: str) -> OutletId:
@@ -78,7 +78,7 @@ def _wide(node: NodeContext, x: OutletId, name: str) -> OutletId:
     return node.cast(x, np.dtype(np.float32), f"{name}_wide") if half else x
 
 
-def _mixed(node: NodeContext, weights: OutletId, v: OutletId, heads: int, flat: bool) -> OutletId:
+def _mix(node: NodeContext, weights: OutletId, v: OutletId, heads: int, flat: bool) -> OutletId:
     """Weights times values, in the type and shape of the queries."""
     narrow = node.graph.fact(v).dtype != node.fact(0).dtype
     y = node.wire(MatMul(), [weights, v], "heads" if flat else "mixed" if narrow else "")
@@ -109,7 +109,7 @@ def _present(node: NodeContext, x: OutletId, past: int, name: str) -> OutletId:
     return node.wire(Concat(2), [node.input(past), x], name) if node.has(past) else x
 
 
-def _repeated(node: NodeContext, x: OutletId, heads: int, name: str) -> OutletId:
+def _repeat(node: NodeContext, x: OutletId, heads: int, name: str) -> OutletId:
     """Each head of keys or values as often as queries share it."""
     batch, own, frames, width = node.graph.fact(x).shape
     times = heads // int(own)
@@ -127,8 +127,8 @@ def _scores(node: NodeContext, q: OutletId, k: OutletId) -> Scores:
     turned = node.wire(Transpose((0, 1, 3, 2)), [k], "k_turned")
     product = node.wire(MatMul(), [q, turned], "scores")
     product = node.wire(Elementwise("mul"), [product, node.scalar_constant(scale, fact, "scale")], "scaled")
-    capped = _capped(node, product)
-    masked, empty = _masked(node, capped)
+    capped = _cap(node, product)
+    masked, empty = _mask_scores(node, capped)
     weights = _softmax(node, masked)
     if empty:
         nothing = node.wire(Elementwise("isnan"), [weights], "nothing")
@@ -137,7 +137,7 @@ def _scores(node: NodeContext, q: OutletId, k: OutletId) -> Scores:
     return Scores(product, capped, masked, weights)
 
 
-def _capped(node: NodeContext, scores: OutletId) -> OutletId:
+def _cap(node: NodeContext, scores: OutletId) -> OutletId:
     """The scores as cap * tanh(scores / cap)."""
     cap = node.real("softcap", 0.0)
     if cap == 0:
@@ -159,7 +159,7 @@ def _softmax(node: NodeContext, scores: OutletId) -> OutletId:
     return node.cast(weights, own, "weights")
 
 
-def _masked(node: NodeContext, scores: OutletId) -> tuple[OutletId, bool]:
+def _mask_scores(node: NodeContext, scores: OutletId) -> tuple[OutletId, bool]:
     """The scores with -inf where a query does not see a key, and whether one may see none at all."""
     fact = node.graph.fact(scores)
     low = node.scalar_constant(-math.inf, fact, "masked")
@@ -236,7 +236,7 @@ def write_attention(w: NodeWriter, op: BandedAttention) -> str:
     """All frames with every pulse: the whole mask is a constant."""
     bias = op.full_bias(w.sizes()[-2]).astype(w.dtype(2))
     scores = w.emit("Add", [_band_scores(w, op), w.constant(bias, "bias")], "biased")
-    return _weighted(w, op, scores, w.inputs[2], bool((bias == -np.inf).all(-1).any()))
+    return _weigh(w, op, scores, w.inputs[2], bool((bias == -np.inf).all(-1).any()))
 
 
 @writes(BandedAttentionStream)
@@ -253,7 +253,7 @@ def write_attention_stream(w: NodeWriter, op: BandedAttentionStream) -> str:
         scores = w.emit("Where", [inside, scores, w.number(-np.inf, dtype, "never")], "seen")
         v = w.emit("Where", [_inside(w, pulse, low, span, 1, end), v, w.number(0, dtype, "zero")], "values")
     own = band.bias[..., band.back] if 0 <= band.back < band.width else np.array(-np.inf)
-    return _weighted(w, band, scores, v, bool((own == -np.inf).any()))
+    return _weigh(w, band, scores, v, bool((own == -np.inf).any()))
 
 
 def _inside(w: NodeWriter, pulse: int, low: int, span: int, trailing: int, end: TDim | None) -> str:
@@ -278,7 +278,7 @@ def _band_bias(w: NodeWriter, op: BandedAttentionStream, pulse: int) -> str:
     """The table for the rows and columns of a pulse; of several, that of this pulse's place in the period."""
     period = op.op.period
     count = period // np.gcd(pulse, period)
-    tables = [_unrolled(op.op, pulse, (n * pulse - op.offset) % period) for n in range(int(count))]
+    tables = [_unroll(op.op, pulse, (n * pulse - op.offset) % period) for n in range(int(count))]
     if all(np.array_equal(table, tables[0]) for table in tables[1:]):
         return w.constant(tables[0].astype(w.dtype(2)), "bias")
     every = w.constant(np.stack(tables).astype(w.dtype(2)), "biases")
@@ -286,7 +286,7 @@ def _band_bias(w: NodeWriter, op: BandedAttentionStream, pulse: int) -> str:
     return w.emit("Gather", [every, place], "bias", axis=0)
 
 
-def _unrolled(op: BandedAttention, pulse: int, first: int) -> Array:
+def _unroll(op: BandedAttention, pulse: int, first: int) -> Array:
     """``[A..., pulse, pulse + width - 1]``: row r has the table's row from column r on, -inf elsewhere."""
     rows, columns = np.arange(pulse)[:, None], np.arange(pulse + op.width - 1)
     place = columns - rows
@@ -295,7 +295,7 @@ def _unrolled(op: BandedAttention, pulse: int, first: int) -> Array:
     return np.where(inside, found, -np.inf)
 
 
-def _weighted(w: NodeWriter, op: BandedAttention, scores: str, v: str, lonely: bool) -> str:
+def _weigh(w: NodeWriter, op: BandedAttention, scores: str, v: str, lonely: bool) -> str:
     """Means of v; ``lonely`` says that a frame may see nothing."""
     weights = w.emit("Softmax", [scores], "weights", axis=-1)
     if not lonely or np.isnan(op.empty):

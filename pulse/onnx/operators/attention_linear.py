@@ -53,8 +53,8 @@ def linear_attention(node: NodeContext) -> list[OutletId]:
     flat = (*q.shape[:2], heads * group * v.shape[4])
     y = node.wire(Reshape(flat), [made[0]], "flat")
     names = [*node.outputs, ""][:2]
-    present = node.named(names[1]).cast(made[1], kind) if names[1] else made[1]
-    return [node.finished(node.cast(y, kind, "narrow")), present]
+    present = node.with_name(names[1]).cast(made[1], kind) if names[1] else made[1]
+    return [node.name_result(node.cast(y, kind, "narrow")), present]
 
 
 def _initial(node: NodeContext, state: TypedFact) -> OutletId:

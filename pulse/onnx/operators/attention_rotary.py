@@ -29,20 +29,20 @@ def rotary_embedding(node: NodeContext) -> OutletId:
         raise node.error(f"{turned} of {size} channels cannot be turned in pairs")
     cos, sin = (_angles(node, slot, turned // 2, 2 if flat else 1) for slot in (1, 2))
     first, second = _pairs(node, x, turned)
-    real = _mixed(node, "sub", (cos, first), (sin, second), "real")
-    imaginary = _mixed(node, "add", (sin, first), (cos, second), "imaginary")
-    y = _joined(node, real, imaginary, turned)
+    real = _mix(node, "sub", (cos, first), (sin, second), "real")
+    imaginary = _mix(node, "add", (sin, first), (cos, second), "imaginary")
+    y = _join(node, real, imaginary, turned)
     if turned < int(size):
         rest = node.wire(Slice(3, TDim.of(turned), size), [x], "rest")
         y = node.wire(Concat(3), [y, rest], "whole")
-    return node.finished(node.wire(Reshape(shape), [y], "flat") if flat else y)
+    return node.name_result(node.wire(Reshape(shape), [y], "flat") if flat else y)
 
 
 def _angles(node: NodeContext, slot: int, half: int, heads: int) -> OutletId:
     """Cosines or sines [B, frames, half] with an axis for the heads; looked up where positions are given."""
     name = "cos" if slot == 1 else "sin"
     angles = (
-        look_up(node.named(f"{node.wire_name}.{name}"), node.input(slot), 0, node.input(3))
+        look_up(node.with_name(f"{node.wire_name}.{name}"), node.input(slot), 0, node.input(3))
         if node.has(3)
         else node.input(slot)
     )
@@ -61,7 +61,7 @@ def _pairs(node: NodeContext, x: OutletId, turned: int) -> list[OutletId]:
     return [node.wire(cut, [x], f"part{number}") for number, cut in enumerate(cuts)]
 
 
-def _mixed(
+def _mix(
     node: NodeContext, kind: str, left: tuple[OutletId, OutletId], right: tuple[OutletId, OutletId], name: str
 ) -> OutletId:
     products = [
@@ -70,7 +70,7 @@ def _mixed(
     return node.wire(Elementwise(kind), products, name)
 
 
-def _joined(node: NodeContext, real: OutletId, imaginary: OutletId, turned: int) -> OutletId:
+def _join(node: NodeContext, real: OutletId, imaginary: OutletId, turned: int) -> OutletId:
     if not node.flag("interleaved"):
         return node.wire(Concat(3), [real, imaginary], "turned")
     shape = node.graph.fact(real).shape

@@ -17,7 +17,7 @@ from pulse.ops.concat import Concat
 @onnx_op("Concat")
 def concat(node: NodeContext) -> OutletId:
     """Join tensors."""
-    inputs = node.given()
+    inputs = node.given_inputs()
     if not inputs:
         raise node.error("nothing to join")
     axis = node.axis(node.integer("axis"), node.graph.fact(inputs[0]).rank)
@@ -27,7 +27,7 @@ def concat(node: NodeContext) -> OutletId:
 @rule("Concat", parts=EVERY)
 def infer_concat(clues: Clues) -> Iterator[Relation]:
     """The sizes of one axis add up; those of the others are the same."""
-    parts, y = clues.given(), clues.output
+    parts, y = clues.given_inputs(), clues.output
     yield SameType([*parts, y])
     yield SameRank([*parts, y])
     rank = clues.rank(y)

@@ -9,7 +9,7 @@ from pulse.facts import Shape, dtype_name, is_symbolic
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
-from pulse.onnx.subgraph import Subgraph, inlined
+from pulse.onnx.subgraph import Subgraph, inline
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.shape import Reshape
 
@@ -44,23 +44,25 @@ def if_(node: NodeContext) -> Sequence[OutletId]:
     if fact.value is not None and not is_symbolic(fact.value):
         taken = "then_branch" if bool(fact.value) else "else_branch"
         return [
-            node.named(name).finished(made) for name, made in zip(node.outputs, _branch(node, taken)) if name
+            node.with_name(name).name_result(made)
+            for name, made in zip(node.outputs, _branch(node, taken))
+            if name
         ]
-    return _chosen(node, condition)
+    return _choose(node, condition)
 
 
 def _branch(node: NodeContext, name: str) -> list[OutletId]:
     graph = body(node, name)
     captured = {outer: node.captures[outer] for outer in graph.captures}
     facts = {outer: node.graph.fact(outlet) for outer, outlet in captured.items()}
-    model = graph.typed(facts, node.scope, f"{node.wire_name}.{name}")
-    made = inlined(node.graph, model, captured)
+    model = graph.to_typed(facts, node.scope, f"{node.wire_name}.{name}")
+    made = inline(node.graph, model, captured)
     if len(made) != len(node.outputs):
         raise node.error(f"its {name} makes {len(made)} values for {len(node.outputs)} outputs")
     return made
 
 
-def _chosen(node: NodeContext, condition: OutletId) -> list[OutletId]:
+def _choose(node: NodeContext, condition: OutletId) -> list[OutletId]:
     label = node.graph.label(node.input(0))
     branches: list[list[OutletId]] = []
     for name in ("then_branch", "else_branch"):
@@ -79,6 +81,6 @@ def _chosen(node: NodeContext, condition: OutletId) -> list[OutletId]:
                 f"its condition {label} is only known while running, and the branches differ: {left} and {right}; "
                 "give inputs fixed sizes or values so that the condition is constant"
             )
-        part = node.named(name) if name else node
+        part = node.with_name(name) if name else node
         made.append(part.wire(Elementwise("where"), [condition, yes, no]))
     return made

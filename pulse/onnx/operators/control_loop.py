@@ -14,7 +14,7 @@ from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.control import SCALAR, as_scalar, body
 from pulse.onnx.registry import onnx_op
-from pulse.onnx.subgraph import Subgraph, inlined
+from pulse.onnx.subgraph import Subgraph, inline
 from pulse.onnx.write.graph import value_info
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
@@ -23,7 +23,7 @@ from pulse.ops.concat import Concat
 from pulse.ops.control import Loop
 from pulse.ops.shape import AddAxis
 from pulse.record import record
-from pulse.typed import TypedNetwork, known
+from pulse.typed import TypedNetwork, known_value
 from pulse.wiring import wire
 
 MOST_ITERATIONS = 1024
@@ -39,7 +39,7 @@ ENDLESS = np.iinfo(np.int64).max
 @onnx_op("Loop")
 def loop(node: NodeContext) -> Sequence[OutletId]:
     """Unrolled if it is known when it stops; else one op."""
-    return _Repeated(node, body(node, "body")).wired()
+    return _Repeated(node, body(node, "body")).wire()
 
 
 class UnsureError(Exception):
@@ -53,7 +53,7 @@ class _Repeated:
     node: NodeContext
     graph: Subgraph
 
-    def wired(self) -> list[OutletId]:
+    def wire(self) -> list[OutletId]:
         node = self.node
         if len(self.graph.inputs) < 2 or len(self.graph.proto.output) < 1 + self.count:
             raise node.error(f"its body does not fit {self.count} states")
@@ -61,7 +61,7 @@ class _Repeated:
         before = len(node.graph.nodes)
         try:
             self._require_small()
-            return self._unrolled(limit) if self._enters(limit, go_on) else self._skipped()
+            return self._unroll(limit) if self._enters(limit, go_on) else self._skip()
         except UnsureError:
             for made in reversed(range(before, len(node.graph.nodes))):
                 node.graph.retire(made)
@@ -98,7 +98,7 @@ class _Repeated:
         return [self.node.input(slot) for slot in range(2, len(self.node.inputs))]
 
     def _number(self, outlet: OutletId) -> int | None:
-        value = known(self.node.graph, outlet)
+        value = known_value(self.node.graph, outlet)
         return None if value is None else int(value.reshape(()))
 
     def _enters(self, limit: OutletId, go_on: OutletId) -> bool:
@@ -110,7 +110,7 @@ class _Repeated:
             raise UnsureError
         return True
 
-    def _unrolled(self, limit: OutletId) -> list[OutletId]:
+    def _unroll(self, limit: OutletId) -> list[OutletId]:
         """Every iteration wired after the one before it. Raises UnsureError."""
         most = self._number(limit)
         assert most is not None
@@ -128,8 +128,8 @@ class _Repeated:
             gathered.append(results[1 + self.count :])
             if not go_on:
                 break
-        stacked = [self._stacked(slot, list(each)) for slot, each in enumerate(zip(*gathered))]
-        return self._named([*states, *stacked])
+        stacked = [self._stack(slot, list(each)) for slot, each in enumerate(zip(*gathered))]
+        return self._name_outputs([*states, *stacked])
 
     def _iteration(self, iteration: int, states: Sequence[OutletId]) -> list[OutletId]:
         node = self.node
@@ -139,20 +139,20 @@ class _Repeated:
         ]
         feeds = dict(zip(self.graph.inputs, [*first, *states])) | dict(node.captures)
         facts = {name: node.graph.fact(outlet) for name, outlet in feeds.items()}
-        return inlined(node.graph, self.graph.typed(facts, node.scope, f"{node.wire_name}.body"), feeds)
+        return inline(node.graph, self.graph.to_typed(facts, node.scope, f"{node.wire_name}.body"), feeds)
 
-    def _stacked(self, slot: int, values: Sequence[OutletId]) -> OutletId:
+    def _stack(self, slot: int, values: Sequence[OutletId]) -> OutletId:
         node = self.node
         rows = [
             node.wire(AddAxis(0), [value], f"row{slot}_{iteration}") for iteration, value in enumerate(values)
         ]
         return rows[0] if len(rows) == 1 else node.wire(Concat(0), rows, f"rows{slot}")
 
-    def _named(self, outlets: Sequence[OutletId]) -> list[OutletId]:
+    def _name_outputs(self, outlets: Sequence[OutletId]) -> list[OutletId]:
         pairs = zip(self.node.outputs, outlets)
-        return [self.node.named(name).finished(outlet) if name else outlet for name, outlet in pairs]
+        return [self.node.with_name(name).name_result(outlet) if name else outlet for name, outlet in pairs]
 
-    def _skipped(self) -> list[OutletId]:
+    def _skip(self) -> list[OutletId]:
         """No iteration at all: the states as they are, and nothing gathered."""
         node, model = self.node, self._model
         facts = [model.graph.fact(outlet) for outlet in model.graph.outputs[1 + self.count :]]
@@ -164,7 +164,7 @@ class _Repeated:
                 )
             value: Array = np.zeros((0, *(int(dim) for dim in fact.shape)), fact.dtype)
             empty.append(node.constant(value, f"rows{slot}"))
-        return self._named([*self._states(), *empty])
+        return self._name_outputs([*self._states(), *empty])
 
     @cached_property
     def _model(self) -> TypedNetwork:
@@ -176,7 +176,7 @@ class _Repeated:
             name: node.graph.fact(outlet) for name, outlet in node.captures.items()
         }
         facts = dict(zip(self.graph.inputs, own)) | captured
-        return self.graph.typed(facts, node.scope, f"{node.wire_name}.body")
+        return self.graph.to_typed(facts, node.scope, f"{node.wire_name}.body")
 
     def _op(self, limit: OutletId, go_on: OutletId) -> list[OutletId]:
         node, model = self.node, self._model
@@ -204,7 +204,7 @@ class _Repeated:
     def _never_stops(self, model: TypedNetwork) -> bool:
         """Whether the body's condition is true, or the one that it was given."""
         go_on = model.graph.outputs[0]
-        last = known(model.graph, go_on)
+        last = known_value(model.graph, go_on)
         return model.graph.label(go_on) == self.graph.inputs[1] or (last is not None and bool(last))
 
 

@@ -108,7 +108,7 @@ def conv(node: NodeContext) -> OutletId:
     strides = spatial_list(node, "strides", rank, 1)
     dilations = spatial_list(node, "dilations", rank, 1)
     pads = window_pads(node, node.fact(0).shape[2:], _spans(kernel, dilations), strides)
-    return node.wire(Conv(strides, dilations, pads, _group(node)), node.given())
+    return node.wire(Conv(strides, dilations, pads, _group(node)), node.given_inputs())
 
 
 @onnx_op("ConvTranspose")
@@ -128,7 +128,7 @@ def conv_transpose(node: NodeContext) -> OutletId:
         wanted = [size * stride for size, stride in zip(sizes, strides)]
     else:
         pads = no_pads(rank) if rule == "VALID" else attribute_pads(node, rank)
-        return node.wire(ConvTranspose(strides, dilations, pads, extra, _group(node)), node.given())
+        return node.wire(ConvTranspose(strides, dilations, pads, extra, _group(node)), node.given_inputs())
     totals = [
         (size - 1) * stride + more + span - goal
         for size, stride, more, span, goal in zip(sizes, strides, extra, _spans(kernel, dilations), wanted)
@@ -137,7 +137,7 @@ def conv_transpose(node: NodeContext) -> OutletId:
         raise node.error(f"output_shape {[str(goal) for goal in wanted]} does not follow the input's length")
     pads = tuple(split_total(dim_max(0, total), rule == "SAME_UPPER") for total in totals)
     longer = tuple(more + max(0, -int(total)) for more, total in zip(extra, totals))
-    return node.wire(ConvTranspose(strides, dilations, pads, longer, _group(node)), node.given())
+    return node.wire(ConvTranspose(strides, dilations, pads, longer, _group(node)), node.given_inputs())
 
 
 ACTIVATIONS = {
@@ -160,7 +160,7 @@ def fused_conv(node: NodeContext) -> OutletId:
     name = node.text("activation", "")
     if name:
         y = node.wire(_activation(node, name), [y])
-    return node.finished(y)
+    return node.name_result(y)
 
 
 def _activation(node: NodeContext, name: str) -> Op:
@@ -175,7 +175,7 @@ def _activation(node: NodeContext, name: str) -> Op:
 def infer_conv(clues: Clues) -> Iterator[Relation]:
     """Shapes of x [N, C, X...], w [O, C/group, K...], b [O] -> y [N, O, Y...]."""
     x, w, y = clues.input(0), clues.input(1), clues.output
-    yield from _matching(clues)
+    yield from _match_operands(clues)
     yield Scaled(Axis(x, 1), Axis(w, 1), clues.integer("group", 1))
     yield SameSize([Axis(y, 1), Axis(w, 0), *_bias(clues)])
     yield SameSize([Axis(x, 0), Axis(y, 0)])
@@ -185,15 +185,15 @@ def infer_conv(clues: Clues) -> Iterator[Relation]:
 def infer_conv_transpose(clues: Clues) -> Iterator[Relation]:
     """Shapes of x [N, C, X...], w [C, O/group, K...], b [O] -> y [N, O, Y...]."""
     x, w, y = clues.input(0), clues.input(1), clues.output
-    yield from _matching(clues)
+    yield from _match_operands(clues)
     yield SameSize([Axis(x, 1), Axis(w, 0)])
     yield Scaled(Axis(y, 1), Axis(w, 1), clues.integer("group", 1))
     yield SameSize([Axis(y, 1), *_bias(clues)])
     yield SameSize([Axis(x, 0), Axis(y, 0)])
 
 
-def _matching(clues: Clues) -> Iterator[Relation]:
-    yield SameType([*clues.given(), clues.output])
+def _match_operands(clues: Clues) -> Iterator[Relation]:
+    yield SameType([*clues.given_inputs(), clues.output])
     yield SameRank([clues.input(0), clues.input(1), clues.output])
     if clues.has(2):
         yield HasRank([clues.input(2)], 1)

@@ -54,4 +54,4 @@ def causal_conv_with_state(node: NodeContext) -> list[OutletId]:
         y = node.wire(activation, [y])
     if len(node.outputs) < 2 or not node.outputs[1]:
         return [y]
-    return [y, node.named(node.outputs[1]).wire(Slice(2, length - past, length), [whole])]
+    return [y, node.with_name(node.outputs[1]).wire(Slice(2, length - past, length), [whole])]

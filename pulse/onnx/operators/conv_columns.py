@@ -46,7 +46,7 @@ def col2im(node: NodeContext) -> OutletId:
         laid = overlap_add(
             node, node.input(0), channels, block[axis], strides[axis], int(pads[axis][0]), image[axis]
         )
-        return node.finished(node.wire(Reshape((batch, TDim.of(channels), *lengths)), [laid], "image"))
+        return node.name_result(node.wire(Reshape((batch, TDim.of(channels), *lengths)), [laid], "image"))
     covered = [goal + sum(pad, TDim.of(0)) - span for goal, pad, span in zip(image, pads, spans)]
     counts = (
         tuple(extent // stride + 1 for extent, stride in zip(covered, strides)) if rank > 1 else (blocks,)

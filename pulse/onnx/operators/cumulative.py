@@ -31,7 +31,7 @@ def cum_prod(node: NodeContext) -> OutletId:
     axis = node.axis(int(node.scalar(1, "axis")), x.rank)
     size = x.shape[axis]
     if size.is_const:
-        return _doubled(node, axis, int(size))
+        return _scan_by_doubling(node, axis, int(size))
     frame = TypedFact(x.dtype, (*x.shape[:axis], *x.shape[axis + 1 :]))
     course = Course(axis, node.flag("reverse"))
     op = Scan(_body(node, frame, node.flag("exclusive")), ("P",), ("x",), (), (course,), (course,))
@@ -40,12 +40,12 @@ def cum_prod(node: NodeContext) -> OutletId:
     return wire(node.graph, node.wire_name, op, [node.input(0), first])[0]
 
 
-def _doubled(node: NodeContext, axis: int, size: int) -> OutletId:
+def _scan_by_doubling(node: NodeContext, axis: int, size: int) -> OutletId:
     """Along an axis of known length: products of 1, 2, 4, … neighbours, so that frames of another axis can stream."""
     x, reverse = node.input(0), node.flag("reverse")
     one = 1 if np.issubdtype(node.fact(0).dtype, np.integer) else 1.0
 
-    def moved(outlet: OutletId, frames: int, name: str) -> OutletId:
+    def shift(outlet: OutletId, frames: int, name: str) -> OutletId:
         """Frames later, ones before them; earlier in reverse."""
         pads = [NO_PAD] * node.fact(0).rank
         pads[axis] = (ZERO, TDim.of(frames)) if reverse else (TDim.of(frames), ZERO)
@@ -54,12 +54,12 @@ def _doubled(node: NodeContext, axis: int, size: int) -> OutletId:
         return node.wire(Slice(axis, TDim.of(first), TDim.of(first + size)), [wide], name)
 
     if node.flag("exclusive") and size:
-        x = moved(x, 1, "before")
+        x = shift(x, 1, "before")
     reach = 1
     while reach < size:
-        x = node.wire(Elementwise("mul"), [x, moved(x, reach, f"moved{reach}")], f"product{reach}")
+        x = node.wire(Elementwise("mul"), [x, shift(x, reach, f"moved{reach}")], f"product{reach}")
         reach *= 2
-    return node.finished(x)
+    return node.name_result(x)
 
 
 def _body(node: NodeContext, frame: TypedFact, exclusive: bool) -> TypedNetwork:

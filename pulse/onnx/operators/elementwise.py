@@ -45,7 +45,7 @@ WITH_PARAMS: dict[str, tuple[str, dict[str, float]]] = {
 @onnx_op(*PLAIN)
 def plain(node: NodeContext) -> OutletId:
     """A row of the table."""
-    return node.wire(Elementwise(PLAIN[node.op_type]), node.given())
+    return node.wire(Elementwise(PLAIN[node.op_type]), node.given_inputs())
 
 
 @onnx_op(*WITH_PARAMS)
@@ -65,7 +65,7 @@ def mod(node: NodeContext) -> OutletId:
 @onnx_op("Pow")
 def power(node: NodeContext) -> OutletId:
     """X to the power of y, in the type of x; an integer to the power of a float in f64."""
-    x, y = node.given()
+    x, y = node.given_inputs()
     own = node.fact(0).dtype
     if np.issubdtype(own, np.integer) and np.issubdtype(node.fact(1).dtype, np.floating):
         f64 = np.dtype(np.float64)
@@ -80,7 +80,7 @@ BOOL = np.dtype(np.bool_)
 
 
 @rule("Not", "IsNaN", "IsInf")
-def infer_judged(clues: Clues) -> Iterator[Relation]:
+def infer_tests(clues: Clues) -> Iterator[Relation]:
     """A bool for each entry."""
     if clues.op_type == "Not":
         yield HasType([clues.input(0)], BOOL)
@@ -92,38 +92,38 @@ def infer_judged(clues: Clues) -> Iterator[Relation]:
 @rule("Div", "Mod", "Min", "Max", "Sum", "Mean", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift")
 def infer_arithmetic(clues: Clues) -> Iterator[Relation]:
     """One type; shapes are broadcast."""
-    yield SameType([*clues.given(), clues.output])
-    yield Broadcast(clues.output, clues.given())
+    yield SameType([*clues.given_inputs(), clues.output])
+    yield Broadcast(clues.output, clues.given_inputs())
 
 
 @rule("Pow")
 def infer_power(clues: Clues) -> Iterator[Relation]:
     """The type of the base; shapes are broadcast."""
     yield SameType([clues.input(0), clues.output])
-    yield Broadcast(clues.output, clues.given())
+    yield Broadcast(clues.output, clues.given_inputs())
 
 
 @rule("PRelu")
 def infer_prelu(clues: Clues) -> Iterator[Relation]:
     """The slope is broadcast to the shape of the input."""
-    yield SameType([*clues.given(), clues.output])
+    yield SameType([*clues.given_inputs(), clues.output])
     yield SameShape([clues.input(0), clues.output])
-    yield Broadcast(clues.output, clues.given())
+    yield Broadcast(clues.output, clues.given_inputs())
 
 
 @rule("And", "Or", "Xor")
 def infer_logic(clues: Clues) -> Iterator[Relation]:
     """All bool; shapes are broadcast."""
-    yield HasType([*clues.given(), clues.output], BOOL)
-    yield Broadcast(clues.output, clues.given())
+    yield HasType([*clues.given_inputs(), clues.output], BOOL)
+    yield Broadcast(clues.output, clues.given_inputs())
 
 
 @rule("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
 def infer_comparison(clues: Clues) -> Iterator[Relation]:
     """Inputs of one type, a bool for each entry; shapes are broadcast."""
-    yield SameType(clues.given())
+    yield SameType(clues.given_inputs())
     yield HasType([clues.output], BOOL)
-    yield Broadcast(clues.output, clues.given())
+    yield Broadcast(clues.output, clues.given_inputs())
 
 
 @rule("Where")
@@ -131,7 +131,7 @@ def infer_where(clues: Clues) -> Iterator[Relation]:
     """A bool that chooses between two wires of one type; shapes are broadcast."""
     yield HasType([clues.input(0)], BOOL)
     yield SameType([clues.input(1), clues.input(2), clues.output])
-    yield Broadcast(clues.output, clues.given())
+    yield Broadcast(clues.output, clues.given_inputs())
 
 
 NAMES = {kind: op_type for op_type, kind in (PLAIN | BITWISE | {"Pow": "pow"}).items()}

@@ -33,7 +33,7 @@ def is_inf(node: NodeContext) -> OutletId:
     ]
     if not found:
         return node.wire(Elementwise("less"), [x, x])
-    return node.finished(found[0] if len(found) == 1 else node.wire(Elementwise("or"), found))
+    return node.name_result(found[0] if len(found) == 1 else node.wire(Elementwise("or"), found))
 
 
 @onnx_op("Shrink")
@@ -133,7 +133,7 @@ def _as_scalar(node: NodeContext, slot: int, name: str) -> OutletId:
 @rule("Clip")
 def infer_clip(clues: Clues) -> Iterator[Relation]:
     """Type and shape stay; bounds are of the same type."""
-    yield SameType([*clues.given(), clues.output])
+    yield SameType([*clues.given_inputs(), clues.output])
     yield SameShape([clues.input(0), clues.output])
 
 

@@ -21,7 +21,7 @@ SHIFTS = {"LEFT": "shift_left", "RIGHT": "shift_right"}
 @onnx_op(*BITWISE)
 def bitwise(node: NodeContext) -> OutletId:
     """Bit by bit."""
-    return node.wire(Elementwise(BITWISE[node.op_type]), node.given())
+    return node.wire(Elementwise(BITWISE[node.op_type]), node.given_inputs())
 
 
 @onnx_op("BitShift")

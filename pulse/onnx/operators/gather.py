@@ -10,7 +10,7 @@ from pulse.graph import OutletId
 from pulse.infer.relations import RankSum, Relation, SameRank, SameShape, SameType
 from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
-from pulse.onnx.operators.gather_progression import is_count, progression, sliced
+from pulse.onnx.operators.gather_progression import gather_by_slices, is_count, progression
 from pulse.onnx.operators.gather_steady import steady
 from pulse.onnx.operators.source import scalar_dim
 from pulse.onnx.registry import onnx_op
@@ -21,10 +21,10 @@ from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.elementwise_within import Within
 from pulse.ops.gather import Gather
 from pulse.ops.gather_elements import GatherBatches, GatherElements
-from pulse.ops.scatter import index_depth, wrapped
+from pulse.ops.scatter import index_depth, wrap_index
 from pulse.ops.shape import RemoveAxis, Reshape, volume
 from pulse.ops.slice import Slice
-from pulse.typed import known
+from pulse.typed import known_value
 from pulse.wording import spell
 
 
@@ -46,7 +46,7 @@ def gather_elements(node: NodeContext) -> OutletId:
             if x.shape[other] != fact.shape[other]:
                 data = node.wire(Slice(other, TDim.of(0), fact.shape[other]), [data], f"first{other}")
         row = np.broadcast_to(indices.ravel(), int(fact.shape[axis]))
-        return node.finished(look_up(node, data, axis, node.constant(row, "row")))
+        return node.name_result(look_up(node, data, axis, node.constant(row, "row")))
     if not all(dim.is_const for dim in (*x.shape, *fact.shape)):
         return node.wire(op, [node.input(0), node.input(1)])
     grid = np.indices([int(dim) for dim in fact.shape])
@@ -58,7 +58,7 @@ def gather_elements(node: NodeContext) -> OutletId:
 
 def _from_front(node: NodeContext, index: Array, size: int) -> Array:
     try:
-        return wrapped(index.astype(np.int64), size)
+        return wrap_index(index.astype(np.int64), size)
     except IndexError as error:
         raise node.error(str(error)) from None
 
@@ -70,16 +70,16 @@ def gather_nd(node: NodeContext) -> OutletId:
     op = GatherBatches(batch)
     op.facts([node.fact(0), node.fact(1)])
     if batch == 0:
-        return node.finished(_looked_up(node, node.input(1)))
-    value, sizes = known(node.graph, node.input(1)), node.fact(0).shape[:batch]
+        return node.name_result(_look_up(node, node.input(1)))
+    value, sizes = known_value(node.graph, node.input(1)), node.fact(0).shape[:batch]
     if value is None or not all(size.is_const for size in sizes):
         return node.wire(op, [node.input(0), node.input(1)])
     grid = np.indices(value.shape[:-1])[:batch]
     places = np.concatenate([np.moveaxis(grid, 0, -1), value], -1)
-    return node.finished(_looked_up(node, node.constant(places, "places")))
+    return node.name_result(_look_up(node, node.constant(places, "places")))
 
 
-def _looked_up(node: NodeContext, indices: OutletId) -> OutletId:
+def _look_up(node: NodeContext, indices: OutletId) -> OutletId:
     x = node.fact(0)
     depth = index_depth(x, node.graph.fact(indices))
     sizes, rest = x.shape[:depth], x.shape[depth:]
@@ -92,7 +92,7 @@ def _looked_up(node: NodeContext, indices: OutletId) -> OutletId:
 
 
 def _flat_index(node: NodeContext, indices: OutletId, sizes: tuple[TDim, ...]) -> OutletId:
-    value = known(node.graph, indices)
+    value = known_value(node.graph, indices)
     if value is not None and all(size.is_const for size in sizes):
         numbers = tuple(int(size) for size in sizes)
         parts = [_from_front(node, value[..., axis], size) for axis, size in enumerate(numbers)]
@@ -139,7 +139,7 @@ def look_up(node: NodeContext, x: OutletId, axis: int, indices: OutletId) -> Out
     spaced = progression(node.graph, indices)
     if spaced is not None and is_count(node.graph, x, spaced):
         return node.cast(indices, node.graph.fact(x).dtype)
-    slices = None if spaced is None else sliced(node, x, axis, spaced)
+    slices = None if spaced is None else gather_by_slices(node, x, axis, spaced)
     return slices if slices is not None else node.wire(Gather(axis), [x, indices])
 
 

@@ -16,7 +16,7 @@ from pulse.ops.shape import AddAxis, Reshape
 from pulse.ops.slice import Slice
 from pulse.ops.time_position import Range
 from pulse.record import record
-from pulse.typed import TypedGraph, known
+from pulse.typed import TypedGraph, known_value
 
 MOST_SLICES = 64
 SHORTEST = 8
@@ -35,7 +35,7 @@ class Progression:
 
 def progression(graph: TypedGraph, outlet: OutletId) -> Progression | None:
     """What a wire of integers is, if it is made of a range, constants, and axes of size 1, or is such a constant."""
-    value = known(graph, outlet)
+    value = known_value(graph, outlet)
     if value is not None:
         return _constant(value)
     node = graph.node(outlet)
@@ -51,12 +51,12 @@ def progression(graph: TypedGraph, outlet: OutletId) -> Progression | None:
         )
     if isinstance(op, Reshape):
         inner = progression(graph, node.inputs[0])
-        return None if inner is None else _reshaped(inner, graph.fact(outlet).shape)
+        return None if inner is None else _reshape(inner, graph.fact(outlet).shape)
     if isinstance(op, Elementwise) and op.kind in ("add", "mul"):
         for own, other in (node.inputs, node.inputs[::-1]):
-            value, inner = known(graph, other), progression(graph, own)
+            value, inner = known_value(graph, other), progression(graph, own)
             if value is not None and inner is not None:
-                return _shifted(inner, value) if op.kind == "add" else _scaled(inner, value)
+                return _shift(inner, value) if op.kind == "add" else _scale(inner, value)
     return None
 
 
@@ -75,7 +75,7 @@ def _constant(value: Array) -> Progression | None:
     return Progression(value[..., :1], value.ndim - 1, int(steps.flat[0]), TDim.of(value.shape[-1]))
 
 
-def _reshaped(inner: Progression, shape: Shape) -> Progression | None:
+def _reshape(inner: Progression, shape: Shape) -> Progression | None:
     """One row in a shape whose other axes are 1."""
     rows = [axis for axis, dim in enumerate(shape) if dim != 1]
     if inner.starts.size != 1 or len(rows) != 1 or shape[rows[0]] != inner.length:
@@ -83,13 +83,13 @@ def _reshaped(inner: Progression, shape: Shape) -> Progression | None:
     return replace(inner, starts=inner.starts.reshape((1,) * len(shape)), axis=rows[0])
 
 
-def _shifted(inner: Progression, value: Array) -> Progression | None:
+def _shift(inner: Progression, value: Array) -> Progression | None:
     starts = inner.starts + value
     axis = inner.axis + starts.ndim - inner.starts.ndim
     return replace(inner, starts=starts, axis=axis) if starts.shape[axis] == 1 else None
 
 
-def _scaled(inner: Progression, value: Array) -> Progression | None:
+def _scale(inner: Progression, value: Array) -> Progression | None:
     if value.size != 1:
         return None
     factor = int(value.reshape(()))
@@ -101,7 +101,7 @@ def _scaled(inner: Progression, value: Array) -> Progression | None:
     )
 
 
-def _unclamped(length: TDim) -> TDim:
+def _strip_clamp(length: TDim) -> TDim:
     """The e of max(0, e): a slice of that many frames is empty if e is negative."""
     if length.const or len(length.terms) != 1:
         return length
@@ -119,13 +119,13 @@ def is_count(graph: TypedGraph, x: OutletId, indices: Progression) -> bool:
 
 
 def _is_inside(indices: Progression, size: TDim) -> bool:
-    last = (_unclamped(indices.length) - 1) * indices.step + int(indices.starts.max())
+    last = (_strip_clamp(indices.length) - 1) * indices.step + int(indices.starts.max())
     return indices.step > 0 and bool(indices.starts.min() >= 0) and size.prove_ge(last + 1).yes
 
 
-def sliced(node: NodeContext, x: OutletId, axis: int, indices: Progression) -> OutletId | None:
+def gather_by_slices(node: NodeContext, x: OutletId, axis: int, indices: Progression) -> OutletId | None:
     """The entries of x at the indices, by slices; None if these may leave the tensor or are too many."""
-    size, reach = node.graph.fact(x).shape[axis], (_unclamped(indices.length) - 1) * indices.step
+    size, reach = node.graph.fact(x).shape[axis], (_strip_clamp(indices.length) - 1) * indices.step
     if not _is_inside(indices, size) or indices.starts.size > MOST_SLICES:
         return None
 

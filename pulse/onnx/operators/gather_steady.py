@@ -6,7 +6,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.shape import AddAxis, Expand, Transpose
-from pulse.typed import TypedGraph, known
+from pulse.typed import TypedGraph, known_value
 
 
 def steady(graph: TypedGraph, outlet: OutletId) -> Array | None:
@@ -14,9 +14,9 @@ def steady(graph: TypedGraph, outlet: OutletId) -> Array | None:
 
     Size 1 does not say how long the wire is on that axis: that is in its fact.
     """
-    value = known(graph, outlet)
+    value = known_value(graph, outlet)
     if value is not None:
-        return _thinned(value)
+        return _thin(value)
     node = graph.node(outlet)
     inner = [steady(graph, read) for read in node.inputs]
     values = [value for value in inner if value is not None]
@@ -35,7 +35,7 @@ def steady(graph: TypedGraph, outlet: OutletId) -> Array | None:
     return None
 
 
-def _thinned(value: Array) -> Array:
+def _thin(value: Array) -> Array:
     for axis, size in enumerate(value.shape):
         first = value[(slice(None),) * axis + (slice(0, 1),)]
         if size > 1 and (value == first).all():

@@ -59,7 +59,7 @@ def fused_mat_mul(node: NodeContext) -> OutletId:
     y = node.wire(MatMul(), operands, "product")
     if alpha != 1.0:
         y = node.wire(Elementwise("mul"), [y, node.scalar_constant(alpha, node.fact(0), "alpha")])
-    return node.finished(y)
+    return node.name_result(y)
 
 
 @rule("MatMul")
@@ -100,7 +100,7 @@ def infer_gemm(clues: Clues) -> Iterator[Relation]:
     """Shapes of a [M, K], b [K, N], either transposed, c broadcast to y [M, N]."""
     a, b, y = clues.input(0), clues.input(1), clues.output
     across, down = clues.flag("transA"), clues.flag("transB")
-    yield SameType([*clues.given(), y])
+    yield SameType([*clues.given_inputs(), y])
     yield HasRank([a, b, y], 2)
     yield SameSize([Axis(a, 0 if across else 1), Axis(b, 1 if down else 0)])
     yield SameSize([Axis(a, 1 if across else 0), Axis(y, 0)])

@@ -56,7 +56,7 @@ def einsum(node: NodeContext) -> OutletId:
         raise node.error(
             f"equation {equation!r}: each label of the output must be one of the operands', once"
         )
-    return node.finished(_product(node, operands, wanted))
+    return node.name_result(_product(node, operands, wanted))
 
 
 def _before(text: str) -> tuple[str, ...]:
@@ -84,26 +84,26 @@ def _most_dots(operands: Sequence[Term]) -> tuple[str, ...]:
 def _product(node: NodeContext, operands: Sequence[Term], wanted: Sequence[str]) -> OutletId:
     terms = [_diagonal(node, term, f"operand{slot}") for slot, term in enumerate(operands)]
     sizes = _sizes(node, terms)
-    terms = [_stretched(node, term, sizes, f"operand{slot}") for slot, term in enumerate(terms)]
-    result = _summed(node, terms[0], {*wanted, *_labels_of(terms[1:])}, "operand0")
+    terms = [_squeeze(node, term, sizes, f"operand{slot}") for slot, term in enumerate(terms)]
+    result = _sum(node, terms[0], {*wanted, *_labels_of(terms[1:])}, "operand0")
     for number, term in enumerate(terms[1:], start=1):
         keep = {*wanted, *_labels_of(terms[number + 1 :])}
         name = f"product{number}"
-        other = _summed(node, term, keep | set(result.labels), f"operand{number}")
-        result = _summed(node, result, keep | set(other.labels), f"left{number}")
-        result = _contracted(node, result, other, keep, name)
+        other = _sum(node, term, keep | set(result.labels), f"operand{number}")
+        result = _sum(node, result, keep | set(other.labels), f"left{number}")
+        result = _contract(node, result, other, keep, name)
     for axis, label in enumerate(wanted):
         if label not in result.labels:
             wide = node.wire(AddAxis(axis), [result.outlet], f"axis{axis}")
             result = Term(wide, (*result.labels[:axis], label, *result.labels[axis:]))
-    return _ordered(node, result, wanted, "ordered")
+    return _order(node, result, wanted, "ordered")
 
 
 def _labels_of(terms: Sequence[Term]) -> set[str]:
     return {label for term in terms for label in term.labels}
 
 
-def _ordered(node: NodeContext, term: Term, labels: Sequence[str], suffix: str) -> OutletId:
+def _order(node: NodeContext, term: Term, labels: Sequence[str], suffix: str) -> OutletId:
     if tuple(labels) == term.labels:
         return term.outlet
     perm = tuple(term.labels.index(label) for label in labels)
@@ -142,7 +142,7 @@ def _sizes(node: NodeContext, terms: Sequence[Term]) -> dict[str, TDim]:
     return sizes
 
 
-def _stretched(node: NodeContext, term: Term, sizes: Mapping[str, TDim], name: str) -> Term:
+def _squeeze(node: NodeContext, term: Term, sizes: Mapping[str, TDim], name: str) -> Term:
     """Without the axes of size 1 that broadcast to a label of another size."""
     for label in term.labels:
         axis = term.labels.index(label)
@@ -152,7 +152,7 @@ def _stretched(node: NodeContext, term: Term, sizes: Mapping[str, TDim], name: s
     return term
 
 
-def _summed(node: NodeContext, term: Term, keep: set[str], name: str) -> Term:
+def _sum(node: NodeContext, term: Term, keep: set[str], name: str) -> Term:
     axes = tuple(axis for axis, label in enumerate(term.labels) if label not in keep)
     if not axes:
         return term
@@ -160,11 +160,11 @@ def _summed(node: NodeContext, term: Term, keep: set[str], name: str) -> Term:
     return Term(total, tuple(label for label in term.labels if label in keep))
 
 
-def _contracted(node: NodeContext, a: Term, b: Term, keep: set[str], name: str) -> Term:
+def _contract(node: NodeContext, a: Term, b: Term, keep: set[str], name: str) -> Term:
     """The product of two operands, summed over the labels that both have and the result does not."""
     summed = [label for label in a.labels if label in b.labels and label not in keep]
     if not summed:
-        return _multiplied(node, a, b, name)
+        return _multiply(node, a, b, name)
     sizes = {**_shape(node, a), **_shape(node, b)}
     summed.sort(key=lambda label: sizes[label].is_const)
     batch = [label for label in a.labels if label in b.labels and label in keep]
@@ -179,7 +179,7 @@ def _contracted(node: NodeContext, a: Term, b: Term, keep: set[str], name: str) 
     if not batch and not columns.outer:
         right = right[len(rows.outer) :]
     operands = [
-        _shaped(node, _ordered(node, term, labels, f"{name}_{side}_turned"), shape, f"{name}_{side}")
+        _reshape(node, _order(node, term, labels, f"{name}_{side}_turned"), shape, f"{name}_{side}")
         for term, labels, shape, side in (
             (a, (*batch, *rows.outer, *rows.inner, *summed), left, "left"),
             (b, (*batch, *columns.outer, *summed, *columns.inner), right, "right"),
@@ -187,7 +187,7 @@ def _contracted(node: NodeContext, a: Term, b: Term, keep: set[str], name: str) 
     ]
     labels = (*batch, *rows.outer, *columns.outer, *rows.inner, *columns.inner)
     y = node.wire(MatMul(), operands, name)
-    return Term(_shaped(node, y, tuple(sizes[label] for label in labels), f"{name}_apart"), labels)
+    return Term(_reshape(node, y, tuple(sizes[label] for label in labels), f"{name}_apart"), labels)
 
 
 @record
@@ -218,18 +218,18 @@ def _shape(node: NodeContext, term: Term) -> dict[str, TDim]:
     return dict(zip(term.labels, node.graph.fact(term.outlet).shape))
 
 
-def _shaped(node: NodeContext, x: OutletId, shape: Shape, suffix: str) -> OutletId:
+def _reshape(node: NodeContext, x: OutletId, shape: Shape, suffix: str) -> OutletId:
     return x if node.graph.fact(x).shape == shape else node.wire(Reshape(shape), [x], suffix)
 
 
-def _multiplied(node: NodeContext, a: Term, b: Term, name: str) -> Term:
+def _multiply(node: NodeContext, a: Term, b: Term, name: str) -> Term:
     """An elementwise product on the labels of both."""
     labels = (*a.labels, *(label for label in b.labels if label not in a.labels))
     operands: list[OutletId] = []
     for term, side in ((a, "left"), (b, "right")):
         sizes = _shape(node, term)
-        x = _ordered(node, term, [label for label in labels if label in sizes], f"{name}_{side}_turned")
+        x = _order(node, term, [label for label in labels if label in sizes], f"{name}_{side}_turned")
         first = min((labels.index(label) for label in sizes), default=len(labels))
         shape = tuple(sizes.get(label, TDim.of(1)) for label in labels[first:])
-        operands.append(_shaped(node, x, shape, f"{name}_{side}"))
+        operands.append(_reshape(node, x, shape, f"{name}_{side}"))
     return Term(node.wire(Elementwise("mul"), operands, name), labels)

@@ -47,7 +47,7 @@ def layer_norm(node: NodeContext) -> list[OutletId]:
     """The normalised tensor and, if the node has these outputs, the mean and the reciprocal of the deviation."""
     axis = node.axis(node.integer("axis", -1), node.fact(0).rank)
     epsilon = node.real("epsilon", 1e-5)
-    y = node.wire(LayerNorm(axis, epsilon), node.given())
+    y = node.wire(LayerNorm(axis, epsilon), node.given_inputs())
     return [y, *_statistics(node, axis, epsilon)] if any(node.outputs[1:]) else [y]
 
 
@@ -79,13 +79,13 @@ def moments(node: NodeContext, x: OutletId, axes: Sequence[int]) -> Moments:
     return Moments(mean, centred, node.wire(reduce, [square], "variance"))
 
 
-def _centred_rows(node: NodeContext, x: OutletId, axis: int, epsilon: float) -> OutletId:
+def _normalise_rows(node: NodeContext, x: OutletId, axis: int, epsilon: float) -> OutletId:
     """Every axis from ``axis`` on to mean 0 and variance 1."""
     one = node.constant(np.ones((), dtype=node.graph.fact(x).dtype), "one")
     return node.wire(LayerNorm(axis, epsilon), [x, one], "normalised")
 
 
-def _scaled(
+def _scale(
     node: NodeContext, x: OutletId, axis: int, slots: Sequence[int] = (1, 2), suffix: str = ""
 ) -> OutletId:
     """Scale and bias, each [C], along an axis."""
@@ -106,7 +106,7 @@ def instance_norm(node: NodeContext) -> OutletId:
     """Statistics of each channel of each example; scale and bias for each channel."""
     if node.fact(0).rank < 3:
         raise node.error(f"{node.fact(0)} must be [N, C, X...]")
-    return _scaled(node, _centred_rows(node, node.input(0), 2, node.real("epsilon", 1e-5)), 1)
+    return _scale(node, _normalise_rows(node, node.input(0), 2, node.real("epsilon", 1e-5)), 1)
 
 
 @onnx_op("GroupNormalization")
@@ -119,10 +119,10 @@ def group_norm(node: NodeContext) -> OutletId:
     inner = exact_quotient([shape[1]], [TDim.of(groups)], f"{node.wire_name} (GroupNormalization)")
     split = (shape[0], TDim.of(groups), inner, *shape[2:])
     x = node.wire(Reshape(split), [node.input(0)], "groups")
-    x = _centred_rows(node, x, 2, node.real("epsilon", 1e-5))
+    x = _normalise_rows(node, x, 2, node.real("epsilon", 1e-5))
     if node.opset < 21:
-        return node.wire(Reshape(shape), [_scaled(node, x, 1, suffix="shifted")])
-    return _scaled(node, node.wire(Reshape(shape), [x], "channels"), 1)
+        return node.wire(Reshape(shape), [_scale(node, x, 1, suffix="shifted")])
+    return _scale(node, node.wire(Reshape(shape), [x], "channels"), 1)
 
 
 @onnx_op("LpNormalization")
@@ -213,7 +213,7 @@ def skip_layer_normalization(node: NodeContext) -> Sequence[OutletId]:
         return [y]
     if any(node.outputs[1:3]):
         raise node.error("mean and deviation are not covered; they are for training")
-    return [y, y, y, node.named(node.outputs[3]).finished(total)]
+    return [y, y, y, node.with_name(node.outputs[3]).name_result(total)]
 
 
 @rule("BatchNormalization", "InstanceNormalization")
@@ -224,7 +224,7 @@ def infer_channelwise(clues: Clues) -> Iterator[Relation]:
 
 
 @rule("GroupNormalization")
-def infer_grouped(clues: Clues) -> Iterator[Relation]:
+def infer_group_norm(clues: Clues) -> Iterator[Relation]:
     """Shapes of x [N, C, X...]; each parameter is [C] from opset 21 on, one for each group before."""
     yield from same_type_and_shape(clues)
     if clues.opset >= 21:
@@ -232,7 +232,7 @@ def infer_grouped(clues: Clues) -> Iterator[Relation]:
 
 
 def _channels(clues: Clues) -> Iterator[Relation]:
-    parameters = clues.given()[1:]
+    parameters = clues.given_inputs()[1:]
     yield HasRank(parameters, 1)
     yield SameSize([Axis(clues.input(0), 1), *(Axis(parameter, 0) for parameter in parameters)])
 
@@ -277,7 +277,7 @@ def write_layer_norm(w: NodeWriter, op: LayerNorm) -> str:
 
 def _spread(w: NodeWriter, slot: int, inner: tuple[int, ...]) -> str:
     """A scale or bias in the shape of the normalised axes."""
-    sizes, value = w.sizes(slot), w.known(slot)
+    sizes, value = w.sizes(slot), w.known_value(slot)
     if sizes == inner:
         return w.inputs[slot]
     narrow = sizes[max(0, len(sizes) - len(inner)) :]

@@ -20,12 +20,12 @@ def batch_norm(node: NodeContext) -> list[OutletId]:
     if node.opset < 9 and not node.flag("spatial", True):
         raise node.error("only statistics for each channel are covered")
     if not node.flag("training_mode"):
-        return [_normalised(node, node.input(3), node.input(4))]
+        return [_normalise(node, node.input(3), node.input(4))]
     mean, variance = _of_the_batch(node)
-    y = _normalised(node, mean, variance)
+    y = _normalise(node, mean, variance)
     if not any(node.outputs[1:]):
         return [y]
-    return [y, _running(node, 3, mean, "mean"), _running(node, 4, variance, "variance")]
+    return [y, _mix_running(node, 3, mean, "mean"), _mix_running(node, 4, variance, "variance")]
 
 
 def _of_the_batch(node: NodeContext) -> tuple[OutletId, OutletId]:
@@ -38,7 +38,7 @@ def _of_the_batch(node: NodeContext) -> tuple[OutletId, OutletId]:
     return rows[0], rows[1]
 
 
-def _running(node: NodeContext, slot: int, now: OutletId, name: str) -> OutletId:
+def _mix_running(node: NodeContext, slot: int, now: OutletId, name: str) -> OutletId:
     """A given statistic mixed with the one of the batch: given * momentum + now * (1 - momentum)."""
     momentum = node.real("momentum", 0.9)
     parts = [
@@ -52,7 +52,7 @@ def _running(node: NodeContext, slot: int, now: OutletId, name: str) -> OutletId
     return node.wire(Elementwise("add"), parts, f"running_{name}")
 
 
-def _normalised(node: NodeContext, mean: OutletId, variance: OutletId) -> OutletId:
+def _normalise(node: NodeContext, mean: OutletId, variance: OutletId) -> OutletId:
     like = node.graph.fact(variance)
     epsilon = node.constant(np.array(node.real("epsilon", 1e-5), dtype=like.dtype), "epsilon")
     spread = node.wire(Elementwise("add"), [variance, epsilon], "spread")

@@ -44,10 +44,10 @@ def pad(node: NodeContext) -> OutletId:
         x = node.wire(Slice(axis, dim_max(0, -befores[axis]), end), [x], suffix)
     if not padded:
         return x
-    return _wrapped(node, x, pads) if mode == "wrap" else node.wire(Pad(pads, MODES[mode], _fill(node)), [x])
+    return _wrap(node, x, pads) if mode == "wrap" else node.wire(Pad(pads, MODES[mode], _fill(node)), [x])
 
 
-def _wrapped(node: NodeContext, x: OutletId, pads: Pads) -> OutletId:
+def _wrap(node: NodeContext, x: OutletId, pads: Pads) -> OutletId:
     """The last frames of an axis in front of it, and the first ones behind."""
     axes = [axis for axis, pair in enumerate(pads) if pair != (0, 0)]
     for axis in axes:
@@ -105,7 +105,7 @@ def center_crop_pad(node: NodeContext) -> OutletId:
         missing = dim_max(0, goal - size)
         pads[axis] = missing // 2, missing - missing // 2
     if all(pad == (0, 0) for pad in pads):
-        return node.finished(x)
+        return node.name_result(x)
     return node.wire(Pad(tuple(pads)), [x])
 
 
@@ -116,7 +116,7 @@ rule("Pad", uniform=True)(same_type_and_rank)
 def write_pad(w: NodeWriter, op: Pad) -> str:
     """Around each axis."""
     if op.mode == "symmetric":
-        return _mirrored(w, op)
+        return _mirror(w, op)
     pads = [int(pair[side]) for side in (0, 1) for pair in op.pads]
     inputs = [w.inputs[0], w.integers(pads, "pads")]
     if op.mode == "constant":
@@ -124,7 +124,7 @@ def write_pad(w: NodeWriter, op: Pad) -> str:
     return w.emit("Pad", inputs, mode=op.mode)
 
 
-def _mirrored(w: NodeWriter, op: Pad) -> str:
+def _mirror(w: NodeWriter, op: Pad) -> str:
     """Looked up, axis by axis: no version of the operator repeats the frame at the border."""
     pairs = [(int(before), int(after)) for before, after in op.pads]
     axes = [axis for axis, pair in enumerate(pairs) if pair != (0, 0)]

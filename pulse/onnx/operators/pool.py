@@ -101,7 +101,7 @@ def infer_pool(clues: Clues) -> Iterator[Relation]:
     x, y = clues.input(0), clues.output
     yield SameType([x, y])
     yield HasRank([x, *clues.outlets], len(clues.integer_list("kernel_shape")) + 2)
-    yield from _channels_kept(clues)
+    yield from _keep_channels(clues)
 
 
 @rule("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool", uniform=True)
@@ -109,10 +109,10 @@ def infer_global_pool(clues: Clues) -> Iterator[Relation]:
     """Shapes of x [N, C, X...] -> y [N, C, 1...]."""
     yield SameType([clues.input(0), clues.output])
     yield SameRank([clues.input(0), clues.output])
-    yield from _channels_kept(clues)
+    yield from _keep_channels(clues)
 
 
-def _channels_kept(clues: Clues) -> Iterator[Relation]:
+def _keep_channels(clues: Clues) -> Iterator[Relation]:
     for axis in (0, 1):
         yield SameSize([Axis(clues.input(0), axis), Axis(clues.output, axis)])
 
@@ -160,7 +160,7 @@ def _sums(w: NodeWriter, op: Pool, x: str, suffix: str = "") -> str:
         dilations=list(op.dilations),
         pads=pads_of(op.pads),
     )
-    return sums if single else w.reshape(sums, w.made(), suffix)
+    return sums if single else w.reshape(sums, w.output_shape(), suffix)
 
 
 @writes(MaxPlace)

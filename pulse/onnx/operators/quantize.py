@@ -21,7 +21,7 @@ from pulse.ops.quantize import CodeTable
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import AddAxis, Expand, Reshape, with_dim
 from pulse.ops.slice import Slice
-from pulse.typed import known
+from pulse.typed import known_value
 
 F32, I32, U8 = np.dtype(np.float32), np.dtype(np.int32), np.dtype(np.uint8)
 
@@ -39,7 +39,7 @@ def quantize_linear(node: NodeContext) -> OutletId:
     s = node.cast(_spread(node, 1, "scale"), divided, "scale_as_x")
     y = node.wire(Elementwise("div"), [x, s], "scaled")
     zero = _spread(node, 2, "zero") if node.has(2) else None
-    return node.finished(quantized(node, node.cast(y, F32, "wide"), zero, kind))
+    return node.name_result(quantize(node, node.cast(y, F32, "wide"), zero, kind))
 
 
 def _quantized_type(node: NodeContext) -> DType:
@@ -53,10 +53,10 @@ def _quantized_type(node: NodeContext) -> DType:
     return kind
 
 
-def quantized(node: NodeContext, x: OutletId, zero: OutletId | None, kind: DType) -> OutletId:
+def quantize(node: NodeContext, x: OutletId, zero: OutletId | None, kind: DType) -> OutletId:
     """Scaled f32 numbers as integers: rounded to even, moved by the zero point, cut to the type's range."""
     y = node.wire(Elementwise("round"), [x], "rounded")
-    if zero is not None and not _nothing(node, zero):
+    if zero is not None and not _is_nothing(node, zero):
         y = node.wire(Elementwise("add"), [y, node.cast(zero, F32, "zero_wide")], "moved")
     bounds = np.iinfo(kind)
     for name, bound in (("max", bounds.min), ("min", bounds.max)):
@@ -66,9 +66,9 @@ def quantized(node: NodeContext, x: OutletId, zero: OutletId | None, kind: DType
     return node.wire(Cast(kind), [y], "quantized")
 
 
-def _nothing(node: NodeContext, zero: OutletId) -> bool:
+def _is_nothing(node: NodeContext, zero: OutletId) -> bool:
     """Whether a zero point is known to be 0."""
-    value = known(node.graph, zero)
+    value = known_value(node.graph, zero)
     return value is not None and not value.any()
 
 
@@ -118,17 +118,17 @@ def dequantize_linear(node: NodeContext) -> OutletId:
         raise node.error(f"{dtype_name(x.dtype)} is not covered; use integers of 8, 16 or 32 bits")
     code = node.integer("output_dtype", 0)
     result = onnx_dtype(code, f"{node.wire_name} (DequantizeLinear)") if code else kind
-    y = centred(node, node.input(0), _spread(node, 2, "zero") if node.has(2) else None)
+    y = subtract_zero(node, node.input(0), _spread(node, 2, "zero") if node.has(2) else None)
     scale = node.cast(_spread(node, 1, "scale"), F32, "scale_wide")
     y = node.wire(Elementwise("mul"), [node.cast(y, F32, "wide"), scale], "scaled")
-    return node.finished(node.cast(y, result, "narrow"))
+    return node.name_result(node.cast(y, result, "narrow"))
 
 
-def centred(node: NodeContext, x: OutletId, zero: OutletId | None, name: str = "x") -> OutletId:
+def subtract_zero(node: NodeContext, x: OutletId, zero: OutletId | None, name: str = "x") -> OutletId:
     """Integers minus their zero point: in f32 where 16 bits or fewer make that exact, else in i32."""
     wide = F32 if node.graph.fact(x).dtype in QUANTIZED else I32
     x = node.cast(x, wide, f"{name}_wide")
-    if zero is None or _nothing(node, zero):
+    if zero is None or _is_nothing(node, zero):
         return x
     return node.wire(Elementwise("sub"), [x, node.cast(zero, wide, f"{name}_zero")], f"{name}_centred")
 
@@ -151,13 +151,15 @@ def dynamic_quantize_linear(node: NodeContext) -> list[OutletId]:
     steps = node.wire(Elementwise("div"), [span, node.constant(np.array(255, F32), "most")], "steps")
     flat = node.wire(Elementwise("equal"), [span, zero], "flat")
     names = [name or f"{node.wire_name}.output{slot}" for slot, name in enumerate(node.outputs)]
-    parts = [node.named(name) for name in (*names, *(f"{node.wire_name}.unused{i}" for i in range(3)))]
+    parts = [node.with_name(name) for name in (*names, *(f"{node.wire_name}.unused{i}" for i in range(3)))]
     scale = parts[1].wire(Elementwise("where"), [flat, one, steps])
     below = node.wire(Elementwise("sub"), [zero, lowest], "below")
     first = node.wire(Elementwise("div"), [below, scale], "first")
-    point = parts[2].finished(quantized(replace(node, wire_name=f"{node.wire_name}.point"), first, None, U8))
+    point = parts[2].name_result(
+        quantize(replace(node, wire_name=f"{node.wire_name}.point"), first, None, U8)
+    )
     scaled = node.wire(Elementwise("div"), [x, scale], "scaled")
-    return [parts[0].finished(quantized(node, scaled, point, U8)), scale, point]
+    return [parts[0].name_result(quantize(node, scaled, point, U8)), scale, point]
 
 
 @writes(CodeTable)
@@ -180,17 +182,17 @@ def q_linear_arithmetic(node: NodeContext) -> OutletId:
     operands: list[OutletId] = []
     for slot, name in ((0, "a"), (3, "b")):
         zero = as_one(node, node.input(slot + 2), f"{name}_zero") if node.has(slot + 2) else None
-        numbers = node.cast(centred(node, node.input(slot), zero, name), F32, f"{name}_wide")
+        numbers = node.cast(subtract_zero(node, node.input(slot), zero, name), F32, f"{name}_wide")
         scale = as_one(node, node.input(slot + 1), f"{name}_scale")
         operands.append(node.wire(Elementwise("mul"), [numbers, scale], f"{name}_scaled"))
     y = node.wire(Elementwise(SUMS_AND_PRODUCTS[node.op_type]), operands, "value")
     y = node.wire(Elementwise("div"), [y, as_one(node, node.input(6), "y_scale")], "scaled")
     point = as_one(node, node.input(7), "y_zero") if node.has(7) else None
-    return node.finished(quantized(node, y, point, node.fact(0).dtype))
+    return node.name_result(quantize(node, y, point, node.fact(0).dtype))
 
 
 @rule("QuantizeLinear", "DequantizeLinear")
-def infer_quantized(clues: Clues) -> Iterator[Relation]:
+def infer_quantization(clues: Clues) -> Iterator[Relation]:
     """The shape stays; the zero point has the integer type, the scale may have another than the floats."""
     yield SameShape([clues.input(0), clues.output])
     integers = clues.output if clues.op_type == "QuantizeLinear" else clues.input(0)

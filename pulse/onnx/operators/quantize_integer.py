@@ -14,13 +14,13 @@ from pulse.facts import Array, DType, TypedFact
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.conv import conv
-from pulse.onnx.operators.quantize import F32, I32, as_one, beside, centred, quantized
+from pulse.onnx.operators.quantize import F32, I32, as_one, beside, quantize, subtract_zero
 from pulse.onnx.registry import onnx_op
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.ops.shape import AddAxis
 from pulse.ops.slice import Slice
-from pulse.typed import known
+from pulse.typed import known_value
 from pulse.wording import spell
 
 EXACT = 1 << 24
@@ -35,36 +35,36 @@ MOST_PARTS = 32
 @onnx_op("MatMulInteger")
 def mat_mul_integer(node: NodeContext) -> OutletId:
     """(a - zero of a) @ (b - zero of b) in i32."""
-    a = _centred_matrix(node, 0, 2, "a")
-    b = _centred_matrix(node, 1, 3, "b")
-    return node.finished(_product(node, a, b))
+    a = _subtract_matrix_zero(node, 0, 2, "a")
+    b = _subtract_matrix_zero(node, 1, 3, "b")
+    return node.name_result(_product(node, a, b))
 
 
 @onnx_op("ConvInteger")
 def conv_integer(node: NodeContext) -> OutletId:
     """A convolution of x - zero of x with w - zero of w in i32; padding counts as the zero point."""
-    return node.finished(_convolved(node, (0, 2), (1, 3)))
+    return node.name_result(_convolve(node, (0, 2), (1, 3)))
 
 
 @onnx_op("QLinearMatMul")
 def q_linear_mat_mul(node: NodeContext) -> OutletId:
     """The product of quantized matrices, quantized again."""
-    a = _centred_matrix(node, 0, 2, "a")
-    b = _centred_matrix(node, 3, 5, "b")
+    a = _subtract_matrix_zero(node, 0, 2, "a")
+    b = _subtract_matrix_zero(node, 3, 5, "b")
     product = _product(node, a, b)
     scales = [_row(node, 1, "a_scale", True), _row(node, 4, "b_scale", False)]
-    return node.finished(_requantized(node, product, scales, 6, 7))
+    return node.name_result(_requantize(node, product, scales, 6, 7))
 
 
 @onnx_op("QLinearConv")
 def q_linear_conv(node: NodeContext) -> OutletId:
     """The convolution of quantized numbers plus an i32 bias, quantized again."""
-    y = _convolved(node, (0, 2), (3, 5))
+    y = _convolve(node, (0, 2), (3, 5))
     fact = node.graph.fact(y)
     if node.has(8):
         y = node.wire(Elementwise("add"), [y, beside(node, node.input(8), fact, 1, "bias")], "biased")
     scales = [as_one(node, node.input(1), "x_scale"), _channels(node, 4, fact, "w_scale")]
-    return node.finished(_requantized(node, y, scales, 6, 7))
+    return node.name_result(_requantize(node, y, scales, 6, 7))
 
 
 def _check(node: NodeContext, fact: TypedFact, zero: DType | None) -> None:
@@ -72,11 +72,11 @@ def _check(node: NodeContext, fact: TypedFact, zero: DType | None) -> None:
         raise node.error(f"{fact} and its zero point must be integers of 8 bits")
 
 
-def _centred_matrix(node: NodeContext, slot: int, zero: int, name: str) -> OutletId:
+def _subtract_matrix_zero(node: NodeContext, slot: int, zero: int, name: str) -> OutletId:
     """A matrix minus its zero point, of which there may be one for each row of the left or column of the right one."""
     given = node.has(zero)
     _check(node, node.fact(slot), node.fact(zero).dtype if given else None)
-    return centred(
+    return subtract_zero(
         node, node.input(slot), _row(node, zero, f"{name}_zero", name == "a") if given else None, name
     )
 
@@ -101,7 +101,7 @@ def _channels(node: NodeContext, slot: int, x: TypedFact, name: str) -> OutletId
 
 def _largest(node: NodeContext, outlet: OutletId) -> Array:
     """The largest magnitude of each number; of all numbers if they are not known."""
-    value = known(node.graph, outlet)
+    value = known_value(node.graph, outlet)
     return np.array(LARGEST) if value is None else np.abs(value.astype(np.float64))
 
 
@@ -151,7 +151,7 @@ def _parts(node: NodeContext, terms: Array) -> Sequence[int] | None:
     return starts if len(starts) <= MOST_PARTS else None
 
 
-def _convolved(node: NodeContext, x: tuple[int, int], w: tuple[int, int]) -> OutletId:
+def _convolve(node: NodeContext, x: tuple[int, int], w: tuple[int, int]) -> OutletId:
     """A convolution of integers in i32; of each operand the slots of the numbers and of their zero points."""
     operands: list[OutletId] = []
     for (slot, zero), name in ((x, "x"), (w, "w")):
@@ -163,7 +163,7 @@ def _convolved(node: NodeContext, x: tuple[int, int], w: tuple[int, int]) -> Out
             point = beside(node, node.input(zero), fact, 0, f"{name}_zero")
         elif given:
             point = as_one(node, node.input(zero), f"{name}_zero")
-        operands.append(centred(node, node.input(slot), point, name))
+        operands.append(subtract_zero(node, node.input(slot), point, name))
     kernel = node.graph.fact(operands[1]).shape[1:]
     size = np.prod([int(dim) for dim in kernel]) if all(dim.is_const for dim in kernel) else EXACT
     largest = _largest(node, operands[1])
@@ -180,7 +180,7 @@ def _convolved(node: NodeContext, x: tuple[int, int], w: tuple[int, int]) -> Out
     return node.cast(conv(part), I32, "counts")
 
 
-def _requantized(
+def _requantize(
     node: NodeContext, sums: OutletId, scales: Sequence[OutletId], scale: int, zero: int
 ) -> OutletId:
     """Sums of products times the scales of both operands over the scale of the result, quantized."""
@@ -196,4 +196,4 @@ def _requantized(
     )
     ratio = node.wire(Elementwise("div"), [factors, node.cast(own, F32, "y_factor")], "ratio")
     wide = node.wire(Elementwise("mul"), [node.cast(sums, F32, "wide"), ratio], "scaled")
-    return quantized(node, wide, point, node.fact(zero).dtype)
+    return quantize(node, wide, point, node.fact(zero).dtype)

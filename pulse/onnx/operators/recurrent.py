@@ -46,17 +46,17 @@ def recurrent(node: NodeContext) -> Sequence[OutletId]:
     backwards = DIRECTIONS[direction]
     cells = _cells(node, kind, len(backwards))
     lengths = _lengths(node, node.graph.fact(x).shape[0])
-    hidden = _hidden(node, kind)
+    hidden = _hidden_size(node, kind)
     made: list[list[OutletId]] = []
     for number, (cell, reverse) in enumerate(zip(cells, backwards)):
         operands, optional = _operands(node, x, cell, number, hidden, batch_first)
         op = Recurrent(cell, hidden, reverse, lengths, optional)
         name = f"{node.wire_name}.{'reverse' if reverse else 'forward'}"
         made.append(wire(node.graph, name, op, operands))
-    return [_stacked(node, slot, parts, batch_first) for slot, parts in enumerate(zip(*made))]
+    return [_stack(node, slot, parts, batch_first) for slot, parts in enumerate(zip(*made))]
 
 
-def _hidden(node: NodeContext, kind: CellKind) -> int:
+def _hidden_size(node: NodeContext, kind: CellKind) -> int:
     """The size of the state, which the weights and the attribute say alike. Raises LoadError."""
     fact = node.fact(2)
     rows, hidden = fact.shape[1:]
@@ -72,10 +72,10 @@ def _hidden(node: NodeContext, kind: CellKind) -> int:
     return node.count(stated, "hidden_size")
 
 
-def _stacked(node: NodeContext, slot: int, parts: Sequence[OutletId], batch_first: bool) -> OutletId:
+def _stack(node: NodeContext, slot: int, parts: Sequence[OutletId], batch_first: bool) -> OutletId:
     """One output of all directions: y [T, D, B, H] or a state [D, B, H]; with layout 1, the batch in front."""
     name = node.outputs[slot] if slot < len(node.outputs) else ""
-    named = node.named(name or f"{node.wire_name}.{'yhc'[slot]}")
+    named = node.with_name(name or f"{node.wire_name}.{'yhc'[slot]}")
     last = Transpose((2, 0, 1, 3) if slot == 0 else (1, 0, 2)) if batch_first else None
     axis = 1 if slot == 0 else 0
     joins = len(parts) > 1

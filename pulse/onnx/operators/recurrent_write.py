@@ -81,13 +81,13 @@ def _layer(w: NodeWriter, op: Recurrent) -> Layer:
 
 def _wide(w: NodeWriter, slot: int, name: str) -> str:
     """An input with the axis of directions in front."""
-    value = w.known(slot)
+    value = w.known_value(slot)
     return w.add_axis(w.inputs[slot], 0, name) if value is None else w.constant(value[None], name)
 
 
 def _initial(w: NodeWriter, op: Recurrent, name: str, slot: int, batch: int) -> str:
     """A given initial state [1, B, H]."""
-    sizes, value = (1, batch, op.hidden), w.known(slot)
+    sizes, value = (1, batch, op.hidden), w.known_value(slot)
     if value is not None:
         return w.constant(np.broadcast_to(value, sizes[1:])[None], f"initial_{name}")
     wide = w.add_axis(w.inputs[slot], 0, f"wide_{name}")
@@ -144,7 +144,7 @@ def write_recurrent_stream(w: NodeWriter, op: RecurrentStream) -> list[str]:
         parts.append(y)
         wait = before + (1 if start == 0 and cut else 0)
         if wait:
-            reached = w.clock.reached(wait)
+            reached = w.clock.has_reached(wait)
             following = [
                 w.emit("Where", [reached, new, old], f"{letter}{start}_kept")
                 for letter, new, old in zip(letters, following, current)
@@ -152,7 +152,7 @@ def write_recurrent_stream(w: NodeWriter, op: RecurrentStream) -> list[str]:
         current = following
     y = parts[0] if len(parts) == 1 else w.emit("Concat", parts, "wide", axis=0)
     if ends:
-        current = _ended(w, op, y, begin, current, pulse)
+        current = _write_last_states(w, op, y, begin, current, pulse)
     for state, value in zip(states, current):
         w.graph.keep(state, value)
     return _narrow(w, [y, *current])
@@ -163,7 +163,7 @@ def _states(w: NodeWriter, op: RecurrentStream) -> list[str]:
     begin = op.begin()
     for place, name in enumerate(("h", "c")[: len(begin)]):
         slot = op.op.optional_slot(name)
-        value = None if slot is None else w.known(slot)
+        value = None if slot is None else w.known_value(slot)
         if op.past is None and value is not None:
             begin[place] = np.broadcast_to(value, begin[place].shape).astype(op.dtype)
     suffixes = ("state",) if len(begin) == 1 else ("h", "c")
@@ -178,13 +178,13 @@ def _states_before(w: NodeWriter, op: RecurrentStream, states: Sequence[str]) ->
     result = list(states)
     for place, name in enumerate(("h", "c")[: len(states)]):
         slot = op.op.optional_slot(name)
-        if op.past is None and slot is not None and w.known(slot) is None:
+        if op.past is None and slot is not None and w.known_value(slot) is None:
             given = _initial(w, op.op, name, slot, op.batch)
-            result[place] = w.emit("Where", [w.clock.reached(1), states[place], given], f"begin_{name}")
+            result[place] = w.emit("Where", [w.clock.has_reached(1), states[place], given], f"begin_{name}")
     return result
 
 
-def _ended(
+def _write_last_states(
     w: NodeWriter, op: RecurrentStream, y: str, begin: Sequence[str], current: Sequence[str], pulse: int
 ) -> list[str]:
     """The states after the last frame of the stream. Of several frames, h is among the outputs."""

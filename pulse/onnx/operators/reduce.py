@@ -64,7 +64,7 @@ def infer_reduction(clues: Clues) -> Iterator[Relation]:
     if clues.flag("keepdims", True):
         yield SameRank([x, y])
         return
-    axes = clues.axes_listed(since=13 if clues.op_type == "ReduceSum" else 18, slot=1)
+    axes = clues.find_axes(since=13 if clues.op_type == "ReduceSum" else 18, slot=1)
     if axes is None:
         listed = clues.count(1)
         if listed:

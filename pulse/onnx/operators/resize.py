@@ -41,8 +41,8 @@ def resize(node: NodeContext) -> OutletId:
     plan = _plan(node)
     x = node.input(0)
     for axis, (length, ratio) in plan.items():
-        name = node if axis == list(plan)[-1] else node.named(f"{node.wire_name}.axis{axis}")
-        x = _resized(name, x, axis, length, ratio, _sampling(node, axis, ratio))
+        name = node if axis == list(plan)[-1] else node.with_name(f"{node.wire_name}.axis{axis}")
+        x = _resize_axis(name, x, axis, length, ratio, _sampling(node, axis, ratio))
     return x
 
 
@@ -57,7 +57,7 @@ def _plan(node: NodeContext) -> Plan:
         )
     policy = node.text("keep_aspect_ratio_policy", "stretch")
     if sizes and policy != "stretch":
-        return _kept_aspect(node, policy, axes, sizes)
+        return _keep_aspect(node, policy, axes, sizes)
     cropped = [axis for axis in axes if _crop(node, axis) != WHOLE]
     plan: Plan = {}
     for place, axis in enumerate(axes):
@@ -87,7 +87,7 @@ def _scales(node: NodeContext) -> list[float]:
     return [float(scale) for scale in node.numbers(slot, "scales").ravel()] if given else []
 
 
-def _kept_aspect(node: NodeContext, policy: str, axes: Sequence[int], sizes: Sequence[TDim]) -> Plan:
+def _keep_aspect(node: NodeContext, policy: str, axes: Sequence[int], sizes: Sequence[TDim]) -> Plan:
     """One factor for all axes: the smallest or the largest of the requested ones."""
     choices = {"not_larger": min, "not_smaller": max}
     if policy not in choices:
@@ -157,7 +157,7 @@ def _crop(node: NodeContext, axis: int) -> Crop:
     return start, end
 
 
-def _resized(
+def _resize_axis(
     node: NodeContext, x: OutletId, axis: int, length: TDim, ratio: Fraction | None, sampling: Sampling
 ) -> OutletId:
     fact = node.graph.fact(x)
@@ -175,7 +175,7 @@ def _resized(
         return node.wire(Interpolate(axis, length, ratio, sampling), [x])
     factor = ratio or Fraction(1)
     outside = sampling.outside(factor, int(frames), int(length)) if cropped else np.zeros(0, np.bool_)
-    y = _looked_up(
+    y = _look_up(
         node, x, axis, *sampling.table(factor, int(frames), int(length)), "inside" if outside.any() else ""
     )
     if not outside.any():
@@ -185,7 +185,7 @@ def _resized(
     return node.wire(Elementwise("where"), [column, fill, y])
 
 
-def _looked_up(
+def _look_up(
     node: NodeContext, x: OutletId, axis: int, frames: Array, weights: Array | None, suffix: str
 ) -> OutletId:
     """The sum over k of ``x[frames[:, k]] * weights[:, k]`` along an axis; a product with a matrix where k are many."""
@@ -226,14 +226,14 @@ rule("Resize", "Upsample")(same_type_and_rank)
 @writes(Polyphase)
 def write_polyphase(w: NodeWriter, op: Polyphase) -> str:
     """Each group of output frames from its place among the input frames."""
-    groups = w.made()[op.axis] // len(op.taps)
+    groups = w.output_shape()[op.axis] // len(op.taps)
     most = max(len(taps) for taps in op.taps)
     filled = [(*taps, *((taps[0][0], 0.0),) * (most - len(taps))) for taps in op.taps]
     frames = np.array([[frame for frame, _ in taps] for taps in filled])
     weights = np.array([[weight for _, weight in taps] for taps in filled])
     starts = np.arange(groups)[:, None, None] * op.stride
     nearest = most == 1
-    return _weighted_frames(
+    return _weigh_frames(
         w, op.axis, (starts + frames).reshape(-1, most), None if nearest else np.tile(weights, (groups, 1))
     )
 
@@ -241,12 +241,12 @@ def write_polyphase(w: NodeWriter, op: Polyphase) -> str:
 @writes(Interpolate)
 def write_interpolate(w: NodeWriter, op: Interpolate) -> str:
     """An axis that does not stream: its length is a number."""
-    frames, length = w.sizes()[op.axis], w.made()[op.axis]
+    frames, length = w.sizes()[op.axis], w.output_shape()[op.axis]
     ratio = Fraction(length, frames) if op.ratio is None else op.ratio
-    return _weighted_frames(w, op.axis, *op.sampling.table(ratio, frames, length))
+    return _weigh_frames(w, op.axis, *op.sampling.table(ratio, frames, length))
 
 
-def _weighted_frames(w: NodeWriter, axis: int, frames: Array, weights: Array | None) -> str:
+def _weigh_frames(w: NodeWriter, axis: int, frames: Array, weights: Array | None) -> str:
     """Along an axis the frames ``[length, k]`` with their weights; None of the nearest one."""
     (x,) = w.inputs
     if weights is None:

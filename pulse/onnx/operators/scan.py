@@ -27,13 +27,13 @@ def scan(node: NodeContext) -> Sequence[OutletId]:
     if not isinstance(body, Subgraph):
         raise node.error("its body is missing; export the model again")
     if node.opset < 9:
-        return _batched(node, body)
+        return _scan_batches(node, body)
     given = [node.input(slot) for slot in range(len(node.inputs))]
-    scanned = _scanned(node, body, given, "scan_input_axes", "scan_input_directions")
+    scanned = _scan_courses(node, body, given, "scan_input_axes", "scan_input_directions")
     return _run(node, body, given, scanned)
 
 
-def _batched(node: NodeContext, body: Subgraph) -> list[OutletId]:
+def _scan_batches(node: NodeContext, body: Subgraph) -> list[OutletId]:
     """One scan for each example; the lengths of sequences come first, and only whole sequences are covered."""
     if node.has(0):
         raise node.error("lengths of sequences (sequence_lens) are not covered; export with opset 9 or later")
@@ -43,21 +43,21 @@ def _batched(node: NodeContext, body: Subgraph) -> list[OutletId]:
         raise node.error(f"a batch of {batch} examples; give the number with {spell('inputs')}")
     results: list[Sequence[OutletId]] = []
     for number in range(int(batch)):
-        example = node.named(f"{node.wire_name}.example{number}")
+        example = node.with_name(f"{node.wire_name}.example{number}")
         parts: list[OutletId] = []
         for place, outlet in enumerate(given):
             cut = Slice(0, TDim.of(number), TDim.of(number + 1))
             part = example.wire(cut, [outlet], f"part{place}")
             parts.append(example.wire(RemoveAxis(0), [part], f"input{place}"))
-        made = _run(example, body, parts, _scanned(node, body, parts, "", "directions"))
+        made = _run(example, body, parts, _scan_courses(node, body, parts, "", "directions"))
         results.append([example.wire(AddAxis(0), [y], f"output{place}") for place, y in enumerate(made)])
     return [
-        node.named(name).wire(Concat(0), parts) if name else parts[0]
+        node.with_name(name).wire(Concat(0), parts) if name else parts[0]
         for name, *parts in zip(node.outputs, *results)
     ]
 
 
-def _scanned(
+def _scan_courses(
     node: NodeContext, body: Subgraph, given: Sequence[OutletId], axes: str, directions: str
 ) -> tuple[Course, ...]:
     """How the last of the inputs are run through."""
@@ -83,7 +83,7 @@ def _run(
     inside = {
         name: TypedFact(fact.dtype, shape) for name, fact, shape in zip(body.inputs, facts, shapes)
     } | captured
-    model = body.typed(inside, node.scope, f"{node.wire_name}.body")
+    model = body.to_typed(inside, node.scope, f"{node.wire_name}.body")
     made = [model.graph.fact(outlet) for outlet in model.graph.outputs[states:]]
     gathered = _courses(node, "scan_output_axes", "scan_output_directions", [fact.rank + 1 for fact in made])
     open_names = [name for name, fact in captured.items() if fact.value is None]
@@ -121,11 +121,11 @@ def write_scan_stream(w: NodeWriter, op: ScanStream) -> list[str]:
     states: list[str] = []
     for place, (name, zeros) in enumerate(zip(op.op.states, op.begin())):
         slot = first + place
-        value = w.known(slot) if op.reload else None
+        value = w.known_value(slot) if op.reload else None
         state = w.graph.state(name, zeros if value is None else value)
         states.append(state)
         if op.reload and value is None:
-            state = w.emit("Where", [w.clock.reached(1), state, w.inputs[slot]], f"{name}.begin")
+            state = w.emit("Where", [w.clock.has_reached(1), state, w.inputs[slot]], f"{name}.begin")
         begin.append(state)
     ends = any(w.used[len(op.op.gathered) :])
     made = _emit_scan(w, op.op, begin, op.offset, op.length if ends else None)

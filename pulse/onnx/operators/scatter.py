@@ -54,7 +54,7 @@ def scatter_nd(node: NodeContext) -> OutletId:
         laid = _frames_laid(node) if reduction == "add" else None
         return laid if laid is not None else node.wire(op, [node.input(0), node.input(1), node.input(2)])
     places = value.reshape(-1, index_depth(x, indices)).astype(np.int64)
-    made = _placed(node, node.input(0), node.input(2), places, reduction)
+    made = _place(node, node.input(0), node.input(2), places, reduction)
     return made if made is not None else node.wire(op, [node.input(0), node.input(1), node.input(2)])
 
 
@@ -83,7 +83,7 @@ def _frames_laid(node: NodeContext) -> OutletId | None:
     line = node.wire(Reshape(x.shape), [line], "laid")
     zeros = steady(node.graph, node.input(0))
     if zeros is not None and not zeros.any():
-        return node.finished(line)
+        return node.name_result(line)
     return node.wire(Elementwise("add"), [node.input(0), line])
 
 
@@ -121,7 +121,7 @@ def _along(node: NodeContext, axis: int, reduction: str) -> OutletId | None:
         ]
         count = indices.size * (1 if indices.shape[axis] != 1 else int(shape[axis]))
         places = np.broadcast_to(indices.ravel(), count).reshape(-1, 1)
-        made = _placed(node, turned[0], turned[1], places, reduction, "placed")
+        made = _place(node, turned[0], turned[1], places, reduction, "placed")
         back = tuple(order.index(a) for a in range(x.rank))
         return None if made is None else node.wire(Transpose(back), [made])
     if not all(dim.is_const for dim in shape):
@@ -129,10 +129,10 @@ def _along(node: NodeContext, axis: int, reduction: str) -> OutletId | None:
     grid = np.indices([int(dim) for dim in shape])
     grid[axis] = indices
     places = np.moveaxis(grid, 0, -1).reshape(-1, x.rank)
-    return _placed(node, node.input(0), node.input(2), places, reduction)
+    return _place(node, node.input(0), node.input(2), places, reduction)
 
 
-def _placed(
+def _place(
     node: NodeContext, x: OutletId, updates: OutletId, places: Array, reduction: str, suffix: str = ""
 ) -> OutletId | None:
     """The tensor with its slices at ``places [N, K]`` updated; None if they cannot be counted."""
@@ -143,10 +143,10 @@ def _placed(
     rest = fact.shape[depth:]
     box = _box(node, fact.shape, places)
     if box is not None:
-        part = _shaped(node, updates, (*box.sizes, *rest), "updates")
+        part = _reshape(node, updates, (*box.sizes, *rest), "updates")
         if reduction != "none":
             part = node.wire(Elementwise(reduction), [_inside(node, x, box), part], "combined")
-        return pasted(node, x, part, box, suffix)
+        return paste(node, x, part, box, suffix)
     sizes = fact.shape[:depth]
     if not all(size.is_const for size in sizes):
         return None
@@ -155,19 +155,19 @@ def _placed(
         tuple(_from_front(node, places[:, k], n) for k, n in enumerate(numbers)), numbers
     )
     count = int(np.prod(numbers))
-    flat = _shaped(node, x, (TDim.of(count), *rest), "flat")
-    parts = _shaped(node, updates, (TDim.of(len(places)), *rest), "updates")
+    flat = _reshape(node, x, (TDim.of(count), *rest), "flat")
+    parts = _reshape(node, updates, (TDim.of(len(places)), *rest), "updates")
     made = (
-        _replaced(node, flat, parts, rows)
+        _replace(node, flat, parts, rows)
         if reduction == "none"
-        else _combined(node, flat, parts, rows, reduction)
+        else _combine(node, flat, parts, rows, reduction)
     )
     if made is None:
         return None
     return node.wire(Reshape(fact.shape), [made], suffix)
 
 
-def _shaped(node: NodeContext, x: OutletId, shape: tuple[TDim, ...], suffix: str) -> OutletId:
+def _reshape(node: NodeContext, x: OutletId, shape: tuple[TDim, ...], suffix: str) -> OutletId:
     same = node.graph.fact(x).shape == shape
     return x if same else node.wire(Reshape(shape), [x], suffix)
 
@@ -207,7 +207,7 @@ def _inside(node: NodeContext, x: OutletId, box: Box) -> OutletId:
     return x
 
 
-def pasted(node: NodeContext, x: OutletId, part: OutletId, box: Box, suffix: str, axis: int = 0) -> OutletId:
+def paste(node: NodeContext, x: OutletId, part: OutletId, box: Box, suffix: str, axis: int = 0) -> OutletId:
     """The tensor with a box of it replaced by ``part``: one join for each axis that the box does not fill."""
     shape = node.graph.fact(x).shape
     cut = [a for a in range(axis, len(box.sizes)) if shape[a] != box.sizes[a]]
@@ -218,7 +218,7 @@ def pasted(node: NodeContext, x: OutletId, part: OutletId, box: Box, suffix: str
     inner = part
     if len(cut) > 1:
         band = node.wire(Slice(first, start, end), [x], f"band{first}")
-        inner = pasted(node, band, part, box, f"inner{first}", first + 1)
+        inner = paste(node, band, part, box, f"inner{first}", first + 1)
     pieces = [inner]
     if start != 0:
         pieces.insert(0, node.wire(Slice(first, TDim.of(0), start), [x], f"before{first}"))
@@ -227,7 +227,7 @@ def pasted(node: NodeContext, x: OutletId, part: OutletId, box: Box, suffix: str
     return node.wire(Concat(first), pieces, suffix)
 
 
-def _replaced(node: NodeContext, flat: OutletId, parts: OutletId, rows: Array) -> OutletId:
+def _replace(node: NodeContext, flat: OutletId, parts: OutletId, rows: Array) -> OutletId:
     """Rows of ``flat`` or of ``parts``, as a map says; of several parts for one row the last one."""
     count = int(node.graph.fact(flat).shape[0])
     source = np.arange(count)
@@ -236,7 +236,7 @@ def _replaced(node: NodeContext, flat: OutletId, parts: OutletId, rows: Array) -
     return node.wire(Gather(0), [both, node.constant(source, "map")], "chosen")
 
 
-def _combined(
+def _combine(
     node: NodeContext, flat: OutletId, parts: OutletId, rows: Array, reduction: str
 ) -> OutletId | None:
     """Each round takes one update of every row that has any left."""
@@ -253,7 +253,7 @@ def _combined(
         own = node.wire(Gather(0), [flat, node.constant(rows[mine], f"rows{number}")], f"own{number}")
         new = node.wire(Gather(0), [parts, node.constant(mine, f"turn{number}")], f"new{number}")
         met = node.wire(Elementwise(reduction), [own, new], f"met{number}")
-        flat = _replaced(node, flat, met, rows[mine])
+        flat = _replace(node, flat, met, rows[mine])
     return flat
 
 

@@ -7,7 +7,7 @@ from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.onnx.clues import same_type_and_shape
 from pulse.onnx.context import NodeContext
-from pulse.onnx.operators.scatter import Box, pasted
+from pulse.onnx.operators.scatter import Box, paste
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.ops.elementwise import Elementwise
@@ -15,7 +15,7 @@ from pulse.ops.elementwise_within import Within
 from pulse.ops.op import unify
 from pulse.ops.shape import Reshape
 from pulse.ops.slice import Slice
-from pulse.typed import known
+from pulse.typed import known_value
 
 MOST_FRAMES = 64
 """Frames that can be written to places which are computed while running."""
@@ -32,18 +32,18 @@ def tensor_scatter(node: NodeContext) -> OutletId:
     for other in range(cache.rank):
         if other != axis:
             unify(cache.shape[other], update.shape[other], f"{node.wire_name} (TensorScatter): axis {other}")
-    begin = np.zeros(1, np.int64) if not node.has(2) else known(node.graph, node.input(2))
+    begin = np.zeros(1, np.int64) if not node.has(2) else known_value(node.graph, node.input(2))
     if begin is not None and begin.size and (begin == begin.flat[0]).all():
         start, available = TDim.of(int(begin.flat[0])), cache.shape[axis] - update.shape[axis]
         if mode == "linear" or available.prove_ge(start).yes:
             starts = (*[TDim.of(0)] * axis, start)
-            return node.finished(
-                pasted(node, node.input(0), node.input(1), Box(starts, update.shape[: axis + 1]), "")
+            return node.name_result(
+                paste(node, node.input(0), node.input(1), Box(starts, update.shape[: axis + 1]), "")
             )
-    return _chosen(node, axis, mode == "circular")
+    return _choose(node, axis, mode == "circular")
 
 
-def _chosen(node: NodeContext, axis: int, circular: bool) -> OutletId:
+def _choose(node: NodeContext, axis: int, circular: bool) -> OutletId:
     """One choice for each new frame: where its place is that of the cache's frame."""
     cache, update = node.fact(0), node.fact(1)
     size, count = cache.shape[axis], update.shape[axis]
@@ -72,7 +72,7 @@ def _chosen(node: NodeContext, axis: int, circular: bool) -> OutletId:
             Slice(axis, TDim.of(number), TDim.of(number + 1)), [node.input(1)], f"frame{number}"
         )
         y = node.wire(Elementwise("where"), [hit, frame, y], f"written{number}")
-    return node.finished(y)
+    return node.name_result(y)
 
 
 def _begin(node: NodeContext, cache: TypedFact) -> OutletId:

@@ -17,7 +17,7 @@ from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.reduce import ArgReduce
 from pulse.ops.search import TopK
 from pulse.ops.shape import AddAxis, Reshape, volume
-from pulse.typed import known
+from pulse.typed import known_value
 from pulse.wiring import wire
 
 
@@ -87,7 +87,7 @@ def compress(node: NodeContext) -> OutletId:
         axis = node.axis(node.integer("axis"), fact.rank)
     else:
         axis, x = 0, node.wire(Reshape((volume(fact.shape),)), [x], "flat")
-    return node.finished(look_up(node, x, axis, node.constant(chosen, "chosen")))
+    return node.name_result(look_up(node, x, axis, node.constant(chosen, "chosen")))
 
 
 @onnx_op("Unique")
@@ -102,11 +102,11 @@ def unique(node: NodeContext) -> list[OutletId]:
         y = np.take(y, order, axis or 0)
         first, inverse, counts = first[order], rank[inverse], counts[order]
     results: list[Array] = [y, *(np.asarray(part.ravel(), np.int64) for part in (first, inverse, counts))]
-    return [node.named(name or node.wire_name).constant(one) for name, one in zip(node.outputs, results)]
+    return [node.with_name(name or node.wire_name).constant(one) for name, one in zip(node.outputs, results)]
 
 
 def _constant(node: NodeContext, slot: int, what: str) -> Array:
-    value = known(node.graph, node.input(slot))
+    value = known_value(node.graph, node.input(slot))
     if value is None or is_symbolic(value):
         raise node.error(
             f"the number of {what} depends on data, so the shape of its output is not known; "
@@ -129,7 +129,7 @@ def hardmax(node: NodeContext) -> OutletId:
     if fact.rank - axis > 1:
         row = node.wire(Reshape((fact.shape[axis], *(TDim.of(1),) * (fact.rank - axis - 1))), [row], "along")
     hit = node.cast(node.wire(Elementwise("equal"), [row, place], "hit"), fact.dtype, "one")
-    return node.finished(node.wire(Reshape(shape), [hit]) if flat else hit)
+    return node.name_result(node.wire(Reshape(shape), [hit]) if flat else hit)
 
 
 rule("Hardmax")(same_type_and_shape)

@@ -66,7 +66,7 @@ def transpose(node: NodeContext) -> OutletId:
     return node.wire(Transpose(node.integer_list("perm", range(rank)[::-1])), [node.input(0)])
 
 
-def _listed_axes(node: NodeContext) -> Sequence[int] | None:
+def _read_axes(node: NodeContext) -> Sequence[int] | None:
     """Axes: an attribute before opset 13, then an input."""
     if node.opset < 13:
         return node.integer_list("axes") if "axes" in node.attributes else None
@@ -76,7 +76,7 @@ def _listed_axes(node: NodeContext) -> Sequence[int] | None:
 @onnx_op("Unsqueeze")
 def unsqueeze(node: NodeContext) -> OutletId:
     """New axes of size 1, which count in the output."""
-    listed = _listed_axes(node)
+    listed = _read_axes(node)
     if listed is None:
         raise node.error("axes are missing")
     axes = node.axes(listed, node.fact(0).rank + len(listed))
@@ -90,7 +90,7 @@ def unsqueeze(node: NodeContext) -> OutletId:
 def squeeze(node: NodeContext) -> OutletId:
     """Axes of size 1 taken away; all of them if none is listed."""
     shape = node.fact(0).shape
-    listed = _listed_axes(node)
+    listed = _read_axes(node)
     if listed is None:
         listed = [axis for axis, dim in enumerate(shape) if dim == 1]
     x = node.input(0)
@@ -183,7 +183,7 @@ def infer_unsqueeze(clues: Clues) -> Iterator[Relation]:
     """New axes of size 1, which count in the output."""
     x, y = clues.input(0), clues.output
     yield SameType([x, y])
-    axes = clues.axes_listed(since=13, slot=1)
+    axes = clues.find_axes(since=13, slot=1)
     if axes is None:
         added = clues.count(1)
         if added is not None:
@@ -200,7 +200,7 @@ def infer_squeeze(clues: Clues) -> Iterator[Relation]:
     """Axes of size 1 taken away; all of them if none is listed, which needs every size of the input."""
     x, y = clues.input(0), clues.output
     yield SameType([x, y])
-    axes = clues.axes_listed(since=13, slot=1)
+    axes = clues.find_axes(since=13, slot=1)
     if not axes:
         return
     yield RankSum(x, [y], len(axes))
@@ -269,7 +269,7 @@ def write_reshape(w: NodeWriter, op: Reshape) -> str:
     """To the sizes of a pulse; of an offline model, one that is not a number is what is left, or as before."""
     before, sizes = w.reads[0].shape, w.makes[0].shape
     if all(size.is_const for size in sizes):
-        return w.reshape(w.inputs[0], w.made())
+        return w.reshape(w.inputs[0], w.output_shape())
     kept = [at < len(before) and before[at] == size and not size.is_const for at, size in enumerate(sizes)]
     left = [at for at, size in enumerate(sizes) if not size.is_const and not kept[at]]
     if len(left) > 1 or any(size == 0 for size in sizes):
@@ -301,7 +301,7 @@ def write_remove_axis(w: NodeWriter, op: RemoveAxis) -> str:
 @writes(Expand)
 def write_expand(w: NodeWriter, op: Expand) -> str:
     """To the sizes of a pulse."""
-    return w.emit("Expand", [w.inputs[0], w.integers(w.made(), "shape")])
+    return w.emit("Expand", [w.inputs[0], w.integers(w.output_shape(), "shape")])
 
 
 @writes(Tile)

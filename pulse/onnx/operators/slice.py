@@ -59,7 +59,7 @@ def _from_front(node: NodeContext, bound: TDim, size: TDim) -> TDim:
     return bound
 
 
-def _bound(node: NodeContext, bound: TDim, size: TDim, low: int, high: TDim) -> TDim:
+def _clamp_bound(node: NodeContext, bound: TDim, size: TDim, low: int, high: TDim) -> TDim:
     """A bound of a slice, clamped to ``low .. high``."""
     if bound.is_const and int(bound) >= FAR:
         return high
@@ -85,8 +85,8 @@ def slice_op(node: NodeContext, axis: int, size: TDim, start: TDim, end: TDim, s
         first, last = _forward(node, start, size), _forward(node, end, size)
         everything = step == 1 and first == 0 and last.prove_ge(size).yes
         return None if everything else Slice(axis, first, last, step)
-    first = _bound(node, start, size, 0, size - 1)
-    last = at_most(_bound(node, end, size, -1, size - 1), first)
+    first = _clamp_bound(node, start, size, 0, size - 1)
+    last = at_most(_clamp_bound(node, end, size, -1, size - 1), first)
     return Slice(axis, first, last, step)
 
 
@@ -131,7 +131,7 @@ def split(node: NodeContext) -> list[OutletId]:
     outlets: list[OutletId] = []
     start = TDim.of(0)
     for name, size in zip(node.outputs, sizes):
-        part = node.named(name) if name else node
+        part = node.with_name(name) if name else node
         outlets.append(part.wire(Slice(axis, start, start + size), [node.input(0)]))
         start = start + size
     return outlets
@@ -176,7 +176,7 @@ def reverse_sequence(node: NodeContext) -> OutletId:
     x = node.wire(Transpose(order), [node.input(0)], "batches") if batch else node.input(0)
     places = node.wire(AddAxis(2), [index], "places")
     y = node.wire(GatherBatches(1), [x, places], "taken")
-    return node.finished(node.wire(Transpose(order), [y]) if batch else y)
+    return node.name_result(node.wire(Transpose(order), [y]) if batch else y)
 
 
 @rule("Split", uniform=True)
@@ -229,5 +229,5 @@ def write_decimate(w: NodeWriter, op: Decimate) -> str:
 @writes(Frames)
 def write_frames(w: NodeWriter, op: Frames) -> str:
     """Looked up: row j holds the places of frame j."""
-    places = np.add.outer(np.arange(w.made()[op.axis]) * op.hop, np.arange(op.size)).astype(np.int64)
+    places = np.add.outer(np.arange(w.output_shape()[op.axis]) * op.hop, np.arange(op.size)).astype(np.int64)
     return w.emit("Gather", [w.inputs[0], w.constant(places, "places")], axis=op.axis)

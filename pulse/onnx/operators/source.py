@@ -117,7 +117,7 @@ def eye_like(node: NodeContext) -> OutletId:
     shifted = node.wire(Elementwise("add"), [rows, node.constant(np.array(k), "k")], "diagonal")
     column = node.wire(AddAxis(1), [shifted], "column")
     hit = node.wire(Elementwise("equal"), [column, columns], "hit")
-    return node.finished(node.cast(hit, dtype, "ones"))
+    return node.name_result(node.cast(hit, dtype, "ones"))
 
 
 @rule("ConstantOfShape")
@@ -135,7 +135,7 @@ def infer_constant_of_shape(clues: Clues) -> Iterator[Relation]:
 @rule("Range")
 def infer_range(clues: Clues) -> Iterator[Relation]:
     """Scalars of one type; a vector of it."""
-    yield SameType([*clues.given(), clues.output])
+    yield SameType([*clues.given_inputs(), clues.output])
     yield HasRank([clues.output], 1)
 
 

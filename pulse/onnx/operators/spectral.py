@@ -184,7 +184,7 @@ def _mel(hertz: float) -> float:
 @writes(Dft)
 def write_dft(w: NodeWriter, op: Dft) -> str:
     """A product with the transform's matrix: its answers to one point each."""
-    sizes, made = w.sizes(), w.made()
+    sizes, made = w.sizes(), w.output_shape()
     points = (sizes[op.axis], sizes[-1])
     single = np.eye(math.prod(points)).reshape(-1, *points)
     (answers,) = Dft(1, op.length, op.inverse, op.onesided).eval([single], {})

@@ -103,11 +103,11 @@ def write_stream_end(w: NodeWriter, op: StreamEnd) -> str:
 @writes(FillEnds)
 def write_fill_ends(w: NodeWriter, op: FillEnds) -> str:
     """By position: constants are chosen, edge and mirrored frames looked up in the window."""
-    axis, frames = op.axis, w.made()[op.axis]
+    axis, frames = op.axis, w.output_shape()[op.axis]
     step = w.sizes()[axis] - op.overlap
     low = -op.keep - op.shift
     if op.mode != "constant":
-        return _looked_up(w, op, step, w.clock.positions(step, low, frames))
+        return _look_up(w, op, step, w.clock.positions(step, low, frames))
     start = low + op.offset + op.overlap
     if start < 0 or start + frames > w.sizes()[axis]:
         raise w.error(f"it reads frames {start}:{start + frames} of a window of {w.sizes()[axis]}")
@@ -147,7 +147,7 @@ def _rows(w: NodeWriter, op: FillEnds, table: Array | None, frames: str, name: s
     return w.emit("Gather", [w.constant(table.astype(w.dtype()), name), places], f"{name}_rows", axis=op.axis)
 
 
-def _looked_up(w: NodeWriter, op: FillEnds, step: int, frames: str) -> str:
+def _look_up(w: NodeWriter, op: FillEnds, step: int, frames: str) -> str:
     """The source of frame f is f inside; else the nearest frame, or |f| in front and 2 (length - 1) - f behind
     (reflect), or -1 - f and 2 length - 1 - f (symmetric).
     """

@@ -35,17 +35,17 @@ def stored_values(source: "ModelSource", key: str) -> list[Any]:
         return [entry.value for entry in source.metadata_props if entry.key == key]
     try:
         if isinstance(source, bytes):
-            return _found(BytesIO(source), len(source), key)
+            return _find(BytesIO(source), len(source), key)
         path = Path(os.fspath(source))
         if not path.is_file():
             return []
         with path.open("rb") as file:
-            return _found(file, os.fstat(file.fileno()).st_size, key)
+            return _find(file, os.fstat(file.fileno()).st_size, key)
     except (OSError, TypeError, ValueError):
         return []
 
 
-def _found(file: BinaryIO, size: int, key: str) -> list[Any]:
+def _find(file: BinaryIO, size: int, key: str) -> list[Any]:
     if not begins_model(file.read(_HEAD)):
         return []
     file.seek(0)

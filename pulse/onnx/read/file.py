@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError, Message
 
 from pulse.errors import LoadError
 from pulse.onnx.proto import ModelProto
-from pulse.onnx.read.functions import inlined
+from pulse.onnx.read.functions import inline
 from pulse.onnx.read.likeness import HEAD, likeness
 
 ModelSource: TypeAlias = str | os.PathLike[str] | bytes | ModelProto
@@ -35,10 +35,10 @@ class Source(NamedTuple):
 def read_source(source: ModelSource) -> Source:
     """The model, without functions, all names in it text. Raises LoadError."""
     if isinstance(source, ModelProto):
-        return Source(_checked(source, "the model"), source.graph.name or "model", None)
+        return Source(_check(source, "the model"), source.graph.name or "model", None)
     if isinstance(source, bytes):
         _require_likely(source[:HEAD], "these bytes")
-        proto = _decoded(source, "these bytes")
+        proto = _decode(source, "these bytes")
         return Source(proto, proto.graph.name or "model", None)
     try:
         path = Path(os.fspath(source))
@@ -46,7 +46,7 @@ def read_source(source: ModelSource) -> Source:
         raise LoadError(
             f"cannot load a {type(source).__name__}; give a path, the bytes of an ONNX file, or a ModelProto"
         ) from None
-    return Source(_decoded(_contents(path), str(path)), path.stem, path.parent)
+    return Source(_decode(_contents(path), str(path)), path.stem, path.parent)
 
 
 def _contents(path: Path) -> bytes:
@@ -95,9 +95,9 @@ def begins_model(head: bytes) -> bool:
     return kind == (WIRETYPE_VARINT if whole else WIRETYPE_LENGTH_DELIMITED)
 
 
-def _decoded(data: bytes, what: str) -> ModelProto:
+def _decode(data: bytes, what: str) -> ModelProto:
     try:
-        return _checked(ModelProto.FromString(data), what)
+        return _check(ModelProto.FromString(data), what)
     except DecodeError:
         kind = likeness(data)
         if kind is not None:
@@ -105,17 +105,17 @@ def _decoded(data: bytes, what: str) -> ModelProto:
         raise LoadError(f"{what}: not an ONNX model, or cut short; export or download it again") from None
 
 
-def _checked(proto: ModelProto, what: str) -> ModelProto:
+def _check(proto: ModelProto, what: str) -> ModelProto:
     if not proto.HasField("graph") or not proto.opset_import or not proto.graph.output:
         raise LoadError(f"{what}: not an ONNX model (no graph with outputs); give a file exported to ONNX")
-    for text in _broken_texts(proto):
+    for text in _find_broken_texts(proto):
         raise LoadError(
             f"{what}: a name in it is not text ({text[:40]!r}); the file is damaged, get it again"
         )
-    return inlined(proto, what)
+    return inline(proto, what)
 
 
-def _broken_texts(message: Message) -> Iterator[bytes]:
+def _find_broken_texts(message: Message) -> Iterator[bytes]:
     """Every text of a message and of those in it that is not valid UTF-8."""
     ahead = [message]
     while ahead:

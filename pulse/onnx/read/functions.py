@@ -10,7 +10,7 @@ from pulse.onnx.proto import FunctionProto, ModelProto, NodeProto
 Key: TypeAlias = tuple[str, str, str]
 
 
-def inlined(model: ModelProto, what: str) -> ModelProto:
+def inline(model: ModelProto, what: str) -> ModelProto:
     """The model without functions. Raises LoadError if they call themselves, or are too many nodes."""
     if not model.functions:
         return model
@@ -19,7 +19,7 @@ def inlined(model: ModelProto, what: str) -> ModelProto:
     }
     counts: dict[Key, int | None] = {}
     for node in model.graph.node:
-        spending().unfold(_count([node], functions, counts, what) - 1, f"{what}: {_named(node)}")
+        spending().unfold(_count([node], functions, counts, what) - 1, f"{what}: {_describe(node)}")
     import onnx.inliner
     from onnx import checker
 
@@ -31,7 +31,7 @@ def inlined(model: ModelProto, what: str) -> ModelProto:
         ) from error
 
 
-def _named(node: NodeProto) -> str:
+def _describe(node: NodeProto) -> str:
     return f"{node.name or next(iter(node.output), 'a node')} ({node.op_type})"
 
 

@@ -49,7 +49,7 @@ def input_facts(
     for spec in specs.values():
         spec.fix(fixed)
     facts = {
-        name: specs[name].fact if name in specs else _declared(value, fixed, scope)
+        name: specs[name].fact if name in specs else _declare(value, fixed, scope)
         for name, value in values.items()
     }
     facts |= {name: replace(facts[name], value=array) for name, array in arrays.items()}
@@ -126,7 +126,7 @@ def _dtype(kind: TypeProto.Tensor, what: str) -> DType | None:
     return onnx_dtype(kind.elem_type, what) if kind.elem_type != TensorProto.UNDEFINED else None
 
 
-def _declared(value: ValueInfoProto, fixed: Fixed, scope: SymbolScope) -> InferenceFact:
+def _declare(value: ValueInfoProto, fixed: Fixed, scope: SymbolScope) -> InferenceFact:
     kind = _tensor_type(value)
     dtype = _dtype(kind, f"input {value.name}")
     if not kind.HasField("shape"):

@@ -33,7 +33,7 @@ def _from_fourth(magic: bytes) -> Callable[[bytes], bool]:
     return lambda head: head[4 : 4 + len(magic)] == magic
 
 
-def _zipped(*parts: bytes) -> Callable[[bytes], bool]:
+def _zip_test(*parts: bytes) -> Callable[[bytes], bool]:
     return lambda head: head.startswith(b"PK\3\4") and any(part in head[_ZIP_NAME:] for part in parts)
 
 
@@ -69,11 +69,11 @@ LIKENESSES = (
     ),
     Likeness(_page, "a web page", "download the file itself; the link may have led to a page about it"),
     Likeness(
-        _zipped(b"/data.pkl", b"/.format_version", b"/byteorder", b"/constants.pkl"),
+        _zip_test(b"/data.pkl", b"/.format_version", b"/byteorder", b"/constants.pkl"),
         "a PyTorch file",
         "load it with torch and use pulse.from_torch, or export it with torch.onnx.export",
     ),
-    Likeness(_zipped(b".npy"), "numpy arrays (.npz)", "give the model instead"),
+    Likeness(_zip_test(b".npy"), "numpy arrays (.npz)", "give the model instead"),
     Likeness(_starts(b"PK\3\4"), "a zip archive", "unpack it and give the .onnx file in it"),
     Likeness(
         _starts(*(bytes((0x80, version)) for version in range(2, 6))),

@@ -64,15 +64,15 @@ class OnnxOp(ModelOp):
         return operator_name(self.domain, self.type)
 
     @property
-    def covered(self) -> bool:
+    def is_covered(self) -> bool:
         known = translator_of(self.name) is not None
         return known or (bool(self.stated) and all(map(is_stated, self.stated)))
 
     def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
         translator = translator_of(self.name)
         if translator is None:
-            return self._kept(target, wire, inputs)
-        placed = self._placed(inputs)
+            return self._keep(target, wire, inputs)
+        placed = self._slots(inputs)
         context = NodeContext(
             self.type,
             self.opset,
@@ -91,7 +91,7 @@ class OnnxOp(ModelOp):
             raise LoadError(f"{wire} ({self.type}): its outputs {', '.join(extra)} are not covered")
         return outlets[: len(self.outputs)]
 
-    def _kept(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
+    def _keep(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
         """The operator as the file states it, which cannot be executed. Raises LoadError."""
         symbols = {symbol for fact in target.inputs.values() for dim in fact.shape for symbol in dim.symbols}
         facts = stated_facts(self.stated, target.scope, symbols, f"{wire} ({self.name})")
@@ -119,10 +119,10 @@ class OnnxOp(ModelOp):
     def says(
         self, wire: str, inputs: Sequence[OutletId], outlets: Sequence[OutletId], wire_facts: WireFacts
     ) -> Iterable[Relation]:
-        facts = (self.attributes, self._placed(inputs), tuple(outlets), wire_facts)
+        facts = (self.attributes, self._slots(inputs), tuple(outlets), wire_facts)
         return self._rule.says(Clues(self.type, self.opset, wire, *facts))
 
-    def _placed(self, inputs: Sequence[OutletId]) -> tuple[OutletId | None, ...]:
+    def _slots(self, inputs: Sequence[OutletId]) -> tuple[OutletId | None, ...]:
         """The operator's inputs, None for those that are left out."""
         return tuple(None if slot is None else inputs[slot] for slot in self.slots)
 

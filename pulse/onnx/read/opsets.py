@@ -18,7 +18,7 @@ def opsets(proto: ModelProto, title: str) -> dict[str, int]:
     versions = {entry.domain: entry.version for entry in proto.opset_import}
     version = versions.get("", versions.get("ai.onnx"))
     if version is not None and version not in OPSETS:
-        changed = sorted({node.op_type for node in _nodes(proto.graph) if _changed(node, version)})
+        changed = sorted({node.op_type for node in _nodes(proto.graph) if _has_changed(node, version)})
         if version < 1 or version > OPSETS[-1] or changed:
             because = f" ({', '.join(changed)} changed since)" if changed else ""
             raise LoadError(
@@ -30,7 +30,7 @@ def opsets(proto: ModelProto, title: str) -> dict[str, int]:
     return versions
 
 
-def _changed(node: NodeProto, version: int) -> bool:
+def _has_changed(node: NodeProto, version: int) -> bool:
     """Whether an old version of an operator differs from the first one that the translators know."""
     if node.domain not in DEFAULT_DOMAINS or not 1 <= version < OPSETS[0]:
         return False

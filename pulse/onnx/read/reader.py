@@ -94,7 +94,7 @@ class _Builder:
 
     def names(self, proto: GraphProto, scope: SymbolScope) -> tuple[Claim, ...]:
         """What the file calls the sizes of its outputs, where an input is not known."""
-        if all(self.graph.fact(outlet).typed() is not None for outlet in self.graph.inputs):
+        if all(self.graph.fact(outlet).to_typed() is not None for outlet in self.graph.inputs):
             return ()
         made = ((self._values[value.name], value) for value in proto.output)
         return tuple(

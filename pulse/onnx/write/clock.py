@@ -68,7 +68,7 @@ class ClockWriter:
             return self._op("And", answers, f"0<={positions}<{before}")
         return answers[0] if answers else None
 
-    def reached(self, pulses: int) -> str:
+    def has_reached(self, pulses: int) -> str:
         """Whether this many pulses came before this one, bool scalar."""
         return self._op("GreaterOrEqual", [self.pulses, self._number(pulses)], f"pulses>={pulses}")
 

@@ -138,9 +138,9 @@ class _Export:
             self._graph.keep(self._names[register.read], self._names[register.write])
         renamed = self._graph.settle(outputs)
         self._names = {outlet: renamed.get(name, name) for outlet, name in self._names.items()}
-        return self._checked(self._assembled(outputs, metadata))
+        return self._check(self._assemble(outputs, metadata))
 
-    def _assembled(self, outputs: Sequence[str], metadata: Mapping[str, str]) -> ModelProto:
+    def _assemble(self, outputs: Sequence[str], metadata: Mapping[str, str]) -> ModelProto:
         writer, model = self._graph, self._model
         given = zip(model.inputs, model.graph.inputs)
         inputs = [value_info(self._names[outlet], port.dtype, port.shape) for port, outlet in given]
@@ -198,7 +198,7 @@ class _Export:
             tuple(str(assumption) for assumption in model.typed.scope.assumptions),
         )
 
-    def _checked(self, proto: ModelProto) -> ModelProto:
+    def _check(self, proto: ModelProto) -> ModelProto:
         try:
             checks: Any = import_module("onnx.checker")
             checks.check_model(proto, full_check=True)

@@ -65,11 +65,11 @@ class NodeWriter:
         """The type of an input."""
         return self.reads[slot].dtype
 
-    def made(self, slot: int = 0) -> tuple[int, ...]:
+    def output_shape(self, slot: int = 0) -> tuple[int, ...]:
         """The shape of an output. Raises WriteError, as ``sizes`` does."""
         return self._numbers(self.makes[slot].shape)
 
-    def known(self, slot: int) -> Array | None:
+    def known_value(self, slot: int) -> Array | None:
         """The value of an input if it is constant."""
         value = self.reads[slot].value
         return None if value is None or is_symbolic(value) else value

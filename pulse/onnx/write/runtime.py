@@ -116,7 +116,7 @@ class RuntimeState(State):
         self._memory = {state.input: results[state.output] for state in notes.states}
         return outputs
 
-    def _ended(self) -> None:
+    def _set_end(self) -> None:
         """The end is fed with every pulse."""
 
     def _save(self) -> bytes:

@@ -23,7 +23,7 @@ def fill_elements(dst: Pointer, count: int, value: int) -> None:
 
 
 @device
-def signed(bits: int, width: int) -> int:
+def sign_extend(bits: int, width: int) -> int:
     """The low ``width`` bits as a signed number."""
     sign = 1 << (width - 1)
     return ((bits & (2 * sign - 1)) ^ sign) - sign
@@ -35,11 +35,11 @@ def fill_run(dst: Pointer, size: int, count: int, bits: int) -> None:
     if bits == 0 or size == 1:
         fill_bytes(dst, bits, count * size)
     elif size == 4:
-        fill_elements(as_i32(dst), count, signed(bits, 32))
+        fill_elements(as_i32(dst), count, sign_extend(bits, 32))
     elif size == 8:
         fill_elements(as_i64(dst), count, bits)
     else:
-        fill_elements(as_i16(dst), count, signed(bits, 16))
+        fill_elements(as_i16(dst), count, sign_extend(bits, 16))
 
 
 @device

@@ -11,7 +11,7 @@ from pulse.program.kernels.dtypes import F32, F64, I64, width_of
 from pulse.program.kernels.time import stream_span
 
 
-class CumSum(Instruction):
+class CumSumRow(Instruction):
     """``y[t] = x[0] + … + x[t]`` of M columns, or without x[t] itself; frames outside of the stream are zeros.
 
     Frame j is at index j + offset of the concatenated pulses and there are ``end`` of them. The sums so far are
@@ -44,7 +44,7 @@ class CumSum(Instruction):
 
 
 @device
-def running_sums(row: CumSum, x: Pointer, y: Pointer, total: Pointer, start: int, stop: int) -> None:
+def running_sums(row: CumSumRow, x: Pointer, y: Pointer, total: Pointer, start: int, stop: int) -> None:
     """The frames ``start .. stop - 1``; zeros in the others."""
     T, M, columns_x, columns_y = row.T, row.M, row.columns_x, row.columns_y
     step_x, step_y, exclusive, reverse = row.step_x, row.step_y, row.exclusive, row.reverse
@@ -63,7 +63,7 @@ def running_sums(row: CumSum, x: Pointer, y: Pointer, total: Pointer, start: int
 
 
 @kernel
-def cumsum(row: CumSum) -> None:
+def cumsum(row: CumSumRow) -> None:
     """``running_sums`` for the element type of the columns."""
     x, y, sums, dtype = row.x, row.y, row.sums, row.dtype
     start, stop = stream_span(row.clock, row.end, row.offset, row.T)

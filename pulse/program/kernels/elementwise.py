@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from pulse.jit.cut import Cut
-from pulse.jit.dispatch import MOVED, dispatcher, outlined
+from pulse.jit.dispatch import MOVED, dispatcher, outline
 from pulse.jit.instruction import Instruction, Operand, Part, many, reads, writes
 from pulse.jit.pointer import Pointer
 from pulse.jit.raw import as_f32, as_f64, as_i16, as_i32, as_i64
@@ -174,7 +174,7 @@ def store_row(part: ChainOutput, start: int, step: int, count: int, r: Pointer) 
             p[j * step] = r[j]
 
 
-@outlined(ChainInput, *MOVED)
+@outline(ChainInput, *MOVED)
 def load_block(part: ChainInput, start: int, rows: int, columns: int, d: Pointer) -> None:
     """Rows of an operand, one after another, to a register."""
     step2, step3 = part.step2, part.step3
@@ -185,7 +185,7 @@ def load_block(part: ChainInput, start: int, rows: int, columns: int, d: Pointer
             load_row(part, start + r * step2, step3, columns, d + r * columns)
 
 
-@outlined(ChainOutput, *MOVED)
+@outline(ChainOutput, *MOVED)
 def store_block(part: ChainOutput, start: int, rows: int, columns: int, r: Pointer) -> None:
     """A register to rows of an operand."""
     step2, step3 = part.step2, part.step3
@@ -309,11 +309,11 @@ def store64(part: ChainOutput, start: int, step: int, count: int, r: Pointer) ->
     elif dtype == I32:
         q32 = as_i32(tensor) + start
         for i in range(count):
-            q32[i * step] = wrapped(whole_number(r[i]), 32)
+            q32[i * step] = wrap(whole_number(r[i]), 32)
     elif dtype == I16:
         q16 = as_i16(tensor) + start
         for i in range(count):
-            q16[i * step] = wrapped(whole_number(r[i]), 16)
+            q16[i * step] = wrap(whole_number(r[i]), 16)
     else:
         q8 = tensor + start
         for i in range(count):
@@ -324,7 +324,7 @@ def store64(part: ChainOutput, start: int, step: int, count: int, r: Pointer) ->
 
 
 @device
-def wrapped(value: int, bits: int) -> int:
+def wrap(value: int, bits: int) -> int:
     """The signed number in the low bits."""
     half = 1 << (bits - 1)
     return ((value + half) & ((1 << bits) - 1)) - half

@@ -158,13 +158,13 @@ def sign64(x: float) -> float:
 
 
 @device
-def shifted_left(x: float, bits: float) -> float:
+def shift_left(x: float, bits: float) -> float:
     """Bits moved to higher places; none is left if there are more places than bits, or less than 0."""
     return float(int(x) << int(bits)) if 0 <= bits <= MOST_BITS else 0.0
 
 
 @device
-def shifted_right(x: float, bits: float) -> float:
+def shift_right(x: float, bits: float) -> float:
     """The same to lower places, where the sign is left."""
     return float(int(x) >> int(bits)) if 0 <= bits <= MOST_BITS else (-1.0 if x < 0 else 0.0)
 
@@ -250,8 +250,8 @@ MICRO_OPS: dict[str, tuple[Function | None, Function]] = {
     "bitwise_or": (None, lambda a, b: float(int(a) | int(b))),
     "bitwise_xor": (None, lambda a, b: float(int(a) ^ int(b))),
     "bitwise_not": (None, lambda a: float(~int(a))),
-    "shift_left": (None, lambda a, b: shifted_left(a, b)),
-    "shift_right": (None, lambda a, b: shifted_right(a, b)),
+    "shift_left": (None, lambda a, b: shift_left(a, b)),
+    "shift_right": (None, lambda a, b: shift_right(a, b)),
     "isnan": (lambda a: truth(vne(a, a)), lambda a: 1.0 if a != a else 0.0),
     "equal": (lambda a, b: truth(veq(a, b)), lambda a, b: 1.0 if a == b else 0.0),
     "greater": (lambda a, b: truth(vgt(a, b)), lambda a, b: 1.0 if a > b else 0.0),

@@ -64,7 +64,7 @@ def bytes_outside(p: Pointer, count: int, step: int, low: int, high: int) -> int
     return found
 
 
-class CountFaults(Instruction):
+class CountFaultsRow(Instruction):
     """Add to ``own`` and ``total`` how many elements x[f, i0, i1, i2] of frames of the stream have no result.
 
     Frame f < F is of the stream if ``begin <= clock*P + shift + f < end``; none is before ``clock >= gate``.
@@ -103,7 +103,7 @@ class CountFaults(Instruction):
 
 
 @device
-def run_outside(row: CountFaults, start: int, count: int, step: int) -> int:
+def run_outside(row: CountFaultsRow, start: int, count: int, step: int) -> int:
     """The faults of one run of the operand."""
     x, dtype, mode, low, high = row.x, row.dtype, row.mode, row.low, row.high
     found = 0
@@ -133,7 +133,7 @@ def run_outside(row: CountFaults, start: int, count: int, step: int) -> int:
 
 
 @kernel
-def count_faults(row: CountFaults) -> None:
+def count_faults(row: CountFaultsRow) -> None:
     """The frames of the stream in runs that are as long as they can be."""
     clock = row.clock[0]
     if clock < row.gate[0]:

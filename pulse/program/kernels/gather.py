@@ -18,7 +18,7 @@ def copy_short_rows(src: Pointer, dst: Pointer, rows: int, count: int, a: int, b
             dst[i * b + j] = src[i * a + j]
 
 
-class Gather(Instruction):
+class GatherRow(Instruction):
     """``dst[o*dst_outer + j*dst_axis + r] = src[o*src_outer + indices[j]*src_axis + r]``.
 
     For o < outer, j < count, r < run; strides in elements of ``size`` bytes (1, 2, 4, 8), an index has ``index_size``
@@ -54,7 +54,7 @@ class Gather(Instruction):
 
 
 @kernel
-def gather(row: Gather) -> None:
+def gather(row: GatherRow) -> None:
     """Index by index, of each all outer positions."""
     src, dst, size, axis = row.src, row.dst, row.size, row.axis
     wide, narrow, is_wide = as_i64(row.indices), as_i32(row.indices), row.index_size == 8

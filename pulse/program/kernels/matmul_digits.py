@@ -128,7 +128,7 @@ def no_sums() -> Sums:
 
 
 @device
-def advanced(sums: Sums, words: Pointer, codes: Vector) -> Sums:
+def add_products(sums: Sums, words: Pointer, codes: Vector) -> Sums:
     """The sums with four more elements of a row, times the codes of 16 columns.
 
     The highest digits have signs, so they are multiplied with codes + 128.
@@ -159,7 +159,7 @@ def value_of(sums: Sums, digits: Digits) -> Vector:
 def with_one(a: Sums, words: Pointer, h: Pointer, w: Pointer, K: int) -> Sums:
     """The sums with ``sum_k h[k] * w[k]``, w [K, 16], the words those of h."""
     for k in range(K >> 2):
-        a = advanced(a, words + k, columns_of_one(w, 0))
+        a = add_products(a, words + k, columns_of_one(w, 0))
         w = w + 4 * LANES
     for k in range(K & -4, K):
         a = with_element(a, h[k], w, 0)
@@ -172,7 +172,7 @@ def with_two(a: Sums, b: Sums, words: Pointer, h: Pointer, w: Pointer, K: int) -
     """The same of two blocks of columns, w [K, 2, 16]."""
     for k in range(K >> 2):
         u, v = columns_of_two(w, 0)
-        a, b = advanced(a, words + k, u), advanced(b, words + k, v)
+        a, b = add_products(a, words + k, u), add_products(b, words + k, v)
         w = w + 8 * LANES
     for k in range(K & -4, K):
         a, b = with_element(a, h[k], w, 0), with_element(b, h[k], w, 16)
@@ -186,7 +186,7 @@ def three_of_digits(digits: Digits, h: Pointer, w: Pointer, K: int) -> tuple[Vec
     a, b, c, words = no_sums(), no_sums(), no_sums(), digits[0]
     for k in range(K >> 2):
         u, v, x = columns_of_three(w, 0)
-        a, b, c = advanced(a, words + k, u), advanced(b, words + k, v), advanced(c, words + k, x)
+        a, b, c = add_products(a, words + k, u), add_products(b, words + k, v), add_products(c, words + k, x)
         w = w + 12 * LANES
     for k in range(K & -4, K):
         a, b = with_element(a, h[k], w, 0), with_element(b, h[k], w, 16)
@@ -201,8 +201,8 @@ def four_of_digits(digits: Digits, h: Pointer, w: Pointer, K: int) -> tuple[Vect
     a, b, c, d, words = no_sums(), no_sums(), no_sums(), no_sums(), digits[0]
     for k in range(K >> 2):
         u, v, x, y = columns_of_four(w, 0)
-        a, b = advanced(a, words + k, u), advanced(b, words + k, v)
-        c, d = advanced(c, words + k, x), advanced(d, words + k, y)
+        a, b = add_products(a, words + k, u), add_products(b, words + k, v)
+        c, d = add_products(c, words + k, x), add_products(d, words + k, y)
         w = w + 16 * LANES
     for k in range(K & -4, K):
         a, b = with_element(a, h[k], w, 0), with_element(b, h[k], w, 16)

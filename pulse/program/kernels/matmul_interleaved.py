@@ -44,10 +44,10 @@ def interleaved_weights(packed: NDArray[np.float32], rows: int, columns: int) ->
         panel = packed[at : at + rows * width].reshape(rows, width)
         matrix[:, first : first + count] = panel[:, :count]
         at += rows * width
-    return tiled(matrix)
+    return tile(matrix)
 
 
-def tiled(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+def tile(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
     """Weights [rows, columns] as [ceil(columns / 4), rows, 4], padded by zeros."""
     rows, columns = matrix.shape
     tiles = -(-columns // COLUMNS)
@@ -59,7 +59,7 @@ def tiled(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
 def few_weights(packed: NDArray[np.float32], width: int, columns: int) -> NDArray[np.float32]:
     """Weights that ``pack_few`` has packed, as ``interleaved_weights`` gives them; up to 8 columns."""
     matrix = packed.reshape(-1, width, LANES // width).transpose(0, 2, 1).reshape(-1, width)[:, :columns]
-    return tiled(matrix)
+    return tile(matrix)
 
 
 class InterleavedProduct(Instruction):
@@ -106,7 +106,7 @@ def interleaved_reaches(finish: Finish, y: Pointer, rows_y: Pointer, M: int, N: 
 
 
 @device
-def kept(y: Pointer, n: int, rest: int, accumulate: int) -> Vector:
+def load_sum(y: Pointer, n: int, rest: int, accumulate: int) -> Vector:
     """What is in column n of a row, if that counts."""
     if accumulate and n < rest:
         return vload(y, n * LANES)
@@ -132,14 +132,14 @@ def four_rows(
 ) -> None:  # fmt: skip
     """Four rows, four columns."""
     a, b, c, d = vsplat(bias[0]), vsplat(bias[1]), vsplat(bias[2]), vsplat(bias[3])
-    a0, b0 = a + kept(y0, 0, rest, accumulate), b + kept(y0, 1, rest, accumulate)
-    c0, d0 = c + kept(y0, 2, rest, accumulate), d + kept(y0, 3, rest, accumulate)
-    a1, b1 = a + kept(y1, 0, rest, accumulate), b + kept(y1, 1, rest, accumulate)
-    c1, d1 = c + kept(y1, 2, rest, accumulate), d + kept(y1, 3, rest, accumulate)
-    a2, b2 = a + kept(y2, 0, rest, accumulate), b + kept(y2, 1, rest, accumulate)
-    c2, d2 = c + kept(y2, 2, rest, accumulate), d + kept(y2, 3, rest, accumulate)
-    a3, b3 = a + kept(y3, 0, rest, accumulate), b + kept(y3, 1, rest, accumulate)
-    c3, d3 = c + kept(y3, 2, rest, accumulate), d + kept(y3, 3, rest, accumulate)
+    a0, b0 = a + load_sum(y0, 0, rest, accumulate), b + load_sum(y0, 1, rest, accumulate)
+    c0, d0 = c + load_sum(y0, 2, rest, accumulate), d + load_sum(y0, 3, rest, accumulate)
+    a1, b1 = a + load_sum(y1, 0, rest, accumulate), b + load_sum(y1, 1, rest, accumulate)
+    c1, d1 = c + load_sum(y1, 2, rest, accumulate), d + load_sum(y1, 3, rest, accumulate)
+    a2, b2 = a + load_sum(y2, 0, rest, accumulate), b + load_sum(y2, 1, rest, accumulate)
+    c2, d2 = c + load_sum(y2, 2, rest, accumulate), d + load_sum(y2, 3, rest, accumulate)
+    a3, b3 = a + load_sum(y3, 0, rest, accumulate), b + load_sum(y3, 1, rest, accumulate)
+    c3, d3 = c + load_sum(y3, 2, rest, accumulate), d + load_sum(y3, 3, rest, accumulate)
     for t in range(T):
         tap = taps[t] * LANES
         p0, p1, p2, p3 = x0 + tap, x1 + tap, x2 + tap, x3 + tap
@@ -168,10 +168,10 @@ def two_rows(
 ) -> None:  # fmt: skip
     """Two rows, four columns."""
     a, b, c, d = vsplat(bias[0]), vsplat(bias[1]), vsplat(bias[2]), vsplat(bias[3])
-    a0, b0 = a + kept(y0, 0, rest, accumulate), b + kept(y0, 1, rest, accumulate)
-    c0, d0 = c + kept(y0, 2, rest, accumulate), d + kept(y0, 3, rest, accumulate)
-    a1, b1 = a + kept(y1, 0, rest, accumulate), b + kept(y1, 1, rest, accumulate)
-    c1, d1 = c + kept(y1, 2, rest, accumulate), d + kept(y1, 3, rest, accumulate)
+    a0, b0 = a + load_sum(y0, 0, rest, accumulate), b + load_sum(y0, 1, rest, accumulate)
+    c0, d0 = c + load_sum(y0, 2, rest, accumulate), d + load_sum(y0, 3, rest, accumulate)
+    a1, b1 = a + load_sum(y1, 0, rest, accumulate), b + load_sum(y1, 1, rest, accumulate)
+    c1, d1 = c + load_sum(y1, 2, rest, accumulate), d + load_sum(y1, 3, rest, accumulate)
     for t in range(T):
         tap = taps[t] * LANES
         p0, p1 = x0 + tap, x1 + tap
@@ -191,10 +191,22 @@ def one_row(
     accumulate: int,
 ) -> None:  # fmt: skip
     """One row, two tiles of columns; the weights of the second lie ``far`` further on."""
-    a0, b0 = vsplat(bias[0]) + kept(y, 0, rest, accumulate), vsplat(bias[1]) + kept(y, 1, rest, accumulate)
-    c0, d0 = vsplat(bias[2]) + kept(y, 2, rest, accumulate), vsplat(bias[3]) + kept(y, 3, rest, accumulate)
-    a1, b1 = vsplat(bias[4]) + kept(y, 4, rest, accumulate), vsplat(bias[5]) + kept(y, 5, rest, accumulate)
-    c1, d1 = vsplat(bias[6]) + kept(y, 6, rest, accumulate), vsplat(bias[7]) + kept(y, 7, rest, accumulate)
+    a0, b0 = (
+        vsplat(bias[0]) + load_sum(y, 0, rest, accumulate),
+        vsplat(bias[1]) + load_sum(y, 1, rest, accumulate),
+    )
+    c0, d0 = (
+        vsplat(bias[2]) + load_sum(y, 2, rest, accumulate),
+        vsplat(bias[3]) + load_sum(y, 3, rest, accumulate),
+    )
+    a1, b1 = (
+        vsplat(bias[4]) + load_sum(y, 4, rest, accumulate),
+        vsplat(bias[5]) + load_sum(y, 5, rest, accumulate),
+    )
+    c1, d1 = (
+        vsplat(bias[6]) + load_sum(y, 6, rest, accumulate),
+        vsplat(bias[7]) + load_sum(y, 7, rest, accumulate),
+    )
     z = w + far
     for t in range(T):
         p = x + taps[t] * LANES
@@ -208,7 +220,7 @@ def one_row(
 
 
 @device
-def stepped(v: Vector, code: int, p: float) -> Vector:
+def apply_step(v: Vector, code: int, p: float) -> Vector:
     """A step without an operand."""
     if code == RELU:
         return vmax(v, 0.0)
@@ -247,7 +259,7 @@ def step_rows(step: FinishStep, y: Pointer, rows_y: Pointer, M: int, N: int) -> 
                 vstore(q, n * LANES, vload(q, n * LANES) + vload(added, n * LANES))
         else:
             for n in range(N):
-                vstore(q, n * LANES, stepped(vload(q, n * LANES), code, p))
+                vstore(q, n * LANES, apply_step(vload(q, n * LANES), code, p))
 
 
 @device

@@ -21,7 +21,7 @@ from pulse.jit.span import NOTHING, Reach, require, run
 from pulse.jit.stack import stack_f32
 from pulse.program.kernels.matmul_digits import DIGITS, digits_of
 from pulse.program.kernels.matmul_scales import Scales, offset_scales
-from pulse.program.kernels.recurrent_gates import Function, activated, one_sum, packed_gates
+from pulse.program.kernels.recurrent_gates import Function, activate, one_sum, packed_gates_size
 from pulse.program.kernels.time import stream_span
 
 
@@ -64,7 +64,7 @@ class RecurrentFrames(Instruction):
         yield self.h0, run(self.B, self.step_h0) + run(self.H) if self.reload else NOTHING
 
 
-class Recurrent(RecurrentFrames):
+class RecurrentRow(RecurrentFrames):
     """How the rows of all recurrent layers begin.
 
     x are the frames times the input weights, plus all biases that are simply added: [T, B, G*H], dense. W is from
@@ -84,10 +84,10 @@ class Recurrent(RecurrentFrames):
     def reaches(self) -> Iterator[Reach]:
         yield from super().reaches()
         yield self.x, run(self.T * self.B * self.gates * self.H)
-        yield self.W, run(packed_gates(self.H, self.H, self.packed))
+        yield self.W, run(packed_gates_size(self.H, self.H, self.packed))
 
 
-class Rnn(Recurrent):
+class Rnn(RecurrentRow):
     """``y[t] = f(x[t] + y[t-1] @ W)``."""
 
     gates = packed = 1
@@ -96,7 +96,7 @@ class Rnn(Recurrent):
 
     def reaches(self) -> Iterator[Reach]:
         yield from super().reaches()
-        yield self.scales, run(packed_gates(self.H, 1, 1))
+        yield self.scales, run(packed_gates_size(self.H, 1, 1))
 
 
 @device
@@ -150,7 +150,7 @@ def rnn_row(
     for n in range(0, H, LANES):
         rest = H - n
         v = vload_part(x, n, rest) + one_sum(old, w + n * H, H, offset_scales(scales, n), digits)
-        vstore_part(y, n, rest, activated(v, f, clip))
+        vstore_part(y, n, rest, activate(v, f, clip))
 
 
 @kernel

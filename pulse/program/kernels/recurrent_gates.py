@@ -61,13 +61,13 @@ def pack_gates(r: NDArray[Any], hidden: int) -> NDArray[Any]:
     return np.hstack([pairs.reshape(len(rows), paired), rows[:, paired:]]).ravel()
 
 
-def packed_gates(hidden: int, depth: int, gates: int) -> int:
+def packed_gates_size(hidden: int, depth: int, gates: int) -> int:
     """The elements of ``pack_gates``."""
     return -(-hidden // LANES) * LANES * depth * gates
 
 
 @device
-def activated(v: Vector, function: Function, clip: float) -> Vector:
+def activate(v: Vector, function: Function, clip: float) -> Vector:
     """An activation; its input is limited to -clip … clip first."""
     code, alpha, beta = function
     if clip > 0:
@@ -233,10 +233,10 @@ def finish_gru(
 ) -> None:  # fmt: skip
     """The units n … n + 15 from the recurrent sums of the three gates."""
     rest = H - n
-    r = activated(vload_part(x, H + n, rest) + r, f, clip)
+    r = activate(vload_part(x, H + n, rest) + r, f, clip)
     own = vfma(r, own + vload_part(bias, n, rest), vload_part(x, 2 * H + n, rest))
-    z = activated(vload_part(x, n, rest) + z, f, clip)
-    fresh = activated(own, g, clip)
+    z = activate(vload_part(x, n, rest) + z, f, clip)
+    fresh = activate(own, g, clip)
     vstore_part(y, n, rest, vfma(z, vload_part(old, n, rest) - fresh, fresh))
 
 
@@ -251,14 +251,14 @@ def finish_lstm(
     cell = vload_part(c, n, rest)
     i = vfma(vload_part(peepholes, n, rest), cell, i + vload_part(x, n, rest))
     kept = vfma(vload_part(peepholes, 2 * H + n, rest), cell, kept + vload_part(x, 2 * H + n, rest))
-    i = activated(i, f, clip)
-    kept = 1.0 - i if couples else activated(kept, f, clip)
-    fresh = activated(fresh + vload_part(x, 3 * H + n, rest), g, clip)
+    i = activate(i, f, clip)
+    kept = 1.0 - i if couples else activate(kept, f, clip)
+    fresh = activate(fresh + vload_part(x, 3 * H + n, rest), g, clip)
     cell = vfma(kept, cell, i * fresh)
     vstore_part(c, n, rest, cell)
     o = vfma(vload_part(peepholes, H + n, rest), cell, o + vload_part(x, H + n, rest))
-    o = activated(o, f, clip)
-    vstore_part(y, n, rest, o * activated(cell, out, 0.0))
+    o = activate(o, f, clip)
+    vstore_part(y, n, rest, o * activate(cell, out, 0.0))
 
 
 @device

@@ -12,7 +12,7 @@ from pulse.program.kernels.matmul_digits import DIGITS, digits_of
 from pulse.program.kernels.matmul_scales import Scales, offset_scales
 from pulse.program.kernels.recurrent import (
     ActivationWords,
-    Recurrent,
+    RecurrentRow,
     load_activation,
     take_rows,
     valid_frames,
@@ -21,10 +21,10 @@ from pulse.program.kernels.recurrent_gates import (
     GROUP,
     SUMS,
     Function,
-    activated,
+    activate,
     finish_gru,
     one_sum,
-    packed_gates,
+    packed_gates_size,
     three_sums,
     three_sums_of_four,
     two_sums,
@@ -63,7 +63,7 @@ def gru_rows(
             )  # fmt: skip
 
 
-class Gru(Recurrent):
+class Gru(RecurrentRow):
     """A GRU whose reset gate multiplies the recurrent product (linear_before_reset = 1).
 
     ``z r = f(...); c = g(x + r * (h @ W + bias)); y = (1 - z) * c + z * h``; the bias is the recurrent one of c.
@@ -77,7 +77,7 @@ class Gru(Recurrent):
 
     def reaches(self) -> Iterator[Reach]:
         yield from super().reaches()
-        yield self.scales, run(packed_gates(self.H, 1, self.packed))
+        yield self.scales, run(packed_gates_size(self.H, 1, self.packed))
 
 
 @kernel
@@ -106,7 +106,7 @@ def gru(row: Gru) -> None:
         take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)
 
 
-class GruReset(Recurrent):
+class GruReset(RecurrentRow):
     """A GRU whose reset gate multiplies the state (linear_before_reset = 0).
 
     ``z r = f(...); c = g(x + (r * h) @ last); y = (1 - z) * c + z * h``. W are the weights of z and r, ``last`` those
@@ -123,9 +123,9 @@ class GruReset(Recurrent):
 
     def reaches(self) -> Iterator[Reach]:
         yield from super().reaches()
-        yield self.scales, run(packed_gates(self.H, 1, self.packed))
-        yield self.last, run(packed_gates(self.H, self.H, 1))
-        yield self.last_scales, run(packed_gates(self.H, 1, 1))
+        yield self.scales, run(packed_gates_size(self.H, 1, self.packed))
+        yield self.last, run(packed_gates_size(self.H, self.H, 1))
+        yield self.last_scales, run(packed_gates_size(self.H, 1, 1))
 
 
 @device
@@ -139,8 +139,8 @@ def gru_reset_row(
     for n in range(0, H, LANES):
         rest = H - n
         update, r = two_sums(old, w + 2 * n * H, H, offset_scales(scales, 2 * n), digits)
-        update = activated(vload_part(x, n, rest) + update, f, clip)
-        r = activated(vload_part(x, H + n, rest) + r, f, clip)
+        update = activate(vload_part(x, n, rest) + update, f, clip)
+        r = activate(vload_part(x, H + n, rest) + r, f, clip)
         vstore_part(z, n, rest, update)
         vstore_part(q, n, rest, r * vload_part(old, n, rest))
     digits = digits_of(q, H, last_scales, memory)
@@ -148,7 +148,7 @@ def gru_reset_row(
         rest = H - n
         own = vload_part(x, 2 * H + n, rest)
         own = own + one_sum(q, last + n * H, H, offset_scales(last_scales, n), digits)
-        fresh = activated(own, g, clip)
+        fresh = activate(own, g, clip)
         kept = vload_part(z, n, rest)
         vstore_part(y, n, rest, vfma(kept, vload_part(old, n, rest) - fresh, fresh))
 

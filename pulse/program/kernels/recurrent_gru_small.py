@@ -23,7 +23,7 @@ from pulse.jit.simd import (
 )
 from pulse.jit.span import Reach, require, run
 from pulse.program.kernels.recurrent import ActivationWords, RecurrentFrames, load_activation, valid_frames
-from pulse.program.kernels.recurrent_gates import Function, activated
+from pulse.program.kernels.recurrent_gates import Function, activate
 
 GATES = 3
 STRIDE = GATES * LANES
@@ -114,12 +114,12 @@ def two_turns_of_eight(v: Vector, w: Pointer, z: Vector, r: Vector, c: Vector) -
 
 
 @device
-def advanced(
+def next_state(
     v: Vector, z: Vector, r: Vector, c: Vector, x: Vector, f: Function, g: Function, clip: float
 ) -> Vector:
     """The state of the next frame."""
-    fresh = activated(vfma(activated(r, f, clip), c, x), g, clip)
-    return vfma(activated(z, f, clip), v - fresh, fresh)
+    fresh = activate(vfma(activate(r, f, clip), c, x), g, clip)
+    return vfma(activate(z, f, clip), v - fresh, fresh)
 
 
 @kernel
@@ -134,7 +134,7 @@ def gru_fours(row: GruFours) -> None:
         for _ in range(start, stop):
             z, r = vload_fours(p, 0, step, count), vload_fours(p, 4, step, count)
             z, r, c = two_turns_of_four(v, w, z, r, bias)
-            v = advanced(v, z, r, c, vload_fours(p, 8, step, count), f, g, clip)
+            v = next_state(v, z, r, c, vload_fours(p, 8, step, count), f, g, clip)
             vstore(q, 0, v)
             p, q = p + B * 12, q + frame
         vstore(h, b * LANES, v)
@@ -152,7 +152,7 @@ def gru_eights(row: GruEights) -> None:
         for _ in range(start, stop):
             z, r = vload_eights(p, 0, step, count), vload_eights(p, 8, step, count)
             z, r, c = two_turns_of_eight(v, w, z, r, bias)
-            v = advanced(v, z, r, c, vload_eights(p, 16, step, count), f, g, clip)
+            v = next_state(v, z, r, c, vload_eights(p, 16, step, count), f, g, clip)
             vstore(q, 0, v)
             p, q = p + B * 24, q + frame
         vstore(h, b * LANES, v)

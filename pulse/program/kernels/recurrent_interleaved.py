@@ -12,7 +12,7 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, vfma, vload, vsplat, vstore
 from pulse.jit.span import Reach, require, run
 from pulse.program.kernels.recurrent import ActivationWords, load_activation
-from pulse.program.kernels.recurrent_gates import Function, activated
+from pulse.program.kernels.recurrent_gates import Function, activate
 
 GATES = 3
 
@@ -88,10 +88,10 @@ def two_units(
         z0, r0, c0 = vfma(h, p[0], z0), vfma(h, p[1], r0), vfma(h, p[2], c0)
         z1, r1, c1 = vfma(h, q[0], z1), vfma(h, q[1], r1), vfma(h, q[2], c1)
         p, q = p + GATES, q + GATES
-    fresh = activated(vfma(activated(r0, f, clip), c0, vload(x, (2 * units + u) * LANES)), g, clip)
-    v0 = vfma(activated(z0, f, clip), vload(old, u * LANES) - fresh, fresh)
-    fresh = activated(vfma(activated(r1, f, clip), c1, vload(x, (2 * units + other) * LANES)), g, clip)
-    v1 = vfma(activated(z1, f, clip), vload(old, other * LANES) - fresh, fresh)
+    fresh = activate(vfma(activate(r0, f, clip), c0, vload(x, (2 * units + u) * LANES)), g, clip)
+    v0 = vfma(activate(z0, f, clip), vload(old, u * LANES) - fresh, fresh)
+    fresh = activate(vfma(activate(r1, f, clip), c1, vload(x, (2 * units + other) * LANES)), g, clip)
+    v1 = vfma(activate(z1, f, clip), vload(old, other * LANES) - fresh, fresh)
     vstore(new, u * LANES, v0)
     vstore(new, other * LANES, v1)
 

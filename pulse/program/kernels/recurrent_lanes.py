@@ -9,7 +9,7 @@ from pulse.jit.registry import device, lanes_of
 from pulse.jit.simd import LANES, vfma, vload, vload_first, vload_second, vsplat, vzero
 from pulse.jit.stack import stack_f32, stack_i64
 from pulse.program.kernels.matmul_scales import Scales, offset_scales
-from pulse.program.kernels.recurrent import Recurrent, load_activation, take_rows, valid_frames
+from pulse.program.kernels.recurrent import RecurrentRow, load_activation, take_rows, valid_frames
 from pulse.program.kernels.recurrent_gates import (
     GROUP,
     SUMS,
@@ -29,7 +29,7 @@ LANE_WORDS = (
 
 
 @device
-def lanes_valid_frames(row: Recurrent, count: int, lanes: Pointer) -> None:
+def lanes_valid_frames(row: RecurrentRow, count: int, lanes: Pointer) -> None:
     """``valid_frames`` for each lane; first frames to ``lanes[l]``, those after the last to ``lanes[CHUNK + l]``."""
     for l in range(count):
         start, stop = valid_frames(lane(row, l))
@@ -56,7 +56,7 @@ def nth_lane(lanes: Pointer, found: int, i: int) -> int:
 
 @device
 def state_of(
-    row: Recurrent, lanes: Pointer, found: int, j: int, i: int, new: int, back: int, at_h: int
+    row: RecurrentRow, lanes: Pointer, found: int, j: int, i: int, new: int, back: int, at_h: int
 ) -> Pointer:
     """Where the state before frame i of ``nth_lane`` j is: the output of the frame before, or h."""
     l = nth_lane(lanes, found, j)
@@ -66,7 +66,7 @@ def state_of(
 
 
 @device
-def store_states(row: Recurrent, count: int, lanes: Pointer) -> None:
+def store_states(row: RecurrentRow, count: int, lanes: Pointer) -> None:
     """The last output of each lane to its h."""
     T, B, H, frame, step = row.T, row.B, row.H, row.frame, row.step
     for l in range(count):

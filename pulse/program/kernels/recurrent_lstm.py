@@ -12,7 +12,7 @@ from pulse.program.kernels.matmul_digits import DIGITS, digits_of
 from pulse.program.kernels.matmul_scales import Scales, offset_scales
 from pulse.program.kernels.recurrent import (
     ActivationWords,
-    Recurrent,
+    RecurrentRow,
     load_activation,
     take_rows,
     valid_frames,
@@ -24,7 +24,7 @@ from pulse.program.kernels.recurrent_gates import (
     finish_lstm,
     four_sums,
     four_sums_of_four,
-    packed_gates,
+    packed_gates_size,
 )
 
 
@@ -63,7 +63,7 @@ def lstm_rows(
             )  # fmt: skip
 
 
-class Lstm(Recurrent):
+class Lstm(RecurrentRow):
     """``i o k = f(...); c = k * c + i * g(...); y = o * out(c)``, the gates i, o, k with peepholes [3, H] to c.
 
     c is [B, H], dense; rows of c0 lie ``step_c0`` apart. ``couples``: k = 1 - i.
@@ -82,7 +82,7 @@ class Lstm(Recurrent):
 
     def reaches(self) -> Iterator[Reach]:
         yield from super().reaches()
-        yield self.scales, run(packed_gates(self.H, 1, self.packed))
+        yield self.scales, run(packed_gates_size(self.H, 1, self.packed))
         yield self.c0, run(self.B, self.step_c0) + run(self.H) if self.reload else NOTHING
 
 

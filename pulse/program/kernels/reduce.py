@@ -52,7 +52,7 @@ def smaller(a: Any, b: Any) -> Any:
     return b if b < a or b != b else a
 
 
-def pooling(combine: Combine, neutral: Any) -> Callable[..., None]:
+def pooling_loops(combine: Combine, neutral: Any) -> Callable[..., None]:
     """The loops of ``pool`` for one kind."""
     many = 4 * LANES
 
@@ -95,13 +95,13 @@ def pooling(combine: Combine, neutral: Any) -> Callable[..., None]:
     return loops
 
 
-pool_sum = pooling(vadd, np.float32(0))
-pool_max = pooling(vmax, -INFINITY)
-pool_min = pooling(vmin, INFINITY)
-pool_prod = pooling(vmul, np.float32(1))
+pool_sum = pooling_loops(vadd, np.float32(0))
+pool_max = pooling_loops(vmax, -INFINITY)
+pool_min = pooling_loops(vmin, INFINITY)
+pool_prod = pooling_loops(vmul, np.float32(1))
 
 
-class Pool(Instruction):
+class PoolRow(Instruction):
     """``y[rows_y[m] + c] = scale * reduce_{t<T} x[rows_x[m] + taps[t] + c]``, m < M, c < C.
 
     The kind is 0 (sum), 1 (max), 2 (min) or 3 (product). Of no taps: 0, -inf, inf, 1 (times scale).
@@ -124,7 +124,7 @@ class Pool(Instruction):
 
 
 @kernel
-def pool(row: Pool) -> None:
+def pool(row: PoolRow) -> None:
     """The loops of its kind."""
     x, y, rows, rows_x, rows_y, taps_count = row.x, row.y, row.M, row.rows_x, row.rows_y, row.T
     taps, channels, kind, scale = row.taps, row.C, row.kind, row.scale
@@ -138,7 +138,9 @@ def pool(row: Pool) -> None:
         pool_prod(x, y, rows, rows_x, rows_y, taps_count, taps, channels, scale)
 
 
-def reducing(combine: Combine, combine_lanes: Combine, across: Callable[[Any], Any], neutral: Any) -> Reduced:
+def reduction(
+    combine: Combine, combine_lanes: Combine, across: Callable[[Any], Any], neutral: Any
+) -> Reduced:
     """The reduction of ``count`` elements that are ``stride`` apart, for one kind."""
     many = 4 * LANES
 
@@ -160,7 +162,7 @@ def reducing(combine: Combine, combine_lanes: Combine, across: Callable[[Any], A
         return across(combine_lanes(combine_lanes(r0, r1), combine_lanes(r2, r3)))
 
     @device
-    def reduced(x: Pointer, count: int, stride: int) -> Any:
+    def reduce(x: Pointer, count: int, stride: int) -> Any:
         if stride == 1:
             return float(contiguous(x, count))
         r = float(neutral)
@@ -168,16 +170,16 @@ def reducing(combine: Combine, combine_lanes: Combine, across: Callable[[Any], A
             r = combine(r, x[i * stride])
         return r
 
-    return reduced
+    return reduce
 
 
-reduced_sum = reducing(add, vadd, vsum, np.float32(0))
-reduced_max = reducing(larger, vmax, vmax_across, -INFINITY)
-reduced_min = reducing(smaller, vmin, vmin_across, INFINITY)
+reduced_sum = reduction(add, vadd, vsum, np.float32(0))
+reduced_max = reduction(larger, vmax, vmax_across, -INFINITY)
+reduced_min = reduction(smaller, vmin, vmin_across, INFINITY)
 
 
 @device
-def reduced_prod(x: Pointer, count: int, stride: int) -> Any:
+def reduce_prod(x: Pointer, count: int, stride: int) -> Any:
     """The product of ``count`` elements that are ``stride`` apart."""
     r = 1.0
     for i in range(count):
@@ -186,7 +188,7 @@ def reduced_prod(x: Pointer, count: int, stride: int) -> Any:
 
 
 class RowsToElements(Instruction):
-    """``y[rows_y[m]]`` from the elements ``x[rows_x[m] + r*stride]``, r < R, m < M; kinds as in ``Pool``."""
+    """``y[rows_y[m]]`` from the elements ``x[rows_x[m] + r*stride]``, r < R, m < M; kinds as in ``PoolRow``."""
 
     x: Operand = reads("f32")
     y: Operand = writes("f32")
@@ -222,7 +224,7 @@ def reduce_rows(row: ReduceRows) -> None:
         elif kind == MIN:
             result = reduced_min(p, count, stride)
         else:
-            result = reduced_prod(p, count, stride)
+            result = reduce_prod(p, count, stride)
         y[rows_y[m]] = result * scale
 
 

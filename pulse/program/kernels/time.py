@@ -12,7 +12,7 @@ from pulse.jit.pointer import Pointer
 from pulse.jit.raw import as_f32, as_f64, as_i16, as_i32, as_i64, fill_bytes, move_bytes
 from pulse.jit.registry import device, kernel
 from pulse.jit.span import Reach, require, require_size, run
-from pulse.program.kernels.copy import fill_run, signed
+from pulse.program.kernels.copy import fill_run, sign_extend
 from pulse.program.kernels.dtypes import BOOL, F32, F64, I16, I32, I64, width_of
 
 MODES = ("constant", "edge", "reflect", "symmetric")
@@ -48,7 +48,7 @@ def stream_span(clock: Pointer, end: Pointer, offset: int, frames: int) -> tuple
     return start, max(start, min(frames, end[0] - first))
 
 
-class FillEnds(Instruction):
+class FillEndsRow(Instruction):
     """Frames outside of the stream replaced: y[i] is frame f = clock*P - keep - shift + i, for i < P + keep.
 
     Inside of the stream, y[i] = x[i - keep - shift + offset + overlap]. Outside, mode 0 (constant): row f + head
@@ -96,7 +96,7 @@ class FillEnds(Instruction):
 
 
 @kernel
-def fill_ends(row: FillEnds) -> None:
+def fill_ends(row: FillEndsRow) -> None:
     """All frames of the stream in one piece, then the others one by one."""
     x, y, pulse, overlap, offset, shift = row.x, row.y, row.P, row.overlap, row.offset, row.shift
     length, keep = row.end[0], row.keep
@@ -160,7 +160,7 @@ def write_ramp(y: Pointer, count: int, first: int, start: float, step: float) ->
         y[i] = start + (first + i) * step
 
 
-class Positions(Instruction):
+class PositionsRow(Instruction):
     """``y[i] = start + (clock*P - offset + i)*step``, i < P; the reals for f32 and f64, else the whole numbers."""
 
     DATA = ("start", "step")
@@ -179,7 +179,7 @@ class Positions(Instruction):
 
 
 @kernel
-def positions(row: Positions) -> None:
+def positions(row: PositionsRow) -> None:
     """``write_ramp`` for the element type of y."""
     y, pulse, dtype, real_start, real_step = row.y, row.P, row.dtype, row.real_start, row.real_step
     start, step, first = row.start, row.step, row.clock[0] * row.P - row.offset
@@ -193,16 +193,16 @@ def positions(row: Positions) -> None:
         for i in range(pulse):
             value = start + (first + i) * step
             if dtype == I32:
-                as_i32(y)[i] = signed(value, 32)
+                as_i32(y)[i] = sign_extend(value, 32)
             elif dtype == I16:
-                as_i16(y)[i] = signed(value, 16)
+                as_i16(y)[i] = sign_extend(value, 16)
             elif dtype == BOOL:
                 y[i] = 1 if value != 0 else 0
             else:
                 y[i] = value & 255
 
 
-class TableRows(Instruction):
+class TableLookupRow(Instruction):
     """y[i] = table[start + (clock*P - offset + i)*step], i < P; zeros if the table has no such row.
 
     It has ``rows``, each of ``run`` elements of ``size`` bytes, contiguous in both.
@@ -230,7 +230,7 @@ class TableRows(Instruction):
 
 
 @kernel
-def table_rows(row: TableRows) -> None:
+def table_rows(row: TableLookupRow) -> None:
     """One run if it is one, else row by row."""
     table, y, pulse, step, rows, bytes_ = row.table, row.y, row.P, row.step, row.rows, row.size * row.run
     first = row.start + (row.clock[0] * pulse - row.offset) * step
@@ -245,7 +245,7 @@ def table_rows(row: TableRows) -> None:
             fill_bytes(y + i * bytes_, 0, bytes_)
 
 
-class LastFrames(Instruction):
+class LastFramesRow(Instruction):
     """Append the valid ones of x's P frames to a memory of F frames, which keeps the newest, oldest first.
 
     Frame j of the stream is at index j + offset of the concatenated pulses. Frames are of ``run`` elements of ``size``
@@ -271,7 +271,7 @@ class LastFrames(Instruction):
 
 
 @kernel
-def last_frames(row: LastFrames) -> None:
+def last_frames(row: LastFramesRow) -> None:
     """The older ones move up first."""
     x, memory, pulse, kept, size = row.x, row.memory, row.P, row.F, row.size
     frame, x_step = row.run * size, row.step * size

@@ -11,7 +11,7 @@ from pulse.program.kernels.conv_depthwise import Depthwise
 from pulse.program.kernels.copy import Fill
 from pulse.program.kernels.matmul_finish import Finish
 from pulse.program.lower.conv_ends import Piece, pieces_at_ends
-from pulse.program.lower.matmul_finishing import Finishing, finishing
+from pulse.program.lower.matmul_finishing import Finishing, find_finishing
 from pulse.program.lower.matmul_product import bias_of, emit_product, grid_offsets, stored_of
 from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, PulsedNode, lowers
@@ -26,7 +26,9 @@ def channels_last(cx: Lowering, value: Value, stream: int | None) -> Value:
     return cx.ordered(value, last_order(len(value.shape), stream))
 
 
-def convolved(cx: Lowering, outlet: OutletId, split: SplitChannels | None, stream: int | None) -> Value:
+def convolution_input(
+    cx: Lowering, outlet: OutletId, split: SplitChannels | None, stream: int | None
+) -> Value:
     """What a convolution reads, [N, C, X...]; the first piece of the channels where these are split."""
     if split is not None:
         return cx.floats(split.x, "a convolution")
@@ -42,7 +44,7 @@ def last_order(rank: int, stream: int | None) -> list[int]:
     return [*order, 1]
 
 
-def padded(cx: Lowering, x: Value, amounts: Sequence[tuple[int, int]], order: Sequence[int]) -> Value:
+def pad(cx: Lowering, x: Value, amounts: Sequence[tuple[int, int]], order: Sequence[int]) -> Value:
     """The tensor with zeros around it; itself if none are needed."""
     if all(pair == (0, 0) for pair in amounts):
         return x
@@ -71,13 +73,13 @@ def convolve(cx: Lowering, node: PulsedNode, op: Conv, stored: Stored, bias: Arr
     order = last_order(len(sizes), axis)
     pads = [(int(before), int(after)) for before, after in op.pads]
     split = split_channels(cx, node.inputs[0]) if op.group == 1 and not np.any(pads) else None
-    x = convolved(cx, node.inputs[0], split, axis)
+    x = convolution_input(cx, node.inputs[0], split, axis)
     kernel = stored.codes.shape
     pieces = pieces_at_ends(op, kernel, x, sizes, pads)
     if pieces is None:
-        x = padded(cx, x, [(0, 0), (0, 0), *pads], order)
+        x = pad(cx, x, [(0, 0), (0, 0), *pads], order)
         pieces = [Piece(2, 0, sizes[2], 0, range(kernel[2]))]
-    after = finishing(cx, outlet, 1, gates=op.group == 1)
+    after = find_finishing(cx, outlet, 1, gates=op.group == 1)
     y = after.place(cx, sizes, order)
     bias = bias if after.bias is None else bias + after.bias
     for piece in pieces:

@@ -10,8 +10,8 @@ from pulse.dim import TDim
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.conv import Conv, ConvTranspose
-from pulse.program.lower.conv import convolve, convolved, emit_depthwise, last_order, padded
-from pulse.program.lower.matmul_finishing import Finishing, finishing
+from pulse.program.lower.conv import convolution_input, convolve, emit_depthwise, last_order, pad
+from pulse.program.lower.matmul_finishing import Finishing, find_finishing
 from pulse.program.lower.matmul_product import bias_of, emit_product, grid_offsets, stored_of
 from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, PulsedNode, lowers
@@ -74,17 +74,17 @@ def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> l
     from_sizes = cx.fact(node.inputs[0]).sizes
     reach = [_reach(op, i, kernel[i + 2], from_sizes[i + 2], sizes[i + 2]) for i in range(len(op.strides))]
     split = split_channels(cx, node.inputs[0]) if op.group == 1 and not np.any(reach) else None
-    x = convolved(cx, node.inputs[0], split, order[0])
-    x = padded(cx, x, [(0, 0), (0, 0), *reach], order)
-    grouped, order_y = _grouped_axis(op, sizes, order), order
+    x = convolution_input(cx, node.inputs[0], split, order[0])
+    x = pad(cx, x, [(0, 0), (0, 0), *reach], order)
+    grouped, order_y = _find_grouped_axis(op, sizes, order), order
     if grouped is None:
         order_y = last_order(len(sizes), None)  # a batch that lies between the outputs goes outside
-        grouped = _grouped_axis(op, sizes, order_y)
+        grouped = _find_grouped_axis(op, sizes, order_y)
         order_y = order if grouped is None else order_y
     columns = sizes[1] if is_depthwise(op, kernel) else kernel[1]
     after = Finishing(outlet, 1, sizes[1])
     if grouped is not None or columns >= WIDE:
-        after = finishing(cx, outlet, 1, gates=False)
+        after = find_finishing(cx, outlet, 1, gates=False)
     y = after.place(cx, sizes, order_y)
     bias = bias if after.bias is None else bias + after.bias
     whole = _Transposed(op, stored, bias, x, split, y, [before for before, _ in reach], after)
@@ -164,7 +164,7 @@ def _one_phase(cx: Lowering, of: _Transposed, phase: Sequence[int], begin: Seque
         emit_product(cx, inside, rows_x, places, matrix, of.bias[own], outside, rows(outside), scales, finish)
 
 
-def _grouped_axis(op: ConvTranspose, sizes: Sequence[int], order: Sequence[int]) -> int | None:
+def _find_grouped_axis(op: ConvTranspose, sizes: Sequence[int], order: Sequence[int]) -> int | None:
     """The only axis with a stride, if the ``stride`` outputs of each of its inputs are neighbours in memory."""
     strided = [i for i, stride in enumerate(op.strides) if stride > 1] or [len(op.strides) - 1]
     if len(strided) > 1 or op.group > 1:

@@ -29,7 +29,7 @@ def lower_cumsum_stream(cx: Lowering, node: PulsedNode, op: CumSumStream) -> lis
     """Sums that are remembered."""
     (first,) = op.begin()
     wide = first.astype(sum_dtype(op.dtype))
-    sums = cx.remembered(wide, range(wide.ndim))
+    sums = cx.allocate_state(wide, range(wide.ndim))
     return _lower_sums(cx, node, op.op, sums, StateTiming(cx.clock, cx.end(op.length), op.offset, False))
 
 
@@ -43,7 +43,7 @@ def _lower_sums(cx: Lowering, node: PulsedNode, op: CumSum, sums: Value, times: 
     y = cx.new(OutletId(node.id))
     others = [axis for axis in range(len(x.shape)) if axis != op.axis]
     cx.emit(
-        sums_of.CumSum(
+        sums_of.CumSumRow(
             x=x,
             y=y,
             sums=sums,

@@ -8,7 +8,7 @@ import numpy as np
 from pulse.errors import CompileError
 from pulse.facts import DType, dtype_name
 from pulse.graph import OutletId
-from pulse.jit.instruction import numbered
+from pulse.jit.instruction import number_fields
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.elementwise_within import Within
 from pulse.program.kernels.dtypes import CODES
@@ -88,21 +88,21 @@ def store_chain(cx: Lowering, chain: Chain, target: Value) -> None:
     loops = loops.padded(CHAIN_LOOPS)
     target_strides, *strides = loops.strides
 
-    def stepping(value: Value, steps: Sequence[int]) -> dict[str, Any]:
+    def step_fields(value: Value, steps: Sequence[int]) -> dict[str, Any]:
         return {
             "tensor": value,
             "dtype": code_of(cx, value.dtype),
-            **numbered("step", steps),
+            **number_fields("step", steps),
         }
 
     kind = Chain32 if {value.dtype for value in (*inputs, target)} <= _SIMD else Chain64
     cx.emit(
         kind(
-            **numbered("s", loops.sizes),
+            **number_fields("s", loops.sizes),
             input_count=len(inputs),
             op_count=len(chain.ops),
-            inputs=[ChainInput(**stepping(value, steps)) for value, steps in zip(inputs, strides)],
-            output=ChainOutput(**stepping(target, target_strides)),
+            inputs=[ChainInput(**step_fields(value, steps)) for value, steps in zip(inputs, strides)],
+            output=ChainOutput(**step_fields(target, target_strides)),
             ops=chain.ops,
         )
     )
@@ -142,20 +142,20 @@ def lower_elementwise(cx: Lowering, node: PulsedNode, op: Elementwise | Cast) ->
     """Wait for the reader if it can take this function into its own chain, else emit it now."""
     outlet = OutletId(node.id)
     for slot, read in enumerate(node.inputs):
-        known = cx.known(read)
+        known = cx.known_value(read)
         if known is not None and known.dtype.kind in "iu" and known.size and int(abs(known).max()) > EXACT:
             raise CompileError(
                 f"{node.name} ({node.op.name}): input {slot} holds integers beyond 2**53; "
                 f"use {spell('backend', 'numpy')}"
             )
     cx.chained[outlet] = 1 + sum(cx.chained[child] for child in set(node.inputs) if child in cx.pending)
-    if cx.chained[outlet] < MOST_CHAINED and _mergeable(cx, outlet):
-        cx.pending[outlet] = lambda: _stored(cx, outlet)
+    if cx.chained[outlet] < MOST_CHAINED and _is_mergeable(cx, outlet):
+        cx.pending[outlet] = lambda: _store(cx, outlet)
         return []
-    return [_stored(cx, outlet)]
+    return [_store(cx, outlet)]
 
 
-def _stored(cx: Lowering, outlet: OutletId) -> Value:
+def _store(cx: Lowering, outlet: OutletId) -> Value:
     node = cx.graph.node(outlet)
     chain = Chain()
     if len(node.inputs) > MAX_INPUTS:
@@ -190,14 +190,14 @@ def _exponent(cx: Lowering, node: PulsedNode) -> float | None:
     """The one constant to whose power a tensor of f32 is raised, if f32 holds it."""
     if not isinstance(node.op, Elementwise) or node.op.kind != "pow":
         return None
-    known = cx.known(node.inputs[1])
+    known = cx.known_value(node.inputs[1])
     if known is None or known.size != 1 or cx.fact(node.inputs[0]).dtype != np.float32:
         return None
     exponent = float(known.ravel()[0])
     return exponent if float(np.float32(exponent)) == exponent else None
 
 
-def _mergeable(cx: Lowering, outlet: OutletId) -> bool:
+def _is_mergeable(cx: Lowering, outlet: OutletId) -> bool:
     """Whether one elementwise op of the same shape is the only reader, all in types of the vector kernel."""
     graph = cx.graph
     node = graph.node(outlet)
@@ -221,7 +221,7 @@ def lower_within(cx: Lowering, node: PulsedNode, op: Within) -> list[Value]:
     return [cx.value(node.inputs[0])]
 
 
-def chained(cx: Lowering, value: Value, *steps: tuple[str, float]) -> Value:
+def emit_chain(cx: Lowering, value: Value, *steps: tuple[str, float]) -> Value:
     """Elementwise functions of one tensor, each with one parameter."""
     chain = Chain()
     register = chain.load(value)

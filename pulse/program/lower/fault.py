@@ -7,7 +7,7 @@ import numpy as np
 from pulse.bounds import FAR
 from pulse.dim import TDim
 from pulse.errors import CompileError
-from pulse.jit.instruction import numbered
+from pulse.jit.instruction import number_fields
 from pulse.ops.check import Check
 from pulse.ops.fault import CountFaults
 from pulse.program.kernels import fault
@@ -72,7 +72,7 @@ def count_faults(cx: Lowering, operand: Value, check: Check, node: str, op: str,
     reals = np.issubdtype(x.dtype, np.floating)
     above, below = check.bounds() if reals else (0.0, 0.0)
     cx.emit(
-        fault.CountFaults(
+        fault.CountFaultsRow(
             x=whole,
             own=own,
             total=total,
@@ -84,8 +84,8 @@ def count_faults(cx: Lowering, operand: Value, check: Check, node: str, op: str,
             shift=frames.shift,
             F=count,
             step=step,
-            **numbered("s", loops.sizes),
-            **numbered("t", loops.strides[0]),
+            **number_fields("s", loops.sizes),
+            **number_fields("t", loops.strides[0]),
             dtype=code_of(cx, x.dtype),
             mode=BETWEEN if reals else NONZERO if check.nonzero else WITHIN,
             above=above,
@@ -104,7 +104,7 @@ def fault_checker(frames: Valid) -> Callable[[Lowering, PulsedNode], None]:
         facts = [inner.fact(outlet) for outlet in node.inputs]
         for check in node.op.checks([fact.sizes for fact in facts], [fact.dtype for fact in facts]):
             known = facts[check.slot].value
-            if known is None or check.failing(known).any():
+            if known is None or check.find_failing(known).any():
                 count_faults(
                     inner, inner.value(node.inputs[check.slot]), check, node.name, node.op.name, frames
                 )

@@ -22,7 +22,7 @@ def lower_gather(cx: Lowering, node: PulsedNode, op: Gather) -> list[Value]:
     """Rows looked up by constant or computed indices."""
     x, indices = (cx.value(outlet) for outlet in node.inputs)
     rank, width = len(x.shape), len(indices.shape)
-    known = cx.known(node.inputs[1])
+    known = cx.known_value(node.inputs[1])
     outlet = OutletId(node.id)
     if known is not None and known.size == 1:
         start = int(known.ravel()[0]) % x.shape[op.axis]
@@ -33,7 +33,7 @@ def lower_gather(cx: Lowering, node: PulsedNode, op: Gather) -> list[Value]:
         wrapped = known % x.shape[op.axis]
         step = int(wrapped[1] - wrapped[0])
         return [x.part(op.axis, int(wrapped[0]), int(wrapped[-1]) + 1, step)]
-    return [_looked_up(cx, outlet, x, indices, op.axis, rank, width)]
+    return [_look_up(cx, outlet, x, indices, op.axis, rank, width)]
 
 
 def _regular(indices: Array) -> bool:
@@ -42,7 +42,7 @@ def _regular(indices: Array) -> bool:
     return len(indices) > 1 and steps[0] > 0 and bool((steps == steps[0]).all())
 
 
-def _looked_up(
+def _look_up(
     cx: Lowering, outlet: OutletId, x: Value, indices: Value, axis: int, rank: int, width: int
 ) -> Value:
     if indices.dtype not in (np.dtype(np.int64), np.dtype(np.int32)):
@@ -60,7 +60,7 @@ def _looked_up(
     source_step = x.strides[inner[-1]] if inner else 0
     count = indices.size
     cx.emit(
-        kernels.Gather(
+        kernels.GatherRow(
             src=x,
             indices=indices,
             dst=target,
@@ -118,7 +118,7 @@ def element_places(cx: Lowering, shape: Sequence[int], indices: Value, axis: int
         if other != axis:
             column = (-1, *(1,) * (len(shape) - other - 1))
             base = base + (np.arange(size) * strides[other]).reshape(column)
-    return _added(cx, base, [(indices, shape[axis], strides[axis])])
+    return _add(cx, base, [(indices, shape[axis], strides[axis])])
 
 
 def row_places(cx: Lowering, shape: Sequence[int], indices: Value, batch: int) -> Value:
@@ -130,10 +130,10 @@ def row_places(cx: Lowering, shape: Sequence[int], indices: Value, batch: int) -
     for axis in range(batch):
         base = base + (np.arange(outer[axis]) * steps[axis]).reshape(-1, *(1,) * (len(outer) - axis - 1))
     columns = [indices.view(outer, indices.strides[:-1], k * indices.strides[-1]) for k in range(depth)]
-    return _added(cx, base, list(zip(columns, looked, steps[batch:])))
+    return _add(cx, base, list(zip(columns, looked, steps[batch:])))
 
 
-def _added(cx: Lowering, base: Array, columns: Sequence[tuple[Value, int, int]]) -> Value:
+def _add(cx: Lowering, base: Array, columns: Sequence[tuple[Value, int, int]]) -> Value:
     """The base plus each index times its step; an index below 0 counts from the end of its axis."""
     total = cx.constant(base)
     for index, size, step in columns:
@@ -150,7 +150,7 @@ def _read(cx: Lowering, x: Value, places: Value, shape: Sequence[int], run: int)
     x = cx.ordered(x, range(len(x.shape)))
     y = cx.temporary(shape, x.dtype)
     cx.emit(
-        kernels.Gather(
+        kernels.GatherRow(
             src=x,
             indices=places,
             dst=y,

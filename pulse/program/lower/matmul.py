@@ -10,7 +10,7 @@ from pulse.graph import OutletId
 from pulse.jit.simd import LANES
 from pulse.ops.matmul import MatMul
 from pulse.program.kernels.matmul import Matmul
-from pulse.program.lower.matmul_finishing import finishing
+from pulse.program.lower.matmul_finishing import find_finishing
 from pulse.program.lower.matmul_product import emit_product, grid_offsets, stored_of
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
@@ -27,7 +27,7 @@ def lower_matmul(cx: Lowering, node: PulsedNode, op: MatMul) -> list[Value]:
     facts = [cx.fact(operand) for operand in node.inputs]
     side = packed_operand(facts)
     if side is None:
-        return [_batched(cx, node, outlet)]
+        return [_lower_batches(cx, node, outlet)]
     stored = stored_of(cx, node, side, "its matrix")
     x = cx.floats(cx.value(node.inputs[1 - side]), "a matrix product")
     if side == 1:
@@ -58,7 +58,7 @@ def _matrix_product(
     rows: Sequence[int],
 ) -> Value:
     """The axis ``columns`` of x times a matrix, at every position of the axes ``rows``."""
-    after = finishing(cx, outlet, columns, gates=True)
+    after = find_finishing(cx, outlet, columns, gates=True)
     order = [axis for axis in x.order if axis != columns] + [columns]
     y = after.place(cx, cx.fact(outlet).sizes, order)
     bias = np.zeros(matrix.shape[1], np.float32) if after.bias is None else after.bias
@@ -73,7 +73,7 @@ def _matrix_product(
     return y
 
 
-def _batched(cx: Lowering, node: PulsedNode, outlet: OutletId) -> Value:
+def _lower_batches(cx: Lowering, node: PulsedNode, outlet: OutletId) -> Value:
     a, b = (cx.floats(cx.value(operand), "a matrix product") for operand in node.inputs)
     a = a.view((1, *a.shape), (0, *a.strides)) if len(a.shape) == 1 else a
     b = b.view((*b.shape, 1), (*b.strides, 0)) if len(b.shape) == 1 else b

@@ -89,7 +89,7 @@ def _one_behind_the_other(offsets: Array, size: int) -> bool:
     return bool((np.diff(offsets) == size).all())
 
 
-def finishing(cx: Lowering, outlet: OutletId, axis: int, gates: bool) -> Finishing:
+def find_finishing(cx: Lowering, outlet: OutletId, axis: int, gates: bool) -> Finishing:
     """What the product that makes a wire can do of what follows; those nodes are then done.
 
     axis   of the channels, which are the columns of the product
@@ -97,10 +97,10 @@ def finishing(cx: Lowering, outlet: OutletId, axis: int, gates: bool) -> Finishi
     """
     found = Finishing(outlet, axis, cx.fact(outlet).sizes[axis])
     while len(found.steps) < MOST:
-        if _swished(cx, found):
+        if _take_swish(cx, found):
             continue
         reader = _only_reader(cx, found.outlet)
-        if reader is None or not _absorbed(cx, found, reader):
+        if reader is None or not _take_step(cx, found, reader):
             break
         cx.done.add(reader.id)
         found.outlet = OutletId(reader.id)
@@ -121,7 +121,7 @@ def _only_reader(cx: Lowering, outlet: OutletId) -> PulsedNode | None:
     return node if same and isinstance(node.op, Elementwise) else None
 
 
-def _swished(cx: Lowering, found: Finishing) -> bool:
+def _take_swish(cx: Lowering, found: Finishing) -> bool:
     """Whether what follows is ``v * sigmoid(v)``, of two nodes; they are then done."""
     graph, outlet = cx.graph, found.outlet
     readers = [graph.nodes[inlet.node] for inlet in graph.outlet(outlet).successors]
@@ -144,7 +144,7 @@ def _is(node: PulsedNode, kind: str) -> bool:
     return isinstance(node.op, Elementwise) and node.op.kind == kind
 
 
-def _absorbed(cx: Lowering, found: Finishing, node: PulsedNode) -> bool:
+def _take_step(cx: Lowering, found: Finishing, node: PulsedNode) -> bool:
     op = node.op
     assert isinstance(op, Elementwise)
     if op.kind in ("relu", "tanh", "sigmoid"):
@@ -157,11 +157,11 @@ def _absorbed(cx: Lowering, found: Finishing, node: PulsedNode) -> bool:
         return False
     slot = node.inputs.index(found.outlet)
     other = node.inputs[1 - slot]
-    each = _of_channels(cx.known(other), found, len(cx.fact(found.outlet).sizes))
+    each = _of_channels(cx.known_value(other), found, len(cx.fact(found.outlet).sizes))
     if each is not None and (op.kind == "mul_round" or (op.kind == "prelu" and slot == 0)):
         found.steps.append(FusedStep(op.kind, 0.0, each))
         return True
-    limit = _one_number(cx.known(other)) if op.kind in ("max", "min") else None
+    limit = _one_number(cx.known_value(other)) if op.kind in ("max", "min") else None
     if limit is not None:
         found.steps.append(FusedStep(op.kind, limit))
         return True
@@ -172,7 +172,7 @@ def _absorbed(cx: Lowering, found: Finishing, node: PulsedNode) -> bool:
             return False
         found.bias = each if found.bias is None else found.bias + each
         return True
-    if cx.known(other) is not None or cx.fact(other).sizes != cx.fact(found.outlet).sizes:
+    if cx.known_value(other) is not None or cx.fact(other).sizes != cx.fact(found.outlet).sizes:
         return False
     if other not in cx.values:
         return False

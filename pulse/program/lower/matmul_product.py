@@ -24,7 +24,7 @@ from pulse.wording import spell
 
 def weights_of(cx: Lowering, node: PulsedNode, slot: int, what: str) -> Array:
     """A constant f32 operand that is not empty. Raises CompileError."""
-    value = cx.known(node.inputs[slot])
+    value = cx.known_value(node.inputs[slot])
     if value is not None and not value.size:
         raise CompileError(f"{node.name} ({node.op.name}): {what} is empty; use {spell('backend', 'numpy')}")
     if value is None or value.dtype != np.float32:

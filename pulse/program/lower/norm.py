@@ -44,7 +44,7 @@ def lower_layer_norm(cx: Lowering, node: PulsedNode, op: LayerNorm) -> list[Valu
     shape = x.shape[op.axis :]
     parts = [np.ones(shape, np.float32), np.zeros(shape, np.float32)]
     scale, bias = (
-        cx.ordered(_stretched(cx, node, slot + 1, part), range(len(shape))) for slot, part in enumerate(parts)
+        cx.ordered(_stretch(cx, node, slot + 1, part), range(len(shape))) for slot, part in enumerate(parts)
     )
     size = int(np.prod(shape, dtype=np.int64))
     cx.emit(
@@ -72,11 +72,11 @@ def _dense_tail(x: Value, axes: list[int]) -> bool:
     return True
 
 
-def _stretched(cx: Lowering, node: PulsedNode, slot: int, neutral: Array) -> Value:
+def _stretch(cx: Lowering, node: PulsedNode, slot: int, neutral: Array) -> Value:
     """Scale or bias over all normalised axes."""
     if slot >= len(node.inputs):
         return cx.constant(neutral)
-    known = cx.known(node.inputs[slot])
+    known = cx.known_value(node.inputs[slot])
     if known is not None:
         return cx.constant(np.ascontiguousarray(np.broadcast_to(known, neutral.shape)))
     return broadcast(cx.floats(cx.value(node.inputs[slot]), "a scale"), neutral.shape)

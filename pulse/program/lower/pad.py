@@ -30,7 +30,7 @@ def lower_pad(cx: Lowering, node: PulsedNode, op: Pad) -> list[Value]:
         return [target]
     ready = inner
     for axis, (before, after) in enumerate(amounts):
-        ready = _grown(cx, target, ready, axis, before, after, op.mode)
+        ready = _grow(cx, target, ready, axis, before, after, op.mode)
     return [target]
 
 
@@ -40,7 +40,7 @@ def _all_of(value: Value) -> Value:
     raise CompileError("a padded tensor must lie densely in memory")
 
 
-def _grown(
+def _grow(
     cx: Lowering, whole: Value, ready: Value, axis: int, before: int, after: int, mode: PadMode
 ) -> Value:
     """Fill one axis of the ready part outwards from frames that it already has."""
@@ -48,13 +48,13 @@ def _grown(
     if before or after:
         for frame in (*range(-1, -before - 1, -1), *range(size, size + after)):
             source = shown_frame(frame, size, mode)
-            cx.copy(ready.part(axis, source, source + 1), _shifted(ready, axis, frame, step))
+            cx.copy(ready.part(axis, source, source + 1), _shift(ready, axis, frame, step))
     shape = list(ready.shape)
     shape[axis] = before + size + after
     return ready.view(shape, ready.strides, -before * step)
 
 
-def _shifted(ready: Value, axis: int, frame: int, step: int) -> Value:
+def _shift(ready: Value, axis: int, frame: int, step: int) -> Value:
     shape = list(ready.shape)
     shape[axis] = 1
     return ready.view(shape, ready.strides, frame * step)

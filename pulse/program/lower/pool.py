@@ -7,7 +7,7 @@ from pulse.ops.pool import Pool
 from pulse.program.kernels import reduce as kernels
 from pulse.program.kernels.copy import Fill
 from pulse.program.kernels.reduce import MAX, SUM
-from pulse.program.lower.elementwise import Chain, chained, store_chain
+from pulse.program.lower.elementwise import Chain, emit_chain, store_chain
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 
@@ -19,9 +19,9 @@ def lower_pool(cx: Lowering, node: PulsedNode, op: Pool) -> list[Value]:
     x = cx.floats(cx.value(node.inputs[0]), "a pool")
     rank = len(op.kernel)
     fill = -np.inf if op.kind == "max" else 0.0
-    x = _bordered(cx, x, op, fill)
+    x = _add_borders(cx, x, op, fill)
     if op.kind == "lp":
-        x = chained(cx, x, ("abs", 0.0), ("powc", float(op.p)))
+        x = emit_chain(cx, x, ("abs", 0.0), ("powc", float(op.p)))
     order = list(x.order)
     y = cx.new(outlet, order)
     run_axis = next(
@@ -36,7 +36,7 @@ def lower_pool(cx: Lowering, node: PulsedNode, op: Pool) -> list[Value]:
     rows = list(range(len(outer) + rank))
     scale = 1 / float(np.prod(op.kernel)) if op.kind == "average" and not op.counts_position else 1.0
     cx.emit(
-        kernels.Pool(
+        kernels.PoolRow(
             x=x,
             y=y,
             M=int(np.prod(rows_in.shape)),
@@ -49,10 +49,10 @@ def lower_pool(cx: Lowering, node: PulsedNode, op: Pool) -> list[Value]:
             scale=scale,
         )
     )
-    return [_finished(cx, op, y, x)]
+    return [_finish(cx, op, y, x)]
 
 
-def _bordered(cx: Lowering, x: Value, op: Pool, fill: float) -> Value:
+def _add_borders(cx: Lowering, x: Value, op: Pool, fill: float) -> Value:
     """The input with its borders, where axes that do not stream are padded."""
     amounts = [(0, 0), (0, 0), *((int(before), int(after)) for before, after in op.pads)]
     if all(pair == (0, 0) for pair in amounts):
@@ -68,7 +68,7 @@ def _bordered(cx: Lowering, x: Value, op: Pool, fill: float) -> Value:
     return target
 
 
-def _finished(cx: Lowering, op: Pool, y: Value, x: Value) -> Value:
+def _finish(cx: Lowering, op: Pool, y: Value, x: Value) -> Value:
     """The divisor that depends on the position, or the root of an Lp pool."""
     if op.kind == "lp":
         chain = Chain()

@@ -30,7 +30,7 @@ def lower_recurrent(cx: Lowering, node: PulsedNode, op: Recurrent) -> list[Value
     if node.id in cx.together:
         return lower_side_by_side(cx, [cx.graph.nodes[member] for member in cx.together[node.id]])
     h = [cx.new(OutletId(node.id, slot), (0, 1)) for slot in range(1, 1 + op.cell.states)]
-    return _lower(cx, node, op, h, restart_each_pulse(cx))
+    return _emit_layer(cx, node, op, h, restart_each_pulse(cx))
 
 
 @lowers(RecurrentStream)
@@ -39,12 +39,12 @@ def lower_recurrent_stream(cx: Lowering, node: PulsedNode, op: RecurrentStream) 
     if node.id in cx.together:
         return lower_side_by_side(cx, [cx.graph.nodes[member] for member in cx.together[node.id]])
     begin, reload = stream_start(cx, node, op)
-    state = [cx.remembered(first, (0, 1)) for first in begin]
+    state = [cx.allocate_state(first, (0, 1)) for first in begin]
     times = StateTiming(cx.clock, cx.end(op.length), op.offset, reload)
-    return _lower(cx, node, op.op, state, times)
+    return _emit_layer(cx, node, op.op, state, times)
 
 
-def _lower(
+def _emit_layer(
     cx: Lowering, node: PulsedNode, op: Recurrent, state: Sequence[Value], times: StateTiming
 ) -> list[Value]:
     if op.lengths is not None:
@@ -57,10 +57,10 @@ def _lower(
     frames, batch, hidden = y.shape
     start, start_step = _initial(cx, node, op, "h")
     functions = [_activation(node, function) for function in op.cell.activations]
-    kind, bias, own = _of_kind(cx, node, op, r, b, state)
+    kind, bias, own = _cell_instruction(cx, node, op, r, b, state)
     cx.emit(
         kind(
-            x=_projected(cx, node, w, bias),
+            x=_project(cx, node, w, bias),
             y=y,
             h=state[0],
             h0=start,
@@ -83,7 +83,7 @@ def _lower(
     return [y, *state]
 
 
-def _projected(cx: Lowering, node: PulsedNode, w: Stored, bias: Array) -> Value:
+def _project(cx: Lowering, node: PulsedNode, w: Stored, bias: Array) -> Value:
     """All frames times the input weights, dense [T, B, G*H]."""
     x = cx.innermost(cx.floats(cx.value(node.inputs[0]), "a recurrent layer"), 2)
     y = cx.temporary((*x.shape[:2], len(w.codes)), x.dtype)
@@ -92,19 +92,19 @@ def _projected(cx: Lowering, node: PulsedNode, w: Stored, bias: Array) -> Value:
     return y
 
 
-def _of_kind(
+def _cell_instruction(
     cx: Lowering, node: PulsedNode, op: Recurrent, r: Stored, b: Array, state: Sequence[Value]
-) -> tuple[type[layers.Recurrent], Array, dict[str, Any]]:
+) -> tuple[type[layers.RecurrentRow], Array, dict[str, Any]]:
     """The instruction, the bias of the projection, and the fields that are its own."""
     size, half = op.hidden, len(b) // 2
     bias = b[:half] + b[half:]
     if op.cell.kind == "gru" and not op.cell.linear_before_reset:
-        packed, scales = _packed(cx, r, size, 0, 2)
-        last, last_scales = _packed(cx, r, size, 2, 1)
+        packed, scales = _pack(cx, r, size, 0, 2)
+        last, last_scales = _pack(cx, r, size, 2, 1)
         scratch = cx.temporary((2, size), np.dtype(np.float32))
         own = {"W": packed, "scales": scales, "last": last, "last_scales": last_scales, "scratch": scratch}
         return GruReset, bias, own
-    packed, scales = _packed(cx, r, size, 0, GATES[op.cell.kind])
+    packed, scales = _pack(cx, r, size, 0, GATES[op.cell.kind])
     own = {"W": packed, "scales": scales}
     if op.cell.kind == "gru":
         bias[2 * size :] = b[2 * size : half]
@@ -121,7 +121,7 @@ def _of_kind(
     return Lstm, bias, {**own, **memory, **couples}
 
 
-def _packed(cx: Lowering, r: Stored, size: int, first: int, gates: int) -> tuple[Value, Value | None]:
+def _pack(cx: Lowering, r: Stored, size: int, first: int, gates: int) -> tuple[Value, Value | None]:
     """Some gates of the recurrent matrix as the kernels read them, and their scales if they have some."""
     start, count = first * size, gates * size
     codes = cx.constant(pack_gates(r.codes[start:][:count], size))

@@ -22,7 +22,7 @@ def side_by_side(graph: PulsedGraph, order: Sequence[int]) -> tuple[list[int], d
     arranged = list(order)
     groups = [group for group in _groups(graph, order) if len(group) > 1]
     for group in groups:
-        arranged = _gathered(graph, arranged, set(group))
+        arranged = _gather(graph, arranged, set(group))
     places = {node_id: place for place, node_id in enumerate(arranged)}
     found: dict[int, tuple[int, ...]] = {}
     for group in groups:
@@ -73,7 +73,7 @@ def _kind(graph: PulsedGraph, node: PulsedNode) -> Hashable | None:
     return None if read or not known or not constant else (cell, sizes, timing)
 
 
-def _gathered(graph: PulsedGraph, order: Sequence[int], group: set[int]) -> list[int]:
+def _gather(graph: PulsedGraph, order: Sequence[int], group: set[int]) -> list[int]:
     """The order with all of a group after what they read; nodes between them that read from them come later."""
     places = [place for place, node_id in enumerate(order) if node_id in group]
     first, behind = places[0], places[-1] + 1

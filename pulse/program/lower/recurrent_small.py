@@ -94,7 +94,7 @@ def _project(cx: Lowering, node: PulsedNode, y: Value) -> None:
     op, w = _layer(node), stored_of(cx, node, 1, "its input weights")
     b, width = weights_of(cx, node, 3, "its bias"), columns // GATES
 
-    def widened(rows: Array) -> Array:
+    def widen(rows: Array) -> Array:
         """Zeros after the units of each gate."""
         wide = np.zeros((GATES, width, *rows.shape[1:]), rows.dtype)
         wide[:, : op.hidden] = rows.reshape(GATES, op.hidden, *rows.shape[1:])
@@ -106,17 +106,17 @@ def _project(cx: Lowering, node: PulsedNode, y: Value) -> None:
     x = cx.innermost(cx.floats(cx.value(node.inputs[0]), "a recurrent layer"), 2)
     rows = y.offsets([0, 1]).reshape(frames, batch)
     rows = rows[::-1].ravel() if op.reverse else rows.ravel()
-    tap, matrix = np.zeros(1, np.int64), widened(w.codes).T
+    tap, matrix = np.zeros(1, np.int64), widen(w.codes).T
     emit_product(
         cx,
         x,
         x.offsets([0, 1]),
         tap,
         matrix,
-        widened(bias),
+        widen(bias),
         y,
         rows,
-        None if scales is None else widened(scales),
+        None if scales is None else widen(scales),
     )
 
 
@@ -132,7 +132,7 @@ def _state(cx: Lowering, nodes: Sequence[PulsedNode], batch: int, width: int) ->
         begin[:, number * width :][:, : own.shape[1]] = own
         reload |= reloads
     times = StateTiming(cx.clock, cx.end(op.length), op.offset, reload)
-    return cx.remembered(begin, (0, 1)), times
+    return cx.allocate_state(begin, (0, 1)), times
 
 
 def _starts(cx: Lowering, nodes: Sequence[PulsedNode], width: int) -> tuple[Value, int]:
@@ -169,11 +169,11 @@ def _known_start(cx: Lowering, outlet: OutletId | None) -> Array | None:
     if outlet is None:
         return np.zeros((1, 1), np.float32)
     source = outlet
-    while cx.known(source) is None and isinstance(
+    while cx.known_value(source) is None and isinstance(
         cx.graph.node(source).op, Expand | Slice | AddAxis | RemoveAxis
     ):
         source = cx.graph.node(source).inputs[0]
-    known = cx.known(source)
+    known = cx.known_value(source)
     if source == outlet or known is None:
         return known
     same = known.size and (known == known.flat[0]).all()

@@ -10,7 +10,7 @@ from pulse.program.lowering import Lowering, PulsedNode
 def stream_start(cx: Lowering, node: PulsedNode, op: RecurrentStream) -> tuple[list[Array], bool]:
     """What the states hold before the first pulse, and whether they are taken from an input then."""
     slots = [op.op.optional_slot(name) for name in ("h", "c")[: op.op.cell.states]]
-    known = [None if slot is None else cx.known(node.inputs[slot]) for slot in slots]
+    known = [None if slot is None else cx.known_value(node.inputs[slot]) for slot in slots]
     reload = op.past is None and any(slot is not None and value is None for slot, value in zip(slots, known))
     begin = op.begin()
     if op.past is None:

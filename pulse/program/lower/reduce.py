@@ -9,7 +9,7 @@ from pulse.graph import OutletId
 from pulse.ops.reduce import ArgReduce, Reduce
 from pulse.program.kernels import reduce as kernels
 from pulse.program.kernels.reduce import MAX, MIN, PROD, SUM
-from pulse.program.lower.elementwise import Chain, chained, store_chain
+from pulse.program.lower.elementwise import Chain, emit_chain, store_chain
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 
@@ -32,33 +32,33 @@ def lower_reduce(cx: Lowering, node: PulsedNode, op: Reduce) -> list[Value]:
     x = cx.floats(cx.value(node.inputs[0]), "a reduction")
     largest = None
     if op.kind == "log_sum_exp":
-        largest = _reduced(cx, x, op.axes, MAX, 1.0, None)
+        largest = _reduce(cx, x, op.axes, MAX, 1.0, None)
         chain = Chain()
-        safe = chain.apply("where_finite", (chain.load(_shaped(largest, op.axes, keepdims=True)),))
+        safe = chain.apply("where_finite", (chain.load(_reshape(largest, op.axes, keepdims=True)),))
         chain.apply("exp", (chain.apply("sub", (chain.load(x), safe)),))
-        x = _stored(cx, chain, x)
+        x = _store(cx, chain, x)
     elif op.kind in BEFORE:
-        x = chained(cx, x, BEFORE[op.kind])
+        x = emit_chain(cx, x, BEFORE[op.kind])
     count = int(np.prod([x.shape[axis] for axis in op.axes], dtype=np.int64))
     scale = 1 / count if op.kind == "mean" and count else 1.0
     plain = op.kind not in AFTER
-    y = _reduced(cx, x, op.axes, KINDS.get(op.kind, SUM), scale, (outlet, op.keepdims) if plain else None)
+    y = _reduce(cx, x, op.axes, KINDS.get(op.kind, SUM), scale, (outlet, op.keepdims) if plain else None)
     if not plain:
         chain = Chain()
         result = chain.apply(AFTER[op.kind], (chain.load(y),))
         if largest is not None:
             chain.apply("add", (result, chain.apply("where_finite", (chain.load(largest),))))
-        y = _stored(cx, chain, y)
-    return [y if plain else _shaped(y, op.axes, op.keepdims)]
+        y = _store(cx, chain, y)
+    return [y if plain else _reshape(y, op.axes, op.keepdims)]
 
 
-def _stored(cx: Lowering, chain: Chain, model: Value) -> Value:
+def _store(cx: Lowering, chain: Chain, model: Value) -> Value:
     target = cx.temporary(model.shape, model.dtype, model.order)
     store_chain(cx, chain, target)
     return target
 
 
-def _shaped(y: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
+def _reshape(y: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
     """A tensor without the reduced axes, or with ones in their place."""
     if not keepdims:
         return y
@@ -69,7 +69,7 @@ def _shaped(y: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
     return y.view(shape, strides)
 
 
-def _reduced(
+def _reduce(
     cx: Lowering,
     x: Value,
     axes: tuple[int, ...],
@@ -97,7 +97,7 @@ def _reduced(
         run = inner[0]
         rows = [axis for axis in kept if axis != run]
         cx.emit(
-            kernels.Pool(
+            kernels.PoolRow(
                 x=x,
                 y=y,
                 M=int(np.prod([x.shape[a] for a in rows], dtype=np.int64)),

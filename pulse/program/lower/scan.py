@@ -38,8 +38,8 @@ def lower_scan_stream(cx: Lowering, node: PulsedNode, op: ScanStream) -> list[Va
     first = len(op.op.scanned)
     states: list[Value] = []
     for outlet, start, zeros in zip(node.inputs[first:], frames.initial, op.begin()):
-        known = cx.known(outlet) if op.reload else None
-        state = cx.remembered(zeros if known is None else known, range(zeros.ndim))
+        known = cx.known_value(outlet) if op.reload else None
+        state = cx.allocate_state(zeros if known is None else known, range(zeros.ndim))
         states.append(state)
         if op.reload and known is None:
             _keep(cx, cx.ordered(start, range(zeros.ndim)), state, cx.table([1]), 1, 0, 0)
@@ -84,7 +84,7 @@ class _Frames:
         first, last = len(op.scanned), len(op.scanned) + len(op.states)
         inputs = [cx.value(outlet) for outlet in node.inputs]
         self._cx, self._node, self._op = cx, node, op
-        self._body, self._places = _pulsed(node, op)
+        self._body, self._places = _pulsify_body(node, op)
         self._x, self.initial, self._captured = inputs[:first], inputs[first:last], inputs[last:]
         self.count = inputs[0].shape[op.scanned[0].axis]
         self.gathered = [cx.new(OutletId(node.id, slot)) for slot in range(len(op.gathered))]
@@ -117,7 +117,7 @@ def _frame(value: Value, axis: int, number: int) -> Value:
     return value.view(shape, strides, number * value.strides[axis])
 
 
-def _pulsed(node: PulsedNode, op: Scan) -> tuple[PulsedGraph, dict[str, OutletId]]:
+def _pulsify_body(node: PulsedNode, op: Scan) -> tuple[PulsedGraph, dict[str, OutletId]]:
     """The body as a graph of constant shapes, its nodes named after the scan; the wires that it is given, by name.
 
     Raises CompileError: some shape in it is not constant.

@@ -25,12 +25,12 @@ def lower_reshape(cx: Lowering, node: PulsedNode, op: AddAxis | RemoveAxis | Res
     if view is not None:
         return [view]
     if _read_by_convolutions(cx, outlet):
-        cx.pending[outlet] = lambda: _copied(cx, outlet, x)
+        cx.pending[outlet] = lambda: _copy(cx, outlet, x)
         return []
-    return [_copied(cx, outlet, x)]
+    return [_copy(cx, outlet, x)]
 
 
-def _copied(cx: Lowering, outlet: OutletId, x: Value) -> Value:
+def _copy(cx: Lowering, outlet: OutletId, x: Value) -> Value:
     shape = cx.fact(outlet).sizes
     target = cx.new(outlet, _order_of(cx, outlet, x))
     inside = target.reshape(x.shape)

@@ -63,7 +63,7 @@ def lower_fill_ends(cx: Lowering, node: PulsedNode, op: FillEnds) -> list[Value]
     head, head_frames = _frames(cx, op.head, op.axis, order)
     tail, tail_frames = _frames(cx, op.tail, op.axis, order)
     cx.emit(
-        kernels.FillEnds(
+        kernels.FillEndsRow(
             x=x,
             y=y,
             clock=cx.clock,
@@ -127,10 +127,10 @@ def lower_last_frames(cx: Lowering, node: PulsedNode, op: LastFrames) -> list[Va
     order = frame_order(x, op.axis)
     shape = list(x.shape)
     shape[op.axis] = op.frames
-    memory = cx.remembered(np.zeros(shape, x.dtype), order)
+    memory = cx.allocate_state(np.zeros(shape, x.dtype), order)
     run = x.size // max(1, x.shape[op.axis])
     cx.emit(
-        kernels.LastFrames(
+        kernels.LastFramesRow(
             x=x,
             memory=memory,
             clock=cx.clock,
@@ -152,7 +152,7 @@ def lower_positions(cx: Lowering, node: PulsedNode, op: Positions) -> list[Value
     y = cx.new(OutletId(node.id))
     integer = np.issubdtype(op.dtype, np.integer)
     cx.emit(
-        kernels.Positions(
+        kernels.PositionsRow(
             y=y,
             clock=cx.clock,
             P=op.frames,
@@ -176,14 +176,14 @@ def lower_stream_end(cx: Lowering, node: PulsedNode, op: StreamEnd) -> list[Valu
 @lowers(TableRows)
 def lower_table_rows(cx: Lowering, node: PulsedNode, op: TableRows) -> list[Value]:
     """Rows of a table that lies with its stream axis outermost."""
-    table = cx.known(node.inputs[0])
+    table = cx.known_value(node.inputs[0])
     if table is None:
         raise CompileError(f"{node.name}: the table must be constant; use {spell('backend', 'numpy')}")
     order = [op.axis, *(axis for axis in range(table.ndim) if axis != op.axis)]
     y = cx.new(OutletId(node.id), order)
     run = table.size // max(1, table.shape[op.axis])
     cx.emit(
-        kernels.TableRows(
+        kernels.TableLookupRow(
             table=cx.constant(table, order),
             y=y,
             clock=cx.clock,

@@ -13,7 +13,7 @@ from pulse.wording import spell
 @tensorflow_op("ConcatV2", "Concat")
 def concat(node: TensorflowNode) -> OutletId:
     """Joined along an axis, which is the last input, or the first of Concat."""
-    given = node.given()
+    given = node.given_inputs()
     if len(given) < 2:
         raise node.error("nothing to join")
     parts = given[:-1] if node.op_type == "ConcatV2" else given[1:]
@@ -26,7 +26,7 @@ def concat(node: TensorflowNode) -> OutletId:
 @tensorflow_op("Pack")
 def pack(node: TensorflowNode) -> OutletId:
     """Stacked along a new axis."""
-    parts = node.alike(node.given())
+    parts = node.alike(node.given_inputs())
     if not parts:
         raise node.error("nothing to stack")
     axis = node.axis(node.integer("axis", 0), node.graph.fact(parts[0]).rank - node.is_complex() + 1)
@@ -51,5 +51,5 @@ def unpack(node: TensorflowNode) -> list[OutletId]:
     for place, name in enumerate(node.outputs):
         cut = Slice(axis, TDim.of(place), TDim.of(place + 1))
         row = node.wire(cut, [node.input(0)], f"row{place}")
-        parts.append((node.named(name) if name else node).wire(RemoveAxis(axis), [row]))
+        parts.append((node.with_name(name) if name else node).wire(RemoveAxis(axis), [row]))
     return parts

@@ -3,11 +3,11 @@
 from pulse.errors import PulseError
 from pulse.graph import OutletId
 from pulse.onnx.operators.control import as_scalar
-from pulse.onnx.subgraph import inlined
+from pulse.onnx.subgraph import inline
 from pulse.ops.elementwise import Elementwise
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
-from pulse.typed import known
+from pulse.typed import known_value
 
 SIDES = ("then_branch", "else_branch")
 
@@ -19,7 +19,7 @@ def if_(node: TensorflowNode) -> list[OutletId]:
     Behind the results stand the next values of the variables that a branch assigns.
     """
     condition = as_scalar(node, node.input(0), "condition")
-    value = known(node.graph, condition)
+    value = known_value(node.graph, condition)
     if value is not None:
         return _branch(node, "then_branch" if bool(value) else "else_branch")
     branches: list[list[OutletId]] = []
@@ -38,21 +38,21 @@ def if_(node: TensorflowNode) -> list[OutletId]:
             raise node.error(
                 f"its condition is only known while running, and the branches differ: {left} and {right}"
             )
-        part = node.named(node.outputs[place]) if place < len(node.outputs) else node
+        part = node.with_name(node.outputs[place]) if place < len(node.outputs) else node
         made.append(part.wire(Elementwise("where"), [condition, yes, no]))
     return made
 
 
 def _branch(node: TensorflowNode, name: str) -> list[OutletId]:
     function = node.function(name)
-    given = node.given()[1:]
+    given = node.given_inputs()[1:]
     facts = [node.graph.fact(outlet) for outlet in given]
-    model = node.functions.typed(function, facts, node.scope, f"{node.wire_name}.{name}")
+    model = node.functions.to_typed(function, facts, node.scope, f"{node.wire_name}.{name}")
     found = node.functions.find(function)
-    outlets = inlined(node.graph, model, dict(zip(found.inputs, given)))
+    outlets = inline(node.graph, model, dict(zip(found.inputs, given)))
     made = dict(zip(model.graph.output_names, outlets))
-    later = node.functions.assigned(function)
-    either = sorted({place for side in SIDES for place in node.functions.assigned(node.function(side))})
+    later = node.functions.assignments(function)
+    either = sorted({place for side in SIDES for place in node.functions.assignments(node.function(side))})
     return [
         *outlets[: len(found.outputs)],
         *(made.get(later.get(place, ""), given[place]) for place in either),

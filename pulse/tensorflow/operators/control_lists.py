@@ -92,7 +92,7 @@ class ListWrite(Op):
         return [y]
 
 
-def _reserved(node: TensorflowNode, count: TDim, dims: Dims, dtype: DType) -> OutletId:
+def _reserve(node: TensorflowNode, count: TDim, dims: Dims, dtype: DType) -> OutletId:
     element = tuple(TDim.of(dim) for dim in dims or () if dim is not None)
     whole = dims is not None and len(element) == len(dims)
     return node.wire(Reserved(count, element if whole else (), dtype), [])
@@ -112,7 +112,7 @@ def reserve(node: TensorflowNode) -> OutletId:
     dims: Dims = None
     if value is not None and value.ndim == 1 and value.dtype != object:
         dims = tuple(int(dim) if dim >= 0 else None for dim in value.tolist())
-    return _reserved(node, _count(node, 1), dims, node.dtype_of("element_dtype"))
+    return _reserve(node, _count(node, 1), dims, node.dtype_of("element_dtype"))
 
 
 @tensorflow_op("TensorListFromTensor", "TensorListStack")
@@ -153,7 +153,7 @@ def array(node: TensorflowNode) -> list[OutletId]:
     """An empty array: its handle means nothing here, all goes by the flow."""
     handle = node.constant(np.array(0, np.int32), "handle")
     dims = node.sizes("element_shape")
-    return [handle, _reserved(node, _count(node, 0), dims, node.dtype_of("dtype"))]
+    return [handle, _reserve(node, _count(node, 0), dims, node.dtype_of("dtype"))]
 
 
 @tensorflow_op("TensorArrayReadV3")

@@ -24,16 +24,16 @@ from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.nodes import Endpoint, Function
 from pulse.tensorflow.operators.control_lists import ListItem, ListWrite, Reserved
 from pulse.tensorflow.operators.control_loop_iterations import Counter, counters, iteration_count
-from pulse.tensorflow.operators.control_loop_parts import LoopParts, grafted, needs, uncast
+from pulse.tensorflow.operators.control_loop_parts import LoopParts, graft, needs, uncast
 from pulse.tensorflow.registry import tensorflow_op
-from pulse.typed import TypedGraph, TypedNetwork, known
+from pulse.typed import TypedGraph, TypedNetwork, known_value
 from pulse.wiring import wire
 
 
 @tensorflow_op("While", "StatelessWhile")
 def loop(node: TensorflowNode) -> list[OutletId]:
     """Iteration by iteration if they are few, else a scan, else an op that decides while running."""
-    return _While(node).wired()
+    return _While(node).wire()
 
 
 class _While:
@@ -41,7 +41,7 @@ class _While:
 
     def __init__(self, node: TensorflowNode) -> None:
         self._node = node
-        self._first = node.given()
+        self._first = node.given_inputs()
         self._function: Function = node.functions.find(node.function("body"))
         condition = node.functions.find(node.function("cond"))
         count = len(self._first)
@@ -73,14 +73,14 @@ class _While:
     @cached_property
     def _body(self) -> TypedNetwork:
         node = self._node
-        return node.functions.typed(
+        return node.functions.to_typed(
             node.function("body"), self._facts(), node.scope, f"{node.wire_name}.body"
         )
 
     @cached_property
     def _condition(self) -> TypedNetwork:
         node = self._node
-        return node.functions.typed(
+        return node.functions.to_typed(
             node.function("cond"), self._facts(), node.scope, f"{node.wire_name}.condition"
         )
 
@@ -89,16 +89,16 @@ class _While:
         places = {name: place for place, name in enumerate(names)}
         return {outlet: places[model.graph.label(outlet)] for outlet in model.graph.inputs}
 
-    def wired(self) -> list[OutletId]:
+    def wire(self) -> list[OutletId]:
         """The outlets of the variables after the loop."""
         node = self._node
         before = len(node.graph.nodes)
         try:
-            return self._unrolled_or_scanned()
+            return self._unroll_or_scan()
         except UnsureError:
             for made in reversed(range(before, len(node.graph.nodes))):
                 node.graph.retire(made)
-            return self._decided()
+            return self._loop_at_run_time()
 
     @cached_property
     def _counters(self) -> dict[int, Counter]:
@@ -112,7 +112,7 @@ class _While:
         names = self._node.functions.find(self._node.function("cond")).inputs
         return iteration_count(condition, self._sources(condition, names), self._counters)
 
-    def _unrolled_or_scanned(self) -> list[OutletId]:
+    def _unroll_or_scan(self) -> list[OutletId]:
         """The loop unrolled or as a scan. Raises UnsureError."""
         iterations = self._iterations()
         parts = self._parts(iterations)
@@ -121,8 +121,8 @@ class _While:
             if count == 0:
                 return list(self._first)
             if count <= MOST_ITERATIONS and count * size <= MOST_NODES:
-                return self._unrolled(count, parts)
-        return self._scanned(iterations, parts)
+                return self._unroll(count, parts)
+        return self._scan(iterations, parts)
 
     def _parts(self, iterations: TDim) -> LoopParts:
         """What each variable is to the loop. Raises UnsureError."""
@@ -156,7 +156,7 @@ class _While:
         found: dict[int, OutletId] = {}
         made = graph.node(outlet)
         while isinstance(made.op, ListWrite):
-            place = known(graph, made.inputs[1])
+            place = known_value(graph, made.inputs[1])
             if place is None or place.dtype == object:
                 raise UnsureError
             found.setdefault(int(place.reshape(())), made.inputs[2])
@@ -174,7 +174,7 @@ class _While:
 
     def _writes_one(self, place: int, inputs: Sequence[OutletId], own: Mapping[int, OutletId]) -> bool:
         """Whether each iteration writes the one element that a list has, so that the last one stays."""
-        index = known(self._body.graph, inputs[1])
+        index = known_value(self._body.graph, inputs[1])
         first = self._node.graph.node(self._first[place]).op
         return (
             index is not None
@@ -196,7 +196,7 @@ class _While:
             index = self._counters.get(sources.get(uncast(body, made.inputs[1]), -1))
             if index is None or index.step != 1 or not needs(body, [made.inputs[0]], {}) <= outside.keys():
                 continue
-            (whole,) = grafted(body, [made.inputs[0]], self._node.graph, outside)
+            (whole,) = graft(body, [made.inputs[0]], self._node.graph, outside)
             found[OutletId(made.id)] = (whole, index.start)
         return found
 
@@ -204,7 +204,7 @@ class _While:
         states = (self._body.graph.outputs[place] for place in parts.states)
         return [*states, *parts.last.values(), *parts.written.values()]
 
-    def _unrolled(self, iterations: int, parts: LoopParts) -> list[OutletId]:
+    def _unroll(self, iterations: int, parts: LoopParts) -> list[OutletId]:
         """Every iteration wired after the one before it."""
         node, graph = self._node, self._node.graph
         current = {place: self._first[place] for place in parts.states}
@@ -223,7 +223,7 @@ class _While:
                     )
             for outlet, (whole, start) in parts.read.items():
                 given[outlet] = self._element(whole, start + iteration, f"element{iteration}_{outlet.node}")
-            made = grafted(self._body, self._targets(parts), graph, given)
+            made = graft(self._body, self._targets(parts), graph, given)
             behind = len(parts.states) + len(parts.last)
             states, ends, written = made[: len(parts.states)], made[len(parts.states) : behind], made[behind:]
             last = dict(zip(parts.last, ends))
@@ -282,7 +282,7 @@ class _While:
                 results.append(first)
         return results
 
-    def _scanned(self, iterations: TDim, parts: LoopParts) -> list[OutletId]:
+    def _scan(self, iterations: TDim, parts: LoopParts) -> list[OutletId]:
         """A scan over the elements that the iterations take."""
         node, body, graph = self._node, self._body, TypedGraph()
         label = self._function.inputs
@@ -326,12 +326,12 @@ class _While:
                 names.append(graph.label(given[source]))
             else:
                 frames.append(graph.label(given[source]))
-                x.append(self._counted(place, counter, iterations))
+                x.append(self._count(place, counter, iterations))
         if not x:
             given_fact = TypedFact(np.dtype(np.int64), ())
             frames.append(graph.label(inner("iteration", given_fact)))
             x.append(node.wire(Range(0, 1, iterations, np.dtype(np.int64)), [], "iterations"))
-        made = self._inside(grafted(body, targets, graph, given), graph, parts)
+        made = self._inside(graft(body, targets, graph, given), graph, parts)
         graph.inputs = [OutletId(each.id) for each in graph.nodes if isinstance(each.op, Source)]
         graph.set_outputs(made, [f"result{number}" for number in range(len(made))])
         model = TypedNetwork(graph, node.scope, f"{node.wire_name}.body", {}, body.origins)
@@ -367,7 +367,7 @@ class _While:
             return outlet
         return self._node.wire(Slice(0, start, start + iterations), [outlet], f"frames{outlet.node}")
 
-    def _counted(self, place: int, counter: Counter, iterations: TDim) -> OutletId:
+    def _count(self, place: int, counter: Counter, iterations: TDim) -> OutletId:
         if not counter.start.is_const:
             raise UnsureError
         dtype = self._node.graph.fact(self._first[place]).dtype
@@ -375,7 +375,7 @@ class _While:
             Range(int(counter.start), counter.step, iterations, dtype), [], f"counter{place}"
         )
 
-    def _decided(self) -> list[OutletId]:
+    def _loop_at_run_time(self) -> list[OutletId]:
         """An op that evaluates the condition before each iteration."""
         node, body, condition = self._node, self._body, self._condition
         outer = self._sources(body, self._function.inputs)
@@ -390,14 +390,14 @@ class _While:
             plain = TypedFact(fact.dtype, fact.shape)
             inner[place] = graph.add(label[place], Source(plain), (), [plain])[0]
         given = {source: inner[place] for source, place in outer.items()}
-        made = grafted(body, [body.graph.outputs[place] for place in states], graph, given)
+        made = graft(body, [body.graph.outputs[place] for place in states], graph, given)
         nexts = dict(zip(states, made))
         after = {source: nexts.get(place, inner[place]) for source, place in asked.items()}
-        (again,) = grafted(condition, [condition.graph.outputs[0]], graph, after, "next/")
+        (again,) = graft(condition, [condition.graph.outputs[0]], graph, after, "next/")
         graph.inputs = [OutletId(each.id) for each in graph.nodes if isinstance(each.op, Source)]
         graph.set_outputs([again, *made], [f"result{number}" for number in range(1 + len(made))])
         before = {source: self._first[place] for source, place in asked.items()}
-        (go_on,) = grafted(condition, [condition.graph.outputs[0]], node.graph, before)
+        (go_on,) = graft(condition, [condition.graph.outputs[0]], node.graph, before)
         model = TypedNetwork(graph, node.scope, f"{node.wire_name}.body", {}, body.origins)
         open_ = [place for place in places if self._constant[place]]
         names = ("iteration", "go_on", *(graph.label(inner[place]) for place in states))

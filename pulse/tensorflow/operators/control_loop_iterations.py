@@ -10,7 +10,7 @@ from pulse.onnx.operators.slice import at_least, at_most
 from pulse.ops.elementwise import Elementwise
 from pulse.record import record
 from pulse.tensorflow.operators.control_loop_parts import uncast
-from pulse.typed import TypedNetwork, known
+from pulse.typed import TypedNetwork, known_value
 
 
 @record
@@ -36,7 +36,7 @@ def counters(
         if value is None or value.size != 1 or not isinstance(made.op, Elementwise) or made.op.kind != "add":
             continue
         for own, other in (made.inputs, made.inputs[::-1]):
-            step = known(body.graph, other)
+            step = known_value(body.graph, other)
             if (
                 own == source
                 and step is not None
@@ -67,7 +67,7 @@ def iteration_count(
 def _limits(
     model: TypedNetwork, outlet: OutletId, sources: Mapping[OutletId, int], counting: Mapping[int, Counter]
 ) -> list[TDim]:
-    value = known(model.graph, outlet)
+    value = known_value(model.graph, outlet)
     if value is not None:
         if bool(value.reshape(())):
             return []

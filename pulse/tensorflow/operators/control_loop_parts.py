@@ -32,7 +32,7 @@ class LoopParts:
     read: Mapping[OutletId, tuple[OutletId, TDim]]
 
 
-def grafted(
+def graft(
     model: TypedNetwork,
     targets: Sequence[OutletId],
     graph: TypedGraph,

@@ -26,20 +26,20 @@ def to_second(node: TensorflowNode, x: OutletId, suffix: str = "channels_second"
     rank = node.graph.fact(x).rank
     if channels_first(node):
         return x
-    return node.transposed(x, nhwc.channels_first(rank), suffix)
+    return node.transpose(x, nhwc.channels_first(rank), suffix)
 
 
 def from_second(node: TensorflowNode, x: OutletId, suffix: str = "") -> OutletId:
     """A tensor with its channels where the node has them."""
     rank = node.graph.fact(x).rank
     if channels_first(node):
-        return node.finished(x) if not suffix else x
-    return node.transposed(x, nhwc.channels_last(rank), suffix)
+        return node.name_result(x) if not suffix else x
+    return node.transpose(x, nhwc.channels_last(rank), suffix)
 
 
 def spatial(node: TensorflowNode, name: str, rank: int) -> list[int]:
     """An attribute that lists every axis: those between batch and channels. Raises LoadError."""
-    values = node.listed(name, rank)
+    values = node.read_list(name, rank)
     first = channels_first(node)
     outer = (values[0], values[1] if first else values[-1])
     inner = values[2:] if first else values[1:-1]
@@ -76,15 +76,15 @@ def conv(node: TensorflowNode) -> OutletId:
     own = kernel.shape[-2]
     if not channels.is_const or not own.is_const or int(own) < 1 or int(channels) % int(own):
         raise node.error(f"{channels} channels of x do not fit a kernel of {own}")
-    return _convolved(node, (rank - 1, rank - 2, *range(rank - 2)), int(channels) // int(own))
+    return _convolve(node, (rank - 1, rank - 2, *range(rank - 2)), int(channels) // int(own))
 
 
-def _convolved(
+def _convolve(
     node: TensorflowNode, perm: Sequence[int], group: int, kernel: OutletId | None = None
 ) -> OutletId:
     rank = node.fact(0).rank
     x = to_second(node, node.input(0))
-    w = node.transposed(node.input(1) if kernel is None else kernel, perm, "kernel")
+    w = node.transpose(node.input(1) if kernel is None else kernel, perm, "kernel")
     steps = {"strides": spatial(node, "strides", rank), "dilations": spatial(node, "dilations", rank)}
     y = node.as_onnx("Conv", [x, w], "convolved", group=group, **steps, **pads_of(node, rank))
     return from_second(node, y)
@@ -98,7 +98,7 @@ def depthwise(node: TensorflowNode) -> OutletId:
         raise node.error(f"x ({node.fact(0)}) and the kernel ({kernel}) do not fit")
     height, width, channels, each = kernel.shape
     flat = node.wire(Reshape((height, width, TDim.of(1), channels * each)), [node.input(1)], "flat")
-    return _convolved(node, (3, 2, 0, 1), int(channels), flat)
+    return _convolve(node, (3, 2, 0, 1), int(channels), flat)
 
 
 @tensorflow_op("Conv2DBackpropInput")
@@ -127,7 +127,7 @@ def conv_transpose(node: TensorflowNode) -> OutletId:
     extra = tuple(max(0, -int(total)) for total in totals)
     if any(more >= stride > 0 for more, stride in zip(extra, strides)) and any(extra):
         raise node.error(f"its output's sizes {[str(goal) for goal in goals]} are too long for its input")
-    w = node.transposed(node.input(1), (3, 2, 0, 1), "kernel")
+    w = node.transpose(node.input(1), (3, 2, 0, 1), "kernel")
     moved = to_second(node, node.input(2))
     op = ConvTranspose(tuple(strides), tuple(dilations), pads, extra, 1)
     return from_second(node, node.wire(op, [moved, w], "convolved"))

@@ -10,7 +10,7 @@ from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.shape import Expand, Reshape
 from pulse.tensorflow.context import TensorflowNode
-from pulse.tensorflow.operators.spectral import complex_product, paired
+from pulse.tensorflow.operators.spectral import complex_product, pair
 from pulse.tensorflow.registry import tensorflow_op
 
 SAME_NAME = (
@@ -69,7 +69,7 @@ SAME = (
 @tensorflow_op(*PLAIN)
 def plain(node: TensorflowNode) -> OutletId:
     """A row of the table."""
-    return node.wire(Elementwise(PLAIN[node.op_type]), node.alike(node.given()))
+    return node.wire(Elementwise(PLAIN[node.op_type]), node.alike(node.given_inputs()))
 
 
 @tensorflow_op("Mul")
@@ -77,7 +77,7 @@ def mul(node: TensorflowNode) -> OutletId:
     """A product, of complex numbers too."""
     if node.is_complex():
         return complex_product(node)
-    return node.wire(Elementwise("mul"), node.alike(node.given()))
+    return node.wire(Elementwise("mul"), node.alike(node.given_inputs()))
 
 
 @tensorflow_op("Exp")
@@ -91,7 +91,7 @@ def exp(node: TensorflowNode) -> OutletId:
     real, imaginary = (
         node.wire(Elementwise("mul"), [size, part], f"part_{place}") for place, part in enumerate(parts)
     )
-    return paired(node, real, imaginary)
+    return pair(node, real, imaginary)
 
 
 @tensorflow_op(*WITH_PARAMS)
@@ -110,7 +110,7 @@ def leaky_relu(node: TensorflowNode) -> OutletId:
 @tensorflow_op(*SAME, "IdentityN")
 def identity(node: TensorflowNode) -> list[OutletId]:
     """The same wires."""
-    return node.given()
+    return node.given_inputs()
 
 
 @tensorflow_op("CheckNumerics")
@@ -141,7 +141,7 @@ def square(node: TensorflowNode) -> OutletId:
 @tensorflow_op("SquaredDifference")
 def squared_difference(node: TensorflowNode) -> OutletId:
     """(x - y) squared."""
-    difference = node.wire(Elementwise("sub"), node.alike(node.given()), "difference")
+    difference = node.wire(Elementwise("sub"), node.alike(node.given_inputs()), "difference")
     return node.wire(Elementwise("mul"), [difference, difference])
 
 
@@ -169,14 +169,14 @@ def expm1(node: TensorflowNode) -> OutletId:
 @tensorflow_op("NotEqual")
 def not_equal(node: TensorflowNode) -> OutletId:
     """Whether two numbers differ."""
-    same = node.wire(Elementwise("equal"), node.alike(node.given()), "same")
+    same = node.wire(Elementwise("equal"), node.alike(node.given_inputs()), "same")
     return node.wire(Elementwise("not"), [same])
 
 
 @tensorflow_op("LogicalXor")
 def logical_xor(node: TensorflowNode) -> OutletId:
     """Whether one of two is true."""
-    return node.wire(Elementwise("xor"), node.given())
+    return node.wire(Elementwise("xor"), node.given_inputs())
 
 
 @tensorflow_op("IsInf")
@@ -203,7 +203,7 @@ def clip_by_value(node: TensorflowNode) -> OutletId:
 @tensorflow_op("FloorDiv")
 def floor_div(node: TensorflowNode) -> OutletId:
     """The quotient rounded down."""
-    x, y = node.alike(node.given())
+    x, y = node.alike(node.given_inputs())
     facts = [node.graph.fact(x), node.graph.fact(y)]
     if np.issubdtype(facts[0].dtype, np.floating):
         return node.wire(Elementwise("floor"), [node.wire(Elementwise("div"), [x, y], "quotient")])
@@ -214,9 +214,9 @@ def floor_div(node: TensorflowNode) -> OutletId:
 
 
 @tensorflow_op("DivNoNan", "Xdivy", "Xlogy", "Xlog1py", "MulNoNan")
-def guarded(node: TensorflowNode) -> OutletId:
+def no_nan(node: TensorflowNode) -> OutletId:
     """A quotient or product that is 0 where one operand is: the divisor, or the factor that the names begin with."""
-    x, y = node.given()
+    x, y = node.given_inputs()
     kind, operand = GUARDED[node.op_type]
     guard = (x, y)[operand]
     dtype = node.graph.fact(y).dtype
@@ -252,13 +252,13 @@ def complex_of(node: TensorflowNode) -> OutletId:
     """A real tensor as a complex one."""
     real = node.cast(node.input(0), np.dtype(np.float32), "real")
     zero = node.wire(Elementwise("sub"), [real, real], "zero")
-    return paired(node, real, zero)
+    return pair(node, real, zero)
 
 
 @tensorflow_op("Select", "SelectV2")
 def select(node: TensorflowNode) -> OutletId:
     """One of two tensors, by a condition; a condition of one axis chooses rows (Select)."""
-    condition, x, y = node.given()
+    condition, x, y = node.given_inputs()
     x, y = node.alike([x, y])
     fact, rank = node.fact(0), node.graph.fact(x).rank
     if node.op_type == "Select" and fact.rank == 1 and rank > 1:

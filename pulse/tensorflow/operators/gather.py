@@ -17,4 +17,4 @@ def gather(node: TensorflowNode) -> OutletId:
 @tensorflow_op("GatherNd", "ResourceGatherNd")
 def gather_nd(node: TensorflowNode) -> OutletId:
     """Slices by index."""
-    return node.as_onnx("GatherND", [node.input(0), node.widened(node.input(1), "places")])
+    return node.as_onnx("GatherND", [node.input(0), node.widen(node.input(1), "places")])

@@ -18,7 +18,7 @@ def matmul(node: TensorflowNode) -> OutletId:
         if rank < 2:
             raise node.error(f"a factor {node.fact(slot)} is not a matrix")
         if node.flag(name):
-            x = node.transposed(x, (*range(rank - 2), rank - 1, rank - 2), name)
+            x = node.transpose(x, (*range(rank - 2), rank - 1, rank - 2), name)
         factors.append(x)
     return node.wire(MatMul(), factors)
 
@@ -26,4 +26,4 @@ def matmul(node: TensorflowNode) -> OutletId:
 @tensorflow_op("Einsum")
 def einsum(node: TensorflowNode) -> OutletId:
     """Products summed over indices."""
-    return node.as_onnx("Einsum", node.given(), equation=node.text("equation"))
+    return node.as_onnx("Einsum", node.given_inputs(), equation=node.text("equation"))

@@ -12,7 +12,7 @@ from pulse.ops.scan import Course, Scan
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
 from pulse.tensorflow.context import TensorflowNode
-from pulse.tensorflow.operators.control_loop_parts import grafted
+from pulse.tensorflow.operators.control_loop_parts import graft
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import TypedGraph, TypedNetwork, constant
 from pulse.wiring import wire
@@ -55,7 +55,7 @@ def lstm_cell(node: TensorflowNode) -> list[OutletId]:
     body, captured = _body(node, 0)
     slots = {"x": 0, "cs_before": 1, "h_before": 2, **captured}
     given = {outlet: node.input(slots[body.graph.label(outlet)]) for outlet in body.graph.inputs}
-    return grafted(body, body.graph.outputs[2:], node.graph, given, f"{node.wire_name}/")
+    return graft(body, body.graph.outputs[2:], node.graph, given, f"{node.wire_name}/")
 
 
 @tensorflow_op("GRUBlockCell")

@@ -84,8 +84,8 @@ def cudnn_rnn(node: TensorflowNode) -> list[OutletId]:
         last.append(ends)
     if not major:
         y = node.wire(Transpose((1, 0, 2)), [y], "batch_first")
-    states = [_joined(node, list(each), f"last{place}") for place, each in enumerate(zip(*last))]
-    return [node.finished(y), *states, *([node.input(C)] if kind != "lstm" else [])]
+    states = [_join(node, list(each), f"last{place}") for place, each in enumerate(zip(*last))]
+    return [node.name_result(y), *states, *([node.input(C)] if kind != "lstm" else [])]
 
 
 def _require_whole(node: TensorflowNode, time: TDim) -> None:
@@ -94,7 +94,7 @@ def _require_whole(node: TensorflowNode, time: TDim) -> None:
         raise node.error(f"its sequence_lengths must be those of x, {time}")
 
 
-def _joined(node: TensorflowNode, parts: list[OutletId], name: str) -> OutletId:
+def _join(node: TensorflowNode, parts: list[OutletId], name: str) -> OutletId:
     return parts[0] if len(parts) == 1 else node.wire(Concat(0), parts, name)
 
 
@@ -109,14 +109,14 @@ def _layer(
     kind, order = ORDERS[node.text("rnn_mode", "lstm")]
     ways, size = len(matrices), matrices[0][1].shape[1]
 
-    def stacked(name: str, values: list[Array]) -> OutletId:
+    def stack(name: str, values: list[Array]) -> OutletId:
         return node.constant(np.ascontiguousarray(np.stack(values)), f"{name}{layer}")
 
     w, r = (
-        stacked(name, [pair[place][list(order)].reshape(len(order) * size, -1) for pair in matrices])
+        stack(name, [pair[place][list(order)].reshape(len(order) * size, -1) for pair in matrices])
         for place, name in enumerate("wr")
     )
-    b = stacked("b", [np.concatenate([part[list(order)].ravel() for part in pair]) for pair in biases])
+    b = stack("b", [np.concatenate([part[list(order)].ravel() for part in pair]) for pair in biases])
     mine = Slice(0, TDim.of(ways * layer), TDim.of(ways * (layer + 1)))
     first = [
         node.wire(mine, [node.input(slot)], f"first{slot}_{layer}")

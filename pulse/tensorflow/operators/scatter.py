@@ -16,7 +16,7 @@ from pulse.tensorflow.registry import tensorflow_op
 def scatter_nd(node: TensorflowNode) -> OutletId:
     """Slices updated, or added to, by index."""
     reduction = "add" if node.op_type == "TensorScatterAdd" else "none"
-    places = node.widened(node.input(1), "places")
+    places = node.widen(node.input(1), "places")
     return node.as_onnx("ScatterND", [node.input(0), places, node.input(2)], reduction=reduction)
 
 
@@ -24,7 +24,7 @@ def scatter_nd(node: TensorflowNode) -> OutletId:
 def scatter_rows(node: TensorflowNode) -> OutletId:
     """Rows updated, or added to, by index: of a variable, whose new value this is."""
     reduction = "add" if node.op_type == "ScatterAdd" else "none"
-    places = node.widened(node.input(1), "places")
+    places = node.widen(node.input(1), "places")
     places = node.wire(AddAxis(node.graph.fact(places).rank), [places], "rows")
     shape = (*node.fact(1).shape, *node.fact(0).shape[1:])
     updates = node.input(2)

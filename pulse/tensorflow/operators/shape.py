@@ -9,7 +9,7 @@ from pulse.onnx.operators.source import scalar_dim
 from pulse.ops.op import broadcast_shapes
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Tile, resolve_shape, volume
 from pulse.tensorflow.context import TensorflowNode
-from pulse.tensorflow.operators.shape_delayed import delayed_rows
+from pulse.tensorflow.operators.shape_delayed import delay_rows
 from pulse.tensorflow.registry import tensorflow_op
 
 
@@ -23,7 +23,8 @@ def shape(node: TensorflowNode) -> OutletId:
 def shapes(node: TensorflowNode) -> list[OutletId]:
     """The dims of each tensor."""
     return [
-        node.dims_constant(node.graph.fact(x).shape, f"shape{place}") for place, x in enumerate(node.given())
+        node.dims_constant(node.graph.fact(x).shape, f"shape{place}")
+        for place, x in enumerate(node.given_inputs())
     ]
 
 
@@ -48,9 +49,9 @@ def reshape(node: TensorflowNode) -> OutletId:
     target = resolve_shape(source, wanted)
     if target == source:
         return node.input(0)
-    added = _added(source, target)
+    added = _added_axes(source, target)
     if not added:
-        late = delayed_rows(node, node.input(0), target)
+        late = delay_rows(node, node.input(0), target)
         return late if late is not None else node.wire(Reshape(target), [node.input(0)])
     x = node.input(0)
     for axis in added:
@@ -58,7 +59,7 @@ def reshape(node: TensorflowNode) -> OutletId:
     return x
 
 
-def _added(source: Shape, target: Shape) -> list[int]:
+def _added_axes(source: Shape, target: Shape) -> list[int]:
     """The axes of the target that are new, where all that happens is that axes of size 1 come."""
     added: list[int] = []
     place = 0
@@ -99,7 +100,7 @@ def transpose(node: TensorflowNode) -> OutletId:
     if node.is_complex():
         perm.append(len(perm))
     count = node.fact(0).rank
-    return node.transposed(node.input(0), [node.axis(axis, count) for axis in perm])
+    return node.transpose(node.input(0), [node.axis(axis, count) for axis in perm])
 
 
 @tensorflow_op("BroadcastTo")

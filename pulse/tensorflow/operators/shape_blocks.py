@@ -68,7 +68,7 @@ def batch_to_space(node: TensorflowNode) -> OutletId:
         op = slice_op(node, axis, size, before, size - after, 1)
         if op is not None:
             x = node.wire(op, [x], f"cut{axis}")
-    return node.finished(x)
+    return node.name_result(x)
 
 
 @tensorflow_op("SpaceToDepth", "DepthToSpace")

@@ -19,7 +19,7 @@ from pulse.typed import TypedGraph
 MOST_ROWS = 64
 
 
-def delayed_rows(node: TensorflowNode, x: OutletId, target: Shape) -> OutletId | None:
+def delay_rows(node: TensorflowNode, x: OutletId, target: Shape) -> OutletId | None:
     """A reshape to ``target``, by paddings, where it makes rows late; None if it does something else."""
     graph = node.graph
     cut = graph.node(x)

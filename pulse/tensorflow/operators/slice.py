@@ -104,7 +104,7 @@ def _by_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:
     if axis >= rank or not isinstance(index.op, AddAxis):
         raise node.error("its begin is computed while running, and is not an index of one axis")
     order = (axis, *(other for other in range(rank) if other != axis))
-    return node.wire(ListItem(), [node.transposed(node.input(0), order, "front"), index.inputs[0]])
+    return node.wire(ListItem(), [node.transpose(node.input(0), order, "front"), index.inputs[0]])
 
 
 def _open(first: bool) -> TDim:
@@ -148,7 +148,9 @@ def _parts(node: TensorflowNode, x: OutletId, axis: int, sizes: Sequence[TDim]) 
         if start == 0 and size == whole[axis]:
             outlets.append(x)
         else:
-            outlets.append((node.named(name) if name else node).wire(Slice(axis, start, start + size), [x]))
+            outlets.append(
+                (node.with_name(name) if name else node).wire(Slice(axis, start, start + size), [x])
+            )
         start = start + size
     return outlets
 

@@ -17,7 +17,7 @@ def fill(node: TensorflowNode) -> OutletId:
 @tensorflow_op("Range")
 def range_(node: TensorflowNode) -> OutletId:
     """Numbers at even distances; the length may be symbolic."""
-    return node.as_onnx("Range", node.alike(node.given()))
+    return node.as_onnx("Range", node.alike(node.given_inputs()))
 
 
 @tensorflow_op("LinSpace")

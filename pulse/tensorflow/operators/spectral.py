@@ -12,7 +12,7 @@ from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
 
-def paired(node: TensorflowNode, real: OutletId, imaginary: OutletId, suffix: str = "") -> OutletId:
+def pair(node: TensorflowNode, real: OutletId, imaginary: OutletId, suffix: str = "") -> OutletId:
     """Two real tensors as a complex one."""
     shapes = [node.graph.fact(part).shape for part in (real, imaginary)]
     whole = broadcast_shapes(shapes, f"{node.wire_name}, its parts")
@@ -28,7 +28,7 @@ def paired(node: TensorflowNode, real: OutletId, imaginary: OutletId, suffix: st
 @tensorflow_op("Complex")
 def complex_(node: TensorflowNode) -> OutletId:
     """A complex tensor of its parts."""
-    return paired(node, node.input(0), node.input(1))
+    return pair(node, node.input(0), node.input(1))
 
 
 @tensorflow_op("Real", "Imag")
@@ -97,7 +97,7 @@ def complex_product(node: TensorflowNode) -> OutletId:
 
     real = node.wire(Elementwise("sub"), [times(a, c, "ac"), times(b, d, "bd")], "real")
     imaginary = node.wire(Elementwise("add"), [times(a, d, "ad"), times(b, c, "bc")], "imaginary")
-    return paired(node, real, imaginary)
+    return pair(node, real, imaginary)
 
 
 def _length(node: TensorflowNode) -> int:

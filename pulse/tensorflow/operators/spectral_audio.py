@@ -10,7 +10,7 @@ from pulse.typed import TypedNetwork
 from pulse.wording import spell
 
 
-def _grafted(node: TensorflowNode, model: TypedNetwork, x: OutletId) -> OutletId:
+def _graft(node: TensorflowNode, model: TypedNetwork, x: OutletId) -> OutletId:
     """A front of one input and one output, wired after x."""
     values = {
         next(iter(dim.symbols)): size
@@ -19,8 +19,8 @@ def _grafted(node: TensorflowNode, model: TypedNetwork, x: OutletId) -> OutletId
     }
     terms = Terms(node.scope, values)
     terms.assume(model.scope)
-    places = terms.grafted(model, node.graph, {model.graph.inputs[0]: x}, f"{node.wire_name}.")
-    return node.finished(places[model.graph.outputs[0]])
+    places = terms.graft(model, node.graph, {model.graph.inputs[0]: x}, f"{node.wire_name}.")
+    return node.name_result(places[model.graph.outputs[0]])
 
 
 @tensorflow_op("AudioSpectrogram")
@@ -40,7 +40,7 @@ def spectrogram(node: TensorflowNode) -> OutletId:
         )
     except InputError as error:
         raise node.error(str(error)) from error
-    return _grafted(node, model, node.wire(Transpose((1, 0)), [node.input(0)], "channels"))
+    return _graft(node, model, node.wire(Transpose((1, 0)), [node.input(0)], "channels"))
 
 
 @tensorflow_op("Mfcc")
@@ -67,4 +67,4 @@ def mfcc(node: TensorflowNode) -> OutletId:
         )
     except InputError as error:
         raise node.error(str(error)) from error
-    return _grafted(node, model, node.input(0))
+    return _graft(node, model, node.input(0))

@@ -4,7 +4,7 @@ from pulse.errors import LoadError
 from pulse.tensorflow.library import Library
 from pulse.tensorflow.nodes import Endpoint, Function, GraphNode
 from pulse.tensorflow.read.assignments import PASSING, changes
-from pulse.tensorflow.read.inlining import called
+from pulse.tensorflow.read.inlining import called_function
 from pulse.tensorflow.tensors import FunctionName
 
 BRANCHES = ("If",)
@@ -34,7 +34,7 @@ def assigned_places(name: FunctionName, library: Library, depth: int = 0) -> tup
     nodes = {node.name: node for node in function.nodes}
     found: set[int] = set()
     for node in function.nodes:
-        inner = called(node, library)
+        inner = called_function(node, library)
         if changes(node.op):
             endpoints = node.inputs[:1]
         elif inner is not None:
@@ -42,23 +42,23 @@ def assigned_places(name: FunctionName, library: Library, depth: int = 0) -> tup
                 raise node.error(
                     f"functions call each other more than {DEEPEST} deep; export the model again"
                 )
-            endpoints = _given(node, assigned_places(inner, library, depth + 1), 0)
+            endpoints = _given_endpoints(node, assigned_places(inner, library, depth + 1), 0)
         elif node.op in BRANCHES:
-            endpoints = _given(node, branch_places(node, library, depth), 1)
+            endpoints = _given_endpoints(node, branch_places(node, library, depth), 1)
         else:
             hidden = hidden_assignment(node, library, set())
             if hidden is not None:
-                raise refused(hidden)
+                raise refusal(hidden)
             continue
         for endpoint in endpoints:
             place = _argument(endpoint, function, nodes)
             if place is None:
-                raise refused(node)
+                raise refusal(node)
             found.add(place)
     return tuple(sorted(found))
 
 
-def _given(node: GraphNode, places: tuple[int, ...], first: int) -> tuple[Endpoint, ...]:
+def _given_endpoints(node: GraphNode, places: tuple[int, ...], first: int) -> tuple[Endpoint, ...]:
     return tuple(node.inputs[first + place] for place in places if first + place < len(node.inputs))
 
 
@@ -89,7 +89,7 @@ def hidden_assignment(node: GraphNode, library: Library, seen: set[str]) -> Grap
     return None
 
 
-def refused(node: GraphNode) -> LoadError:
+def refusal(node: GraphNode) -> LoadError:
     """The error for an assignment that a loop runs, or whose variable a branch is not given."""
     return node.error(
         "a loop assigns a variable, or a branch one that is not among its arguments; keep the state in the loop's own "

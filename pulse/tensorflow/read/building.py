@@ -14,14 +14,14 @@ from pulse.infer.fact import InferenceFact
 from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph
 from pulse.record import record
 from pulse.tensorflow.library import Library
-from pulse.tensorflow.nodes import Endpoint, Function, GraphNode, declared, tensor_of
+from pulse.tensorflow.nodes import Endpoint, Function, GraphNode, declared_type, tensor_of
 from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.branch_effects import assigned_places
 from pulse.tensorflow.read.branches import branches_to_selects
 from pulse.tensorflow.read.dilation import merge_dilation
 from pulse.tensorflow.read.effects import REFERENCES, VARIABLES, Variables, refuse_hidden, run_order
 from pulse.tensorflow.read.flat import FlatGraph
-from pulse.tensorflow.read.inlining import inlined
+from pulse.tensorflow.read.inlining import inline
 from pulse.tensorflow.read.loops import loops_to_while
 from pulse.tensorflow.read.node import TensorflowOp
 from pulse.tensorflow.tensors import FunctionName
@@ -65,9 +65,9 @@ def prepare_graph(
     Raises LoadError
     """
     graph = FlatGraph(nodes, title)
-    graph = FlatGraph(inlined(graph.needed(names, fed).values(), library), title)
+    graph = FlatGraph(inline(graph.find_needed(names, fed).values(), library), title)
     flat = loops_to_while(graph, library)
-    flat = FlatGraph(flat.needed(names, fed).values(), title)
+    flat = FlatGraph(flat.find_needed(names, fed).values(), title)
     refuse_hidden(flat, library)
     return merge_dilation(branches_to_selects(flat), names, fed)
 
@@ -94,11 +94,11 @@ class _Building:
     ) -> None:
         self._library, self._request, self._scope = library, request, scope
         feeds = request.feeds
-        whole = FlatGraph(graph.needed(names, feeds).values(), graph.title)
+        whole = FlatGraph(graph.find_needed(names, feeds).values(), graph.title)
         self._variables = Variables(whole, library)
-        effects = [node.name for node in whole if self._variables.changed(node)]
+        effects = [node.name for node in whole if self._variables.changed_variables(node)]
         wanted = [each.node for each in request.fetches.values() if each not in feeds]
-        self._wanted = whole.needed([*wanted, *effects], feeds, controls=False)
+        self._wanted = whole.find_needed([*wanted, *effects], feeds, controls=False)
         self._order = run_order(whole.nodes, self._variables, graph.title)
         self._order = [node for node in self._order if node.name in self._wanted]
         self._graph = whole
@@ -121,7 +121,7 @@ class _Building:
         for endpoint, fact in request.feeds.items():
             self._made[endpoint] = self._input(labels.get(endpoint, str(endpoint)), fact)
         for node in self._order:
-            self._assigned.update(dict.fromkeys(self._variables.changed(node)))
+            self._assigned.update(dict.fromkeys(self._variables.changed_variables(node)))
         before = {
             endpoint: self._value(endpoint.node)
             for endpoint in request.fetches.values()
@@ -140,7 +140,7 @@ class _Building:
         return FileNetwork(self._model, self._scope, self._graph.title, variables=variables)
 
     def _input(self, name: str, fact: InferenceFact) -> OutletId:
-        op = Constant(fact.value) if fact.value is not None and fact.typed() is not None else Input(fact)
+        op = Constant(fact.value) if fact.value is not None and fact.to_typed() is not None else Input(fact)
         (outlet,) = self._model.add(name, op, (), [fact])
         if isinstance(op, Input):
             self._model.inputs.append(outlet)
@@ -183,7 +183,7 @@ class _Building:
             return
         if all(Endpoint(node.name, slot) in self._made for slot in range(self._counts.get(node.name, 1))):
             return
-        changed = self._variables.changed(node)
+        changed = self._variables.changed_variables(node)
         if node.op in ASSIGNMENTS:
             self._assign(node, changed[0])
         elif changed:
@@ -262,16 +262,16 @@ class Bodies:
         """A function. Raises LoadError."""
         return self.library.find(name)
 
-    def assigned(self, name: FunctionName) -> dict[int, str]:
+    def assignments(self, name: FunctionName) -> dict[int, str]:
         """The arguments that a function assigns, and the outputs of its model that are their next values."""
         inputs = self.library.find(name).inputs
         return {place: f"{inputs[place]}{NEXT}" for place in assigned_places(name, self.library)}
 
-    def typed(
+    def to_typed(
         self, name: FunctionName, facts: Sequence[TypedFact], scope: SymbolScope, title: str
     ) -> TypedNetwork:
         """A function as a model. Raises LoadError."""
-        places = tuple(self.assigned(name))
+        places = tuple(self.assignments(name))
         return function_model(self.library.find(name), self.library, facts, scope, title, places)
 
 
@@ -320,8 +320,8 @@ def constant_value(node: GraphNode) -> Array:
 
 def variable_fact(node: GraphNode) -> InferenceFact:
     """Type and shape that a variable declares."""
-    type_, dims = declared(node)
-    dtype = None if type_ is None else type_.known
+    type_, dims = declared_type(node)
+    dtype = None if type_ is None else type_.known_type
     if dims is None:
         return InferenceFact(dtype)
     return InferenceFact(dtype, tuple(None if dim is None else TDim.of(dim) for dim in dims))

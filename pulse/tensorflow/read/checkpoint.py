@@ -48,7 +48,7 @@ class Checkpoint:
         header = self._message(BundleHeaderProto, self._entries.pop("", b""))
         self._shards = max(1, header.num_shards)
         if header.endianness:
-            raise self._damaged("its numbers are big-endian, which is not covered")
+            raise self._damage_error("its numbers are big-endian, which is not covered")
 
     def keys(self) -> list[str]:
         """The names of the tensors."""
@@ -57,18 +57,18 @@ class Checkpoint:
     def __contains__(self, key: str) -> bool:
         return key in self._entries
 
-    def _damaged(self, told: str) -> LoadError:
+    def _damage_error(self, told: str) -> LoadError:
         return LoadError(f"{self._path}: {told}; the checkpoint is damaged or of another kind, get it again")
 
     def _message(self, kind: Proto, data: bytes) -> Any:
         try:
             return kind.FromString(data)
         except DecodeError:
-            raise self._damaged("an entry cannot be decoded") from None
+            raise self._damage_error("an entry cannot be decoded") from None
 
     def _read(self) -> None:
         if len(self._data) < _FOOTER or int.from_bytes(self._data[-8:], "little") != _MAGIC:
-            raise self._damaged("it is not a table of tensors")
+            raise self._damage_error("it is not a table of tensors")
         footer = self._data[-_FOOTER:-8]
         _, at = self._handle(footer, 0)
         index, _ = self._handle(footer, at)
@@ -78,7 +78,7 @@ class Checkpoint:
                 try:
                     self._entries[key.decode()] = entry
                 except UnicodeDecodeError:
-                    raise self._damaged("a name in it is not text") from None
+                    raise self._damage_error("a name in it is not text") from None
 
     def _varint(self, data: bytes, at: int) -> tuple[int, int]:
         value = shift = 0
@@ -89,7 +89,7 @@ class Checkpoint:
             if byte < 0x80:
                 return value, at
             shift += 7
-        raise self._damaged("a number in it does not end")
+        raise self._damage_error("a number in it does not end")
 
     def _handle(self, data: bytes, at: int) -> tuple[_Place, int]:
         offset, at = self._varint(data, at)
@@ -99,12 +99,12 @@ class Checkpoint:
     def _block(self, place: _Place) -> Iterator[tuple[bytes, bytes]]:
         end = place.offset + place.size
         if end + _TRAILER > len(self._data):
-            raise self._damaged("a block lies outside of it")
+            raise self._damage_error("a block lies outside of it")
         if self._data[end] != 0:
-            raise self._damaged("a block is compressed, which is not covered")
+            raise self._damage_error("a block is compressed, which is not covered")
         block = self._data[place.offset : end]
         if len(block) < 4:
-            raise self._damaged("a block is too short")
+            raise self._damage_error("a block is too short")
         stop = len(block) - 4 - 4 * int.from_bytes(block[-4:], "little")
         at, key = 0, b""
         while at < stop:
@@ -112,7 +112,7 @@ class Checkpoint:
             fresh, at = self._varint(block, at)
             length, at = self._varint(block, at)
             if shared > len(key) or at + fresh + length > stop:
-                raise self._damaged("an entry lies outside of its block")
+                raise self._damage_error("an entry lies outside of its block")
             key = key[:shared] + block[at : at + fresh]
             yield key, block[at + fresh : at + fresh + length]
             at += fresh + length
@@ -121,14 +121,14 @@ class Checkpoint:
         """A tensor of numbers. Raises LoadError."""
         entry = self._entry(key)
         type_, dims = TensorType(entry.dtype), dims_of(entry.shape)
-        dtype = type_.known
+        dtype = type_.known_type
         if dtype is None:
             raise LoadError(f"{self._path}, {key}: a tensor of {type_} is not covered")
         if dims is None or None in dims:
-            raise self._damaged(f"{key} has no shape")
+            raise self._damage_error(f"{key} has no shape")
         shape = tuple(dim for dim in dims if dim is not None)
         if math.prod(shape) * dtype.itemsize != entry.size:
-            raise self._damaged(f"{key} has {entry.size} bytes for shape {list(shape)} of {dtype}")
+            raise self._damage_error(f"{key} has {entry.size} bytes for shape {list(shape)} of {dtype}")
         data = self._bytes(self._shard(entry, key), entry.offset, entry.size)
         return np.frombuffer(data, dtype.newbyteorder("<")).astype(dtype).reshape(shape)
 
@@ -138,7 +138,7 @@ class Checkpoint:
         data = self._bytes(self._shard(entry, key), entry.offset, entry.size)
         length, at = self._varint(data, 0)
         if entry.dtype != STRING or entry.shape.dim or at + _CHECKSUM + length != len(data):
-            raise self._damaged(f"{key} is not text of {entry.size} bytes")
+            raise self._damage_error(f"{key} is not text of {entry.size} bytes")
         return data[at + _CHECKSUM :]
 
     def _entry(self, key: str) -> Any:
@@ -150,7 +150,7 @@ class Checkpoint:
 
     def _shard(self, entry: Any, key: str) -> int:
         if not 0 <= entry.shard_id < self._shards:
-            raise self._damaged(f"{key} is in file {entry.shard_id} of {self._shards}")
+            raise self._damage_error(f"{key} is in file {entry.shard_id} of {self._shards}")
         return entry.shard_id
 
     def _bytes(self, shard: int, offset: int, size: int) -> bytes:
@@ -162,7 +162,7 @@ class Checkpoint:
             with path.open("rb") as file:
                 length = path.stat().st_size
                 if offset < 0 or offset + size > length:
-                    raise self._damaged(f"{path.name} has {length} bytes, and a tensor is at {offset}")
+                    raise self._damage_error(f"{path.name} has {length} bytes, and a tensor is at {offset}")
                 file.seek(offset)
                 return file.read(size)
         except OSError as error:

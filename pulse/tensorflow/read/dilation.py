@@ -27,7 +27,7 @@ def merge_dilation(graph: FlatGraph, fetched: Collection[str], fed: Collection[E
     return FlatGraph((replaced.get(node.name, node) for node in graph), graph.title) if replaced else graph
 
 
-def _known(graph: FlatGraph, endpoint: Endpoint) -> Array | None:
+def _known_value(graph: FlatGraph, endpoint: Endpoint) -> Array | None:
     """The value of a constant."""
     for _ in range(len(graph.nodes)):
         node = graph.nodes.get(endpoint.node)
@@ -49,14 +49,14 @@ def _pattern(
     fed: Collection[Endpoint],
 ) -> dict[str, GraphNode]:
     """The nodes that take the place of those of one pattern; none if there is no pattern."""
-    block = _known(graph, end.inputs[1])
+    block = _known_value(graph, end.inputs[1])
     conv, chain = _upwards(graph, end.inputs[0], CONVOLUTIONS)
     if block is None or conv is None or not _plain(conv):
         return {}
     start, before = _upwards(graph, conv.inputs[0], ("SpaceToBatchND",))
     if start is None or len(start.inputs) != 3:
         return {}
-    other = _known(graph, start.inputs[1])
+    other = _known_value(graph, start.inputs[1])
     inner = [start, *before, conv, *chain]
     if other is None or not np.array_equal(other, block):
         return {}
@@ -67,7 +67,7 @@ def _pattern(
         return {}
     attributes = {**conv.attributes, "dilations": dilations}
     crops = end.inputs[2]
-    if conv.name in graph.needed([crops.node], fed, controls=False):
+    if conv.name in graph.find_needed([crops.node], fed, controls=False):
         return {}
     return {
         start.name: GraphNode(start.name, PADDED, (start.inputs[0], start.inputs[2], crops), start.controls),
@@ -112,7 +112,7 @@ def _dilations(
     rank = 4
     for node in before:
         if node.op == "ExpandDims" and len(node.inputs) == 2:
-            value = _known(graph, node.inputs[1])
+            value = _known_value(graph, node.inputs[1])
             if value is None or value.size != 1:
                 return None
             place = int(value.reshape(())) % rank

@@ -7,8 +7,8 @@ from pulse.errors import LoadError
 from pulse.tensorflow.library import Library
 from pulse.tensorflow.nodes import Endpoint, GraphNode
 from pulse.tensorflow.read.assignments import ASSIGNMENTS, CHANGING, PASSING
-from pulse.tensorflow.read.branch_effects import BRANCHES, branch_places, hidden_assignment, refused
-from pulse.tensorflow.read.flat import FlatGraph, ordered
+from pulse.tensorflow.read.branch_effects import BRANCHES, branch_places, hidden_assignment, refusal
+from pulse.tensorflow.read.flat import FlatGraph, order
 from pulse.tensorflow.read.loops import MERGE, SWITCH
 
 VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
@@ -75,7 +75,7 @@ class Variables:
         name = self.of(endpoint)
         return name is not None and self._graph.nodes[name].op not in REFERENCES
 
-    def assigned(self, node: GraphNode) -> str | None:
+    def assigned_variable(self, node: GraphNode) -> str | None:
         """The variable that a node assigns. Raises LoadError: it is not known which."""
         if node.op not in ASSIGNMENTS:
             if node.op.startswith(CHANGING) and node.inputs and self.of(node.inputs[0]) is not None:
@@ -86,9 +86,9 @@ class Variables:
             raise node.error("the variable that it assigns is not in the graph; export the model again")
         return name
 
-    def changed(self, node: GraphNode) -> tuple[str, ...]:
+    def changed_variables(self, node: GraphNode) -> tuple[str, ...]:
         """The variables that a node assigns, or that its branches do. Raises LoadError: it is not known which."""
-        variable = self.assigned(node)
+        variable = self.assigned_variable(node)
         if variable is not None:
             return (variable,)
         places = branch_places(node, self._library)
@@ -126,7 +126,7 @@ def run_order(needed: Mapping[str, GraphNode], variables: Variables, title: str)
     }
     assigning: dict[str, list[str]] = {}
     for node in needed.values():
-        for variable in variables.changed(node):
+        for variable in variables.changed_variables(node):
             assigning.setdefault(variable, []).append(node.name)
     pairs: list[tuple[str, str]] = []
     for node in needed.values() if assigning else ():
@@ -140,7 +140,7 @@ def run_order(needed: Mapping[str, GraphNode], variables: Variables, title: str)
     for first, then in pairs:
         if first != then and not _reaches(after, first, then):
             after[then].add(first)
-    return ordered(dict(needed), after, title)
+    return order(dict(needed), after, title)
 
 
 def _reaches(after: Mapping[str, set[str]], late: str, early: str) -> bool:
@@ -163,15 +163,15 @@ def refuse_hidden(graph: FlatGraph, library: Library) -> None:
         branch_places(node, library)
         found = None if node.op in BRANCHES else hidden_assignment(node, library, set())
         if found is not None:
-            raise refused(found)
-        if node.op in ASSIGNMENTS and _switched(graph, node):
+            raise refusal(found)
+        if node.op in ASSIGNMENTS and _is_switched(graph, node):
             raise node.error(
                 "a Switch decides whether it assigns a variable; export the model again with functional branches (If), "
                 "or assign what the branches give"
             )
 
 
-def _switched(graph: FlatGraph, node: GraphNode) -> bool:
+def _is_switched(graph: FlatGraph, node: GraphNode) -> bool:
     """Whether a node runs only where a Switch lets it: there is one before it, with no Merge between them."""
     left = [*(each.node for each in node.inputs), *node.controls]
     seen: set[str] = set()

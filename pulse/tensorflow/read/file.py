@@ -57,9 +57,9 @@ def read_contents(source: "str | PathLike[str] | bytes") -> Contents:
             f"cannot load a {type(source).__name__}; give a path, or the bytes of a GraphDef"
         ) from None
     if path.is_dir():
-        return _saved(path)
+        return _read_saved_model(path)
     if path.name == SAVED and (path.parent / "variables").is_dir():
-        return _saved(path.parent)
+        return _read_saved_model(path.parent)
     data = file_bytes(path)
     return _graph(data, str(path), path.stem)
 
@@ -82,9 +82,9 @@ def file_bytes(path: Path) -> bytes:
 
 
 def _graph(data: bytes, what: str, title: str) -> Contents:
-    proto = decoded(GraphDef, data, what)
+    proto = decode(GraphDef, data, what)
     if not proto.node:
-        saved = _decoded_quietly(SavedModel, data)
+        saved = _decode_quietly(SavedModel, data)
         if saved is not None and saved.meta_graphs and saved.meta_graphs[0].graph_def.node:
             return _meta_graph(saved, what, title, None)
         raise LoadError(
@@ -94,7 +94,7 @@ def _graph(data: bytes, what: str, title: str) -> Contents:
     return Contents(tuple(graph_nodes(proto.node, what)), library, title)
 
 
-def decoded(kind: Proto, data: bytes, what: str) -> Proto:
+def decode(kind: Proto, data: bytes, what: str) -> Proto:
     """A message. Raises LoadError."""
     try:
         return kind.FromString(data)
@@ -102,19 +102,19 @@ def decoded(kind: Proto, data: bytes, what: str) -> Proto:
         raise LoadError(f"{what}: no TensorFlow graph, or cut short; export or download it again") from None
 
 
-def _decoded_quietly(kind: Proto, data: bytes) -> Proto:
+def _decode_quietly(kind: Proto, data: bytes) -> Proto:
     try:
         return kind.FromString(data)
     except DecodeError:
         return None
 
 
-def _saved(folder: Path) -> Contents:
+def _read_saved_model(folder: Path) -> Contents:
     path = folder / SAVED
     if not path.is_file():
         raise LoadError(f"{folder}: is a folder without {SAVED}; give the folder of a SavedModel, or a file")
     return _meta_graph(
-        decoded(SavedModel, file_bytes(path), str(path)), str(path), folder.name or "model", folder
+        decode(SavedModel, file_bytes(path), str(path)), str(path), folder.name or "model", folder
     )
 
 

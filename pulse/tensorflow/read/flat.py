@@ -23,7 +23,7 @@ class FlatGraph:
             raise LoadError(f"{self.title}: {reader} reads {name!r}, which no node is called; check the name")
         return found
 
-    def needed(
+    def find_needed(
         self, names: Iterable[str], fed: Collection[Endpoint] = (), controls: bool = True
     ) -> dict[str, GraphNode]:
         """The nodes that some nodes need, in the order of the file; nothing in front of a tensor that is fed.
@@ -44,7 +44,7 @@ class FlatGraph:
         return {name: found[name] for name in self.nodes if name in found}
 
 
-def ordered(nodes: dict[str, GraphNode], after: dict[str, set[str]], title: str) -> list[GraphNode]:
+def order(nodes: dict[str, GraphNode], after: dict[str, set[str]], title: str) -> list[GraphNode]:
     """Nodes in an order in which each stands after what ``after`` lists for it; else in the order given.
 
     Raises LoadError: there is a cycle

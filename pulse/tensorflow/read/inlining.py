@@ -12,23 +12,23 @@ DEEPEST = 64
 """Functions that call functions."""
 
 
-def inlined(nodes: Iterable[GraphNode], library: Library) -> list[GraphNode]:
+def inline(nodes: Iterable[GraphNode], library: Library) -> list[GraphNode]:
     """Every call as the nodes of its function, their names after the call's. Raises LoadError."""
     made: list[GraphNode] = []
     for node in nodes:
-        made += _expanded(node, library, 0)
+        made += _expand(node, library, 0)
     return made
 
 
-def called(node: GraphNode, library: Library) -> FunctionName | None:
+def called_function(node: GraphNode, library: Library) -> FunctionName | None:
     """The function that a node calls; None if it is an operator."""
     if node.op in CALLS:
         return node.function("f")
     return FunctionName(node.op, node.attributes) if node.op in library else None
 
 
-def _expanded(node: GraphNode, library: Library, depth: int) -> list[GraphNode]:
-    name = called(node, library)
+def _expand(node: GraphNode, library: Library, depth: int) -> list[GraphNode]:
+    name = called_function(node, library)
     if name is None:
         return [node]
     if depth == DEEPEST:
@@ -42,7 +42,7 @@ def _expanded(node: GraphNode, library: Library, depth: int) -> list[GraphNode]:
     spending().unfold(len(function.nodes) + 1, node.name)
     result = _result(node, function)
     return [
-        *(inner for each in _body(node, function) for inner in _expanded(each, library, depth + 1)),
+        *(inner for each in _body(node, function) for inner in _expand(each, library, depth + 1)),
         result,
     ]
 
@@ -58,7 +58,7 @@ def _body(node: GraphNode, function: Function) -> list[GraphNode]:
             GraphNode(
                 f"{node.name}/{each.name}",
                 each.op,
-                tuple(_moved(endpoint, node.name, arguments) for endpoint in each.inputs),
+                tuple(_move(endpoint, node.name, arguments) for endpoint in each.inputs),
                 (*controls, *node.controls),
                 each.stored,
                 each.given,
@@ -68,7 +68,7 @@ def _body(node: GraphNode, function: Function) -> list[GraphNode]:
     return body
 
 
-def _moved(endpoint: Endpoint, call: str, arguments: dict[str, Endpoint]) -> Endpoint:
+def _move(endpoint: Endpoint, call: str, arguments: dict[str, Endpoint]) -> Endpoint:
     if endpoint.node in arguments:
         return arguments[endpoint.node]
     return Endpoint(f"{call}/{endpoint.node}", endpoint.slot)
@@ -77,6 +77,6 @@ def _moved(endpoint: Endpoint, call: str, arguments: dict[str, Endpoint]) -> End
 def _result(node: GraphNode, function: Function) -> GraphNode:
     """A node of the call's name that gives what the function returns, after all that it does."""
     arguments = dict(zip(function.inputs, node.inputs))
-    outputs = tuple(_moved(endpoint, node.name, arguments) for endpoint in function.outputs)
+    outputs = tuple(_move(endpoint, node.name, arguments) for endpoint in function.outputs)
     effects = tuple(f"{node.name}/{name}" for name in function.effects)
     return GraphNode(node.name, "IdentityN", outputs, (*node.controls, *effects))

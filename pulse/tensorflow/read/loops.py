@@ -43,7 +43,7 @@ def loops_to_while(graph: FlatGraph, library: Library) -> FlatGraph:
     return _Conversion(graph, library).run()
 
 
-def reached(nodes: Iterable[GraphNode], enters: Iterable[str], exits: Collection[str]) -> set[str]:
+def find_reached(nodes: Iterable[GraphNode], enters: Iterable[str], exits: Collection[str]) -> set[str]:
     """Every node of a loop: what its entrances reach without leaving it."""
     readers: dict[str, list[str]] = {}
     for node in nodes:
@@ -62,7 +62,7 @@ def inside_loops(nodes: Iterable[GraphNode]) -> set[str]:
     """The nodes that belong to loops."""
     listed = list(nodes)
     exits = {node.name for node in listed if node.op in EXIT}
-    return reached(listed, (node.name for node in listed if node.op in ENTER), exits)
+    return find_reached(listed, (node.name for node in listed if node.op in ENTER), exits)
 
 
 class _Conversion:
@@ -156,7 +156,7 @@ class _Conversion:
         whole = self._unique(name or "while")
         exits = {exit_: place for place, variable in enumerate(loop.variables) for exit_ in variable.exits}
         enters = [node.name for node in (*(variable.enter for variable in loop.variables), *loop.constant)]
-        inside = reached(self._graph, enters, set(exits))
+        inside = find_reached(self._graph, enters, set(exits))
         nodes: list[GraphNode] = []
         for node in self._graph:
             if node.name in exits:
@@ -165,7 +165,7 @@ class _Conversion:
                 continue
             elif inside.intersection(node.controls):
                 controls = dict.fromkeys(whole if each in inside else each for each in node.controls)
-                node = node.reading(node.inputs, controls)
+                node = node.with_inputs(node.inputs, controls)
             nodes.append(node)
         functions = {"cond": self._library.add(condition), "body": self._library.add(body)}
         nodes.append(GraphNode(whole, "While", tuple(outer), (), None, functions))
@@ -189,18 +189,18 @@ class _Conversion:
         nodes = self._between(given, outputs)
         arguments = set(given.values())
 
-        def moved(endpoints: Iterable[Endpoint]) -> tuple[Endpoint, ...]:
+        def move(endpoints: Iterable[Endpoint]) -> tuple[Endpoint, ...]:
             return tuple(Endpoint(given[each]) if each in given else each for each in endpoints)
 
         body = [
-            node.reading(moved(node.inputs), (each for each in node.controls if each in nodes))
+            node.with_inputs(move(node.inputs), (each for each in node.controls if each in nodes))
             for node in nodes.values()
         ]
         if arguments & nodes.keys():
             raise LoadError(
                 f"{self._graph.title}: loop {name!r} reads a value of the iteration before; export the model again"
             )
-        return Function(name, tuple(given.values()), types, tuple(body), moved(outputs))
+        return Function(name, tuple(given.values()), types, tuple(body), move(outputs))
 
     def _between(self, given: dict[Endpoint, str], outputs: list[Endpoint]) -> dict[str, GraphNode]:
         found: set[str] = set()

@@ -51,7 +51,7 @@ class TensorflowOp(ModelOp):
         return f"node {self.title}"
 
     @property
-    def covered(self) -> bool:
+    def is_covered(self) -> bool:
         return self._translator() is not None
 
     def _translator(self) -> Callable[[Any], Any] | None:

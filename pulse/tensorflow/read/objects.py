@@ -45,11 +45,11 @@ def captured_values(
         places.update((each.node, place) for each, place in zip(handles, bound) if each.node not in known)
     if not places or _GRAPH not in checkpoint:
         return {}
-    keys = _keys(objects, _stored(checkpoint, what))
+    keys = _keys(objects, _read_objects(checkpoint, what))
     return {name: checkpoint.tensor(keys[place]) for name, place in places.items() if place in keys}
 
 
-def _stored(checkpoint: Checkpoint, what: str) -> Proto:
+def _read_objects(checkpoint: Checkpoint, what: str) -> Proto:
     try:
         return TrackableObjectGraph.FromString(checkpoint.text(_GRAPH))
     except DecodeError:

@@ -11,7 +11,7 @@ from pulse.dim import SymbolScope
 from pulse.errors import LoadError
 from pulse.infer.network import FileNetwork
 from pulse.onnx.read.inputs import input_facts
-from pulse.tensorflow.nodes import Endpoint, GraphNode, declared
+from pulse.tensorflow.nodes import Endpoint, GraphNode, declared_type
 from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.branch_effects import branch_places
 from pulse.tensorflow.read.building import SILENT, Request, build_model, prepare_graph
@@ -43,14 +43,14 @@ def model_of(
     """The model of what a file holds, and its nodes; ``outputs`` are any tensors of it. Raises LoadError."""
     if contents.signatures:
         chosen = _signature(contents, signature)
-        kept = chosen.outputs if outputs is None else _kept(contents, chosen, outputs)
+        kept = chosen.outputs if outputs is None else _select_outputs(contents, chosen, outputs)
         return _of_signature(contents, inputs, constants, replace(chosen, outputs=kept))
     if signature is not None:
         raise LoadError(f"{contents.title}: a graph has no signature; there is none called {signature!r}")
     return _of_graph(contents, inputs, constants, outputs)
 
 
-def _kept(contents: Contents, signature: Signature, outputs: Sequence[str]) -> dict[str, Endpoint]:
+def _select_outputs(contents: Contents, signature: Signature, outputs: Sequence[str]) -> dict[str, Endpoint]:
     unknown = [name for name in outputs if name not in signature.outputs]
     if unknown:
         listed = ", ".join(signature.outputs)
@@ -110,7 +110,7 @@ def _of_graph(
         contents.nodes, contents.library, contents.title, _names(fetches), list(places.values())
     )
     effects = [node.name for node in flat if node.op in ASSIGNMENTS or branch_places(node, contents.library)]
-    needed = flat.needed([*_names(fetches), *effects], list(places.values()), controls=False)
+    needed = flat.find_needed([*_names(fetches), *effects], list(places.values()), controls=False)
     for node in needed.values():
         if node.op in PLACES:
             places.setdefault(node.name, Endpoint(node.name))
@@ -147,13 +147,13 @@ def _last(nodes: Sequence[GraphNode]) -> list[str]:
     )
     found = [node for node in nodes if node.name not in read and node.op not in silent and node.inputs]
     found = [node for node in found if node.type_number("T", "dtype", "out_type") not in (STRING, RESOURCE)]
-    moving = _moving(nodes)
+    moving = _find_moving(nodes)
     loops = inside_loops(nodes)
     found = [node for node in found if node.name not in loops]
     return [node.name for node in found if node.name in moving] or [node.name for node in found]
 
 
-def _moving(nodes: Sequence[GraphNode]) -> set[str]:
+def _find_moving(nodes: Sequence[GraphNode]) -> set[str]:
     """The nodes that depend on inputs or variables, or on what there is not."""
     readers: dict[str, list[str]] = {}
     for node in nodes:
@@ -192,8 +192,8 @@ def _model(
 
 def _value_info(name: str, endpoint: Endpoint, node: GraphNode) -> Any:
     """What a node says of a tensor that is given, in the form that ONNX has for it."""
-    type_, dims = _stated(node, endpoint)
-    known = type_.known if type_ is not None else None
+    type_, dims = _stated_type(node, endpoint)
+    known = type_.known_type if type_ is not None else None
     if type_ is not None and known is None and node.op in PLACES:
         raise LoadError(
             f"input {name}: a tensor of {type_} is not covered; give a tensor behind it as the input"
@@ -203,13 +203,15 @@ def _value_info(name: str, endpoint: Endpoint, node: GraphNode) -> Any:
     return helper.make_tensor_value_info(name, number, shape)
 
 
-def _stated(node: GraphNode, endpoint: Endpoint) -> tuple[TensorType | None, "tuple[int | None, ...] | None"]:
+def _stated_type(
+    node: GraphNode, endpoint: Endpoint
+) -> tuple[TensorType | None, "tuple[int | None, ...] | None"]:
     if node.op == SOUND:
         if endpoint.slot:
             return TensorType(3), ()
         sizes = (node.attributes.get("desired_samples"), node.attributes.get("desired_channels"))
         return TensorType(1), tuple(size if isinstance(size, int) and size > 0 else None for size in sizes)
-    return declared(node) if node.op in PLACES else (None, None)
+    return declared_type(node) if node.op in PLACES else (None, None)
 
 
 def _dim(dims: "tuple[int | None, ...]", axis: int) -> int | str | None:

@@ -11,7 +11,7 @@ from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.checkpoint import Checkpoint
 from pulse.tensorflow.read.effects import Variables
 from pulse.tensorflow.read.flat import FlatGraph
-from pulse.tensorflow.read.inlining import inlined
+from pulse.tensorflow.read.inlining import inline
 
 _NUMBERS = ("Identity", "IdentityN", "Cast")
 
@@ -27,13 +27,13 @@ def restored_values(
     graph = FlatGraph(nodes, what)
     if not name or name not in graph.nodes:
         return {}
-    flat = FlatGraph(inlined(graph.needed([name]).values(), library), what)
+    flat = FlatGraph(inline(graph.find_needed([name]).values(), library), what)
     variables = Variables(flat, library)
     values: dict[str, Array] = {}
     for node in flat:
         if node.op not in ASSIGNMENTS:
             continue
-        variable, key = variables.assigned(node), _key(flat, node.inputs[1])
+        variable, key = variables.assigned_variable(node), _key(flat, node.inputs[1])
         if variable is not None and key is not None:
             values[variable] = checkpoint.tensor(key)
     return values

@@ -6,9 +6,9 @@ from pulse.ops.concat import Concat
 from pulse.ops.op import unify
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
-from pulse.tflite.codes import activated
+from pulse.tflite.codes import activate
 from pulse.tflite.node import TfliteNode
-from pulse.tflite.operators.shape import moved, require_real
+from pulse.tflite.operators.shape import requantize_input, require_real
 from pulse.tflite.registry import tflite_op
 
 
@@ -16,12 +16,16 @@ from pulse.tflite.registry import tflite_op
 def concatenation(node: TfliteNode) -> OutletId:
     """Tensors joined; those without elements, which a file may write with any other sizes, add nothing."""
     require_real(node)
-    joined = [moved(node, slot, f"part{slot}") for slot in range(len(node.inputs)) if not _empty(node, slot)]
+    joined = [
+        requantize_input(node, slot, f"part{slot}")
+        for slot in range(len(node.inputs))
+        if not _empty(node, slot)
+    ]
     if not joined:
-        return node.finished(moved(node))
+        return node.name_result(requantize_input(node))
     axis = node.axis(node.integer("Axis", 0), node.graph.fact(joined[0]).rank)
     y = joined[0] if len(joined) == 1 else node.wire(Concat(axis), joined, "joined")
-    return node.finished(y) if node.coded else activated(node, y)
+    return node.name_result(y) if node.has_codes else activate(node, y)
 
 
 @tflite_op("PACK")
@@ -30,10 +34,10 @@ def pack(node: TfliteNode) -> OutletId:
     require_real(node)
     axis = node.axis(node.integer("Axis", 0), node.fact(0).rank + 1)
     rows = [
-        node.wire(AddAxis(axis), [moved(node, slot, f"part{slot}")], f"row{slot}")
+        node.wire(AddAxis(axis), [requantize_input(node, slot, f"part{slot}")], f"row{slot}")
         for slot in range(len(node.inputs))
     ]
-    return node.finished(rows[0] if len(rows) == 1 else node.wire(Concat(axis), rows))
+    return node.name_result(rows[0] if len(rows) == 1 else node.wire(Concat(axis), rows))
 
 
 @tflite_op("UNPACK")
@@ -45,8 +49,8 @@ def unpack(node: TfliteNode) -> list[OutletId]:
     unify(shape[axis], TDim.of(len(node.makes)), f"{node.wire_name} (UNPACK): the entries of axis {axis}")
     made: list[OutletId] = []
     for place in range(len(node.makes)):
-        part = node.named(node.outputs[place])
-        x = moved(node, 0, f"moved{place}", place)
+        part = node.with_name(node.outputs[place])
+        x = requantize_input(node, 0, f"moved{place}", place)
         if len(node.makes) > 1:
             x = part.wire(Slice(axis, TDim.of(place), TDim.of(place + 1)), [x], "entry")
         made.append(part.wire(RemoveAxis(axis), [x]))

@@ -7,13 +7,13 @@ import numpy as np
 from pulse.budget import spending
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
-from pulse.onnx.subgraph import inlined
+from pulse.onnx.subgraph import inline
 from pulse.ops.control import Loop
 from pulse.ops.source import Source
 from pulse.tflite.node import TfliteNode
-from pulse.tflite.operators.control_counted import scanned
+from pulse.tflite.operators.control_counted import scan
 from pulse.tflite.registry import tflite_op
-from pulse.typed import TypedGraph, TypedNetwork, known
+from pulse.typed import TypedGraph, TypedNetwork, known_value
 from pulse.wiring import wire
 
 MOST_ITERATIONS = 1024
@@ -31,17 +31,17 @@ def while_(node: TfliteNode) -> Sequence[OutletId]:
         if not go_on:
             return states
         states = _run(node, "BodySubgraphIndex", states)
-    counted = scanned(node, lambda option, facts: _typed(node, option, facts))
+    counted = scan(node, lambda option, facts: _to_typed(node, option, facts))
     return _op(node) if counted is None else counted
 
 
-def _typed(node: TfliteNode, option: str, facts: Mapping[int, TypedFact]) -> TypedNetwork:
+def _to_typed(node: TfliteNode, option: str, facts: Mapping[int, TypedFact]) -> TypedNetwork:
     """A subgraph of the node as a model."""
     return node.body(node.integer(option, 0), facts, f"{node.wire_name} ({node.op_type})")
 
 
 def _number(node: TfliteNode, outlet: OutletId) -> bool | None:
-    value = known(node.graph, outlet)
+    value = known_value(node.graph, outlet)
     return None if value is None or value.size != 1 else bool(value.reshape(()))
 
 
@@ -51,9 +51,9 @@ def _run(
     """A subgraph wired in the place of the node, or into another graph."""
     graph = node.graph if graph is None else graph
     facts = {place: graph.fact(outlet) for place, outlet in enumerate(inputs)}
-    body = _typed(node, option, facts)
+    body = _to_typed(node, option, facts)
     feeds = {f"in{place}": outlet for place, outlet in enumerate(inputs)}
-    found = inlined(graph, body, feeds)
+    found = inline(graph, body, feeds)
     if (len(found) < len(node.makes) and option != "CondSubgraphIndex") or not found:
         raise node.error(f"its subgraph gives {len(found)} tensors for {len(node.makes)}")
     return found

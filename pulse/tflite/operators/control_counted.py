@@ -33,14 +33,14 @@ Run = Callable[[str, Mapping[int, TypedFact]], TypedNetwork]
 """A subgraph of the node by its option, from the facts of its inputs."""
 
 
-def scanned(node: TfliteNode, run: Run) -> list[OutletId] | None:
+def scan(node: TfliteNode, run: Run) -> list[OutletId] | None:
     """The loop's outputs; None if it is no loop over frames, or its body cannot be said for any iteration."""
     try:
         with node.scope.trial():
-            found = _Counted(node, run).found()
+            found = _Counted(node, run).find()
     except (LoadError, FactError, DimError):
         return None
-    return None if found is None else found.wired()
+    return None if found is None else found.wire()
 
 
 def _number(value: Array | None) -> TDim | None:
@@ -74,7 +74,7 @@ class _Parts:
     carried: list[int] = field(default_factory=list[int])
     reads: dict[OutletId, tuple[int, int]] = field(default_factory=dict[OutletId, tuple[int, int]])
 
-    def wired(self) -> list[OutletId] | None:
+    def wire(self) -> list[OutletId] | None:
         """A scan, and the loop's outputs from it."""
         node, graph = self.node, TypedGraph()
         given: dict[OutletId, OutletId] = {}
@@ -87,7 +87,7 @@ class _Parts:
             given[outlet] = wire(graph, f"read{number}", AddAxis(axis), [frame])[0] if kept else frame
             frames.append((f"frame{number}", state, axis))
         results = [self.body.graph.outputs[state] for state in self.carried] + list(self.lists.values())
-        places = _copied(self.body, results, graph, given, self.iteration)
+        places = _copy(self.body, results, graph, given, self.iteration)
         if places is None:
             return None
         carried = [f"in{state}" for state in self.carried]
@@ -130,7 +130,7 @@ class _Parts:
         return [outputs[state] for state in range(len(node.inputs))]
 
 
-def _copied(
+def _copy(
     body: TypedNetwork,
     wanted: Sequence[OutletId],
     graph: TypedGraph,
@@ -184,7 +184,7 @@ class _Counted:
         self._symbol = node.scope.symbol(name)
         self._iteration = TDim.of(self._symbol)
 
-    def found(self) -> _Parts | None:
+    def find(self) -> _Parts | None:
         node = self._node
         begins = {place: _number(fact.value) for place, fact in enumerate(self._facts) if not fact.rank}
         zeros = [place for place, value in begins.items() if value is not None and value == 0]

@@ -10,9 +10,9 @@ from pulse.graph import OutletId
 from pulse.nhwc import channels_first, channels_last, same_pair, span_of, window_pads
 from pulse.ops.conv import Conv, ConvTranspose
 from pulse.ops.shape import Transpose
-from pulse.tflite.codes import activated, exact_sum, finished_sum, largest_code, product_factor
-from pulse.tflite.hybrid import joined, row_codes
-from pulse.tflite.node import TfliteNode, centred, decoded
+from pulse.tflite.codes import activate, exact_sum, finish_sum, largest_code, product_factor
+from pulse.tflite.hybrid import combine, row_codes
+from pulse.tflite.node import TfliteNode, decode, subtract_zero
 from pulse.tflite.registry import tflite_op
 
 SAME = 0
@@ -32,7 +32,7 @@ def spatial(node: TfliteNode, name: str) -> tuple[int, int]:
 def kernel_of(node: TfliteNode, slot: int, perm: Sequence[int], codes: bool) -> Array:
     """Constant weights with their axes in another order: whole numbers of codes, else f32."""
     tensor = node.read(slot)
-    value = centred(tensor) if codes and tensor.data is not None else numbers(node, slot, "kernel")
+    value = subtract_zero(tensor) if codes and tensor.data is not None else numbers(node, slot, "kernel")
     if value.ndim != len(perm) or (codes and tensor.data is None):
         raise node.error(
             f"its kernel has {value.ndim} axes, and does not hold codes; convert the model again"
@@ -44,7 +44,7 @@ def numbers(node: TfliteNode, slot: int, what: str) -> Array:
     """A constant as f32: stored, or computed of stored ones, as f16 is decoded. Raises LoadError."""
     tensor = node.read(slot)
     if tensor.data is not None:
-        return decoded(tensor) if tensor.quantization is not None else tensor.data.astype(np.float32)
+        return decode(tensor) if tensor.quantization is not None else tensor.data.astype(np.float32)
     value = node.value(slot)
     if value is None:
         raise node.error(f"its {what} is computed while running; only a constant is covered")
@@ -64,7 +64,7 @@ def conv(node: TfliteNode) -> OutletId:
     """Kernels [O, H, W, C]; of each channel alone [1, H, W, C*M]."""
     alone = node.op_type == "DEPTHWISE_CONV_2D"
     perm = (3, 0, 1, 2) if alone else (0, 3, 1, 2)
-    kernel = kernel_of(node, 1, perm, node.coded)
+    kernel = kernel_of(node, 1, perm, node.has_codes)
     shape = node.fact(0).shape
     if len(shape) != 4 or not shape[3].is_const or int(shape[3]) % max(1, kernel.shape[1]):
         raise node.error(f"input of shape {list(map(str, shape))} does not fit kernel {list(kernel.shape)}")
@@ -72,7 +72,7 @@ def conv(node: TfliteNode) -> OutletId:
     strides, dilations = spatial(node, "Stride"), dilation(node)
     spans = tuple(span_of(size, step) for size, step in zip(kernel.shape[2:], dilations))
     pads = window_pads(node.integer("Padding", SAME) == SAME, tuple(shape[1:3]), spans, strides)
-    return convolved(node, 0, perm, Conv(strides, dilations, pads, group), bias_of(node, 2))
+    return convolve(node, 0, perm, Conv(strides, dilations, pads, group), bias_of(node, 2))
 
 
 def dilation(node: TfliteNode) -> tuple[int, int]:
@@ -83,7 +83,7 @@ def dilation(node: TfliteNode) -> tuple[int, int]:
     return found
 
 
-def convolved(
+def convolve(
     node: TfliteNode, slot: int, perm: Sequence[int], op: Conv | ConvTranspose, bias: Array | None
 ) -> OutletId:
     """A convolution of an input with channels last, after the activation, in floats or codes.
@@ -97,21 +97,21 @@ def convolved(
             operands.append(node.constant(more, f"{suffix}.bias"))
         return node.wire(op, operands, suffix)
 
-    x = node.codes(slot) if node.coded else node.values(slot)
+    x = node.codes(slot) if node.has_codes else node.values(slot)
     x = node.wire(Transpose(channels_first(4)), [x], "channels_first")
     offset = None if bias is None else bias.astype(np.float32)
-    if node.coded:
+    if node.has_codes:
         kernel, largest = kernel_of(node, 1, perm, True), largest_code(node.read(slot))
         total = exact_sum(node, x, kernel, bias, int(isinstance(op, ConvTranspose)), largest, apply, CHANNELS)
         factor = product_factor(node, node.quantization(slot), node.quantization(1))
-        y = finished_sum(node, total, factor, CHANNELS, "codes")
+        y = finish_sum(node, total, factor, CHANNELS, "codes")
     elif _meets_codes(node, slot):
         codes, step = row_codes(node, x, (1, 2, 3))
         weights = kernel_of(node, 1, perm, True).astype(np.float32)
-        y = joined(node, apply(codes, weights, None, "sum"), step, offset, CHANNELS)
-        y = activated(node, y, "channels")
+        y = combine(node, apply(codes, weights, None, "sum"), step, offset, CHANNELS)
+        y = activate(node, y, "channels")
     else:
-        y = activated(node, apply(x, kernel_of(node, 1, perm, False), offset, "sum"), "channels")
+        y = activate(node, apply(x, kernel_of(node, 1, perm, False), offset, "sum"), "channels")
     return node.wire(Transpose(channels_last(4)), [y])
 
 
@@ -127,7 +127,7 @@ def _meets_codes(node: TfliteNode, slot: int) -> bool:
 def transpose_conv(node: TfliteNode) -> OutletId:
     """Inputs: the shape of the output, kernel [O, H, W, C], x, bias."""
     perm = (3, 0, 1, 2)
-    kernel = kernel_of(node, 1, perm, node.coded)
+    kernel = kernel_of(node, 1, perm, node.has_codes)
     wanted, shape = node.dims(0, "output shape"), node.fact(2).shape
     if len(shape) != 4 or len(wanted) != 4:
         raise node.error(f"input of {len(shape)} axes for an output of {len(wanted)}; it takes 4")
@@ -143,4 +143,4 @@ def transpose_conv(node: TfliteNode) -> OutletId:
         pads.append((before, TDim.of(max(0, -int(more)))))
         extra.append(max(0, int(more)))
     op = ConvTranspose(strides, (1, 1), tuple(pads), tuple(extra))
-    return convolved(node, 2, perm, op, bias_of(node, 3))
+    return convolve(node, 2, perm, op, bias_of(node, 3))

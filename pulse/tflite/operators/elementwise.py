@@ -6,11 +6,11 @@ import numpy as np
 
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast
-from pulse.tflite.codes import NONE, activated, fused, narrowed, requantized, rescaled, target
+from pulse.tflite.codes import NONE, activate, clamp_wide, fused_activation, requantize, rescale_codes, target
 from pulse.tflite.file import TYPES
 from pulse.tflite.multipliers import times
 from pulse.tflite.node import F64, TfliteNode
-from pulse.tflite.operators.quantize import encoded
+from pulse.tflite.operators.quantize import encode
 from pulse.tflite.registry import tflite_op
 
 BINARY = {
@@ -37,15 +37,15 @@ FUSING = ("ADD", "SUB", "MUL", "DIV")
 def plain(node: TfliteNode, y: OutletId) -> OutletId:
     """Numbers as the output has them: after a fused activation, or as its codes."""
     fuses = node.op_type in FUSING
-    if node.coded:
-        return encoded(node, y, fused(node) if fuses else NONE)
-    return activated(node, y) if fuses else node.finished(y)
+    if node.has_codes:
+        return encode(node, y, fused_activation(node) if fuses else NONE)
+    return activate(node, y) if fuses else node.name_result(y)
 
 
 @tflite_op(*BINARY)
 def binary(node: TfliteNode) -> OutletId:
     """Two tensors that broadcast."""
-    if node.coded and node.op_type in CODED:
+    if node.has_codes and node.op_type in CODED:
         return CODED[node.op_type](node)
     return plain(node, node.each(BINARY[node.op_type], node.values(0), node.values(1), suffix="value"))
 
@@ -72,7 +72,7 @@ def _sum(node: TfliteNode) -> OutletId:
         wide = node.cast(node.codes(slot), F64, f"wide{slot}")
         terms.append(node.each("mul", wide, sign * step, suffix=f"term{slot}"))
     total = node.each("add", node.each("add", *terms, suffix="sum"), 0.5, suffix="half")
-    return narrowed(node, node.each("floor", total, suffix="rounded"), fused(node))
+    return clamp_wide(node, node.each("floor", total, suffix="rounded"), fused_activation(node))
 
 
 def _terms(node: TfliteNode, shift: int) -> tuple[OutletId, OutletId, float]:
@@ -93,7 +93,7 @@ def _sum_in_fixed_point(node: TfliteNode, shift: int) -> OutletId:
     left, right, coarse = _terms(node, shift)
     total = node.each("sub" if node.op_type == "SUB" else "add", left, right, suffix="sum")
     factor = np.asarray(coarse / ((1 << shift) * float(made.scale[0])))
-    return narrowed(node, times(node, total, factor, "rescaled"), fused(node))
+    return clamp_wide(node, times(node, total, factor, "rescaled"), fused_activation(node))
 
 
 def _product(node: TfliteNode) -> OutletId:
@@ -102,15 +102,18 @@ def _product(node: TfliteNode) -> OutletId:
         wide = [node.cast(node.codes(slot), F64, f"wide{slot}") for slot in (0, 1)]
         y = node.each("mul", *wide, suffix="product")
         factor = node.quantization(0).scale[0] * node.quantization(1).scale[0] / made.scale[0]
-        return narrowed(node, times(node, y, factor, "rescaled"), fused(node))
+        return clamp_wide(node, times(node, y, factor, "rescaled"), fused_activation(node))
     y = node.each("mul", node.codes(0), node.codes(1), suffix="product")
-    return rescaled(
-        node, y, node.quantization(0).scale[0] * node.quantization(1).scale[0] / made.scale[0], fused(node)
+    return rescale_codes(
+        node,
+        y,
+        node.quantization(0).scale[0] * node.quantization(1).scale[0] / made.scale[0],
+        fused_activation(node),
     )
 
 
 def _extreme(node: TfliteNode) -> OutletId:
-    return node.each(BINARY[node.op_type], requantized(node, 0, "left"), requantized(node, 1, "right"))
+    return node.each(BINARY[node.op_type], requantize(node, 0, "left"), requantize(node, 1, "right"))
 
 
 CODED: dict[str, Callable[[TfliteNode], OutletId]] = {
@@ -131,7 +134,7 @@ def not_equal(node: TfliteNode) -> OutletId:
 @tflite_op("SQUARED_DIFFERENCE")
 def squared_difference(node: TfliteNode) -> OutletId:
     """The square of a difference."""
-    if node.coded and target(node)[0].dtype != np.int16:
+    if node.has_codes and target(node)[0].dtype != np.int16:
         return _squared_difference_of_codes(node)
     difference = node.each("sub", node.values(0), node.values(1), suffix="difference")
     return plain(node, node.each("mul", difference, difference, suffix="value"))
@@ -144,7 +147,7 @@ def _squared_difference_of_codes(node: TfliteNode) -> OutletId:
     difference = node.each("sub", left, right, suffix="difference")
     square = node.each("mul", difference, difference, suffix="square")
     factor = np.asarray(coarse**2 / ((1 << 2 * DIFFERENCE_SHIFT) * float(made.scale[0])))
-    return narrowed(node, times(node, square, factor, "rescaled"))
+    return clamp_wide(node, times(node, square, factor, "rescaled"))
 
 
 @tflite_op("FLOOR_DIV", "FLOOR_MOD")
@@ -168,9 +171,9 @@ def add_n(node: TfliteNode) -> OutletId:
 @tflite_op("SELECT", "SELECT_V2")
 def select(node: TfliteNode) -> OutletId:
     """One of two tensors, element by element."""
-    if node.coded:
-        y = node.each("where", node.input(0), requantized(node, 1, "yes"), requantized(node, 2, "no"))
-        return node.finished(y)
+    if node.has_codes:
+        y = node.each("where", node.input(0), requantize(node, 1, "yes"), requantize(node, 2, "no"))
+        return node.name_result(y)
     return node.each("where", node.input(0), node.values(1), node.values(2))
 
 

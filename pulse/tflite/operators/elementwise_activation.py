@@ -12,18 +12,18 @@ from pulse.tflite import fixed_point
 from pulse.tflite.codes import (
     SLOPES,
     away,
+    clamp,
+    clamp_wide,
     input_range,
-    limited,
     limits,
-    narrowed,
-    sloped,
+    scale_by_slope,
     table_of,
     target,
     to_even,
     towards_zero,
 )
-from pulse.tflite.int16_tables import activation_table, interpolated
-from pulse.tflite.multipliers import multiplied, times
+from pulse.tflite.int16_tables import activation_table, interpolate
+from pulse.tflite.multipliers import multiply, times
 from pulse.tflite.node import F64, TfliteNode
 from pulse.tflite.operators.elementwise import plain
 from pulse.tflite.registry import tflite_op
@@ -47,62 +47,62 @@ UNARY = {
 @tflite_op("ABS")
 def absolute(node: TfliteNode) -> OutletId:
     """Without the sign."""
-    if not node.coded:
-        return applied(node, "abs")
+    if not node.has_codes:
+        return apply(node, "abs")
     ratio = float(node.quantization(0).scale[0] / target(node)[1].scale[0])
-    return picked(node, of_codes(node, lambda x: multiplied(np.abs(x), ratio)))
+    return pick(node, of_codes(node, lambda x: multiply(np.abs(x), ratio)))
 
 
 @tflite_op("HARD_SWISH")
 def hard_swish(node: TfliteNode) -> OutletId:
     """The input times a line from 0 at -3 to 1 at 3, flat outside; of 8-bit codes in fixed point."""
-    if not node.coded or node.read(0).dtype == np.int16:
-        return applied(node, "hard_swish")
+    if not node.has_codes or node.read(0).dtype == np.int16:
+        return apply(node, "hard_swish")
     scales = float(node.quantization(0).scale[0]), float(target(node)[1].scale[0])
-    return picked(node, of_codes(node, lambda x: fixed_point.hard_swish(x, *scales)))
+    return pick(node, of_codes(node, lambda x: fixed_point.hard_swish(x, *scales)))
 
 
 @tflite_op("SQRT")
 def root(node: TfliteNode) -> OutletId:
     """The square root; of codes the step below it."""
-    if node.coded:
-        return picked(node, table_of(node, np.sqrt, towards_zero))
-    return applied(node, "sqrt")
+    if node.has_codes:
+        return pick(node, table_of(node, np.sqrt, towards_zero))
+    return apply(node, "sqrt")
 
 
 @tflite_op(*UNARY)
 def unary(node: TfliteNode) -> OutletId:
     """A function of the table; of codes by a table of all that they can be."""
-    return applied(node, UNARY[node.op_type])
+    return apply(node, UNARY[node.op_type])
 
 
 @tflite_op("ELU")
 def elu(node: TfliteNode) -> OutletId:
     """The input if it is positive, else e**x - 1."""
-    return applied(node, "elu", (1.0,))
+    return apply(node, "elu", (1.0,))
 
 
 @tflite_op("LEAKY_RELU")
 def leaky_relu(node: TfliteNode) -> OutletId:
     """The input if it is positive, else a share of it."""
     alpha = node.attributes.get("Alpha", 0.0)
-    if not node.coded:
-        return applied(node, "leaky_relu", (alpha,))
+    if not node.has_codes:
+        return apply(node, "leaky_relu", (alpha,))
     slope = node.quantization(0).scale[0] / target(node)[1].scale[0]
     share = np.float32(alpha) * slope
     least, most = SLOPES
     eight = least <= slope <= most and least <= abs(share) <= most and node.read(0).dtype != np.int16
 
-    def rescaled(x: Array, factor: np.float32) -> Array:
-        return sloped(x, factor) if eight else multiplied(x, float(factor))
+    def rescale(x: Array, factor: np.float32) -> Array:
+        return scale_by_slope(x, factor) if eight else multiply(x, float(factor))
 
-    return picked(node, of_codes(node, lambda x: np.where(x >= 0, rescaled(x, slope), rescaled(x, share))))
+    return pick(node, of_codes(node, lambda x: np.where(x >= 0, rescale(x, slope), rescale(x, share))))
 
 
 @tflite_op("GELU")
 def gelu(node: TfliteNode) -> OutletId:
     """The input times the normal distribution of it."""
-    return applied(node, "gelu", (1.0 if node.flag("Approximate") else 0.0,))
+    return apply(node, "gelu", (1.0 if node.flag("Approximate") else 0.0,))
 
 
 XNNPACK = ("sigmoid", "tanh", "elu")
@@ -111,30 +111,30 @@ INTERPOLATED = ("exp", "gelu", "log")
 """Functions of int16 codes that LiteRT has a table of 513 entries for, made when the file is read."""
 
 
-def applied(node: TfliteNode, kind: str, params: tuple[float, ...] = ()) -> OutletId:
+def apply(node: TfliteNode, kind: str, params: tuple[float, ...] = ()) -> OutletId:
     """An elementwise function of floats; of 8-bit codes by a table."""
     tensor = node.read(0)
-    if not (node.coded and tensor.coded):
+    if not (node.has_codes and tensor.has_codes):
         return plain(node, node.each(kind, node.values(0), suffix="value", params=params))
 
     def function(x: Array) -> Array:
         return np.where((x > 0) | (kind != "log"), ELEMENTWISE[kind].run(x, *params), -np.inf)
 
     if tensor.dtype != np.int16:
-        return picked(node, table_of(node, function, to_even if kind in XNNPACK else away))
+        return pick(node, table_of(node, function, to_even if kind in XNNPACK else away))
     if kind in ("sigmoid", "tanh"):
-        return picked(node, activation_table(kind, float(node.quantization(0).scale[0])))
+        return pick(node, activation_table(kind, float(node.quantization(0).scale[0])))
     if kind in INTERPOLATED:
-        return picked(node, lines_of(node, function))
+        return pick(node, lines_of(node, function))
     return plain(node, node.each(kind, node.values(0), suffix="value", params=params))
 
 
 def lines_of(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
     """A table of int16 codes: straight lines between 513 values of the function."""
-    return interpolated(function, float(node.quantization(0).scale[0]), float(target(node)[1].scale[0]))
+    return interpolate(function, float(node.quantization(0).scale[0]), float(target(node)[1].scale[0]))
 
 
-def picked(node: TfliteNode, table: Array) -> OutletId:
+def pick(node: TfliteNode, table: Array) -> OutletId:
     """Codes by a table that begins with the least one."""
     low, _ = input_range(node)
     return node.wire(CodeTable(low), [node.codes(0), node.constant(table, "table")])
@@ -149,8 +149,8 @@ def of_codes(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
 @tflite_op("SQUARE")
 def square(node: TfliteNode) -> OutletId:
     """The square."""
-    if node.coded:
-        return picked(node, table_of(node, np.square, away))
+    if node.has_codes:
+        return pick(node, table_of(node, np.square, away))
     return node.each("mul", node.values(0), node.values(0))
 
 
@@ -161,17 +161,17 @@ ROOT_BITS = 20
 @tflite_op("RSQRT")
 def reciprocal_root(node: TfliteNode) -> OutletId:
     """1 / sqrt(x); of codes that are not above the zero point the largest code."""
-    if not node.coded:
+    if not node.has_codes:
         return node.each("reciprocal", node.each("sqrt", node.values(0), suffix="root"))
     if node.read(0).dtype == np.int16:
-        return picked(node, lines_of(node, lambda x: np.where(x > 0, 1 / np.sqrt(x), np.inf)))
+        return pick(node, lines_of(node, lambda x: np.where(x > 0, 1 / np.sqrt(x), np.inf)))
     step = 1 / (np.sqrt(float(node.quantization(0).scale[0])) * float(target(node)[1].scale[0]))
 
     def scaled(x: Array) -> Array:
         root = np.rint(2.0**ROOT_BITS / np.sqrt(np.maximum(x, 1)))
-        return np.where(x > 0, multiplied(root, step / 2.0**ROOT_BITS), np.inf)
+        return np.where(x > 0, multiply(root, step / 2.0**ROOT_BITS), np.inf)
 
-    return picked(node, of_codes(node, scaled))
+    return pick(node, of_codes(node, scaled))
 
 
 RANGES = {"RELU": (0.0, None), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0), "RELU_0_TO_1": (0.0, 1.0)}
@@ -181,14 +181,14 @@ RANGES = {"RELU": (0.0, None), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0),
 def relu(node: TfliteNode) -> OutletId:
     """The input inside of a range."""
     low, high = RANGES[node.op_type]
-    if node.coded:
+    if node.has_codes:
         ours, (_, made) = node.quantization(0), target(node)
         floor = float(np.rint(low / made.scale[0]))
         ceiling = None if high is None else float(np.rint(high / made.scale[0]))
         if ours.scale[0] != made.scale[0]:
             ratio = float(ours.scale[0] / made.scale[0])
-            return picked(node, of_codes(node, lambda x: np.clip(multiplied(x, ratio), floor, ceiling)))
-        y = limited(node, node.codes(0), suffix="limited")
+            return pick(node, of_codes(node, lambda x: np.clip(multiply(x, ratio), floor, ceiling)))
+        y = clamp(node, node.codes(0), suffix="limited")
         y = node.each("max", y, floor, suffix="floor" if ceiling is not None else "")
         return y if ceiling is None else node.each("min", y, ceiling)
     if high is None:
@@ -199,7 +199,7 @@ def relu(node: TfliteNode) -> OutletId:
 @tflite_op("PRELU")
 def prelu(node: TfliteNode) -> OutletId:
     """The input if it is positive, else times a slope of its channel."""
-    if not node.coded:
+    if not node.has_codes:
         return node.each("prelu", node.values(0), node.values(1))
     ours, slopes, (_, made) = node.quantization(0), node.quantization(1), target(node)
     x = node.cast(node.codes(0), F64, "wide")
@@ -209,4 +209,4 @@ def prelu(node: TfliteNode) -> OutletId:
         node, product, np.asarray(float(ours.scale[0] * slopes.scale[0] / made.scale[0])), "negative"
     )
     below = node.each("less", x, 0.0, suffix="below")
-    return narrowed(node, node.each("where", below, left, right, suffix="chosen"))
+    return clamp_wide(node, node.each("where", below, left, right, suffix="chosen"))

@@ -6,7 +6,7 @@ from pulse.ops.gather import Gather
 from pulse.ops.gather_elements import GatherBatches
 from pulse.ops.shape import AddAxis
 from pulse.tflite.node import TfliteNode
-from pulse.tflite.operators.shape import moved, require_real
+from pulse.tflite.operators.shape import requantize_input, require_real
 from pulse.tflite.registry import tflite_op
 
 
@@ -14,11 +14,11 @@ from pulse.tflite.registry import tflite_op
 def gather(node: TfliteNode) -> OutletId:
     """Entries of an axis, by index; of each batch with indices of its own."""
     require_real(node)
-    x, rank = moved(node), node.fact(0).rank
+    x, rank = requantize_input(node), node.fact(0).rank
     axis, batch = node.axis(node.integer("Axis", 0), rank), node.integer("BatchDims", 0)
     batch += node.fact(1).rank if batch < 0 else 0
     if batch == 0:
-        return node.finished(look_up(node, x, axis, node.input(1)))
+        return node.name_result(look_up(node, x, axis, node.input(1)))
     if batch != axis:
         raise node.error(f"batch_dims {batch} with axis {axis} is not covered; they must be equal")
     index = node.wire(AddAxis(node.fact(1).rank), [node.input(1)], "index")
@@ -29,7 +29,7 @@ def gather(node: TfliteNode) -> OutletId:
 def gather_nd(node: TfliteNode) -> OutletId:
     """Slices by the indices of their first axes."""
     require_real(node)
-    return node.wire(GatherBatches(0), [moved(node), node.input(1)])
+    return node.wire(GatherBatches(0), [requantize_input(node), node.input(1)])
 
 
 @tflite_op("EMBEDDING_LOOKUP")

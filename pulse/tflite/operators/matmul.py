@@ -12,18 +12,18 @@ from pulse.ops.shape import Reshape, Transpose
 from pulse.tflite.codes import (
     EXACT,
     X_DIGIT,
-    activated,
+    activate,
+    clamp_wide,
     exact_sum,
-    finished_sum,
+    finish_sum,
     largest_code,
-    narrowed,
     product_factor,
-    rescaled,
+    rescale_codes,
     target,
 )
-from pulse.tflite.hybrid import joined, row_codes
+from pulse.tflite.hybrid import combine, row_codes
 from pulse.tflite.multipliers import times, times_once
-from pulse.tflite.node import F64, TfliteNode, centred
+from pulse.tflite.node import F64, TfliteNode, subtract_zero
 from pulse.tflite.operators.conv import bias_of, kernel_of
 from pulse.tflite.registry import tflite_op
 
@@ -32,10 +32,10 @@ from pulse.tflite.registry import tflite_op
 def fully_connected(node: TfliteNode) -> OutletId:
     """Rows x [..., K] times weights [N, K] transposed; all axes in front become one unless the file keeps them."""
     if node.read(1).data is None:
-        return _computed(node)
+        return _multiply_computed(node)
     if node.integer("WeightsFormat", 0):
         raise node.error("shuffled weights are not covered; convert the model again")
-    weights, bias = kernel_of(node, 1, (1, 0), node.coded), bias_of(node, 2)
+    weights, bias = kernel_of(node, 1, (1, 0), node.has_codes), bias_of(node, 2)
 
     def apply(x: OutletId, matrix: Array, more: Array | None, suffix: str) -> OutletId:
         operands = [x, node.constant(matrix, f"{suffix}.matrix")]
@@ -46,25 +46,25 @@ def fully_connected(node: TfliteNode) -> OutletId:
 
     if (
         node.read(1).dtype == np.int8
-        and not node.coded
+        and not node.has_codes
         and node.graph.fact(node.values(0)).dtype == np.float32
     ):
         return _hybrid(node, bias)
-    if not node.coded:
+    if not node.has_codes:
         y = apply(
             _rows(node, node.values(0), weights.shape[0]),
             weights,
             None if bias is None else bias.astype(np.float32),
             "dense",
         )
-        return activated(node, y)
+        return activate(node, y)
     x = _rows(node, node.codes(0), weights.shape[0])
     total = exact_sum(node, x, weights, bias, 1, largest_code(node.read(0)), apply)
     factor = product_factor(node, node.quantization(0), node.quantization(1))
-    return finished_sum(node, total, factor, (-1,), rescale=partial(_rescaled_int16, node))
+    return finish_sum(node, total, factor, (-1,), rescale=partial(_rescale_int16, node))
 
 
-def _rescaled_int16(node: TfliteNode, total: OutletId, factor: Array) -> OutletId:
+def _rescale_int16(node: TfliteNode, total: OutletId, factor: Array) -> OutletId:
     """Sums of int16 codes: with a bias of 64 bits rounded once, else twice."""
     if node.has(2) and node.read(2).kind == "INT64":
         return times_once(node, total, factor, 31, "rescaled")
@@ -81,8 +81,8 @@ def _hybrid(node: TfliteNode, bias: Array | None) -> OutletId:
     x = _rows(node, node.values(0), weights.shape[0])
     codes, step = row_codes(node, x, [node.graph.fact(x).rank - 1])
     total = node.wire(MatMul(), [codes, node.constant(weights, "codes")], "sum")
-    return activated(
-        node, joined(node, total, step, None if bias is None else bias.astype(np.float32), (-1,))
+    return activate(
+        node, combine(node, total, step, None if bias is None else bias.astype(np.float32), (-1,))
     )
 
 
@@ -93,15 +93,15 @@ def _rows(node: TfliteNode, x: OutletId, size: int) -> OutletId:
     return node.wire(Reshape((TDim.of(-1), TDim.of(size))), [x], "rows")
 
 
-def _computed(node: TfliteNode) -> OutletId:
+def _multiply_computed(node: TfliteNode) -> OutletId:
     """Weights that are computed while running."""
-    if node.coded:
+    if node.has_codes:
         raise node.error("codes times weights that are computed while running are not covered")
     w = node.values(1)
     size = node.graph.fact(w).shape[1]
     turned = node.wire(Transpose((1, 0)), [w], "turned")
     y = node.wire(MatMul(), [_rows(node, node.values(0), int(size)), turned], "product")
-    return activated(node, node.each("add", y, node.values(2), suffix="sum") if node.has(2) else y)
+    return activate(node, node.each("add", y, node.values(2), suffix="sum") if node.has(2) else y)
 
 
 @tflite_op("BATCH_MATMUL")
@@ -112,19 +112,19 @@ def batch_matmul(node: TfliteNode) -> OutletId:
     """
 
     def operand(slot: int, name: str) -> OutletId:
-        x = node.codes(slot) if node.coded else node.values(slot)
+        x = node.codes(slot) if node.has_codes else node.values(slot)
         if not node.flag(name):
             return x
         rank = node.graph.fact(x).rank
         return node.wire(Transpose((*range(rank - 2), rank - 1, rank - 2)), [x], f"turned{slot}")
 
     a, b = operand(0, "AdjX"), operand(1, "AdjY")
-    if not node.coded:
+    if not node.has_codes:
         return node.wire(MatMul(), [a, b])
     most = [largest_code(node.read(slot)) for slot in (0, 1)]
     stored = node.read(1)
     if stored.data is not None:
-        most[1] = int(np.abs(centred(stored)).max(initial=0))
+        most[1] = int(np.abs(subtract_zero(stored)).max(initial=0))
     depth = node.graph.fact(a).shape[-1]
     if not depth.is_const or int(depth) * most[0] * most[1] > EXACT:
         raise node.error(
@@ -135,6 +135,6 @@ def batch_matmul(node: TfliteNode) -> OutletId:
     factor = node.quantization(0).scale[0] * node.quantization(1).scale[0] / made.scale[0]
     total = node.wire(MatMul(), [a, b], "sum")
     if node.quantization(1).zero[0] == 0:
-        return rescaled(node, total, factor)
+        return rescale_codes(node, total, factor)
     wide = node.cast(total, F64, "wide")
-    return narrowed(node, times(node, wide, np.asarray(float(factor)), "rescaled"))
+    return clamp_wide(node, times(node, wide, np.asarray(float(factor)), "rescaled"))

@@ -3,12 +3,12 @@
 import numpy as np
 
 from pulse.graph import OutletId
-from pulse.nhwc import kept_ends, pad_or_crop
+from pulse.nhwc import pad_or_crop, remaining_pads
 from pulse.ops.op import PadMode
 from pulse.ops.pad import Pad
 from pulse.tflite.dilation import PADDED
-from pulse.tflite.node import TfliteNode, decoded
-from pulse.tflite.operators.shape import moved, require_real
+from pulse.tflite.node import TfliteNode, decode
+from pulse.tflite.operators.shape import requantize_input, require_real
 from pulse.tflite.registry import tflite_op
 
 
@@ -17,35 +17,35 @@ def pad(node: TfliteNode) -> OutletId:
     """Zeros, or a number that is given, around a tensor; of codes the code of zero."""
     require_real(node)
     fill = 0.0
-    if node.op_type == "PADV2" and node.makes[0].coded:
+    if node.op_type == "PADV2" and node.makes[0].has_codes:
         stored, made = node.read(2), node.makes[0].quantization
         if stored.data is None or stored.quantization is None or made is None:
             raise node.error("its number to fill with is computed while running; only a constant is covered")
-        fill = float(np.rint(decoded(stored).ravel()[0] / made.scale[0]))
+        fill = float(np.rint(decode(stored).ravel()[0] / made.scale[0]))
     elif node.op_type == "PADV2":
         fill = float(node.scalar(2, "number to fill with"))
-    return _padded(node, "constant", fill)
+    return _pad(node, "constant", fill)
 
 
 @tflite_op("MIRROR_PAD")
 def mirror_pad(node: TfliteNode) -> OutletId:
     """Mirrored frames, with or without the one at the border."""
     require_real(node)
-    return _padded(node, "symmetric" if node.integer("Mode", 0) else "reflect", 0.0)
+    return _pad(node, "symmetric" if node.integer("Mode", 0) else "reflect", 0.0)
 
 
 @tflite_op(PADDED)
 def pad_of_dilation(node: TfliteNode) -> OutletId:
     """Padding without the crops that a convolution without padding would leave of it."""
     require_real(node)
-    x, rank = moved(node), node.fact(0).rank
-    ends = kept_ends(node.dims(1, "padding"), node.dims(2, "crops"), rank)
+    x, rank = requantize_input(node), node.fact(0).rank
+    ends = remaining_pads(node.dims(1, "padding"), node.dims(2, "crops"), rank)
     if ends is None:
         raise node.error(f"its padding and crops do not fit {rank} axes")
-    return node.finished(pad_or_crop(node, x, ends))
+    return node.name_result(pad_or_crop(node, x, ends))
 
 
-def _padded(node: TfliteNode, mode: PadMode, fill: float) -> OutletId:
+def _pad(node: TfliteNode, mode: PadMode, fill: float) -> OutletId:
     amounts = node.dims(1, "padding")
     rank = node.fact(0).rank
     if len(amounts) != 2 * rank:
@@ -53,4 +53,4 @@ def _padded(node: TfliteNode, mode: PadMode, fill: float) -> OutletId:
     pairs = tuple(zip(amounts[::2], amounts[1::2]))
     if any(amount.is_const and int(amount) < 0 for amount in amounts):
         raise node.error("its padding is negative")
-    return node.wire(Pad(pairs, mode, fill), [moved(node)])
+    return node.wire(Pad(pairs, mode, fill), [requantize_input(node)])

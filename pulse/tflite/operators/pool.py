@@ -6,7 +6,7 @@ from pulse.graph import OutletId
 from pulse.nhwc import channels_first, channels_last, window_pads
 from pulse.ops.pool import Pool, PoolKind
 from pulse.ops.shape import Transpose
-from pulse.tflite.codes import activated, fused, limited, requantized
+from pulse.tflite.codes import activate, clamp, fused_activation, requantize
 from pulse.tflite.node import TfliteNode
 from pulse.tflite.operators.conv import SAME, spatial
 from pulse.tflite.registry import tflite_op
@@ -27,25 +27,25 @@ def pool(node: TfliteNode) -> OutletId:
     average = node.op_type == "AVERAGE_POOL_2D"
     if node.op_type == "L2_POOL_2D":
         x = node.values(0)
-        square = _pooled(
+        square = _pool(
             node, node.each("mul", x, x, suffix="square"), Pool("average", kernel, strides, (1, 1), pads)
         )
-        return activated(node, node.each("sqrt", square, suffix="root"))
-    if not node.coded:
+        return activate(node, node.each("sqrt", square, suffix="root"))
+    if not node.has_codes:
         kind: PoolKind = "average" if average else "max"
-        return activated(node, _pooled(node, node.values(0), Pool(kind, kernel, strides, (1, 1), pads)))
+        return activate(node, _pool(node, node.values(0), Pool(kind, kernel, strides, (1, 1), pads)))
     if not average:
-        y = _pooled(node, requantized(node, 0, "codes"), Pool("max", kernel, strides, (1, 1), pads))
-        return limited(node, y, fused(node))
+        y = _pool(node, requantize(node, 0, "codes"), Pool("max", kernel, strides, (1, 1), pads))
+        return clamp(node, y, fused_activation(node))
     padded = any(before != 0 or after != 0 for before, after in pads)
     op = Pool("average" if padded else "sum", kernel, strides, (1, 1), pads)
-    y = _pooled(node, node.codes(0), op)
+    y = _pool(node, node.codes(0), op)
     if not padded:
         y = node.each("div", y, float(math.prod(kernel)), suffix="mean")
-    return limited(node, _half_away(node, y, int(node.quantization(0).zero[0])), fused(node))
+    return clamp(node, _half_away(node, y, int(node.quantization(0).zero[0])), fused_activation(node))
 
 
-def _pooled(node: TfliteNode, x: OutletId, op: Pool) -> OutletId:
+def _pool(node: TfliteNode, x: OutletId, op: Pool) -> OutletId:
     y = node.wire(op, [node.wire(Transpose(channels_first(4)), [x], "channels_first")], "pooled_channels")
     return node.wire(Transpose(channels_last(4)), [y], "pooled")
 

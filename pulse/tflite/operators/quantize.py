@@ -3,24 +3,24 @@
 import numpy as np
 
 from pulse.graph import OutletId
-from pulse.tflite.codes import NONE, requantized, rescaled, target
+from pulse.tflite.codes import NONE, requantize, rescale_codes, target
 from pulse.tflite.node import F32, TfliteNode
 from pulse.tflite.registry import tflite_op
 
 
-def encoded(node: TfliteNode, y: OutletId, activation: int = NONE) -> OutletId:
+def encode(node: TfliteNode, y: OutletId, activation: int = NONE) -> OutletId:
     """Floats as codes of the output, behind a fused activation."""
     _, made = target(node)
-    return rescaled(node, node.cast(y, F32, "f32"), np.float32(1) / made.scale[0], activation)
+    return rescale_codes(node, node.cast(y, F32, "f32"), np.float32(1) / made.scale[0], activation)
 
 
 @tflite_op("QUANTIZE")
 def quantize(node: TfliteNode) -> OutletId:
     """Floats as codes, or codes of one scale as codes of another."""
-    return requantized(node, 0) if node.read(0).coded else encoded(node, node.values(0))
+    return requantize(node, 0) if node.read(0).has_codes else encode(node, node.values(0))
 
 
 @tflite_op("DEQUANTIZE")
 def dequantize(node: TfliteNode) -> OutletId:
     """Codes, or f16, as f32."""
-    return node.finished(node.values(0))
+    return node.name_result(node.values(0))

@@ -26,7 +26,7 @@ def _weights(node: TfliteNode, slot: int) -> Array | None:
     return numbers(node, slot, f"input {slot}") if node.has(slot) else None
 
 
-def _needed(node: TfliteNode, slots: Sequence[int]) -> list[Array]:
+def _read_needed(node: TfliteNode, slots: Sequence[int]) -> list[Array]:
     found = [_weights(node, slot) for slot in slots]
     missing = [slot for slot, value in zip(slots, found) if value is None]
     if missing:
@@ -36,7 +36,7 @@ def _needed(node: TfliteNode, slots: Sequence[int]) -> list[Array]:
 
 def _meets_codes(node: TfliteNode, slot: int) -> bool:
     """Whether floats meet stored codes of 8 bits."""
-    return not node.read(0).coded and node.read(slot).coded and node.read(slot).data is not None
+    return not node.read(0).has_codes and node.read(slot).has_codes and node.read(slot).data is not None
 
 
 def _activation(node: TfliteNode) -> Activation:
@@ -54,7 +54,7 @@ def _layer(
     node: TfliteNode, cell: Cell, weights: Sequence[Array], states: Sequence[int], peepholes: Array | None
 ) -> list[OutletId]:
     """The frames, and the states after them."""
-    if node.coded or node.read(0).coded:
+    if node.has_codes or node.read(0).has_codes:
         raise node.error(
             "codes are not covered (of the recurrent layers only an LSTM takes them, of 8 bits); convert it with "
             "dynamic-range quantization, or unfused"
@@ -86,22 +86,22 @@ def lstm(node: TfliteNode) -> list[OutletId]:
     if node.attributes.get("ProjClip", 0.0):
         raise node.error("a limit of the projection is not covered")
     holes_given = any(node.has(slot) for slot in (9, 10, 11))
-    if node.read(0).coded or _meets_codes(node, 4) or node.attributes.get("CellClip", 0.0):
+    if node.read(0).has_codes or _meets_codes(node, 4) or node.attributes.get("CellClip", 0.0):
         if holes_given:
             raise node.error(
                 "gates that see the cell (peepholes) are not covered beside codes or a limit of the cell; "
                 "convert the model with unfused layers"
             )
-        if node.read(0).coded:
+        if node.read(0).has_codes:
             return lstm_of_codes(node, parts_of(node, GATES))
         w, r = (rows_of(node, [first + gate for gate in GATES]) for first in (1, 5))
-        bias = np.concatenate(_needed(node, [12 + gate for gate in GATES]))
+        bias = np.concatenate(_read_needed(node, [12 + gate for gate in GATES]))
         return lstm_of_floats(node, w, r, bias, _activation(node).name)
-    w, r, b = (_needed(node, [first + gate for gate in GATES]) for first in (1, 5, 12))
+    w, r, b = (_read_needed(node, [first + gate for gate in GATES]) for first in (1, 5, 12))
     bias = np.concatenate([*b, np.zeros(sum(part.size for part in b), np.float32)])
     holes = None
     if holes_given:
-        holes = np.concatenate(_needed(node, (9, 11, 10)))
+        holes = np.concatenate(_read_needed(node, (9, 11, 10)))
     cell = Cell("lstm", (Activation("sigmoid"), _activation(node), _activation(node)))
     return _layer(node, cell, [np.concatenate(w), np.concatenate(r), bias], (18, 19), holes)
 
@@ -110,8 +110,8 @@ def lstm(node: TfliteNode) -> list[OutletId]:
 def rnn(node: TfliteNode) -> list[OutletId]:
     """A plain layer: h = f(W x + R h + b)."""
     if _meets_codes(node, 1):
-        bias = np.concatenate(_needed(node, (3,)))
+        bias = np.concatenate(_read_needed(node, (3,)))
         return rnn_of_floats(node, rows_of(node, (1,)), rows_of(node, (2,)), bias, _activation(node).name)
-    w, r, b = _needed(node, (1, 2, 3))
+    w, r, b = _read_needed(node, (1, 2, 3))
     bias = np.concatenate([b, np.zeros_like(b)])
     return _layer(node, Cell("rnn", (_activation(node),)), [w, r, bias], (4,), None)

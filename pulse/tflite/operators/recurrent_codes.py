@@ -19,8 +19,8 @@ from pulse.ops.slice import Slice
 from pulse.record import record
 from pulse.tflite import fixed_point
 from pulse.tflite.codes import code_range, exact_sum, largest_code
-from pulse.tflite.multipliers import shifted, times
-from pulse.tflite.node import F32, F64, TfliteNode, centred
+from pulse.tflite.multipliers import shift_right, times
+from pulse.tflite.node import F32, F64, TfliteNode, subtract_zero
 from pulse.tflite.operators.recurrent_frames import scan_frames
 
 GATE_BITS, FUNCTION_BITS = 12, 15
@@ -29,7 +29,7 @@ LEAST, MOST = -(1 << 15), (1 << 15) - 1
 
 
 @record
-class Parts:
+class LstmWeights:
     """What a layer is made of, as it is stored; gates in the order input, output, forget, cell.
 
     w, r    [4 * H, I] and [4 * H, H], whole numbers; ``w_scale`` and ``r_scale`` have one number for each row
@@ -45,15 +45,15 @@ class Parts:
     clip: float
 
 
-def parts_of(node: TfliteNode, gates: Sequence[int]) -> Parts:
+def parts_of(node: TfliteNode, gates: Sequence[int]) -> LstmWeights:
     """The weights of the gates, in an order of the gates of the file. Raises LoadError."""
 
-    def stored(first: int) -> tuple[Array, Array]:
+    def read_stored(first: int) -> tuple[Array, Array]:
         values, scales = list[Array](), list[Array]()
         for slot in (first + gate for gate in gates):
             if node.read(slot).data is None:
                 raise node.error(f"its weights {node.read(slot).name} are not stored in the file")
-            value = centred(node.read(slot))
+            value = subtract_zero(node.read(slot))
             values.append(value)
             scales.append(np.broadcast_to(node.quantization(slot).scale.astype(np.float64), value.shape[:1]))
         return np.concatenate(values), np.concatenate(scales)
@@ -64,10 +64,12 @@ def parts_of(node: TfliteNode, gates: Sequence[int]) -> Parts:
         if data is None:
             raise node.error(f"its bias, input {slot}, is not stored in the file")
         biases.append(data.astype(np.int64))
-    return Parts(*stored(1), *stored(5), np.concatenate(biases), node.attributes.get("CellClip", 0.0))
+    return LstmWeights(
+        *read_stored(1), *read_stored(5), np.concatenate(biases), node.attributes.get("CellClip", 0.0)
+    )
 
 
-def lstm_of_codes(node: TfliteNode, parts: Parts) -> list[OutletId]:
+def lstm_of_codes(node: TfliteNode, parts: LstmWeights) -> list[OutletId]:
     """The layer; its states h (input 18) and c (input 19) are codes as well."""
     cell = node.quantization(19)
     cell_bits = -float(np.log2(cell.scale[0]))
@@ -82,33 +84,31 @@ def lstm_of_codes(node: TfliteNode, parts: Parts) -> list[OutletId]:
     h_factor = float(node.quantization(18).scale[0]) * parts.r_scale * 2.0**GATE_BITS
     x = node.codes(0)
     total = _sum(node, x, parts.w, parts.bias, largest_code(node.read(0)), "frames")
-    entered = _kept(node, times(node, total, x_factor, "frames.gates"), "frames.kept")
+    entered = _clamp(node, times(node, total, x_factor, "frames.gates"), "frames.kept")
 
     def frame(at: TfliteNode, given: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
         total = _sum(at, states[0], parts.r, None, largest_code(node.read(18)), "past")
         past = times(at, total, h_factor, "past.gates")
-        gates = _kept(at, at.each("add", past, at.cast(given, F64, "entered"), suffix="both"), "gates")
-        opened = _looked_up(at, _share(at, gates, 0, 3 * hidden, "three"), fixed_point.sigmoid, 3, "opened")
-        fresh = _looked_up(
-            at, _share(at, gates, 3 * hidden, 4 * hidden, "last"), fixed_point.tanh, 3, "fresh"
-        )
+        gates = _clamp(at, at.each("add", past, at.cast(given, F64, "entered"), suffix="both"), "gates")
+        opened = _look_up(at, _share(at, gates, 0, 3 * hidden, "three"), fixed_point.sigmoid, 3, "opened")
+        fresh = _look_up(at, _share(at, gates, 3 * hidden, 4 * hidden, "last"), fixed_point.tanh, 3, "fresh")
         names = ("entering", "leaving", "keeping")
         i, o, f = (
             at.cast(_share(at, opened, k * hidden, (k + 1) * hidden, name), F64, f"{name}64")
             for k, name in enumerate(names)
         )
         before = at.cast(states[1], F64, "before")
-        old = shifted(at, at.each("mul", f, before, suffix="old"), FUNCTION_BITS, "old")
+        old = shift_right(at, at.each("mul", f, before, suffix="old"), FUNCTION_BITS, "old")
         new = at.each("mul", i, at.cast(fresh, F64, "fresh64"), suffix="new")
-        new = shifted(at, new, 2 * FUNCTION_BITS - int(cell_bits), "new")
-        c = _kept(
+        new = shift_right(at, new, 2 * FUNCTION_BITS - int(cell_bits), "new")
+        c = _clamp(
             at, at.each("add", old, new, suffix="cell64"), "cell", *_limit(parts.clip, float(cell.scale[0]))
         )
-        shape = at.cast(_looked_up(at, c, fixed_point.tanh, whole, "shape"), F64, "shape64")
+        shape = at.cast(_look_up(at, c, fixed_point.tanh, whole, "shape"), F64, "shape64")
         product = at.each("mul", o, shape, suffix="product")
         h = times(at, product, np.asarray(2.0 ** (-2 * FUNCTION_BITS) / _hidden_scale(node)), "product.codes")
         low, high = code_range(np.dtype(np.int8), int(node.quantization(18).zero[0]))
-        return [_kept(at, h, "hidden", low, high), c]
+        return [_clamp(at, h, "hidden", low, high), c]
 
     states = [node.input(slot) for slot in (18, 19)]
     return scan_frames(node, entered, states, frame, node.flag("TimeMajor"))
@@ -133,7 +133,7 @@ def _share(node: TfliteNode, x: OutletId, start: int, end: int, name: str) -> Ou
 
 def _sum(node: TfliteNode, x: OutletId, rows: Array, bias: Array | None, largest: int, name: str) -> OutletId:
     """Whole sums of products, f64."""
-    within = node.named(f"{node.wire_name}.{name}")
+    within = node.with_name(f"{node.wire_name}.{name}")
 
     def apply(x: OutletId, matrix: Array, more: Array | None, suffix: str) -> OutletId:
         y = within.wire(MatMul(), [x, within.constant(matrix, f"{suffix}.matrix")], f"{suffix}.product")
@@ -146,13 +146,13 @@ def _sum(node: TfliteNode, x: OutletId, rows: Array, bias: Array | None, largest
     return within.cast(exact_sum(within, x, rows.T, bias, 1, largest, apply), F64, "wide")
 
 
-def _kept(node: TfliteNode, x: OutletId, name: str, low: float = LEAST, high: float = MOST) -> OutletId:
+def _clamp(node: TfliteNode, x: OutletId, name: str, low: float = LEAST, high: float = MOST) -> OutletId:
     """Inside of a range, f32."""
     floor = node.each("max", x, float(low), suffix=f"{name}.floor")
     return node.cast(node.each("min", floor, float(high), suffix=f"{name}.limited"), F32, name)
 
 
-def _looked_up(
+def _look_up(
     node: TfliteNode, x: OutletId, function: Callable[[Array, int], Array], whole: int, name: str
 ) -> OutletId:
     table = function(np.arange(LEAST, MOST + 1), whole)

@@ -29,7 +29,7 @@ def scan_frames(
     axis = 0 if first_axis else 1
     if fact.rank == 2:
         after = frame(node, x, states)
-        return [node.finished(after[0]), *after]
+        return [node.name_result(after[0]), *after]
     if fact.shape[axis] == 1:
         after = frame(node, node.wire(RemoveAxis(axis), [x], "frame"), states)
         return [node.wire(AddAxis(axis), [after[0]]), *after]
@@ -45,4 +45,4 @@ def scan_frames(
     course = Course(axis)
     op = Scan(body, tuple(names), ("frame",), (), (course,), (course,))
     made = wire(node.graph, f"{node.wire_name}.frames", op, [x, *states])
-    return [node.finished(made[0]), *made[1:]]
+    return [node.name_result(made[0]), *made[1:]]

@@ -14,7 +14,7 @@ from pulse.ops.matmul import MatMul
 from pulse.ops.slice import Slice
 from pulse.record import record
 from pulse.tflite.hybrid import frame_codes
-from pulse.tflite.node import TfliteNode, centred
+from pulse.tflite.node import TfliteNode, subtract_zero
 from pulse.tflite.operators.conv import numbers
 from pulse.tflite.operators.recurrent_frames import scan_frames
 
@@ -30,9 +30,9 @@ class Rows:
 def rows_of(node: TfliteNode, slots: Sequence[int]) -> Rows:
     """Weights one below the other. Raises LoadError."""
     stored = [node.read(slot) for slot in slots]
-    if any(tensor.data is None or not tensor.coded or tensor.dtype == np.int16 for tensor in stored):
+    if any(tensor.data is None or not tensor.has_codes or tensor.dtype == np.int16 for tensor in stored):
         return Rows(np.concatenate([numbers(node, slot, f"input {slot}") for slot in slots]), None)
-    values = [centred(tensor).astype(np.float32) for tensor in stored]
+    values = [subtract_zero(tensor).astype(np.float32) for tensor in stored]
     scales = [
         np.broadcast_to(node.quantization(slot).scale, len(value)) for slot, value in zip(slots, values)
     ]
@@ -45,7 +45,7 @@ def times(node: TfliteNode, x: OutletId, rows: Rows, name: str) -> OutletId:
     if rows.scale is None:
         return node.wire(MatMul(), [x, matrix], name)
     codes, step = frame_codes(
-        node.named(f"{node.wire_name}.{name}"), x, node.flag("AsymmetricQuantizeInputs")
+        node.with_name(f"{node.wire_name}.{name}"), x, node.flag("AsymmetricQuantizeInputs")
     )
     total = node.wire(MatMul(), [codes, matrix], f"{name}.sum")
     scale = node.each("mul", step, node.constant(rows.scale, f"{name}.scale"), suffix=f"{name}.scales")

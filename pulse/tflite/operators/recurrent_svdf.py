@@ -10,7 +10,7 @@ from pulse.ops.matmul import MatMul
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape
 from pulse.ops.slice import Slice
-from pulse.tflite.codes import activated, exact_sum, largest_code, rescaled
+from pulse.tflite.codes import activate, exact_sum, largest_code, rescale_codes
 from pulse.tflite.node import F32, F64, TfliteNode
 from pulse.tflite.operators.conv import bias_of, kernel_of
 from pulse.tflite.operators.recurrent_hybrid import rows_of, times
@@ -23,7 +23,7 @@ def svdf(node: TfliteNode) -> list[OutletId]:
 
     LiteRT takes a fused relu of codes for the range of the output and nothing more.
     """
-    coded = node.coded
+    coded = node.has_codes
     features, time = kernel_of(node, 1, (1, 0), coded), kernel_of(node, 2, (0, 1), coded)
     count, size, rank = time.shape[0], time.shape[1], node.integer("Rank", 1)
     if features.shape[1] != count or rank < 1 or count % rank:
@@ -38,18 +38,18 @@ def svdf(node: TfliteNode) -> list[OutletId]:
     older = node.wire(Slice(2, TDim.of(1), TDim.of(size)), [memory], "older")
     kept = node.wire(Concat(2), [older, new], "kept")
     after = node.wire(Reshape((batch, TDim.of(count * size))), [kept], "after")
-    y = _filtered(node, kept, time, batch, count // rank, rank)
+    y = _filter(node, kept, time, batch, count // rank, rank)
     bias = bias_of(node, 3)
     if not coded:
         if bias is not None:
             y = node.each("add", y, node.constant(bias.astype(np.float32), "bias"), suffix="sum")
-        return [activated(node, y), after]
+        return [activate(node, y), after]
     if bias is not None:
         y = node.each("add", y, node.constant(bias.astype(np.float64), "bias"), suffix="sum")
     made = node.makes[0].quantization
     assert made is not None
     factor = node.quantization(4).scale * node.quantization(2).scale / made.scale
-    return [rescaled(node, node.cast(y, F32, "total"), factor.reshape(())), after]
+    return [rescale_codes(node, node.cast(y, F32, "total"), factor.reshape(())), after]
 
 
 def _features(node: TfliteNode, weights: Array) -> OutletId:
@@ -58,9 +58,9 @@ def _features(node: TfliteNode, weights: Array) -> OutletId:
     def apply(x: OutletId, matrix: Array, more: Array | None, suffix: str) -> OutletId:
         return node.wire(MatMul(), [x, node.constant(matrix, f"{suffix}.matrix")], suffix)
 
-    if not node.coded and node.read(1).coded and node.read(1).data is not None:
+    if not node.has_codes and node.read(1).has_codes and node.read(1).data is not None:
         return times(node, node.values(0), rows_of(node, (1,)), "features")
-    if not node.coded:
+    if not node.has_codes:
         return apply(node.values(0), weights, None, "features")
     total = exact_sum(node, node.codes(0), weights, None, 1, largest_code(node.read(0)), apply)
     factor = node.quantization(0).scale * node.quantization(1).scale / node.quantization(4).scale
@@ -74,16 +74,14 @@ def _features(node: TfliteNode, weights: Array) -> OutletId:
     )
 
 
-def _filtered(
-    node: TfliteNode, memory: OutletId, time: Array, batch: TDim, units: int, rank: int
-) -> OutletId:
+def _filter(node: TfliteNode, memory: OutletId, time: Array, batch: TDim, units: int, rank: int) -> OutletId:
     """Each filter over its memory, those of a unit added; sums of codes in f64."""
-    kind = F64 if node.coded else F32
+    kind = F64 if node.has_codes else F32
     weights = node.constant(time.astype(kind), "time")
     product = node.each("mul", node.cast(memory, kind, "wide"), weights, suffix="products")
     split = (batch, TDim.of(units), TDim.of(rank * time.shape[1]))
     parts = node.wire(Reshape(split), [product], "units")
-    if not node.coded:
+    if not node.has_codes:
         return node.wire(Reduce("sum", (2,), False), [parts], "filtered")
     total = node.wire(Slice(2, TDim.of(0), TDim.of(1)), [parts], "tap0")
     for tap in range(1, rank * time.shape[1]):

@@ -7,8 +7,8 @@ import numpy as np
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast
 from pulse.ops.reduce import ArgReduce, Reduce, ReduceKind
-from pulse.tflite.codes import limited, narrowed, requantized, target
-from pulse.tflite.multipliers import shifted, times
+from pulse.tflite.codes import clamp, clamp_wide, requantize, target
+from pulse.tflite.multipliers import shift_right, times
 from pulse.tflite.node import F32, F64, TfliteNode
 from pulse.tflite.operators.elementwise import plain
 from pulse.tflite.registry import tflite_op
@@ -29,17 +29,17 @@ def reduce(node: TfliteNode) -> OutletId:
     axes = tuple(sorted({node.axis(axis, len(shape)) for axis in node.integers(1, "axes")}))
     kind = KINDS[node.op_type]
     sizes = [shape[axis] for axis in axes]
-    if not node.coded or kind == "prod" or not all(size.is_const for size in sizes):
+    if not node.has_codes or kind == "prod" or not all(size.is_const for size in sizes):
         return plain(node, node.wire(Reduce(kind, axes, keep), [node.values(0)], "value"))
     if kind in ("max", "min"):
-        return node.wire(Reduce(kind, axes, keep), [requantized(node, 0, "codes")])
+        return node.wire(Reduce(kind, axes, keep), [requantize(node, 0, "codes")])
     _, made = target(node)
     count = math.prod(int(size) for size in sizes) if kind == "mean" else 1
     total = node.wire(Reduce("sum", axes, keep), [node.codes(0)], "sum")
     if node.makes[0].dtype == np.int16 and kind == "mean":
         factor = np.asarray(float(node.quantization(0).scale[0]) / float(made.scale[0]))
         y = times(node, node.cast(total, F64, "wide"), factor, "rescaled", count=max(1, count))
-        return narrowed(node, y)
+        return clamp_wide(node, y)
     return _on_a_line(node, total, math.prod(int(size) for size in sizes), kind == "mean")
 
 
@@ -56,9 +56,9 @@ def _on_a_line(node: TfliteNode, total: OutletId, count: int, mean: bool) -> Out
     offset = np.float32(-zeros) * scale + np.float32(zero)
     y = node.each("mul", node.each("add", total, zeros, suffix="stored"), float(scale), suffix="scaled")
     if node.makes[0].dtype == np.int16:
-        return narrowed(node, shifted(node, node.cast(y, F64, "wide"), 0, "rescaled"))
+        return clamp_wide(node, shift_right(node, node.cast(y, F64, "wide"), 0, "rescaled"))
     y = node.each("round", node.each("add", y, float(offset), suffix="line"), suffix="rounded")
-    return limited(node, node.each("sub", y, zero, suffix="centred"))
+    return clamp(node, node.each("sub", y, zero, suffix="centred"))
 
 
 @tflite_op("REDUCE_ANY", "REDUCE_ALL")
@@ -76,5 +76,5 @@ def logical(node: TfliteNode) -> OutletId:
 def arg(node: TfliteNode) -> OutletId:
     """The index of the largest or least entry; of equal ones the first."""
     axis = node.axis(node.whole(1, "axis"), node.fact(0).rank)
-    x = node.codes(0) if node.read(0).coded else node.values(0)
+    x = node.codes(0) if node.read(0).has_codes else node.values(0)
     return node.wire(ArgReduce("max" if node.op_type == "ARG_MAX" else "min", axis, False), [x])

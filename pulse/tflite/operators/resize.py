@@ -4,7 +4,7 @@ from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.ops.shape import AddAxis, Expand, Reshape
 from pulse.tflite.node import TfliteNode
-from pulse.tflite.operators.shape import moved
+from pulse.tflite.operators.shape import requantize_input
 from pulse.tflite.registry import tflite_op
 
 MOST_TIMES = 64
@@ -13,7 +13,7 @@ MOST_TIMES = 64
 @tflite_op("RESIZE_NEAREST_NEIGHBOR")
 def resize_nearest(node: TfliteNode) -> OutletId:
     """Every frame of height and width as often as the new size says, which must be a multiple."""
-    wanted, x = node.dims(1, "size"), moved(node)
+    wanted, x = node.dims(1, "size"), requantize_input(node)
     if node.fact(0).rank != 4 or len(wanted) != 2 or node.flag("AlignCorners"):
         raise node.error("it takes 4 axes, two sizes, and corners that are not aligned")
     for axis, size in enumerate(wanted, 1):
@@ -26,7 +26,7 @@ def resize_nearest(node: TfliteNode) -> OutletId:
             Expand((*shape[: axis + 1], TDim.of(times), *shape[axis + 1 :])), [x], f"repeated{axis}"
         )
         x = node.wire(Reshape((*shape[:axis], shape[axis] * times, *shape[axis + 1 :])), [x], f"joined{axis}")
-    return node.finished(x)
+    return node.name_result(x)
 
 
 def _times(node: TfliteNode, dim: TDim, wanted: TDim) -> int:

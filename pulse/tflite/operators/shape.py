@@ -6,7 +6,7 @@ from pulse.dim import TDim
 from pulse.facts import Shape
 from pulse.graph import OutletId
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose
-from pulse.tflite.codes import requantized
+from pulse.tflite.codes import requantize
 from pulse.tflite.node import TfliteNode
 from pulse.tflite.registry import tflite_op
 
@@ -26,11 +26,11 @@ def rank(node: TfliteNode) -> OutletId:
 COMPLEX = "COMPLEX64"
 
 
-def moved(node: TfliteNode, slot: int = 0, suffix: str = "moved", out: int = 0) -> OutletId:
+def requantize_input(node: TfliteNode, slot: int = 0, suffix: str = "moved", out: int = 0) -> OutletId:
     """An input as the output has it: the codes of its scale, or numbers."""
-    if node.makes[out].coded:
-        return requantized(node, slot, suffix, out)
-    return node.values(slot) if node.read(slot).coded else node.input(slot)
+    if node.makes[out].has_codes:
+        return requantize(node, slot, suffix, out)
+    return node.values(slot) if node.read(slot).has_codes else node.input(slot)
 
 
 def parts(node: TfliteNode, slot: int = 0) -> Shape:
@@ -57,13 +57,13 @@ def reshape(node: TfliteNode) -> OutletId:
         target = node.dims(1, "shape")
     else:
         target = tuple(TDim.of(size) for size in node.integer_list("NewShape", ()))
-    return node.wire(Reshape((*target, *parts(node))), [moved(node)])
+    return node.wire(Reshape((*target, *parts(node))), [requantize_input(node)])
 
 
 @tflite_op("EXPAND_DIMS")
 def expand_dims(node: TfliteNode) -> OutletId:
     """A new axis of size 1."""
-    return node.wire(AddAxis(node.axis(node.whole(1, "axis"), own_rank(node) + 1)), [moved(node)])
+    return node.wire(AddAxis(node.axis(node.whole(1, "axis"), own_rank(node) + 1)), [requantize_input(node)])
 
 
 @tflite_op("SQUEEZE")
@@ -73,28 +73,28 @@ def squeeze(node: TfliteNode) -> OutletId:
     axes = [node.axis(axis, rank) for axis in node.integer_list("SqueezeDims", ())]
     if not axes:
         axes = [axis for axis in range(rank) if shape[axis] == 1]
-    x = moved(node)
+    x = requantize_input(node)
     for axis in sorted(set(axes), reverse=True):
         x = node.wire(RemoveAxis(axis), [x], f"axis{axis}")
-    return node.finished(x)
+    return node.name_result(x)
 
 
 @tflite_op("TRANSPOSE")
 def transpose(node: TfliteNode) -> OutletId:
     """Axes in another order."""
     require_real(node)
-    return node.wire(Transpose(tuple(node.integers(1, "order"))), [moved(node)])
+    return node.wire(Transpose(tuple(node.integers(1, "order"))), [requantize_input(node)])
 
 
 @tflite_op("TILE")
 def tile(node: TfliteNode) -> OutletId:
     """The whole tensor again and again."""
     require_real(node)
-    return node.wire(Tile(node.dims(1, "repeats")), [moved(node)])
+    return node.wire(Tile(node.dims(1, "repeats")), [requantize_input(node)])
 
 
 @tflite_op("BROADCAST_TO")
 def broadcast_to(node: TfliteNode) -> OutletId:
     """Stretched to a shape."""
     require_real(node)
-    return node.wire(Expand(node.dims(1, "shape")), [moved(node)])
+    return node.wire(Expand(node.dims(1, "shape")), [requantize_input(node)])

@@ -11,11 +11,11 @@ from pulse.ops.pad import Pad
 from pulse.ops.shape import Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.tflite.node import TfliteNode
-from pulse.tflite.operators.shape import moved, require_real
+from pulse.tflite.operators.shape import requantize_input, require_real
 from pulse.tflite.registry import tflite_op
 
 
-def _arranged(
+def _rearrange(
     node: TfliteNode,
     x: OutletId,
     split: Sequence[TDim],
@@ -38,7 +38,7 @@ def _blocks(node: TfliteNode, pairs: int) -> tuple[list[int], list[tuple[TDim, T
     return sizes, list(zip(amounts[::2], amounts[1::2]))
 
 
-def _divided(node: TfliteNode, dim: TDim, size: int, what: str) -> TDim:
+def _divide(node: TfliteNode, dim: TDim, size: int, what: str) -> TDim:
     if dim.is_const and int(dim) % size:
         raise node.error(f"its {what} {dim} does not divide into blocks of {size}")
     return dim // size
@@ -50,10 +50,10 @@ def space_to_batch(node: TfliteNode) -> OutletId:
     rank = node.fact(0).rank
     sizes, amounts = _blocks(node, rank)
     pads = (NO_PAD, *amounts, *(NO_PAD,) * (rank - 1 - len(sizes)))
-    x = moved(node)
+    x = requantize_input(node)
     x = x if all(pair == NO_PAD for pair in pads) else node.wire(Pad(pads), [x], "padded")
     shape, count = node.graph.fact(x).shape, len(sizes)
-    inner = [_divided(node, dim, size, "size") for dim, size in zip(shape[1:], sizes)]
+    inner = [_divide(node, dim, size, "size") for dim, size in zip(shape[1:], sizes)]
     split = [shape[0], *chain.from_iterable((dim, TDim.of(size)) for dim, size in zip(inner, sizes))]
     rest = shape[1 + count :]
     perm = [
@@ -65,7 +65,7 @@ def space_to_batch(node: TfliteNode) -> OutletId:
     batch = shape[0]
     for size in sizes:
         batch = batch * size
-    return _arranged(node, x, [*split, *rest], perm, [batch, *inner, *rest])
+    return _rearrange(node, x, [*split, *rest], perm, [batch, *inner, *rest])
 
 
 @tflite_op("BATCH_TO_SPACE_ND")
@@ -75,17 +75,17 @@ def batch_to_space(node: TfliteNode) -> OutletId:
     sizes, amounts = _blocks(node, len(shape))
     batch, count = shape[0], len(sizes)
     for size in sizes:
-        batch = _divided(node, batch, size, "batch")
+        batch = _divide(node, batch, size, "batch")
     rest: Shape = shape[1 + count :]
     split = [*(TDim.of(size) for size in sizes), batch, *shape[1:]]
     pairs = chain.from_iterable((count + 1 + place, place) for place in range(count))
     perm = [count, *pairs, *range(2 * count + 1, 2 * count + 1 + len(rest))]
     whole = [dim * size for dim, size in zip(shape[1:], sizes)]
-    x = _arranged(node, moved(node), split, perm, [batch, *whole, *rest], "space")
+    x = _rearrange(node, requantize_input(node), split, perm, [batch, *whole, *rest], "space")
     for axis, (dim, (before, after)) in enumerate(zip(whole, amounts), 1):
         if before != 0 or after != 0:
             x = node.wire(Slice(axis, before, dim - after), [x], f"cut{axis}")
-    return node.finished(x)
+    return node.name_result(x)
 
 
 @tflite_op("DEPTH_TO_SPACE", "SPACE_TO_DEPTH")
@@ -98,9 +98,11 @@ def depth_to_space(node: TfliteNode) -> OutletId:
     n, h, w, c = shape
     block = TDim.of(size)
     if node.op_type == "DEPTH_TO_SPACE":
-        depth = _divided(node, c, size * size, "channels")
+        depth = _divide(node, c, size * size, "channels")
         split = [n, h, w, block, block, depth]
-        return _arranged(node, moved(node), split, (0, 1, 3, 2, 4, 5), [n, h * size, w * size, depth])
-    h, w = _divided(node, h, size, "height"), _divided(node, w, size, "width")
+        return _rearrange(
+            node, requantize_input(node), split, (0, 1, 3, 2, 4, 5), [n, h * size, w * size, depth]
+        )
+    h, w = _divide(node, h, size, "height"), _divide(node, w, size, "width")
     split = [n, h, block, w, block, c]
-    return _arranged(node, moved(node), split, (0, 1, 3, 2, 4, 5), [n, h, w, c * size * size])
+    return _rearrange(node, requantize_input(node), split, (0, 1, 3, 2, 4, 5), [n, h, w, c * size * size])

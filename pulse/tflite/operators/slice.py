@@ -9,7 +9,7 @@ from pulse.ops.op import unify
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
 from pulse.tflite.node import TfliteNode
-from pulse.tflite.operators.shape import moved, own_rank, parts, require_real
+from pulse.tflite.operators.shape import own_rank, parts, requantize_input, require_real
 from pulse.tflite.registry import tflite_op
 
 
@@ -27,7 +27,7 @@ def strided_slice(node: TfliteNode) -> OutletId:
     def has(name: str, place: int) -> bool:
         return bool(masks[name] >> place & 1)
 
-    x, axis = moved(node), 0
+    x, axis = requantize_input(node), 0
     rank, plain = own_rank(node), sum(not has("NewAxis", place) for place in range(len(begin)))
     last: list[int] = []
     for place, (first, stop, step) in enumerate(zip(begin, end, strides)):
@@ -52,7 +52,7 @@ def strided_slice(node: TfliteNode) -> OutletId:
         axis += 1
     for axis in reversed(last):
         x = node.wire(RemoveAxis(axis), [x], f"without{axis}")
-    return node.finished(x)
+    return node.name_result(x)
 
 
 def _entry(node: TfliteNode, x: OutletId, axis: int, index: TDim, size: TDim) -> OutletId:
@@ -70,14 +70,14 @@ def slice_(node: TfliteNode) -> OutletId:
     begin, sizes, shape = node.dims(1, "begin"), node.dims(2, "size"), node.fact(0).shape
     if not len(begin) == len(sizes) == len(shape):
         raise node.error(f"{len(begin)} begins and {len(sizes)} sizes for {len(shape)} axes")
-    x = moved(node)
+    x = requantize_input(node)
     for axis, (first, size, whole) in enumerate(zip(begin, sizes, shape)):
         end = whole if size == -1 else first + size
         if (first.is_const and int(first) < 0) or (end.is_const and whole.is_const and int(end) > int(whole)):
             raise node.error(f"entries {first} to {end} of axis {axis}, which has {whole}")
         if first != 0 or end != whole:
             x = node.wire(Slice(axis, first, end), [x], f"axis{axis}")
-    return node.finished(x)
+    return node.name_result(x)
 
 
 @tflite_op("SPLIT")
@@ -109,8 +109,8 @@ def _parts(node: TfliteNode, slot: int, axis: int, sizes: Sequence[TDim]) -> lis
     made: list[OutletId] = []
     start = TDim.of(0)
     for place, size in enumerate(sizes):
-        x = moved(node, slot, f"moved{place}", place)
-        made.append(node.named(node.outputs[place]).wire(Slice(axis, start, start + size), [x]))
+        x = requantize_input(node, slot, f"moved{place}", place)
+        made.append(node.with_name(node.outputs[place]).wire(Slice(axis, start, start + size), [x]))
         start = start + size
     return made
 
@@ -119,7 +119,7 @@ def _parts(node: TfliteNode, slot: int, axis: int, sizes: Sequence[TDim]) -> lis
 def reverse(node: TfliteNode) -> OutletId:
     """Axes from the last entry to the first."""
     require_real(node)
-    x, shape = moved(node), node.fact(0).shape
+    x, shape = requantize_input(node), node.fact(0).shape
     for axis in node.axes(node.integers(1, "axes"), len(shape)):
         x = node.wire(Slice(axis, shape[axis] - 1, TDim.of(-1), -1), [x], f"axis{axis}")
-    return node.finished(x)
+    return node.name_result(x)

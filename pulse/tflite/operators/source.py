@@ -13,7 +13,7 @@ from pulse.tflite.registry import tflite_op
 def fill(node: TfliteNode) -> OutletId:
     """One number, as often as a shape says."""
     dims = node.dims(0, "shape")
-    return node.wire(Expand(dims), [node.values(1)]) if dims else node.finished(node.values(1))
+    return node.wire(Expand(dims), [node.values(1)]) if dims else node.name_result(node.values(1))
 
 
 @tflite_op("ZEROS_LIKE")

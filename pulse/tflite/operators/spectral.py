@@ -22,19 +22,19 @@ def rfft2d(node: TfliteNode) -> OutletId:
     rank = node.fact(0).rank
     if rows < 1 or columns < 1 or rank < 2:
         raise node.error(f"lengths {rows}, {columns} of a tensor of {rank} axes")
-    x = _sized(node, _sized(node, node.values(0), rank - 2, rows), rank - 1, columns)
+    x = _fit_length(node, _fit_length(node, node.values(0), rank - 2, rows), rank - 1, columns)
     pairs = node.wire(AddAxis(rank), [x], "pairs")
-    y = _transformed(node, pairs, rank - 1, True, "columns")
-    return node.finished(y if rows == 1 else _transformed(node, y, rank - 2, False, "rows"))
+    y = _transform(node, pairs, rank - 1, True, "columns")
+    return node.name_result(y if rows == 1 else _transform(node, y, rank - 2, False, "rows"))
 
 
-def _transformed(node: TfliteNode, x: OutletId, axis: int, onesided: bool, name: str) -> OutletId:
+def _transform(node: TfliteNode, x: OutletId, axis: int, onesided: bool, name: str) -> OutletId:
     """The transform of one axis of real and imaginary parts."""
     title, attributes = f"{node.wire_name}.{name}", {"axis": axis, "onesided": int(onesided)}
     return dft(NodeContext("DFT", OPSET, title, attributes, (x,), (title,), node.graph, node.scope))
 
 
-def _sized(node: TfliteNode, x: OutletId, axis: int, length: int) -> OutletId:
+def _fit_length(node: TfliteNode, x: OutletId, axis: int, length: int) -> OutletId:
     fact = node.graph.fact(x)
     missing = length - fact.shape[axis]
     if not missing.is_const:
@@ -60,7 +60,7 @@ def _part(node: TfliteNode, place: int) -> OutletId:
 @tflite_op("REAL", "IMAG")
 def part(node: TfliteNode) -> OutletId:
     """One part of a complex number."""
-    return node.finished(_part(node, int(node.op_type == "IMAG")))
+    return node.name_result(_part(node, int(node.op_type == "IMAG")))
 
 
 @tflite_op("COMPLEX_ABS")

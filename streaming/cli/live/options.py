@@ -214,6 +214,6 @@ class LiveOptions:
     ] = False
 
     @property
-    def written(self) -> tuple[Path | None, ...]:
+    def output_paths(self) -> tuple[Path | None, ...]:
         """The files that a run writes."""
         return self.record_in, self.record_out, self.frames, self.stats

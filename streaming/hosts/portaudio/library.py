@@ -140,7 +140,7 @@ class Library(NotCopyable):
         return functions[name]
 
     @property
-    def initialised(self) -> bool:
+    def is_initialised(self) -> bool:
         """Whether anyone in this process has this copy initialised."""
         return self.GetDeviceCount() >= 0
 
@@ -148,13 +148,13 @@ class Library(NotCopyable):
         """Another copy, in a state of its own. Raises DeviceError."""
         try:
             origin = self._origin or _file_of(self._dll)
-            copy = Library(_copied(origin))
+            copy = Library(_copy(origin))
         except OSError as error:
             raise DeviceError(
                 f"PortAudio cannot be loaded once more ({error}); start the program again"
             ) from error
         copy._origin = origin
-        if copy.initialised:
+        if copy.is_initialised:
             raise DeviceError(f"{origin}: all copies share one state here; start the program again")
         return copy
 
@@ -206,7 +206,7 @@ def _file_of(dll: ctypes.CDLL) -> Path:
     return Path(os.fsdecode(place.file))
 
 
-def _copied(source: Path) -> str:
+def _copy(source: Path) -> str:
     """A name under which the linker takes the same library for another one. Raises OSError."""
     data = source.read_bytes()
     if hasattr(os, "memfd_create"):

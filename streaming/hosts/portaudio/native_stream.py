@@ -76,10 +76,10 @@ class NativeStream(NotCopyable):
         return 0.0 if self.closed else self._system.library.GetStreamCpuLoad(self._handle)
 
     @property
-    def lost(self) -> bool:
+    def is_lost(self) -> bool:
         """Whether the device has ended the stream by itself: unplugged, or its server has gone."""
         gone = self._finished or not self.active  # PortAudio says the one a little before the other
-        return self._started and not self._stopping and not self._gate.ended and gone
+        return self._started and not self._stopping and not self._gate.has_ended and gone
 
     def stop(self, limit_s: float) -> bool:
         """End the callbacks and give the device back, once.
@@ -90,9 +90,9 @@ class NativeStream(NotCopyable):
         if self.closed:
             return True
         until = time.monotonic() + limit_s
-        dead = self._on_jack and self.lost and not self._finished
+        dead = self._on_jack and self.is_lost and not self._finished
         self._stopping = self.closed = True
-        if self._system.inherited:
+        if self._system.is_inherited:
             return False
         clean = not dead and self._give_back(until)
         self.in_callback = not self._gate.shut(until - time.monotonic())

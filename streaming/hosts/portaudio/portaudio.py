@@ -47,8 +47,8 @@ def _system() -> AudioSystem:
     """What is in use, made anew if it cannot be used. Raises DeviceError."""
     with systems.lock:
         current = systems.current
-        if current is None or not current.usable:
-            current = _replaced_system(current)
+        if current is None or not current.is_usable:
+            current = _replace_system(current)
         if not current.wait(START_S):
             raise DeviceError(
                 f"PortAudio looks for devices for more than {START_S:g} s; is a sound server hanging? Start that again"
@@ -56,7 +56,7 @@ def _system() -> AudioSystem:
         return current
 
 
-def _replaced_system(old: AudioSystem | None) -> AudioSystem:
+def _replace_system(old: AudioSystem | None) -> AudioSystem:
     """Another system in place of one that has ended or is left to itself. Raises DeviceError."""
     if old is None:
         library = Library()
@@ -75,10 +75,10 @@ def refresh(limit_s: float = REFRESH_S) -> bool:
     """
     with systems.lock:
         current = systems.current
-        if current is None or not (current.usable and current.starting):
-            if current is not None and current.usable and current.streams == 0:
+        if current is None or not (current.is_usable and current.is_starting):
+            if current is not None and current.is_usable and current.streams == 0:
                 current.end(limit_s)
-            current = _replaced_system(current)
+            current = _replace_system(current)
         return current.wait(limit_s)
 
 
@@ -89,7 +89,7 @@ def release(limit_s: float = EXIT_S) -> None:
         for stream in systems.open:
             stream.stop(limit_s)
         for system in (*systems.retired, systems.current):
-            if system is not None and system.usable:
+            if system is not None and system.is_usable:
                 system.end(limit_s)
         systems.open = ()
 
@@ -129,11 +129,11 @@ class PortAudio:
                 sides += (_side(there, "input", request.source, request.channels_in, request.latency),)
             if request.target is not None:
                 sides += (_side(there, "output", request.target, request.channels_out, request.latency),)
-            stream = self._opened(request, sides)
+            stream = self._open_stream(request, sides)
             systems.open = [*(other for other in systems.open if not other.closed), stream]
             return stream
 
-    def _opened(self, request: StreamRequest, sides: tuple[StreamSide, ...]) -> Stream:
+    def _open_stream(self, request: StreamRequest, sides: tuple[StreamSide, ...]) -> Stream:
         if self.native:
             from streaming.hosts.portaudio.native_stream import NativeStream
 

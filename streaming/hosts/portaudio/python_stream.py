@@ -83,12 +83,12 @@ class PythonStream(NotCopyable):
         if len(kinds) == 2:
             kind, callback = package.RawStream, self._both
         elif kinds == ["input"]:
-            kind, callback = package.RawInputStream, self._captured
+            kind, callback = package.RawInputStream, self._capture
         else:
-            kind, callback = package.RawOutputStream, self._played
+            kind, callback = package.RawOutputStream, self._play
         values = [[there[side.device.title], side.channels, side.latency_s] for side in sides]
         device, channels, latency = values[0] if len(values) == 1 else zip(*values)
-        self._stream = self._bounded(
+        self._stream = self._call_bounded(
             lambda: kind(
                 request.rate_hz,
                 request.block_frames,
@@ -110,10 +110,10 @@ class PythonStream(NotCopyable):
     def _both(self, source: Any, target: Any, frames: int, clock: Any, flags: Any) -> None:
         self._pass(_address(source), _address(target), frames, clock, flags)
 
-    def _captured(self, source: Any, frames: int, clock: Any, flags: Any) -> None:
+    def _capture(self, source: Any, frames: int, clock: Any, flags: Any) -> None:
         self._pass(_address(source), None, frames, clock, flags)
 
-    def _played(self, target: Any, frames: int, clock: Any, flags: Any) -> None:
+    def _play(self, target: Any, frames: int, clock: Any, flags: Any) -> None:
         self._pass(None, _address(target), frames, clock, flags)
 
     def _pass(self, source: int | None, target: int | None, frames: int, clock: Any, flags: Any) -> None:
@@ -127,7 +127,7 @@ class PythonStream(NotCopyable):
         if not self._stopping:
             self._told()
 
-    def _bounded(self, call: Callable[[], Any], what: str) -> Any:
+    def _call_bounded(self, call: Callable[[], Any], what: str) -> Any:
         try:
             return self._call(call, OPEN_S)
         except TimeoutError:
@@ -137,7 +137,7 @@ class PythonStream(NotCopyable):
 
     def start(self) -> None:
         """Let the callbacks begin. Raises DeviceError."""
-        self._bounded(self._stream.start, "does not start")
+        self._call_bounded(self._stream.start, "does not start")
 
     @property
     def callbacks(self) -> int:

@@ -48,17 +48,17 @@ class AudioSystem(NotCopyable):
         self._ready: Future[None] | None = None
 
     @property
-    def inherited(self) -> bool:
+    def is_inherited(self) -> bool:
         """Whether it belongs to the process that this one was forked from."""
         return self._process != os.getpid()
 
     @property
-    def usable(self) -> bool:
+    def is_usable(self) -> bool:
         """Whether streams may be opened."""
-        return not (self.gone or self._call.stuck or self.inherited)
+        return not (self.gone or self._call.stuck or self.is_inherited)
 
     @property
-    def starting(self) -> bool:
+    def is_starting(self) -> bool:
         """Whether it still looks for devices."""
         return self._ready is not None and not self._ready.done()
 
@@ -115,7 +115,7 @@ class AudioSystem(NotCopyable):
         handle = c_void_p()
         where = (wanted.block_frames, 0, wanted.callback, wanted.user)
 
-        def opened() -> tuple[int, str]:
+        def try_open() -> tuple[int, str]:
             code = self.library.OpenStream(byref(handle), *wanted.parameters, float(wanted.rate_hz), *where)
             return code, self._text(code)
 
@@ -124,7 +124,7 @@ class AudioSystem(NotCopyable):
 
         with capture_alsa_messages() as reason:
             try:
-                code, text = self._call(opened, OPEN_S)
+                code, text = self._call(try_open, OPEN_S)
                 if code < 0:
                     raise open_error(wanted.sides, wanted.rate_hz, code, reason() or text, works_at)
             except TimeoutError:
@@ -146,26 +146,26 @@ class AudioSystem(NotCopyable):
     def start(self, handle: c_void_p) -> str | None:
         """Let callbacks begin; why not, None if they do."""
 
-        def started() -> tuple[int, str]:
+        def try_start() -> tuple[int, str]:
             code = self.library.StartStream(handle)
             return code, self._text(code)
 
         with capture_alsa_messages() as reason:
             try:
-                code, text = self._call(started, OPEN_S)
+                code, text = self._call(try_start, OPEN_S)
             except TimeoutError:
                 return "the audio system does not answer"
             return None if code >= 0 else reason() or text
 
     def stop(self, handle: c_void_p, limit_s: float) -> bool:
         """End callbacks when what was given has been played; whether that was done within the limit."""
-        return self._done(lambda: self.library.StopStream(handle), limit_s)
+        return self._is_done(lambda: self.library.StopStream(handle), limit_s)
 
     def close(self, handle: c_void_p, on_jack: bool, limit_s: float) -> bool:
         """Give a stream back; whether that was done. Nothing is called if that would do harm."""
         if on_jack and not self._answers():
             return False
-        return self._done(lambda: self.library.CloseStream(handle), limit_s)
+        return self._is_done(lambda: self.library.CloseStream(handle), limit_s)
 
     def leave(self, clean: bool) -> None:
         """A stream is no longer used; ``clean``: it was closed."""
@@ -180,9 +180,9 @@ class AudioSystem(NotCopyable):
         """Give everything back, if that does no harm and is done within the limit."""
         answers = self._answers()
         self.gone = True
-        if answers and self._done(self.library.Terminate, limit_s):
+        if answers and self._is_done(self.library.Terminate, limit_s):
             self._call.end()
-            self.ended = not self.library.initialised
+            self.ended = not self.library.is_initialised
 
     def _answers(self) -> bool:
         """Whether the server of JACK, if there is one, still knows us.
@@ -191,8 +191,8 @@ class AudioSystem(NotCopyable):
         then would wait for 10 minutes and end the process.
         """
         jack = self._jack
-        if jack is None or not self.usable:
-            return self.usable
+        if jack is None or not self.is_usable:
+            return self.is_usable
         index, is_input = (
             (jack.default_input, True) if jack.default_input >= 0 else (jack.default_output, False)
         )
@@ -200,7 +200,7 @@ class AudioSystem(NotCopyable):
             return False
         rate_hz = self.library.GetDeviceInfo(index).contents.rate_hz
 
-        def tried() -> bool:
+        def try_call() -> bool:
             parameters, handle = byref(c.StreamParameters(index, 1, c.FLOAT32, 0.0, None)), c_void_p()
             sides = (parameters, None) if is_input else (None, parameters)
             if self.library.OpenStream(byref(handle), *sides, rate_hz, 0, 0, _NEVER, None) < 0:
@@ -210,12 +210,12 @@ class AudioSystem(NotCopyable):
 
         with capture_alsa_messages():
             try:
-                self.gone = not self._call(tried, PROBE_S)
+                self.gone = not self._call(try_call, PROBE_S)
             except TimeoutError:
                 return False
-        return self.usable
+        return self.is_usable
 
-    def _done(self, call: Callable[[], int], limit_s: float) -> bool:
+    def _is_done(self, call: Callable[[], int], limit_s: float) -> bool:
         try:
             self._call(call, limit_s)
         except TimeoutError:

@@ -10,7 +10,7 @@ from pulse.ops.conv import Conv, ConvTranspose, Pads, no_pads
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.ops.op import Op
-from pulse.typed import known
+from pulse.typed import known_value
 from tests.pulse.declutter.models import Small, lean, ops
 
 PADDED: Pads = ((TDim.of(2), TDim.of(1)),)
@@ -152,6 +152,6 @@ def test_a_chain_is_folded_in_one_and_weights_keep_their_name() -> None:
     assert ops(result) == ["Conv"]
     conv = result.graph.node(result.graph.outputs[0])
     assert (conv.name, result.graph.label(conv.inputs[1])) == ("b", "weights")
-    found = known(result.graph, conv.inputs[1])
+    found = known_value(result.graph, conv.inputs[1])
     assert found is not None
     np.testing.assert_allclose(found, -w * (np.float32(2) / 3), rtol=1e-6)

@@ -11,7 +11,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front import dct, mel, mel_spectrogram, mfcc
 from pulse.front.triangles import SCALES, mel_triangles
-from pulse.front.windows import centred, window_values
+from pulse.front.windows import centre, window_values
 from tests.pulse.front.agree import near, offline, sound, streams
 from tests.pulse.front.references import librosa, torch, torchaudio
 
@@ -45,7 +45,7 @@ def bank(bins: int, bands: int, rate: float, low: float, high: float, scale: str
 def powers(x: Array, n: int, size: int, hop: int, window: str = "hann") -> Array:
     """``[frames, bins]`` of one sound."""
     padded = np.pad(x[0].astype(np.float64), n // 2, mode="reflect")
-    weights = centred(window_values("w", window, size), n)
+    weights = centre(window_values("w", window, size), n)
     rows = [padded[at : at + n] * weights for at in range(0, len(padded) - n + 1, hop)]
     return np.abs(np.fft.rfft(np.array(rows))) ** 2
 

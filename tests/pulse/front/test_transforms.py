@@ -11,7 +11,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front import irfft, istft, rfft, stft
 from pulse.front.layouts import COMPLEX
-from pulse.front.windows import centred, window_values
+from pulse.front.windows import centre, window_values
 from tests.pulse.front import references
 from tests.pulse.front.agree import near, offline, sound, streams
 
@@ -34,7 +34,7 @@ NUMPY_MODES = {"reflect": "reflect", "constant": "constant", "replicate": "edge"
 def window_of(how: dict[str, Any]) -> Array:
     size = how.get("win_length", how["n_fft"])
     values = window_values("w", how.get("window", "hann"), size, how.get("periodic", True))
-    return centred(values, how["n_fft"])
+    return centre(values, how["n_fft"])
 
 
 def norm_of(how: dict[str, Any]) -> float:

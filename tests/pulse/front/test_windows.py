@@ -9,7 +9,7 @@ import pytest
 from pulse import front
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.front.windows import NAMES, centred, window_values
+from pulse.front.windows import NAMES, centre, window_values
 from tests.pulse.front import references
 
 
@@ -57,7 +57,7 @@ def test_one_sample_none_and_numbers() -> None:
         np.testing.assert_allclose(window_values("w", name, 1, False), 1.0)
     np.testing.assert_array_equal(window_values("w", None, 3), np.ones(3))
     np.testing.assert_array_equal(window_values("w", [1, 2, 3.5], 3), [1, 2, 3.5])
-    np.testing.assert_array_equal(centred(np.ones(3), 6), [0, 1, 1, 1, 0, 0])
+    np.testing.assert_array_equal(centre(np.ones(3), 6), [0, 1, 1, 1, 0, 0])
 
 
 @pytest.mark.parametrize(

@@ -90,10 +90,10 @@ def test_values_fill_each_other() -> None:
 
 
 def test_typed_leaves_out_values_with_gaps() -> None:
-    typed = listed(1, None).typed()
+    typed = listed(1, None).to_typed()
     assert typed is not None and typed.value is None
-    assert fact("1,?,f32").typed() is None and fact("1,…,f32").typed() is None
-    assert str(fact("1,T,f32").typed()) == "1,T,f32"
+    assert fact("1,?,f32").to_typed() is None and fact("1,…,f32").to_typed() is None
+    assert str(fact("1,T,f32").to_typed()) == "1,T,f32"
 
 
 def test_dims_from_the_end_need_the_rank() -> None:

@@ -31,7 +31,7 @@ def case(seed: int) -> tuple[Sketch, dict[str, InferenceFact]]:
     """A sketch and the truth about its wires."""
     sketch = random_sketch(seed, 9, symbolic=seed % 3 == 0)
     whole = known(load(file(sketch, erased(sketch, 0, 0.0))))
-    assert all(fact.typed() is not None for fact in whole.values())
+    assert all(fact.to_typed() is not None for fact in whole.values())
     return sketch, whole
 
 
@@ -123,6 +123,6 @@ def test_much_is_reached() -> None:
         for name in sketch.inputs:
             unknown = "?" in left.stated[name] or "..." in left.stated[name]
             reached["inputs"] += unknown
-            reached["found"] += unknown and found[f"{name}:0"].typed() is not None
+            reached["found"] += unknown and found[f"{name}:0"].to_typed() is not None
     assert reached["facts"] > 0.9 * reached["true facts"], reached
     assert reached["found"] > 0.3 * reached["inputs"] > 7, reached

@@ -13,7 +13,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from pulse.jit.compiled import CompiledFunction
-from pulse.jit.native_code import optimised
+from pulse.jit.native_code import optimise
 from pulse.jit.processor import processor, target_machine
 from pulse.jit.registry import KERNELS
 
@@ -81,7 +81,7 @@ def llvm_code(one: CompiledFunction) -> Any:
     assert path is not None
     kept = path.with_suffix(".bc")
     if not kept.exists():
-        made = optimised(one.name, one.name, one.function, one.signature, one.options)
+        made = optimise(one.name, one.name, one.function, one.signature, one.options)
         unfinished = kept.with_suffix(f".{os.getpid()}")
         unfinished.write_bytes(made.as_bitcode())
         os.replace(unfinished, kept)

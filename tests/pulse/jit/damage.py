@@ -108,7 +108,7 @@ def main(seed, count):
             found = {
                 "value": value,
                 "from_disk": made.cached,
-                "whole": made.kept,
+                "whole": made.is_kept,
                 "again": run(doubles)[0].cached,
             }
             print(json.dumps(found), flush=True)

@@ -340,7 +340,7 @@ def test_not_even_a_temporary_folder(tmp_path, monkeypatch):
     with kernels_in(tmp_path / "file" / "kernels"):
         with pytest.warns(PulseWarning, match="set PULSE_CACHE to a folder that can be written") as told:
             made, value = damage.run(damage.doubles)
-        assert (len(told), made.kept, made.path(), value) == (1, False, None, 6)
+        assert (len(told), made.is_kept, made.path(), value) == (1, False, None, 6)
 
 
 def test_a_warning_that_is_an_error_damages_nothing(folder):
@@ -353,7 +353,7 @@ def test_a_warning_that_is_an_error_damages_nothing(folder):
         with pytest.raises(PulseWarning):
             made.prepare()
         made.prepare()
-    assert made.kept and made.address
+    assert made.is_kept and made.address
 
 
 OFFSET = 1

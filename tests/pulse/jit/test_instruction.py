@@ -108,7 +108,7 @@ def test_the_words_of_a_row() -> None:
     first, half = real_bits(2.0), real_bits(0.5)
     words = [4, 2, row.x, 0, first, 3, half, row.y, real_bits(0.25), 7, real_bits(100.0), 0]
     assert list(row.arguments()) == words
-    assert [name for name, _ in row.named()][3:7] == [
+    assert [name for name, _ in row.fields_by_name()][3:7] == [
         "pairs[0].start",
         "pairs[0].factor",
         "pairs[1].start",

@@ -14,7 +14,7 @@ CODE = NativeCode("pulse_12", ("memmove", "tanh"), bytes(range(256)))
 VERSIONS = {"pulse": "1", "options": ["3"]}
 FUNCTION = {"name": "tick", "fingerprint": "12"}
 read = partial(kernel_file.read, versions=VERSIONS, function=FUNCTION)
-decoded = partial(kernel_file.decoded, versions=VERSIONS, function=FUNCTION)
+decoded = partial(kernel_file.decode, versions=VERSIONS, function=FUNCTION)
 
 posix = pytest.mark.skipif(os.name != "posix", reason="files have no owner and mode as on POSIX here")
 root = pytest.mark.skipif(

@@ -14,14 +14,14 @@ from pulse.jit.address import words_at
 from pulse.jit.atomics import load, store
 from pulse.jit.entries import Callback, Entry
 from pulse.jit.foreign import c_function, c_signature
-from pulse.jit.linking import linked
-from pulse.jit.native_code import emitted, optimised
+from pulse.jit.linking import link
+from pulse.jit.native_code import emit_code, optimise
 
 LIMIT = 1 << 62
 
 
 def compiled(function, signature, symbol="plain"):
-    return emitted(optimised("plain", symbol, function, signature, {"error_model": "numpy"}), symbol)
+    return emit_code(optimise("plain", symbol, function, signature, {"error_model": "numpy"}), symbol)
 
 
 def spins(address, limit):
@@ -102,7 +102,7 @@ def test_an_entry_may_keep_the_gil(keeps_gil):
 def test_names_of_different_objects_never_meet():
     """Where two have the same symbol, each keeps its own code."""
     addresses = [
-        linked("plain", compiled(lambda: number, types.int64(), "same"))  # noqa: B023
+        link("plain", compiled(lambda: number, types.int64(), "same"))  # noqa: B023
         for number in range(3)
     ]
     assert [ctypes.CFUNCTYPE(ctypes.c_int64)(address)() for address in addresses] == [0, 1, 2]
@@ -111,7 +111,7 @@ def test_names_of_different_objects_never_meet():
 def test_object_code_has_one_global_symbol_and_needs_what_it_calls():
     code = compiled(lambda x: np.tanh(x), types.float64(types.float64))
     assert (code.symbol, code.needs) == ("plain", ("tanh",))
-    assert ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(linked("plain", code))(0.5) == np.tanh(0.5)
+    assert ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(link("plain", code))(0.5) == np.tanh(0.5)
     for name in (b"Py", b"NRT_", b"numba_"):
         assert name not in code.object
 

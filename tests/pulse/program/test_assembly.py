@@ -11,7 +11,7 @@ import pytest
 from numba.core import types
 
 from pulse.errors import CompileError
-from pulse.jit.native_code import optimised
+from pulse.jit.native_code import optimise
 from pulse.jit.processor import has_features
 from pulse.jit.registry import KERNELS
 from pulse.program import machine
@@ -69,7 +69,7 @@ def test_the_machine_calls_kernels_only() -> None:
 
 
 def plain(body: Any, sig: Any) -> Any:
-    return optimised("plain", "plain", body, sig, {})
+    return optimise("plain", "plain", body, sig, {})
 
 
 def steps(n: Any) -> Any:

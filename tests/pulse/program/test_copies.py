@@ -167,7 +167,7 @@ def test_models_of_every_stage_pickle(name: str) -> None:
 def test_a_limit_of_a_narrowed_scope_goes_along() -> None:
     """As ``max_context`` makes it: assumptions of a second scope over the symbols of the first."""
     model = copy.deepcopy(pulsed("windows"))
-    model.typed.scope = model.typed.scope.narrowed("T <= 40")
+    model.typed.scope = model.typed.scope.with_assumption("T <= 40")
     other = pickle.loads(pickle.dumps(model))
     assert other.typed.scope.symbol("T") == other.symbol
     assert other.compile().limit == model.compile().limit == 40
@@ -194,7 +194,7 @@ def test_a_kernel_that_is_not_here_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_has_addresses_refuses() -> None:
     state = spawned(program("windows"))
     assert isinstance(state, NativeState)
-    for thing in (state.packed(), KERNELS["copy"]):
+    for thing in (state.pack(), KERNELS["copy"]):
         for way in (copy.copy, copy.deepcopy, pickle.dumps):
             with pytest.raises(CopyError, match="cannot be copied or pickled: it"):
                 way(thing)

@@ -6,7 +6,7 @@ from itertools import count
 import numpy as np
 import pytest
 
-from pulse.jit.instruction import in_form, numbered
+from pulse.jit.instruction import in_form, number_fields
 from pulse.jit.registry import KERNELS
 from pulse.program import machine
 from pulse.program.cost import Cost, RowNote, cost_of
@@ -15,7 +15,7 @@ from pulse.program.kernels import families as families
 from pulse.program.kernels.copy import Copy
 from pulse.program.memory import Buffer, Region, Value
 from pulse.program.native_program import NativeProgram
-from pulse.program.profile import Profile, ProfileRow, measured
+from pulse.program.profile import Profile, ProfileRow, measure
 from pulse.pulsify.driver import pulsify
 from tests.pulse.models import Sketch
 from tests.pulse.program.own_kernels import is_of_pulse
@@ -60,9 +60,9 @@ def test_repeated_elements_count_once() -> None:
     whole = Value(Buffer(Region.ARENA, 4 * 32), 0, (4, 8), (8, 1), np.dtype(np.float32))
     stretched = Value(Buffer(Region.WEIGHTS, 32), 0, (4, 8), (0, 1), np.dtype(np.float32))
     loops = (
-        numbered("n", (1, 1, 1, 1, 4, 8))
-        | numbered("a", (0, 0, 0, 0, 0, 1))
-        | numbered("b", (0, 0, 0, 0, 8, 1))
+        number_fields("n", (1, 1, 1, 1, 4, 8))
+        | number_fields("a", (0, 0, 0, 0, 0, 1))
+        | number_fields("b", (0, 0, 0, 0, 8, 1))
     )
     row = Emitted(Copy(src=stretched, dst=whole, size=4, **loops), "node", "Op")
     assert cost_of(row) == Cost(weights=32, arena=128)
@@ -104,7 +104,7 @@ def test_reading_the_clock_is_in_no_row(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(machine, "ticks_per_second", lambda: 1e9)
     monkeypatch.setattr(machine, "seconds_per_reading", lambda: 40e-9)
     notes = [RowNote(row.node, row.op, row.kernel, cost_of(row)) for row in rows]
-    profile = measured(notes, 0, 0, 100)
+    profile = measure(notes, 0, 0, 100)
     times = [60e-9 + 100e-9 * number for number in range(len(rows))]
     assert len(rows) > 1 and [row.seconds_per_step for row in profile] == pytest.approx(times)
     assert [row.share for row in profile] == pytest.approx([time / sum(times) for time in times])

@@ -15,7 +15,7 @@ from pulse.program import lane_blocks, native_lanes
 from pulse.program.compiler import compile_model
 from pulse.program.cost import RowNote
 from pulse.program.emitted import table_of
-from pulse.program.interleaved import gaps_of, interleaved
+from pulse.program.interleaved import gaps_of, interleave
 from pulse.program.kernels.copy import Copy, Fill
 from pulse.program.lanes import Lanes
 from pulse.program.loops import Loops
@@ -113,7 +113,7 @@ def same(got: dict[str, Array], wanted: dict[str, Array]) -> None:
 
 def kernels(made: NativeProgram) -> list[str]:
     """Those of the interleaved form."""
-    found = interleaved(made)
+    found = interleave(made)
     assert found is not None
     return [row.kernel for row in found.rows]
 
@@ -196,7 +196,7 @@ def test_a_packed_lane_keeps_its_own_memory() -> None:
         pair.step()
     lane = pair.lanes[20]
     assert isinstance(lane, native_lanes.LaneState)
-    lane.packed()
+    lane.pack()
     for _ in range(3):
         pair.step()
     assert lane.memory.ctypes.data == lane.bases[Region.STATE]
@@ -209,7 +209,7 @@ def test_the_rows_as_plain_python_stay_inside_their_memory() -> None:
     x = floats("plain", 4, LANES, *port.shape)
     for number in range(3):
         lanes.step(x[number])
-    found = interleaved(made)
+    found = interleave(made)
     assert found is not None and found.steady_from <= 3
     memories = np.stack([memory_of(state) for state in lanes])
     regions = [found.weights.copy(), aligned_bytes(memories.nbytes), aligned_bytes(found.arena_bytes)]
@@ -228,7 +228,7 @@ def memory_of(state: State) -> Array:
 
 
 def refused(made: NativeProgram) -> bool:
-    return interleaved(made) is None
+    return interleave(made) is None
 
 
 def test_programs_without_such_a_form_step_in_groups() -> None:
@@ -281,9 +281,9 @@ def test_many_random_graphs() -> None:
 
 def test_loops_are_merged_and_split() -> None:
     loops = Loops((2, 1, 3, 4), ((12, 5, 4, 1), (24, 7, 8, 2)))
-    assert loops.merged() == Loops((24,), ((1,), (2,)))
+    assert loops.merge() == Loops((24,), ((1,), (2,)))
     apart = Loops((2, 3, 4), ((12, 4, 1), (1, 2, 6)))
-    assert apart.merged() == apart
+    assert apart.merge() == apart
     turns = list(apart.inside(2))
     assert [offsets for offsets, _ in turns] == [(0, 0), (12, 1)]
     assert turns[0][1] == Loops((3, 4), ((4, 1), (2, 6)))

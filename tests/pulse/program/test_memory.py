@@ -11,7 +11,7 @@ from pulse.program.memory import (
     Image,
     Region,
     Value,
-    aligned,
+    align,
     aligned_bytes,
     dense_strides,
     plan,
@@ -37,7 +37,7 @@ def test_buffers_that_live_at_once_never_overlap(lifetimes: list[tuple[int, int,
     """Aligned, inside of the arena, and the arena is no larger than all of them side by side."""
     buffers = buffers_of(lifetimes)
     total = plan(buffers)
-    assert total <= sum(aligned(buffer.size) for buffer in buffers)
+    assert total <= sum(align(buffer.size) for buffer in buffers)
     for number, one in enumerate(buffers):
         assert one.offset >= 0 and one.offset % ALIGNMENT == 0
         assert one.offset + one.size <= total
@@ -52,10 +52,10 @@ def test_the_arena_holds_at_least_what_lives_at_one_moment(lifetimes: list[tuple
     """And exactly that where nothing overlaps in time."""
     buffers = buffers_of(lifetimes)
     total = plan(buffers)
-    moments = [sum(aligned(b.size) for b in buffers if b.first <= at <= b.last) for at in range(31)]
+    moments = [sum(align(b.size) for b in buffers if b.first <= at <= b.last) for at in range(31)]
     assert total >= max(moments)
     apart = [Buffer(Region.ARENA, size, first=2 * n, last=2 * n) for n, (size, _, _) in enumerate(lifetimes)]
-    assert plan(apart) == max(aligned(buffer.size) for buffer in apart)
+    assert plan(apart) == max(align(buffer.size) for buffer in apart)
 
 
 def test_touch_widens_a_lifetime() -> None:

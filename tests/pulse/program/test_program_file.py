@@ -12,7 +12,7 @@ import pytest
 
 import pulse
 from pulse.errors import CompileError, LoadError, WriteError
-from pulse.program.container import MAGIC, encoded, opened
+from pulse.program.container import MAGIC, encode, open_container
 from pulse.program.native_program import NativeProgram
 from pulse.program.stored_program import StoredProgram, read_program
 from pulse.program.whole import stream_whole
@@ -53,7 +53,7 @@ def test_a_file_gives_the_same_bits(name: str, form: str, tmp_path: Path) -> Non
 
 def test_snapshots_pickles_and_lanes_are_of_both() -> None:
     one = made("windows")
-    other = read_program(one.encoded())
+    other = read_program(one.to_bytes())
     state, copy = one.spawn(), pickle.loads(pickle.dumps(other)).spawn()
     state.step(block(one, one.pulse))
     copy.restore(state.snapshot())
@@ -99,15 +99,13 @@ def test_what_needs_the_model_says_so(tmp_path: Path) -> None:
 
 def changed(data: bytes, sections: dict[str, Any] | None = None, **header: Any) -> bytes:
     """A file with other values in its header, or other sections, its checksum right."""
-    container = opened(data)
+    container = open_container(data)
     kept = {name: value for name, value in container.header.items() if name != "sections"}
-    return encoded(
-        {**kept, **header}, {name: container.section(name) for name in SECTIONS} | (sections or {})
-    )
+    return encode({**kept, **header}, {name: container.section(name) for name in SECTIONS} | (sections or {}))
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
-    data = made("windows").encoded()
+    data = made("windows").to_bytes()
     flipped = bytearray(data)
     flipped[-1] ^= 1
     cases = [
@@ -138,15 +136,15 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("length", ["5", "T*1000000", "T+100000000000", "T*T*T*T", "S", "T/", "0"])
 def test_lengths_without_an_end_are_refused(length: str) -> None:
     """Else a flush would take years."""
-    data = made("windows").encoded()
-    ports = opened(data).header["inputs"]
+    data = made("windows").to_bytes()
+    ports = open_container(data).header["inputs"]
     with pytest.raises(LoadError):
         pulse.load(changed(data, inputs=[{**port, "length": length} for port in ports]))
 
 
 def test_a_kernel_that_is_not_installed_is_named() -> None:
-    data = made("windows").encoded()
-    kernels = opened(data).header["kernels"]
+    data = made("windows").to_bytes()
+    kernels = open_container(data).header["kernels"]
     named = [{**kernels[0], "name": "telephone", "module": "os.path"}, *kernels[1:]]
     message = "kernel telephone of os.path is not installed here; install the package that declares it"
     with pytest.raises(LoadError, match=message):
@@ -157,8 +155,8 @@ def test_a_kernel_that_is_not_installed_is_named() -> None:
 
 
 def test_a_file_does_not_say_what_is_imported(tmp_path: Path) -> None:
-    data = made("windows").encoded()
-    kernels = opened(data).header["kernels"]
+    data = made("windows").to_bytes()
+    kernels = open_container(data).header["kernels"]
     (tmp_path / "harm.py").write_text("raise SystemExit('imported')")
     for module in (
         "harm",
@@ -172,7 +170,7 @@ def test_a_file_does_not_say_what_is_imported(tmp_path: Path) -> None:
 
 
 def test_notes_are_read_when_they_are_asked_for() -> None:
-    data = made("windows").encoded()
+    data = made("windows").to_bytes()
     for notes in (b"{", b"[]", json.dumps({"rows": [[1]], "listing": [1]}).encode()):
         silent = read_program(changed(data, {"notes": np.frombuffer(notes, np.uint8)}))
         silent.spawn()

@@ -27,7 +27,7 @@ from pulse.jit.pointer import ARENA
 from pulse.jit.registry import kernel_of
 from pulse.ops.spectral import dft_matrix
 from pulse.program import machine, parting, team
-from pulse.program.memory import Region, aligned, aligned_bytes
+from pulse.program.memory import Region, align, aligned_bytes
 from pulse.program.native import NativeExecutable, NativeState
 from pulse.program.native_program import NativeProgram
 from pulse.program.program import Program
@@ -117,7 +117,7 @@ class Rows:
 
     def __init__(self, program: NativeExecutable, feed: dict[str, Array], seed: int = 0) -> None:
         self.program = program
-        self.scratch_at = aligned(program.arena_bytes)
+        self.scratch_at = align(program.arena_bytes)
         self.memories = {
             Region.WEIGHTS: program.weights,
             Region.STATE: aligned_bytes(program.initial.size),

@@ -155,7 +155,7 @@ def test_a_wrong_last_tap_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
     s = Sketch(x="1,1,T")
     typed = s.model(s.conv(s.pad(s["x"], (2999, 0)), 3000, name="fir", bias=False))
-    plain = ReferenceState.evaluated
+    plain = ReferenceState.evaluate
 
     def without_last(self: ReferenceState, node_id: int, inputs: Sequence[Array]) -> Sequence[Array]:
         if isinstance(self.program.model.graph.nodes[node_id].op, Conv):
@@ -165,7 +165,7 @@ def test_a_wrong_last_tap_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
             inputs = [x, w]
         return plain(self, node_id, inputs)
 
-    monkeypatch.setattr(ReferenceState, "evaluated", without_last)
+    monkeypatch.setattr(ReferenceState, "evaluate", without_last)
     found = pulse.verify(typed, pulse=160, backend="numpy").divergence
     assert found is not None and found.frame is not None and found.frame >= 2999
     assert replace(found, frame=0).wire == "fir"

@@ -89,7 +89,7 @@ def test_a_row_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pulse.verify(typed, pulse=4, backend="numpy").require().equal
     from pulse.program.reference import ReferenceState
 
-    evaluated = ReferenceState.evaluated
+    evaluated = ReferenceState.evaluate
 
     def wrong(self, node_id, inputs):
         if isinstance(self.program.model.graph.nodes[node_id].op, Gather):
@@ -98,6 +98,6 @@ def test_a_row_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
             inputs = [changed, inputs[1]]
         return evaluated(self, node_id, inputs)
 
-    monkeypatch.setattr(ReferenceState, "evaluated", wrong)
+    monkeypatch.setattr(ReferenceState, "evaluate", wrong)
     assert pulse.verify(typed, pulse=4, backend="numpy").outcome == "diverged"
     assert Gather.eval is plain_eval

@@ -88,7 +88,7 @@ def heavy() -> PulsedModel:
 def test_what_takes_long_is_offered() -> None:
     """Less than is wanted by default; the report says so, and how to get the rest."""
     model, effort = heavy(), Effort(heavy())
-    assert 0.9 * LONG_S < effort.seconds(effort.affordable(LONG_S)) < 1.1 * LONG_S
+    assert 0.9 * LONG_S < effort.seconds(effort.affordable_frames(LONG_S)) < 1.1 * LONG_S
     trials, more = plan_trials(model), plan_trials(model, long=True)
     assert trials == plan_trials(model)
     assert trials.longest < trials.wanted == more.longest

@@ -60,7 +60,7 @@ def comparison(module: float, precise: float | Exception | None) -> Comparison:
         return lambda feeds: {"y": feeds["x"] + np.asarray(number, feeds["x"].dtype)}
 
     def model(feeds: Any, arithmetic: Arithmetic) -> dict[str, Array]:
-        return {"y": arithmetic.given(np.asarray(feeds["x"])) + 1}
+        return {"y": arithmetic.take_input(np.asarray(feeds["x"])) + 1}
 
     def fails(feeds: dict[str, Array]) -> dict[str, Array]:
         raise InputError("Float and Double")

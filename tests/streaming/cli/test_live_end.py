@@ -28,7 +28,7 @@ from streaming.live import live as live_module
 from streaming.live.outputs import Outputs
 from streaming.live.recorder import Recorder
 from streaming.live.worker import Worker
-from streaming.part import Part
+from streaming.part import PartialFile
 from streaming.stats.writer import StatsWriter
 from streaming.target import Target
 from tests.streaming.command import folder as folder
@@ -110,7 +110,7 @@ def test_a_signal_inside_of_a_write(tmp_path, monkeypatch, all_is_recorded, numb
         signalled_s.append(time.monotonic())
         return next(pieces) == 3
 
-    signalled_after(monkeypatch, number, Part, "append", third)
+    signalled_after(monkeypatch, number, PartialFile, "append", third)
     for owner, name in (
         (Recorder, "close"),
         (StatsWriter, "close"),

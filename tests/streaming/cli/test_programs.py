@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from pulse.program.container import encoded, opened
+from pulse.program.container import encode, open_container
 from streaming.builtin import noisy_path
 from tests.streaming.command import pulse, refused, report
 
@@ -73,12 +73,12 @@ def test_a_program_that_is_wrong_is_not_written(tmp_path, monkeypatch):
     Path("out.pulse").write_text("older")
 
     def broken(content):
-        container = opened(content)
+        container = open_container(content)
         kept = {name: value for name, value in container.header.items() if name != "sections"}
         sections = {name: container.section(name).copy() for name in ("table", "initial", "notes", "weights")}
         floats = sections["weights"].view(np.float32)
         floats[np.abs(floats) > 0.5] *= 1.5
-        return read(encoded(kept, sections))
+        return read(encode(kept, sections))
 
     from streaming.reports import compilation
 

@@ -122,4 +122,4 @@ def test_signals_that_are_gathered(handlers):
 
 
 def test_elsewhere_a_signal_is_not_postponed():
-    assert not signals.postponed(signal.SIGINT, inspect.currentframe())
+    assert not signals.postpone(signal.SIGINT, inspect.currentframe())

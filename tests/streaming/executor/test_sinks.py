@@ -146,7 +146,7 @@ async def test_many_small_pieces(tmp_path, monkeypatch, path, name, frame):
 
     monkeypatch.setattr(sinks.Waiting, "take", counted)
     sink = sinks.sink_of(tmp_path / path)
-    async with sink.opened(ready("filtered", 6), RATE_HZ, None) as write:
+    async with sink.open(ready("filtered", 6), RATE_HZ, None) as write:
         for _ in range(count):
             await write({name: np.zeros(frame, np.float32)})
     assert 0 < most <= 1000

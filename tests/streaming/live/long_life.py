@@ -217,7 +217,7 @@ class Life:
         self.reached["runs"] += 1
         self.reached["reopened"] += statistics.counters.reopened
         self.reached["silent"] += statistics.counters.frames_silent > 0
-        assert not one.run.watchdog.ended and not one.host.streams
+        assert not one.run.watchdog.has_ended and not one.host.streams
         assert live_module.abandoned_pipelines == known, (
             "a device that hangs outside of the pipeline does not keep it"
         )

@@ -64,7 +64,7 @@ def test_a_device_that_goes_away_ends_the_run(kind, block):
         assert not live.wait(0)
         trouble(host, kind)
         since_ns = host.now_ns()
-        while not live.watchdog.ended:
+        while not live.watchdog.has_ended:
             host.advance(0.05)
         passed_s = (host.now_ns() - since_ns) / 1e9
         assert passed_s < 2 + (TEARDOWN_S if kind == "hangs" else 0)
@@ -96,7 +96,7 @@ def test_no_device_is_opened_beside_one_that_is_inside_of_a_block(reconnect):
         trouble(host, "hangs")
         host.devices[0].in_callback = True
         host.advance(5)
-        assert live.watchdog.ended and not host.streams and live.statistics().counters.reopened == 0
+        assert live.watchdog.has_ended and not host.streams and live.statistics().counters.reopened == 0
     assert live_module.abandoned_pipelines.pop() is live.pipeline
     live.pipeline.close()
 

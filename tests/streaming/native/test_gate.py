@@ -31,9 +31,9 @@ def test_blocks_go_through_until_it_is_shut() -> None:
     device = FUNCTION(stream_callback.address)
     heard, played = np.ones(6, np.float32), np.ones(8, np.float32)
     block = (heard.ctypes.data, played.ctypes.data, 3, 99, 5, gate.address)
-    assert device(*block) == CONTINUE and not gate.ended
+    assert device(*block) == CONTINUE and not gate.has_ended
     assert calls == [(*block[:5], USER)]
-    assert device(*block) == COMPLETE and gate.ended and gate.callbacks == 2
+    assert device(*block) == COMPLETE and gate.has_ended and gate.callbacks == 2
     assert gate.shut(1.0) and gate.shut(1.0)
     assert played.all()
     assert device(*block) == ABORT

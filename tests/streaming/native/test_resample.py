@@ -15,7 +15,7 @@ from pulse.jit.address import floats_at
 from pulse.jit.codegen import register_with_numba
 from pulse.jit.pointer import Pointer
 from streaming.native import resample
-from streaming.native.resample import NativeResampler, feed, missing, produce, ready, ready_after, tune
+from streaming.native.resample import NativeResampler, feed, produce, ready, ready_after, shortage, tune
 from tests.pulse.jit.assembly import check_calls, host, llvm_code, loops
 
 register_with_numba()  # of what the functions below call
@@ -61,7 +61,7 @@ def line(address, source_address, frames, channels, target_address, pulses, puls
         tune(state, parts[number])
         made = 0
         while made < pulse:
-            wanted = missing(state, pulse - made)
+            wanted = shortage(state, pulse - made)
             if taken + wanted > frames:
                 return taken
             taken += feed(state, source + taken * channels, channels, min(wanted, 100))
@@ -176,7 +176,7 @@ def test_what_is_missing_is_what_makes_the_outputs_ready(rates, ppm, held, outpu
     state = resampler.state
     state.end += held
     state.fraction = fraction * state.unit // 1_000_000
-    more = missing(state, outputs)
+    more = shortage(state, outputs)
     assert ready_after(state, more) >= outputs
     if more:
         assert ready_after(state, more - 1) < outputs

@@ -37,7 +37,7 @@ def test_frames_of_the_stream(dtype: str, clock: int) -> None:
         else:
             limits = NONZERO if check.nonzero else WITHIN, 0.0, 0.0, check.low, check.high
         words = [np.array([word], np.int64) for word in (40, 2, clock, 0, 3, 13)]
-        want = int(check.failing(valid).sum())
+        want = int(check.find_failing(valid).sum())
         row = (6, -1, 6, 30, 2, 3, 5, 15, 5, 1, CODES[dtype], *limits)
         for got in run_both(count_faults, [x, *words], *map(At, range(7)), *row):
             assert [int(array[0]) for array in got[1:3]] == [40 + want, 2 + want]
