@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 
+from pulse.bounds import FAR_FRAMES
 from pulse.dim import Symbol, SymbolScope, TDim
-
-FAR_LENGTH = 1 << 40
-"""Frames of the symbol; a model that takes so many has no limit."""
 
 
 def allows_length(length: int, symbol: Symbol, assumptions: Sequence[TDim]) -> bool:
@@ -16,7 +14,7 @@ def allows_length(length: int, symbol: Symbol, assumptions: Sequence[TDim]) -> b
 def longest_stream(symbol: Symbol, assumptions: Sequence[TDim]) -> int | None:
     """The most frames that satisfy what is assumed of the length, None if there is no proven limit."""
     tests = [test for test in assumptions if test.symbols <= {symbol}]
-    if allows_length(FAR_LENGTH, symbol, tests):
+    if allows_length(FAR_FRAMES, symbol, tests):
         return None
     scope = SymbolScope()
     frames = TDim.of(scope.symbol(symbol.name))
