@@ -16,7 +16,7 @@ from pulse.record import record
 SMALLEST = 2048
 """Elements of a matrix below which a product is not slower."""
 CLOSE = 5e-7
-"""The largest difference from a transform, of the largest element: a few roundings of f32."""
+"""The largest difference of an element, of the factors of its row and column: a few roundings of f32."""
 PROBED = 4
 """Bins that are compared before all of them."""
 GAIN = 1.5
@@ -135,10 +135,10 @@ def _search(matrix: Array, bound: float) -> DftBasis | None:
                 if begin is None:
                     continue
                 few = _fit(matrix, length, points, bins, begin, bound, slice(begin, begin + PROBED))
-                if not _within(few, matrix, bound):
+                if not _within(few, matrix):
                     continue
                 found = _fit(matrix, length, points, bins, begin, bound)
-                if _within(found, matrix, bound):
+                if _within(found, matrix):
                     return found
     return None
 
@@ -168,13 +168,21 @@ def _missing_points(row_values: Array, row: int, re: Array, im: Array, length: i
     return {round(place % length) - row for place in places if abs(place - round(place)) < 1e-2}
 
 
-def _within(found: DftBasis | None, matrix: Array, bound: float) -> TypeGuard[DftBasis]:
-    """Whether a transform is the matrix, in the columns of its bins."""
+def _within(found: DftBasis | None, matrix: Array) -> TypeGuard[DftBasis]:
+    """Whether a transform is the matrix, in the columns of its bins.
+
+    Each element is measured by the factors of its point and its bin, so that a loud row or column hides no other.
+    """
     if found is None:
         return False
-    bins = found.bins
+    points, bins = found.points, found.bins
     columns = bins.re if bins.im is None else np.concatenate([bins.re, bins.im])
-    return float(np.abs(found.matrix() - matrix[:, columns]).max()) <= bound
+    rows = np.zeros(len(matrix))
+    rows[points.re] = np.abs(points.factors[0])
+    if points.im is not None:
+        rows[points.im] = rows[points.re]
+    size = np.outer(rows, np.tile(np.abs(bins.factors[0]), 1 if bins.im is None else 2))
+    return bool((np.abs(found.matrix() - matrix[:, columns]) <= CLOSE * size).all())
 
 
 def _layouts(size: int) -> Iterator[tuple[Array, Array | None]]:
@@ -212,7 +220,7 @@ def _fit(
 ) -> DftBasis | None:
     """The factors of rows and columns that fit; None if a look at ``part`` of the bins shows that none do.
 
-    bound  how far a matrix may be from its transform
+    bound  how far the largest elements of a matrix may be from their transform
     Imaginary parts whose columns are zeros get the factor 0: they are zeros, and not what rounding makes of them.
     """
     every = np.arange(len(points[0]))

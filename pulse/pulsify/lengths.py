@@ -28,6 +28,14 @@ def grows(length: TDim, symbol: Symbol) -> bool:
 
 
 @cached_in_scope
+def tells_length(length: TDim, rate: Fraction, symbol: Symbol) -> bool:
+    """Whether ``rate*x`` frames of an input prove that the stream has at least x frames, for all whole x > 0."""
+    counts = _count("counts") + 1
+    frames = counts * rate.denominator
+    return length.subs({symbol: frames - 1}).prove_lt(counts * rate.numerator).yes
+
+
+@cached_in_scope
 def lag(length: TDim, rate: Fraction, symbol: Symbol, pulse: int) -> int | None:
     """The smallest delay at which a wire sends no frame before it is sure whether the frame exists.
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from pulse.bounds import FAR_FRAMES
-from pulse.dim import Symbol, TDim
+from pulse.dim import Symbol, SymbolScope, TDim
 
 
 def allows_length(length: int, symbol: Symbol, assumptions: Sequence[TDim]) -> bool:
@@ -12,22 +12,13 @@ def allows_length(length: int, symbol: Symbol, assumptions: Sequence[TDim]) -> b
 
 
 def longest_stream(symbol: Symbol, assumptions: Sequence[TDim]) -> int | None:
-    """The most frames that satisfy what is assumed of the length, None if there is no limit.
-
-    An assumption may hold for some remainders only, so each length stands for the 64 from it on.
-    """
+    """The most frames that satisfy what is assumed of the length, None if there is no proven limit."""
     tests = [test for test in assumptions if test.symbols <= {symbol}]
-
-    def near(length: int) -> bool:
-        return any(allows_length(length + more, symbol, tests) for more in range(64))
-
-    beyond = FAR_FRAMES
-    if not tests or near(beyond):
+    if allows_length(FAR_FRAMES, symbol, tests):
         return None
-    inside = next((length for length in (1 << power for power in range(40)) if near(length)), 0)
-    while beyond - inside > 1:
-        middle = (inside + beyond) // 2
-        inside, beyond = (middle, beyond) if near(middle) else (inside, middle)
-    return max(
-        (length for length in range(inside, inside + 64) if allows_length(length, symbol, tests)), default=0
-    )
+    scope = SymbolScope()
+    frames = TDim.of(scope.symbol(symbol.name))
+    for test in tests:
+        scope.assume(test.subs({symbol: frames}))
+    highest = frames.bounds()[1]
+    return None if highest is None else max(0, highest)

@@ -11,6 +11,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.attention import BandedAttention
 from pulse.ops.elementwise import Elementwise
+from pulse.ops.source import Const
 from pulse.pulsify.limit import allows_length, longest_stream
 from pulse.record import record
 from pulse.typed import TypedGraph
@@ -177,11 +178,38 @@ class Mask:
             period = form.period()
             if period is not None and back + ahead + 2 * period <= sample.frames:
                 op = BandedAttention(1.0, form.table(period, back, ahead), back)
-                wider = min(max(2 * sample.frames + 37, 777), largest)
+                wider = min(max(2 * sample.frames + 37, 777, 2 * self._farthest(largest) + 37), largest)
                 other = self.sample(wider if wider > sample.frames else sample.frames * 2 // 3)
                 if self._holds(op, other, form is not sample):
                     return self._find(op)
         return None
+
+    def _farthest(self, largest: int) -> int:
+        """The largest position that the mask's constants speak of, up to a limit: a number, or the size of a table.
+
+        Further on a mask hardly changes its pattern, so a length beyond it tells more than many before it.
+        """
+        own = {step.node: step.slot for step in self.steps}
+        pending = [
+            read
+            for number, slot in own.items()
+            for at, read in enumerate(self.graph.nodes[number].inputs)
+            if at != slot
+        ]
+        found, seen = 0, set[int]()
+        while pending:
+            node = self.graph.node(pending.pop())
+            if node.id in seen:
+                continue
+            seen.add(node.id)
+            pending += node.inputs
+            value = self.graph.fact(OutletId(node.id)).value if isinstance(node.op, Const) else None
+            if value is None or value.dtype == object:
+                continue
+            number = abs(float(value.reshape(()))) if value.size == 1 else max(value.shape)
+            if number <= largest:
+                found = max(found, math.ceil(number))
+        return found
 
     def _causal(self, sample: Sample, limit: int | None, largest: int) -> Band:
         """All frames before, up to the longest stream that there can be."""

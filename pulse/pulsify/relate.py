@@ -25,7 +25,7 @@ from pulse.ops.op import (
     relation_name,
 )
 from pulse.ops.source import Const, Source
-from pulse.pulsify.lengths import grows
+from pulse.pulsify.lengths import grows, tells_length
 from pulse.record import record
 from pulse.typed import TypedGraph, TypedNetwork
 from pulse.wording import spell
@@ -146,7 +146,7 @@ def relate(
     sources = [(graph.fact(outlet), flows[outlet]) for outlet in graph.inputs if outlet in flows]
     if not sources:
         raise PulsifyError(f"no input streams over {symbol.name}")
-    if not any(_tells_length(fact.shape[flow.along], flow.rate, symbol) for fact, flow in sources):
+    if not any(tells_length(fact.shape[flow.along], flow.rate, symbol) for fact, flow in sources):
         fact, flow = sources[0]
         name = graph.label(graph.inputs[0])
         own = ",".join("U" if axis == flow.along else str(dim) for axis, dim in enumerate(fact.shape))
@@ -155,12 +155,6 @@ def relate(
             f"{symbol.name} frames; name its own length, as in {spell('inputs', {name: own})}"
         )
     return Related(symbol, order, flows, relations)
-
-
-def _tells_length(length: TDim, rate: Fraction, symbol: Symbol) -> bool:
-    """Whether ``rate*x`` frames of an input prove that the stream has at least x frames, x in whole pulses."""
-    frames = [rate.denominator * times for times in (1, 2, 3, 1000)]
-    return all(length.eval({symbol: x - 1}) < rate * x for x in frames)
 
 
 def _refusal(

@@ -157,3 +157,20 @@ def test_a_convolution_with_a_windowed_basis_streams_as_a_transform(order: str) 
     program = pulse.stream(proto, pulse=256)
     assert "fourier" in {row.kernel for row in program.instructions}
     pulse.verify(proto, pulse=256).require()
+
+
+def test_a_loud_row_or_column_hides_no_others() -> None:
+    """Beside numbers of 1e7, any others are less than the rounding of the whole; they are not less than their own."""
+    rng = np.random.default_rng(5)
+    size = 256
+    column = rng.standard_normal((size, size + 2)).astype(np.float32)
+    column[:, 0], column[:, size // 2 + 1] = 1e7, 0
+    assert find_dft_basis(column) is None
+    transform = arranged(dft_matrix(size, 1, size, size // 2 + 1, False), "turns", "blocks")
+    for factor in (1e-7, 1e7):
+        row = transform.copy()
+        row[3] *= np.float32(factor)
+        assert find_dft_basis(row) is not None  # a window of any range
+        quiet = 3 if factor < 1 else 4
+        row[quiet] = rng.permutation(row[quiet])
+        assert find_dft_basis(row) is None

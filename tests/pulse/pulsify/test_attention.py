@@ -320,16 +320,43 @@ def test_slopes_and_chunks_up_to_a_context() -> None:
 def test_a_stored_causal_mask_limits_the_stream_itself() -> None:
     """No context is needed."""
     rows, columns = np.arange(24)[:, None], np.arange(24)
+    example_of_table = example(stored(np.where(columns <= rows, 0, -np.inf)))
+    model = check(*example_of_table, 1, lengths=(1, 13, 24))
+    assert compile_model(model, "numpy").limit == 24
 
-    def stored(g: Graph, scores: str) -> str:
-        table = g.constant(np.where(columns <= rows, 0, -np.inf))
+
+def stored(values: np.ndarray) -> Mask:
+    """A table that is added, cut to the frames that there are."""
+
+    def mask(g: Graph, scores: str) -> str:
+        table = g.constant(values)
         ends = g.add("Unsqueeze", g.frames(), g.integers(0))
         for axis in (0, 1):
             table = g.add("Slice", table, g.integers(0), ends, g.integers(axis), g.integers(1))
         return g.add("Add", scores, table)
 
-    model = check(*example(stored), 1, lengths=(1, 13, 24))
-    assert compile_model(model, "numpy").limit == 24
+    return mask
+
+
+def test_a_stored_mask_is_read_to_its_end() -> None:
+    """One pair of frames far from its beginning breaks the band."""
+    rows, columns = np.arange(1800)[:, None], np.arange(1800)
+    values = np.where((columns <= rows) & (rows - columns < 5), 0, -np.inf)
+    assert band_of(example(stored(values))[0]).back == 4
+    values[1500, 1400] = 0
+    assert "attention" in refusal(example(stored(values))[0])
+
+
+@pytest.mark.parametrize("place", [700, 1500, 3000])
+def test_a_mask_that_changes_at_a_position_is_refused(place: int) -> None:
+    """However late: the constant in the mask says where to look."""
+
+    def mask(g: Graph, scores: str) -> str:
+        rows, columns = g.positions()
+        near = g.between(g.add("Sub", rows, columns), 0, 3)
+        return added(g, scores, g.add("Or", near, g.add("Less", g.number(place), columns)))
+
+    assert "attention" in refusal(example(mask)[0])
 
 
 @pytest.mark.parametrize("flat", [True, False])

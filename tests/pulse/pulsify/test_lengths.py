@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 import pulse
 from pulse.dim import SymbolScope
 from pulse.program.compiler import BACKENDS
-from pulse.pulsify.lengths import grows, lag
+from pulse.pulsify.lengths import grows, lag, tells_length
 from streaming import Session
 
 
@@ -190,3 +190,20 @@ def test_long_runs_of_elementwise_ops_compile() -> None:
     state = pulse.stream(proto, pulse=4).spawn()
     out = state.step(np.arange(4, dtype=np.float32)[None])
     np.testing.assert_array_equal(out[names[-1]], np.arange(4, dtype=np.float32)[None])
+
+
+@pytest.mark.parametrize(
+    ("length", "told"),
+    [
+        ("T", True), ("T+1", False), ("T/2*2", True), ("3*T+2", True), ("3*T+3", False), ("(T+1)/2", False),
+        ("T+10*(T>=2000)", False), ("T-10*(T>=2000)", True), ("T/2", True),
+    ],
+)  # fmt: skip
+def test_inputs_tell_the_length_for_every_length(length: str, told: bool) -> None:
+    """Not at the first lengths alone: one of these jumps ahead of the stream at 2000 frames."""
+    scope = SymbolScope()
+    dim, symbol = scope.parse(length), scope.symbol("T")
+    rate = dim.slope(symbol)
+    assert tells_length(dim, rate, symbol) is told
+    counts = range(rate.denominator, 3000 * rate.denominator, rate.denominator)
+    assert all(dim.eval({symbol: x - 1}) < rate * x for x in counts) is told

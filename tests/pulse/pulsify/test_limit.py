@@ -1,0 +1,53 @@
+"""The longest stream that a model takes: a limit where one is proved, never a guess."""
+
+import numpy as np
+import pytest
+
+from pulse.dim import SymbolScope
+from pulse.ops.reduce import Reduce
+from pulse.ops.shape import Reshape
+from pulse.pulsify.limit import allows_length, longest_stream
+from streaming import Session
+from tests.pulse.models import Sketch
+
+
+def limit(*assumptions: str) -> int | None:
+    scope = SymbolScope()
+    symbol = scope.symbol("T")
+    for assumption in ("T >= 0", *assumptions):
+        scope.assume(assumption)
+    found = longest_stream(symbol, scope.assumptions)
+    assert found is None or allows_length(found, symbol, scope.assumptions)
+    return found
+
+
+@pytest.mark.parametrize("multiple", [*range(1, 50), 75, 160, 320, 441, 480, 548, 1000, 1072, 5000])
+def test_a_multiple_is_no_limit(multiple: int) -> None:
+    assert limit(f"T/{multiple}*{multiple} == T") is None
+
+
+def test_limits_are_the_longest_that_the_assumptions_allow() -> None:
+    assert limit("T <= 100") == 100
+    assert limit("T/160*160 == T", "T <= 16100") == 16000
+    assert limit("T/480*480 == T", "T/160 <= 1000") == 159840
+    assert limit("(T+3)/2 == min(T+2, 70)") == 138
+    assert limit("T/7 <= 2", "T/5*5 == T") == 20
+    assert limit("T <= 1000000", "T-T/3*3 == 1") == 1000000
+
+
+@pytest.mark.parametrize("size", [320, 480, 548])
+def test_frames_of_any_size_stream_without_end(size: int) -> None:
+    """A reshape to frames needs whole ones, of which there may be any number."""
+    sketch = Sketch(x="1,T")
+    rows = sketch.add(
+        "rows", Reshape((sketch.dim("1"), sketch.dim(f"T/{size}"), sketch.dim(str(size)))), sketch["x"]
+    )
+    model = sketch.model(sketch.add("y", Reduce("mean", (2,), False), rows))
+    program = model.pulsify().compile("numpy")
+    assert program.limit is None
+    x = np.random.default_rng(0).standard_normal((1, 7 * size)).astype(np.float32)
+    session = Session(program)
+    pieces = [*(session.push(x[:, at : at + 333]) for at in range(0, 7 * size, 333)), session.flush()]
+    (name,) = pieces[0]
+    y = np.concatenate([piece[name] for piece in pieces], 1)
+    np.testing.assert_allclose(y, model.run({"x": x})[name], 1e-5, 1e-6)
