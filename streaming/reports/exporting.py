@@ -9,7 +9,7 @@ from pulse.models import PulsedModel
 from pulse.onnx.write.model import to_onnx
 from pulse.record import record
 from pulse.report import byte_size
-from streaming.atomic_files import publish, temporary_file
+from streaming.atomic_files import kind_of, publish, temporary_file
 from streaming.reports.opened_model import OpenedModel
 from streaming.reports.timed_proof import ProofChoice, TimedProof, time_proof
 
@@ -62,7 +62,7 @@ def export(
     Raises   WriteError; InputError: a name that does not end in .onnx, a folder that refuses
     """
     if path.suffix.lower() != ".onnx":
-        raise InputError(f"{path}: a model is written as .onnx, not {path.suffix or 'this'}")
+        raise InputError(f"{path}: a model is written as .onnx, not {kind_of(path)}")
     part = temporary_file(path)
     known = opened.rate_hz is not None and opened.rate_from != "default"
     try:
