@@ -39,7 +39,7 @@ def relu() -> bytes:
 
 
 def calls() -> Mapping[str, Callable[[], object]]:
-    """The calls, of streams of their own. They take and give arrays that are there already, where they can."""
+    """The calls, of streams of their own. They take and give arrays that are there already, if they can."""
     program = pulse.stream(relu(), PULSE)
     state, session = program.spawn(), Session(program)
     assert isinstance(state, NativeState), "the bench runs the numba backend"

@@ -162,7 +162,7 @@ def tried(
 def fastest(
     forms: Sequence[Form], pulses: Sequence[Feed], steps: int = PILOT_STEPS
 ) -> Iterator[tuple[str, Form]]:
-    """Of each runtime the right form with the smallest median in its best round of a short run."""
+    """For each runtime the right form with the smallest median in its best round of a short run."""
     for runtime in dict.fromkeys(form.runtime for form in forms):
         right = {form.how: form for form in forms if form.runtime == runtime and form.peer is not None}
         if len(right) > 1:
@@ -206,7 +206,7 @@ def streamed(peer: Peer, program: Program, pulses: Sequence[Feed]) -> Streams:
 
 
 def joined(results: Sequence[Outputs], program: Program) -> Streams:
-    """Each output's pulses, one behind the other."""
+    """Each output's pulses, one after the other."""
     return {
         port.name: np.concatenate([result[port.name] for result in results], port.axis or 0)
         for port in streams_of(program)
@@ -224,7 +224,7 @@ def streams_of(program: Program) -> list[Port]:
 def distance(got: Streams, wanted: Streams, program: Program) -> float:
     """The largest difference over the frames that both have, relative to the largest value.
 
-    Infinite if there are no frames, where shapes differ, and where a value is not a number.
+    Infinite if there are no frames, if shapes differ, and where a value is not a number.
     """
     worst = 0.0
     for port in streams_of(program):

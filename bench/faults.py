@@ -73,7 +73,7 @@ def models(frames: int) -> list[tuple[str, PulsedModel, Feeds]]:
 
 
 def seconds(call: Callable[[], object]) -> float:
-    """Of one call, the mean of several."""
+    """Seconds of one call, the mean of several."""
     begin = time.perf_counter()
     for _ in range(STEPS):
         call()

@@ -52,7 +52,7 @@ class Variant:
     lanes: int = 1
 
     def stepper(self, scale: float) -> Callable[[], object]:
-        """A step, of all lanes where there are several."""
+        """A step, of all lanes if there are several."""
         if self.lanes == 1:
             return fed(self.program.spawn().step, noise(self.program, scale))
         lanes, values = self.program.spawn_many(self.lanes), lanes_noise(self.program, self.lanes)

@@ -59,7 +59,7 @@ def lanes_entries(folder: Path) -> Iterator[Entry]:
 
 
 def lanes_rows(entry: Entry, counts: Sequence[int] = COUNTS, rounds: int = ROUNDS) -> Iterator[LanesRow]:
-    """One row for each number of lanes. Raises AssertionError where a lane differs from its separate state."""
+    """One row for each number of lanes. Raises AssertionError if a lane differs from its separate state."""
     program = entry.program(entry.source())
     steps_per_s = entry.rate_hz / entry.pulse
     for count in counts:

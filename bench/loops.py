@@ -89,7 +89,7 @@ def fireredvad(models: Path) -> Step:
     window = (_hann(size - 1)[np.arange(size) % (size - 1)] ** 0.85).astype(np.float32)  # povey
     bank = np.ascontiguousarray(kaldi_triangles(bins // 2 + 1, BANDS, 16_000, 20, 8_000).T.astype(np.float32))
     floor = np.finfo(np.float32).eps
-    recent, frames = np.zeros(3 * hop, np.float32), 0  # the hop in which a frame ends has samples behind it
+    recent, frames = np.zeros(3 * hop, np.float32), 0  # the hop in which a frame ends has samples after it
     infer = _voice(models)
 
     def step(x: Floats) -> Floats | None:

@@ -101,14 +101,14 @@ class OnnxRuntimePeer:
         return binding
 
     def step(self, feed: Feed) -> Outputs:
-        """One pulse."""
+        """Run one pulse."""
         for chunk in self._chunks:
             chunk.push(feed)
         self._session.run_with_iobinding(next(self._bindings))
         return {name: array.copy() for name, array in self._outputs.items()}
 
     def delay(self, output: str) -> int | None:
-        """That of the model."""
+        """The delay of the model."""
         return None
 
 
@@ -149,7 +149,7 @@ class TractExplicitPeer:
         self._run = (runnable if anew else runnable.spawn_state()).run
 
     def step(self, feed: Feed) -> Outputs:
-        """One pulse."""
+        """Run one pulse."""
         for number, chunk in self._fed:
             chunk.push(feed)
             self._feeds[number] = tract.Tensor.from_numpy(chunk.array)
@@ -159,7 +159,7 @@ class TractExplicitPeer:
         return {name: results[number].to_numpy() for name, number in self._outputs}
 
     def delay(self, output: str) -> int | None:
-        """That of the model."""
+        """The delay of the model."""
         return None
 
 
@@ -196,7 +196,7 @@ class TractPeer:
         self._state = typed.into_runnable().spawn_state()
 
     def step(self, feed: Feed) -> Outputs:
-        """One pulse."""
+        """Run one pulse."""
         results = self._state.run([feed[name] for name in self._inputs])
         return {name: result.to_numpy() for name, result in zip(self._names, results)}
 
@@ -230,9 +230,9 @@ class PulsePeer:
         self._state = program.spawn()
 
     def step(self, feed: Feed) -> Outputs:
-        """One pulse."""
+        """Run one pulse."""
         return self._state.step(feed)
 
     def delay(self, output: str) -> int | None:
-        """That of the model."""
+        """The delay of the model."""
         return None

@@ -85,7 +85,7 @@ class Call:
     """A kernel on memories of its own, ready to be called and timed.
 
     memories   operands, one region each, from their beginning
-    arguments  the numbers behind them in the row
+    arguments  the numbers after them in the row
     """
 
     def __init__(self, kernel: Kernel, memories: Sequence[NDArray[np.uint8]], *arguments: int) -> None:
@@ -111,7 +111,7 @@ class Call:
 
 
 class Reading(Call):
-    """Reads a working set from its beginning to its end, several times where it is small; ``bytes`` in all."""
+    """Reads a working set from its beginning to its end, several times if it is small; ``bytes`` in all."""
 
     def __init__(self, working_set: int, least: int = LEAST_BYTES) -> None:
         size = -(-working_set // BLOCK_BYTES) * BLOCK_BYTES
@@ -167,7 +167,7 @@ def working_set(program: NativeProgram, lanes: int = 1) -> int:
 def roofline(
     program: NativeProgram, bytes_per_s: float, multiply_adds_per_s: float, lanes: int = 1
 ) -> Roofline:
-    """Of one step of a program, on memory that delivers its working set at some speed; weights count once."""
+    """The least time of a step, on memory that delivers its working set at some speed; weights count once."""
     total = sum((cost_of(row) for row in program.instructions), Cost())
     touched = total.weights + lanes * total.state
     multiply_adds = lanes * total.multiply_adds

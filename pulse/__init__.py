@@ -31,7 +31,7 @@ from pulse.errors import (
 from pulse.version import __version__
 
 if TYPE_CHECKING:
-    from pulse import front, tensorflow
+    from pulse import build, front, tensorflow
     from pulse.api import load, stream, verify
     from pulse.chains import Stage, chain
     from pulse.chunks.chunking import Chunking
@@ -60,6 +60,7 @@ __all__ = [
     "TypedModel",
     "WriteError",
     "__version__",
+    "build",
     "chain",
     "cost_report",
     "from_torch",

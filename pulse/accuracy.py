@@ -18,7 +18,7 @@ class RoundingError:
     """How far an output is from that of f32 weights.
 
     largest  the largest absolute difference
-    snr_db   energy of the output to energy of the difference; infinite where they are equal
+    snr_db   energy of the output to energy of the difference; infinite if they are equal
     """
 
     output: str

@@ -32,7 +32,7 @@ def stream(
     chunk.
 
     source   whatever ``pulse.load`` takes; what it gives, where more is to be said of the model
-    pulse    frames of the symbol for each step; the smallest possible where none is given
+    pulse    frames of the symbol for each step; the smallest possible if none is given
     align    delay the earlier outputs so that all belong to the same moment
     max_context  for attention to all frames before: the most frames of the symbol that a stream may have
     weights  how weights are stored: ``f32``, the default; ``bf16`` and ``int8`` are rounded, and take a half and a
@@ -64,7 +64,7 @@ def verify(
     max_context, prepare  as in ``stream``
     seed     of the inputs
     long     try longer streams, and every signal on them, whatever it takes
-    Raises   PulseError where the model cannot be streamed at all
+    Raises   PulseError if the model cannot be streamed at all
     """
     from pulse.loading.proving import prove_loaded
 

@@ -27,7 +27,7 @@ def fewer_collections() -> Generator[None]:
 
 
 def collect_rarely() -> None:
-    """The same for the rest of the process, where that is ours."""
+    """The same for the rest of the process, if that is ours."""
     first, *others = gc.get_threshold()
     if 0 < first < OBJECTS:
         gc.set_threshold(OBJECTS, *others)

@@ -14,11 +14,15 @@ PulseError
 └── NotProvedError   a proof that says nothing of some output
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pulse.printable import printable
 from pulse.record import record
+
+
+def _escape(told: Iterable[Any]) -> Iterator[Any]:
+    return (printable(each) if isinstance(each, str) else each for each in told)
 
 
 class PulseError(Exception):
@@ -28,7 +32,7 @@ class PulseError(Exception):
     """
 
     def __init__(self, *told: Any) -> None:
-        super().__init__(*(printable(each) if isinstance(each, str) else each for each in told))
+        super().__init__(*_escape(told))
 
 
 class LoadError(PulseError):
@@ -82,7 +86,7 @@ class FaultError(InputError):
     """Values for which an operation has no result: an index outside of its table, an integer divided by 0.
 
     faults   one for each node and input
-    lanes    where several streams stepped in one call: the lanes that failed
+    lanes    if several streams stepped in one call: the lanes that failed
     outputs  there, what the call would have returned; the rows of the lanes that failed mean nothing
     """
 
@@ -109,7 +113,7 @@ class PulseWarning(UserWarning):
     """Something in a file, or with the folder of compiled kernels, that is wrong and does no harm."""
 
     def __init__(self, *told: Any) -> None:
-        super().__init__(*(printable(each) if isinstance(each, str) else each for each in told))
+        super().__init__(*_escape(told))
 
 
 @record

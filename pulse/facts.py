@@ -74,7 +74,7 @@ def is_symbolic(value: Array) -> bool:
 
 @record(eq=False)
 class TypedFact:
-    """The type and shape of a wire, and its value where that is known before running.
+    """The type and shape of a wire, and its value if that is known before running.
 
     ``value`` is an array of ``dtype``; for ``i64`` it may be an array of TDim (numpy object dtype) instead.
     """
@@ -91,7 +91,7 @@ class TypedFact:
 
     @classmethod
     def parse(cls, text: str, scope: SymbolScope) -> "TypedFact":
-        """``1,80,T,f32``: dims, then a type (f32 where none is given). Raises FactError."""
+        """``1,80,T,f32``: dims, then a type (f32 if none is given). Raises FactError."""
         parts = [part.strip() for part in _BETWEEN_DIMS.split(text) if part.strip()]
         dtype = DTYPES["f32"]
         if parts and parts[-1] in DTYPES:
@@ -105,6 +105,10 @@ class TypedFact:
     def rank(self) -> int:
         """The number of axes."""
         return len(self.shape)
+
+    def with_size(self, axis: int, size: TDim | int) -> "TypedFact":
+        """The fact of a tensor of the same type with another size along an axis, and of no known value."""
+        return TypedFact(self.dtype, (*self.shape[:axis], TDim.of(size), *self.shape[axis + 1 :]))
 
     def agrees(self, other: "TypedFact") -> bool:
         """Whether type and shape are the same, for every allowed value of the symbols."""

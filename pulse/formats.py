@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
-from pulse.loading.format import Content, Format, Reading, register
+from pulse.errors import LoadError
+from pulse.loading.format import Content, Format, Reading, read_onnx, register
 from pulse.models import Model, TypedModel
+from pulse.nnef.likeness import holds_graph
 from pulse.onnx.registry import COVERING
 from pulse.program.container import is_program
 from pulse.program.stored_program import StoredProgram, read_program
@@ -11,6 +13,7 @@ from pulse.recipes.recognition import holds_recipe, is_recipe
 from pulse.tensorflow.likeness import is_tensorflow
 from pulse.tensorflow.registry import DOMAIN
 from pulse.tflite.likeness import is_tflite
+from pulse.wording import spell
 
 
 def _program(content: Content, reading: Reading) -> StoredProgram:
@@ -38,6 +41,19 @@ def _tensorflow_covers(kind: str) -> bool:
     return kind in TRANSLATORS
 
 
+def _nnef(content: Content, reading: Reading) -> Model:
+    from pulse.nnef.read.files import Files
+    from pulse.nnef.read.reader import read_nnef
+
+    assert isinstance(content.source, Path | bytes)
+    if reading.signature is not None:
+        raise LoadError(
+            f"{content.path or 'the model'}: NNEF has no signatures; leave out {spell('signature')}"
+        )
+    proto = read_nnef(Files.of(content.source), reading.budget)
+    return read_onnx(proto, reading.inputs, reading.constants, reading.ignore_value_info, reading.budget)
+
+
 def _tflite(content: Content, reading: Reading) -> Model:
     from pulse.tflite.opening import load
 
@@ -50,6 +66,7 @@ def _tflite(content: Content, reading: Reading) -> Model:
 for row in (
     Format("program", lambda content: is_program(content.head), _program),
     Format("TFLite", lambda content: is_tflite(content.head), _tflite),
+    Format("NNEF", lambda content: holds_graph(content.path, content.head), _nnef),
     Format("recipe", is_recipe, _recipe),
     Format("TensorFlow", is_tensorflow, _tensorflow),
     Format("recipe in metadata", holds_recipe, _recipe),

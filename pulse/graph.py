@@ -1,6 +1,6 @@
 """The graph: nodes, their outlets, and who reads them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
@@ -43,6 +43,23 @@ class Node(Generic[F, O]):
     outputs: list[Outlet[F]]
 
 
+@dataclass(slots=True)
+class View:
+    """Some nodes of a graph under a name; rewriting keeps it up to date.
+
+    backend, kernel   what its nodes are to run on, where that is said; see ``pulse.program.implementations``
+    """
+
+    nodes: set[int]
+    backend: str = ""
+    kernel: str = ""
+
+    def translated(self, places: Mapping[int, Iterable[int]]) -> "View":
+        """The same of another graph: node -> the nodes that stand for it there."""
+        found = {new for node in self.nodes for new in places.get(node, ())}
+        return View(found, self.backend, self.kernel)
+
+
 class Graph(Generic[F, O]):
     """Nodes in the order of their creation, the model's inputs and its outputs.
 
@@ -57,6 +74,8 @@ class Graph(Generic[F, O]):
         self._outputs: list[OutletId] = []
         self._output_places: dict[OutletId, list[int]] = {}
         self.output_names: list[str] = []
+        self.views: dict[str, View] = {}
+        """Views of users, by name; empty if none was asked for."""
         self._names: set[str] = set()
         self._taken: dict[str, int] = {}
 
@@ -80,7 +99,7 @@ class Graph(Generic[F, O]):
         return [OutletId(place, slot) for slot in range(len(facts))]
 
     def unique(self, name: str) -> str:
-        """``name``, with a number where it is taken."""
+        """``name``, with a number if it is taken."""
         if name not in self._names:
             return name
         number = self._taken.get(name, 0) + 1
@@ -128,12 +147,12 @@ class Graph(Generic[F, O]):
         return [self.fact(outlet) for outlet in node.inputs]
 
     def label(self, outlet: OutletId) -> str:
-        """The wire's name: its node's, with the slot where there are several."""
+        """The wire's name: its node's, with the slot if there are several."""
         node = self.node(outlet)
         return node.name if len(node.outputs) == 1 else f"{node.name}:{outlet.slot}"
 
     def find(self, label: str) -> OutletId:
-        """The outlet of a name: an output's, or a wire's label; ``x:0`` is ``x``, where nothing else is called so."""
+        """The outlet of a name: an output's, or a wire's label; ``x:0`` is ``x``, if nothing else is called so."""
         for name in (label, label.removesuffix(":0")):
             if name in self.output_names:
                 return self.outputs[self.output_names.index(name)]
@@ -213,13 +232,46 @@ class Graph(Generic[F, O]):
                 doomed.append(outlet.node)
             node.inputs, node.outputs = [], []
             self._free(node.name)
+            for view in self.views.values():
+                view.nodes.discard(node.id)
 
     def rename(self, node_id: int, name: str) -> None:
-        """Give a node another name, with a number where it is taken."""
+        """Give a node another name, with a number if it is taken."""
         node = self.nodes[node_id]
         self._free(node.name)
         node.name = self.unique(name)
         self._names.add(node.name)
+
+    def connect(self, outlet: OutletId, inlet: InletId) -> None:
+        """Let one inlet read another outlet; what only it read stays until it is retired."""
+        target = self.outlet(outlet)
+        inputs = self.nodes[inlet.node].inputs
+        if inlet.slot == len(inputs):
+            inputs.append(outlet)
+        else:
+            self.outlet(inputs[inlet.slot]).successors.pop(inlet)
+            inputs[inlet.slot] = outlet
+        target.successors[inlet] = None
+
+    def absorb(self, other: "Graph[F, O]") -> int:
+        """Take over the nodes of another graph, which is empty then; the number that their ids grow by.
+
+        A node has its name with a number where that is taken. Inputs and outputs of the model stay those of this graph.
+        """
+        offset = len(self.nodes)
+        for node in other.nodes:
+            node.id += offset
+            node.inputs = [OutletId(source + offset, slot) for source, slot in node.inputs]
+            for outlet in node.outputs:
+                outlet.successors = {
+                    InletId(reader + offset, slot): None for reader, slot in outlet.successors
+                }
+            if node.outputs:
+                node.name = self.unique(node.name)
+                self._names.add(node.name)
+        self.nodes += other.nodes
+        other.__init__()
+        return offset
 
     def rebuilt(self) -> "Graph[F, O]":
         """The same graph in order, holding its inputs and what its outputs need."""
@@ -237,7 +289,12 @@ class Graph(Generic[F, O]):
         result.inputs = [OutletId(places[node_id], slot) for node_id, slot in self.inputs]
         outputs = [OutletId(places[node_id], slot) for node_id, slot in self.outputs]
         result.set_outputs(outputs, self.output_names)
+        result.views = self.views_in({node_id: (place,) for node_id, place in places.items()})
         return result
+
+    def views_in(self, places: Mapping[int, Iterable[int]]) -> dict[str, View]:
+        """The views in another graph: node -> the nodes that stand for it there."""
+        return {name: view.translated(places) for name, view in self.views.items()}
 
     def check(self) -> None:
         """Prove that successors and inputs say the same, and that names and outputs are sound."""

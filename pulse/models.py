@@ -15,6 +15,7 @@ from pulse.chunks.scanned import pulsify_chunks, scan_over_chunks
 from pulse.dim import Symbol
 from pulse.dump import dot
 from pulse.infer.network import FileNetwork
+from pulse.onnx.write import backend as backend
 from pulse.program.compiler import Prepare, compile_model
 from pulse.program.program import Program
 from pulse.pulsify.network import PulsedNetwork
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from onnx import ModelProto
+
+    from pulse.nnef.archive import Archive
 
 Network: TypeAlias = FileNetwork | TypedNetwork | PulsedNetwork
 N = TypeVar("N", bound=Network)
@@ -83,6 +86,15 @@ class TypedModel(TypedNetwork):
 
         return declutter(self)
 
+    def to_nnef(self) -> "Archive":
+        """The offline model as NNEF with tract's operators where it needs them; see ``pulse.nnef``.
+
+        Raises WriteError: a node that these cannot express
+        """
+        from pulse.nnef.write.model import to_nnef
+
+        return to_nnef(self)
+
     def pulsify(
         self,
         symbol: str | Symbol | None = None,
@@ -136,6 +148,15 @@ class PulsedModel(PulsedNetwork):
         from pulse.onnx.write.model import to_onnx
 
         return to_onnx(self, opset)
+
+    def to_nnef(self) -> "Archive":
+        """The model as NNEF that tract streams, its states inside of a scan; see ``pulse.nnef``.
+
+        Raises WriteError: a node that NNEF and tract cannot express
+        """
+        from pulse.nnef.write.model import to_nnef
+
+        return to_nnef(self)
 
     def save(self, path: "str | PathLike[str]", opset: int = 17) -> None:
         """Write ``to_onnx`` to a file. Raises WriteError."""

@@ -3,16 +3,15 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from pulse.dim import TDim, ceil_div, dim_max
+from pulse.dim import ZERO, TDim, ceil_div, dim_max
 from pulse.facts import TypedFact
 from pulse.graph import Graph, OutletId
-from pulse.ops.conv import Pads
+from pulse.ops.conv import NO_PAD, Pads
 from pulse.ops.op import Op
 from pulse.ops.pad import Pad
 from pulse.ops.slice import Slice
 
 Pair = tuple[TDim, TDim]
-ZERO = TDim.of(0)
 
 
 class NodeReader(Protocol):
@@ -57,28 +56,27 @@ def window_pads(
     same: bool, sizes: tuple[TDim, ...], spans: tuple[int, ...], strides: tuple[int, ...]
 ) -> Pads:
     """The padding SAME or VALID of every spatial axis."""
-    none = (TDim.of(0), TDim.of(0))
     return tuple(
-        same_pair(size, span, stride) if same else none for size, span, stride in zip(sizes, spans, strides)
+        same_pair(size, span, stride) if same else NO_PAD for size, span, stride in zip(sizes, spans, strides)
     )
 
 
 def kept_ends(pads: Sequence[TDim], crops: Sequence[TDim], rank: int) -> list[Pair] | None:
-    """What blocks leave of the ends of each axis: padding less crops, the axes behind the batch first.
+    """What blocks leave of the ends of each axis: padding less crops, the axes after the batch first.
 
     None if the numbers do not fit the rank.
     """
     if len(pads) != len(crops) or len(pads) % 2 or len(pads) > 2 * (rank - 1):
         return None
     kept = [pad - crop for pad, crop in zip(pads, crops)]
-    ends = [(ZERO, ZERO), *zip(kept[::2], kept[1::2])]
-    return ends + [(ZERO, ZERO)] * (rank - len(ends))
+    ends = [NO_PAD, *zip(kept[::2], kept[1::2])]
+    return ends + [NO_PAD] * (rank - len(ends))
 
 
 def pad_or_crop(node: NodeReader, x: OutletId, ends: Sequence[Pair]) -> OutletId:
     """Pad each end with zeros, or cut it if the number is negative."""
     more = tuple((_above_zero(before), _above_zero(after)) for before, after in ends)
-    if any(pair != (ZERO, ZERO) for pair in more):
+    if any(pair != NO_PAD for pair in more):
         x = node.wire(Pad(more), [x], "padded")
     for axis, (before, after) in enumerate(ends):
         if before.prove_ge(0).no or after.prove_ge(0).no:

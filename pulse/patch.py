@@ -43,7 +43,7 @@ class Patch:
     def shunt(self, old: OutletId, new: OutletId) -> None:
         """Let ``new`` (of the patch) replace ``old`` (of the target).
 
-        Raises PulseError where the facts differ.
+        Raises PulseError if the facts differ.
         """
         before, after = self.target.fact(old), self.graph.fact(new)
         if not before.agrees(after):
@@ -53,8 +53,8 @@ class Patch:
     def apply(self) -> list[int]:
         """Graft the patch; readers and outputs of the shunted wires read the new ones.
 
-        What is no longer read is removed. A new node has the name that it was wired with, if that is free
-        by then. Returns the ids of the new nodes.
+        What is no longer read is removed. A new node has the name that it was wired with, if that is free by then, and
+        is in the views that the wires which it replaces were in. Returns the ids of the new nodes.
         """
         target, before = self.target, len(self.target.nodes)
         mapping: dict[OutletId, OutletId] = dict(self._taps)
@@ -66,6 +66,9 @@ class Patch:
             added = target.add(node.name, node.op, [mapping[outlet] for outlet in node.inputs], facts)
             mapping.update(zip((OutletId(node.id, slot) for slot in range(len(facts))), added))
             wanted[added[0].node] = node.name
+        for view in target.views.values():
+            if any(old.node in view.nodes for old, _ in self._shunts):
+                view.nodes.update(wanted)
         for old, new in self._shunts:
             target.redirect(old, mapping[new], before)
         for old, _ in self._shunts:

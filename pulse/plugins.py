@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def load_plugins(group: str) -> tuple[str, ...]:
     """Import what the entry points of a group name, once in a process; their names.
 
-    Raises LoadError, naming the plugin, where one cannot be imported.
+    Raises LoadError, naming the plugin, if one cannot be imported.
     """
     from importlib.metadata import entry_points
 

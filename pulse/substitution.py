@@ -23,7 +23,7 @@ _WITHOUT_DIMS = (int, bool, float, str, type(None))
 class Terms:
     """What the symbols of one model are in the scope of another.
 
-    A symbol that ``values`` does not name becomes a new one of the scope, under its own name where that is free.
+    A symbol that ``values`` does not name becomes a new one of the scope, under its own name if that is free.
     """
 
     def __init__(self, scope: SymbolScope, values: Mapping[Symbol, TDim]) -> None:
@@ -57,7 +57,7 @@ class Terms:
         return numbers_if_constant(result)
 
     def op(self, op: Op) -> Op:
-        """An operation; the same object where it has no dims."""
+        """An operation; the same object if it has no dims."""
         return cast("Op", self._anything(op))
 
     def assume(self, scope: SymbolScope) -> None:
@@ -73,6 +73,7 @@ class Terms:
         places = self.grafted(model, graph, {})
         graph.inputs = [places[outlet] for outlet in model.graph.inputs]
         graph.set_outputs([places[outlet] for outlet in model.graph.outputs], model.graph.output_names)
+        graph.views = model.graph.views_in({old.node: (new.node,) for old, new in places.items()})
         return replace(
             model, graph=graph, scope=self.scope, metadata=dict(model.metadata), spending=spending()
         )

@@ -54,7 +54,7 @@ class Judgement:
     share       the largest distance as a share of what is allowed: up to 1 where all is well
     allowed     how far each element may be off
     wrong       the elements that are further off, None if there are none
-    fits        whether shape and type are right; nothing is compared where they are not
+    fits        whether shape and type are right; nothing is compared if they are not
     """
 
     difference: float
@@ -180,7 +180,7 @@ def _distance(got: Array, exact: Array) -> Array:
 
 
 def _typical(errors: Array, dtype: DType, axis: int | None) -> Array:
-    """The error of each element, or of half of its channel where that is larger; of an integer its own."""
+    """The error of each element, or of half of its channel if that is larger; of an integer its own."""
     errors = _finite(errors)
     if not is_floating(dtype) or not errors.size:
         return errors

@@ -62,6 +62,14 @@ class TypedNetwork:
         result.variables = tuple(variable for variable in self.variables if variable.output in names)
         return result.copy()
 
+    def view(self, name: str) -> list[TypedNode]:
+        """The nodes of a view by its name, or what they were rewritten to; constants left out. Raises PulseError."""
+        if name not in self.graph.views:
+            known = ", ".join(self.graph.views) or "none"
+            raise PulseError(f"no view is called {name!r}; the views are {known}")
+        nodes = (self.graph.nodes[node_id] for node_id in sorted(self.graph.views[name].nodes))
+        return [node for node in nodes if not isinstance(node.op, Source | Const)]
+
     @property
     def inputs(self) -> dict[str, TypedFact]:
         """Name and fact of each input."""
@@ -111,10 +119,10 @@ class TypedNetwork:
     ) -> dict[str, Array]:
         """The offline result, by numpy: the oracle.
 
-        feeds    name -> array; any wire may be fed by its label. One array where there is one input.
+        feeds    name -> array; any wire may be fed by its label. One array if there is one input.
         fetches  labels or outlets of any wires; the outputs by default. Only what they need is evaluated.
         arithmetic  how it is computed: in the model's types, or as ``pulse.ops.arithmetic`` has it
-        Raises InputError where arrays do not fit; FaultError where a node has no result for some values, such as an
+        Raises InputError if arrays do not fit; FaultError where a node has no result for some values, such as an
         index outside of its table. Only arithmetic other than the model's types puts the nearest value that has one.
         """
         named = self._named(feeds)
@@ -145,7 +153,7 @@ class TypedNetwork:
         return {name: values[outlet] for name, outlet in wanted.items()}
 
     def _input(self, name: str, array: Array, arithmetic: Arithmetic) -> Array:
-        """The value of a wire that is fed. Raises InputError where its type does not fit."""
+        """The value of a wire that is fed. Raises InputError if its type does not fit."""
         expected = self.graph.fact(self.graph.find(name)).dtype
         if array.dtype != expected and not (arithmetic.widens and is_floating(expected)):
             raise InputError(f"{name}: expected {dtype_name(expected)}, got {dtype_name(array.dtype)}")
@@ -267,6 +275,6 @@ def constant(graph: TypedGraph, name: str, value: Array) -> OutletId:
 
 
 def known(graph: TypedGraph, outlet: OutletId) -> Array | None:
-    """The value of a wire, where it is known and holds numbers."""
+    """The value of a wire, if it is known and holds numbers."""
     value = graph.fact(outlet).value
     return None if value is None or is_symbolic(value) else value

@@ -12,9 +12,11 @@ from pulse.errors import DimError, FactError
 from pulse.facts import MOST_AXES, Array, TypedFact, is_symbolic
 from pulse.graph import OutletId
 from pulse.ops.control_iterations import counting_iterations
+from pulse.ops.elementwise import Cast
 from pulse.ops.op import Op, known_inputs, symbolic_eval
 from pulse.ops.source import Const
 from pulse.typed import TypedGraph
+from pulse.wiring_sizes import integer_sizes
 
 SMALL = 1 << 12
 """Elements that take a call of numpy, whatever is done with them."""
@@ -37,6 +39,9 @@ def wire(graph: TypedGraph, name: str, op: Op, inputs: Sequence[OutletId]) -> li
     except FactError as error:
         read = "; ".join(f"{graph.label(outlet)}: {fact}" for outlet, fact in zip(inputs, facts))
         raise FactError(f"{name} ({op.name}): {error} [reads {read}]") from error
+    if values is None and isinstance(op, Cast) and op.dtype.kind in "iu":
+        sizes = integer_sizes(graph, inputs[0])
+        values = None if sizes is None else [sizes if is_symbolic(sizes) else sizes.astype(op.dtype)]
     if values is None:
         return graph.add(name, op, inputs, outputs)
     return [

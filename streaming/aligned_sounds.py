@@ -1,4 +1,4 @@
-"""Sounds for the inputs of a model: each at the model's rate, all in step, silence behind what ends first."""
+"""Sounds for the inputs of a model: each at the model's rate, all in step, silence after what ends first."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -32,7 +32,7 @@ class AlignedSounds:
         self._rate_hz = rate_hz
         self._tracks = [_Track(each, rate_hz) for each in sounds]
         self.padded: dict[str, int] = {}
-        """Input -> samples of silence behind its sound, at the model's rate; of those that ended first."""
+        """Input -> samples of silence after its sound, at the model's rate; of those that ended first."""
 
     @property
     def samples(self) -> int:
@@ -72,7 +72,7 @@ class AlignedSounds:
             yield from self._silence(ended, min((one.made for one in going), default=self.made))
 
     def fill(self, samples: int) -> Iterator[dict[str, Samples]]:
-        """Silence behind all sounds until each has this many samples at the model's rate."""
+        """Silence after all sounds until each has this many samples at the model's rate."""
         yield from self._silence(self._tracks, samples)
 
     def _silence(self, tracks: Sequence["_Track"], until: int) -> Iterator[dict[str, Samples]]:

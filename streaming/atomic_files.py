@@ -10,7 +10,7 @@ from pulse.errors import InputError
 
 
 def refuse_same(read: Sequence[Path | None], written: Sequence[Path | None]) -> None:
-    """Raises InputError where a file that is read would be replaced, or one file be written twice; None: no file."""
+    """Raises InputError if a file that is read would be replaced, or one file be written twice; None: no file."""
     files = [path for path in written if path is not None]
     for number, path in enumerate(files):
         if any(_is_same(path, other) for other in read if other is not None):
@@ -33,7 +33,7 @@ def kind_of(path: Path) -> str:
 def temporary_file(path: Path) -> Path:
     """A new empty file beside ``path`` to write to first.
 
-    Raises InputError where the folder refuses, and where ``path`` is a folder, a device or a pipe.
+    Raises InputError if the folder refuses, and where ``path`` is a folder, a device or a pipe.
     """
     if path.exists() and not path.is_file():
         raise InputError(f"{path}: is not a file that can be replaced; give the name of a file")

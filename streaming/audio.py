@@ -27,10 +27,10 @@ class AudioReader(SoundReader):
     """A sound file, read in blocks: whatever libsndfile reads.
 
     path        the file
-    descriptor  of the file where it is open, such as standard input; it is closed
+    descriptor  of the file if it is open, such as standard input; it is closed
     Raises      InputError: no such file, not a sound, or without samples
 
-    Iteration raises InputError where the file is damaged or holds NaN.
+    Iteration raises InputError if the file is damaged or holds NaN.
     """
 
     def __init__(self, path: str | os.PathLike[str], descriptor: int | None = None) -> None:

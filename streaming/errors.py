@@ -14,7 +14,7 @@ class ExecutorError(PulseError):
 
 
 def only_one(error: BaseException) -> BaseException:
-    """The one error that a group of errors holds, however deep; the group itself where it holds several."""
+    """The one error that a group of errors holds, however deep; the group itself if it holds several."""
     found = error
     while isinstance(found, BaseExceptionGroup):
         group = cast("BaseExceptionGroup[BaseException]", found)

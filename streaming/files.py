@@ -38,7 +38,7 @@ class FileRun:
     samples    of each channel of the input; None if it was not sound
     written    the sounds that were written
     events     that were found; None if frames were written
-    padded     input -> frames of zeros behind what was given for it, where that ended before the others
+    padded     input -> frames of zeros after what was given for it, where that ended before the others
     """
 
     frames: int
@@ -144,7 +144,7 @@ def stream_sound(
 class _Feed:
     """Sounds and tables on their way into the sessions of all streams.
 
-    padded  input -> frames of zeros behind what it was given
+    padded  input -> frames of zeros after what it was given
     """
 
     def __init__(
@@ -204,7 +204,7 @@ class _Feed:
         return max([self._hearing.made, *lasting])
 
     def _behind(self) -> dict[str, Array]:
-        """Zeros behind tables that are shorter than the sound so far."""
+        """Zeros after tables that are shorter than the sound so far."""
         sound = next(port for port in self._ports.values() if port.is_sound)
         symbols = int(self._hearing.made / sound.rate)
         zeros: dict[str, Array] = {}
@@ -290,6 +290,6 @@ def _target(place: Path | Target) -> Target:
 
 
 def _as(port: Port, array: Array) -> Array:
-    """The array in the port's type, where both are floating."""
+    """The array in the port's type, if both are floating."""
     floating = np.issubdtype(array.dtype, np.floating) and np.issubdtype(port.dtype, np.floating)
     return array.astype(port.dtype) if floating else array

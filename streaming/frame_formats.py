@@ -32,7 +32,7 @@ class FrameFormat(Protocol):
     def complete(self, part: Part, frames: int) -> Part:
         """The file with all that it needs, once this many frames are in ``part``.
 
-        Raises InputError, and says where the frames are meanwhile if no longer in ``part``.
+        Raises InputError, and says if the frames are meanwhile if no longer in ``part``.
         """
         ...
 
@@ -41,7 +41,7 @@ class NpyFormat:
     """An array in numpy's format, version 1.0, with the dtype and shape of the first frames.
 
     A file grows along the slowest of its axes: the first in C order, the last in Fortran order, those of size 1 not
-    counted. Where the axis of frames is neither, they wait one behind the other, and are put in C order at the end, in
+    counted. Where the axis of frames is neither, they wait one after the other, and are put in C order at the end, in
     a second file. If that does not fit on the disk, they stay as they are: an array whose first axis is that of frames.
     """
 

@@ -113,7 +113,7 @@ class FramesFile(NotCopyable):
         return TableFormat(first, self._axis, self._rate_hz)
 
     def _require_kind(self, frames: Array) -> None:
-        """Raises InputError where they do not fit to those before."""
+        """Raises InputError if they do not fit to those before."""
         sizes = (size for axis, size in enumerate(frames.shape) if axis != self._axis)
         kind = (frames.dtype, *sizes)
         if self._form is not None and kind != self._kind:

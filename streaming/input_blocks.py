@@ -39,7 +39,7 @@ class InputBlocks:
         self._marked: tuple[dict[str, int], int] | None = None
         self.received = dict.fromkeys(self._queues, 0)
         """Input name -> frames that have arrived."""
-        self.left_out = 0
+        self.dropped_pulses = 0
         """Pulses that were taken and that the model does not get."""
 
     @property
@@ -100,7 +100,7 @@ class InputBlocks:
         """Remember this moment, between two blocks."""
         for queue in self._queues.values():
             queue.mark()
-        self._marked = self.received, self.left_out
+        self._marked = self.received, self.dropped_pulses
 
     def undo(self) -> None:
         """Back to the moment of ``mark``."""
@@ -109,7 +109,7 @@ class InputBlocks:
         for queue in self._queues.values():
             queue.undo()
         self._fed.clear()
-        self.received, self.left_out = self._marked
+        self.received, self.dropped_pulses = self._marked
 
     def feed(self, blocks: Mapping[str, Array]) -> int:
         """Add checked blocks; how many pulses can be taken. Take them all, then ``keep``."""
@@ -145,7 +145,7 @@ class InputBlocks:
         """Begin a new stream."""
         self.clear()
         self.received = dict.fromkeys(self.received, 0)
-        self.left_out = 0
+        self.dropped_pulses = 0
 
     @property
     def waiting(self) -> list[int]:
@@ -171,11 +171,11 @@ class InputBlocks:
         for name, block in blocks.items():
             counts[name] += block.shape[self._queues[name].axis]
         most = max(count / self._queues[name].port.rate for name, count in counts.items())
-        left_out = self.left_out * self.program.pulse
-        if most - left_out > limit:
+        dropped = self.dropped_pulses * self.program.pulse
+        if most - dropped > limit:
             raise InputError(
                 f"the model takes at most {limit} frames of {self.program.model.symbol.name} and has had "
-                f"{self.frames_in - left_out}: give fewer, end the stream and begin a new one"
+                f"{self.frames_in - dropped}: give fewer, end the stream and begin a new one"
             )
 
     def _refuse_nan(self, name: str, block: Array) -> NoReturn:

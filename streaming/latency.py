@@ -144,7 +144,7 @@ class Latency:
     def since(self, earlier: "Latency") -> "Latency":
         """What was counted after ``earlier``, a copy of this one at that time.
 
-        The longest is exact where it is the longest of all, else to 1.6 %.
+        The longest is exact if it is the longest of all, else to 1.6 %.
         """
         counts = np.subtract(self.counts, earlier.counts)
         if counts.min() < 0:

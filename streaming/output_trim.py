@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pulse.bounds import FAR
 from pulse.errors import InputError
 from pulse.facts import Array, DType
 from pulse.interface import Port
-from pulse.ops.stateful import FAR, frames_at, most_frames
+from pulse.ops.stateful import frames_at, most_frames
 from pulse.program.executable import Executable
 from pulse.pulsify.lengths import lag
 
@@ -100,7 +101,7 @@ class OutputTrim:
 
     @property
     def kept(self) -> list[int]:
-        """Frames that are held back since they may lie behind the end, for each output that has such."""
+        """Frames that are held back since they may lie after the end, for each output that has such."""
         return [array.shape[self._unsure[name].axis or 0] for name, array in self._kept.items()]
 
     def dump(self) -> list[bytes]:
@@ -143,7 +144,7 @@ class OutputTrim:
         return max(0, port.length.eval({self.program.model.symbol: frames}))
 
     def _whole(self, port: Port) -> Array:
-        """An output that does not stream: all of it, or its last frames where it has an axis of time."""
+        """An output that does not stream: all of it, or its last frames if it has an axis of time."""
         value = self._last[port.name].copy()
         if port.axis is None:
             return value
@@ -163,7 +164,7 @@ class _Layout(NamedTuple):
 
     @classmethod
     def of(cls, port: Port) -> "_Layout":
-        """That of a port."""
+        """The form of a port."""
         axis, shape = port.axis or 0, port.shape
         axes = (slice(None),) * axis
         return cls(port.name, port.delay, port.frames, shape[:axis], shape[axis + 1 :], port.dtype, axes)

@@ -34,7 +34,7 @@ class Part(NotCopyable):
         self._size = 0
 
     def append(self, data: bytes) -> None:
-        """Write all of it behind what is there, or nothing."""
+        """Write all of it after what is there, or nothing."""
         try:
             self._write(self._size, data)
         except OSError as error:

@@ -69,7 +69,7 @@ def _head(form: bytes, size: int, frames: int, frame_bytes: int, junk: int) -> b
 
 
 def _grow(file: FileIO, size: int, up: int) -> None:
-    """Copy the last bytes behind themselves, or leave the file as it was: what follows needs no more space."""
+    """Copy the last bytes after themselves, or leave the file as it was: what follows needs no more space."""
     file.seek(size - up)
     tail = file.read(up)
     try:

@@ -38,7 +38,7 @@ class Route:
 
     @property
     def channels(self) -> Channels:
-        """The channel; the mean of all where none is said."""
+        """The channel; the mean of all if none is said."""
         return Channels(self.channel)
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ class Route:
 
 
 def split_channel(place: str) -> tuple[str, int | None]:
-    """A place, and the number behind its last colon."""
+    """A place, and the number after its last colon."""
     found = _CHANNEL.fullmatch(place)
     return (found[1], int(found[2])) if found else (place, None)
 

@@ -71,7 +71,7 @@ class SoundReader(NotCopyable, ABC):
     channels  of every block
     encoding  libsndfile's name of how samples are written, such as PCM_16
 
-    Iteration gives [samples, channels] float32. It raises InputError where the sound is damaged or holds NaN.
+    Iteration gives [samples, channels] float32. It raises InputError if the sound is damaged or holds NaN.
     """
 
     instead = "what it reads can be read once; open it again"

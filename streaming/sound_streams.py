@@ -86,7 +86,7 @@ class StreamWriter(SoundWriter):
     """Samples that leave as soon as they are written: raw, or WAV whose header does not know how many there will be.
 
     name        for messages
-    descriptor  is closed with the writer; where it is a file after all, the header is completed at the end
+    descriptor  is closed with the writer; if it is a file after all, the header is completed at the end
     wav         whether there is a header
     """
 

@@ -16,7 +16,7 @@ from pulse.report import Pairs, Section, Text
 class Terminal(Console):
     """A console that escapes control characters in whatever it prints; styles and lines are its own.
 
-    Columns are as wide as the text in them only where it was ``printable`` before.
+    Columns are as wide as the text in them only if it was ``printable`` before.
     """
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:

@@ -1,4 +1,4 @@
-"""The header of a WAV stream: read from a pipe, where nothing can be read twice, and written to one.
+"""The header of a WAV stream: read from a pipe, if nothing can be read twice, and written to one.
 
 Sources: Microsoft's RIFF documentation; EBU Tech 3306 for RF64.
 """

@@ -149,7 +149,7 @@ class JackServer(Server):
 
 @contextmanager
 def jack_server(rate_hz: int = 48000, block_frames: int = 480) -> Generator[JackServer]:
-    """A server of JACK, where there are fewer than ``SLOTS``; otherwise that is waited for.
+    """A server of JACK, if there are fewer than ``SLOTS``; otherwise that is waited for.
 
     Raises  PulseError: it is not installed, or does not start
     """

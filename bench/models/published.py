@@ -10,7 +10,7 @@ from pulse.chunks.chunking import Chunking
 
 
 def published(folder: Path) -> Iterator[Entry]:
-    """Those of the models known here that the folder has."""
+    """The models known here that the folder has."""
     for entry in (*_offline(folder), *_streaming(folder)):
         path = entry.source()
         if isinstance(path, Path) and path.exists():

@@ -34,7 +34,7 @@ class Seanet(Writer):
 
 
 def channels_at(stage: int, first: int, growth: int) -> int:
-    """Channels behind this many strides."""
+    """Channels after this many strides."""
     return first * growth**stage
 
 

@@ -98,6 +98,14 @@ class _Chain:
             places = terms.grafted(model, self.graph, given)
         except (FactError, DimError) as error:
             raise FactError(f"{where}: {error}; it reads {self._listed(reads.values())}") from error
+        for name, view in model.graph.views_in(
+            {old.node: (new.node,) for old, new in places.items()}
+        ).items():
+            number, chosen = 0, name
+            while chosen in self.graph.views:
+                number += 1
+                chosen = f"{name}.{number}"
+            self.graph.views[chosen] = view
         for outlet in model.graph.inputs:
             if outlet not in given:
                 self._named(self.graph.label(places[outlet]), places[outlet])
@@ -213,7 +221,7 @@ class _Chain:
         return wanted
 
     def _free(self, name: str) -> str:
-        """The name itself, with a number where it is taken."""
+        """The name itself, with a number if it is taken."""
         number, chosen = 0, name
         while chosen in self.wires:
             number += 1

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @record(eq=False)
 class Stage:
-    """A model of a chain, where it is to be said which wires it reads and gives.
+    """A model of a chain, if it is to be said which wires it reads and gives.
 
     model     whatever ``pulse.load`` takes or gives; or a function of the facts of the wires that it reads, in their
               order, which gives a typed model
@@ -33,7 +33,7 @@ class Stage:
     gives: Mapping[str, str] | Sequence[str] | None = None
 
     def opened(self, facts: Sequence[TypedFact] = ()) -> TypedModel:
-        """The typed model, a scan over its calls where it takes chunks.
+        """The typed model, a scan over its calls if it takes chunks.
 
         facts   of the wires that it reads, for a function of them
         Raises  PulseError

@@ -11,7 +11,7 @@ from pulse.chunks.chunking import Chunking, Chunks, PortAxis
 from pulse.chunks.initial import initial_value
 from pulse.chunks.plan import plan_chunks
 from pulse.chunks.timing import Timing
-from pulse.dim import TDim, scope_of
+from pulse.dim import ZERO, TDim, scope_of
 from pulse.errors import PulsifyError
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
@@ -30,7 +30,6 @@ from pulse.wording import spell
 
 SYMBOL = "T"
 """The frames of a chunk model's stream, where its file has no name for them."""
-ZERO = TDim.of(0)
 
 
 def scan_over_chunks(
@@ -42,7 +41,7 @@ def scan_over_chunks(
 ) -> tuple[TypedNetwork, Chunks]:
     """What a chunk model means of a whole stream: its author's loop, as one typed model.
 
-    The stream is filled up with zeros to whole chunks; each runs the model once, behind its frames of the past and
+    The stream is filled up with zeros to whole chunks; each runs the model once, after its frames of the past and
     with the states of the call before; of each output there are ``ceil(frames of the stream * rate)`` frames, without
     those of its delay. An output without frames is what the last call gave.
 
@@ -58,7 +57,7 @@ def scan_over_chunks(
 
 
 def _kept_values(typed: TypedNetwork, given: Chunking) -> dict[str, Array]:
-    """What the variables of a file hold at first. Raises PulsifyError: neither the file nor the user says it."""
+    """What the variables of a file hold initially. Raises PulsifyError: neither the file nor the user says it."""
     missing = [
         each.input for each in typed.variables if each.initial is None and each.input not in given.initial
     ]
@@ -73,7 +72,7 @@ def _kept_values(typed: TypedNetwork, given: Chunking) -> dict[str, Array]:
 def scan_over_calls(
     typed: TypedNetwork, chunks: Chunks, initial: Mapping[str, Any], timing: Timing
 ) -> TypedNetwork:
-    """The same of calls whose place in time is known, as that of a model in pulses is."""
+    """A scan over calls whose place in time is known, as that of a model in pulses is."""
     return _Scanning(typed, chunks, initial, timing).model()
 
 
@@ -226,7 +225,7 @@ class _Scanning:
 
 
 def _behind(graph: TypedGraph, port: PortAxis, count: int, fact: TypedFact) -> tuple[str, OutletId, OutletId]:
-    """A chunk behind ``count`` frames of the past: the state's name, the whole, what the next has in front."""
+    """A chunk after ``count`` frames of the past: the state's name, the whole, what the next has in front."""
     axis = port.axis or 0
 
     def source(name: str, frames: int) -> OutletId:

@@ -56,7 +56,7 @@ class Candidates:
         return tuple(sorted((*named, *formed), key=lambda pair: order.index(pair.input)))
 
     def given(self, states: Mapping[str, str]) -> tuple[Pair, ...]:
-        """The pairs that the user names. Raises PulsifyError where they do not fit the model."""
+        """The pairs that the user names. Raises PulsifyError if they do not fit the model."""
         for name, other in states.items():
             if name not in self.inputs:
                 raise PulsifyError(f"state {name}={other}: no input is called {name}; {self._inventory()}")

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 def cost_report(model: "Loadable", rate_hz: float | None = None) -> CostReport:
-    """What a model costs: decluttered, where it is loaded; of a pulsed model also its pulses, of a program its memory.
+    """What a model costs: decluttered, if it is loaded; of a pulsed model also its pulses, of a program its memory.
 
     model    whatever ``pulse.load`` takes or gives
-    rate_hz  frames of the symbol a second; ``sample_rate`` of the file's metadata where none is given
+    rate_hz  frames of the symbol a second; ``sample_rate`` of the file's metadata if none is given
     Raises   PulseError: the model cannot be read
     """
     if isinstance(model, CompiledProgram):

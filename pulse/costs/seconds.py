@@ -44,7 +44,7 @@ def op_seconds(
 
 
 def _body_seconds(graph: TypedGraph, size: Callable[[TDim], int]) -> float:
-    """Of one iteration."""
+    """The seconds of one iteration."""
     return RUN_S + sum(
         op_seconds(node.op, graph.input_facts(node), [outlet.fact for outlet in node.outputs], size)
         for node in graph.nodes

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from pulse.dim import TDim
+from pulse.dim import ZERO, TDim
 from pulse.facts import Shape, TypedFact
 from pulse.graph import Graph
 from pulse.ops.attention import BandedAttention, BandedAttentionStream
@@ -48,7 +48,6 @@ from pulse.ops.time_length import StreamEnd
 from pulse.ops.time_position import Positions, Range, TableRows
 from pulse.record import record
 
-ZERO = TDim.of(0)
 F = TypeVar("F", bound=TypedFact)
 Facts: TypeAlias = Sequence[TypedFact]
 
@@ -93,7 +92,7 @@ def _matmul(op: MatMul, inputs: Facts, outputs: Facts) -> Work:
 
 
 def _dft(op: Dft, inputs: Facts, outputs: Facts) -> Work:
-    """Of the product with its matrix, which is how constant lengths run."""
+    """The work of the product with its matrix, which is how constant lengths run."""
     terms = inputs[0].shape[op.axis] * inputs[0].shape[-1]
     return Work(_size(outputs[0]) * terms)
 
@@ -106,7 +105,7 @@ def _recurrent(op: Recurrent, inputs: Facts, outputs: Facts) -> Work:
 
 
 def _attention(op: BandedAttention, inputs: Facts, outputs: Facts) -> Work:
-    """Of the whole band, also where the stream's ends cut it short."""
+    """The work of the whole band, also where the stream's ends cut it short."""
     q, _, v = inputs
     batch: Shape = broadcast_shapes([fact.shape[:-2] for fact in inputs], "batch axes")
     pairs = volume(batch) * q.shape[-2] * op.width
@@ -142,7 +141,7 @@ def _scan(op: Scan, inputs: Facts, outputs: Facts) -> Work:
 
 
 def _loop(op: Loop, inputs: Facts, outputs: Facts) -> Work:
-    """Of one iteration where it is not known how many there are."""
+    """The work of all iterations; of one if their number is not known."""
     return graph_work(op.body.graph).times(op.iterations or TDim.of(1))
 
 

@@ -94,7 +94,7 @@ def _match(graph: TypedGraph, node: TypedNode, rules: Sequence[Rewrite]) -> tupl
 
 
 def _recheck(graph: TypedGraph, added: Sequence[int], rule: Rewrite) -> None:
-    """Derive the facts of new nodes and their readers again. Raises PulseError where one differs."""
+    """Derive the facts of new nodes and their readers again. Raises PulseError if one differs."""
     readers = {
         inlet.node for new in added for outlet in graph.nodes[new].outputs for inlet in outlet.successors
     }

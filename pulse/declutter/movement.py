@@ -1,11 +1,12 @@
 """Elements that move and move again."""
 
-from pulse.declutter.rewrite import Rewrite, TypedNode, bypass, result
+from pulse.declutter.rewrite import Rewrite, TypedNode, bypass, reads_alone, result
 from pulse.graph import OutletId
+from pulse.ops.elementwise import Elementwise
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose, volume
 from pulse.ops.slice import Slice
 from pulse.patch import Patch, replaced
-from pulse.typed import TypedGraph
+from pulse.typed import TypedGraph, known
 
 REGROUPINGS = (Reshape, AddAxis, RemoveAxis)
 """Ops that keep the row-major order of the elements."""
@@ -73,7 +74,44 @@ def _two_slices(graph: TypedGraph, node: TypedNode) -> Patch | None:
     return replaced(graph, result(node), node.name, op, first.inputs)
 
 
+def _function_between_transposes(graph: TypedGraph, node: TypedNode) -> Patch | None:
+    """T(f(S(x), S(y))) = f(x, y), T being the inverse of S; one-element constants stay as they are."""
+    if not isinstance(node.op, Elementwise) or graph.is_output(result(node)):
+        return None
+    readers = [graph.nodes[inlet.node] for inlet in graph.outlet(result(node)).successors]
+    if not readers or not all(isinstance(reader.op, Transpose) for reader in readers):
+        return None
+    perms = {reader.op.perm for reader in readers if isinstance(reader.op, Transpose)}
+    if len(perms) > 1:
+        return None
+    back = perms.pop()
+    sources: list[OutletId] = []
+    for outlet in node.inputs:
+        made, value = graph.node(outlet), known(graph, outlet)
+        if isinstance(made.op, Transpose) and reads_alone(graph, outlet):
+            if tuple(made.op.perm[axis] for axis in back) != tuple(range(len(back))):
+                return None
+            sources.append(made.inputs[0])
+        elif value is not None and value.size == 1 and value.ndim <= len(back):
+            sources.append(outlet)
+        else:
+            return None
+    patch = Patch(graph)
+    made_again = patch.wire(readers[0].name, node.op, [patch.tap(outlet) for outlet in sources])[0]
+    if any(not graph.fact(result(reader)).agrees(patch.graph.fact(made_again)) for reader in readers):
+        return None
+    for reader in readers:
+        patch.shunt(result(reader), made_again)
+    return patch
+
+
 MOVEMENT = (
+    Rewrite(
+        "function_between_transposes",
+        "a function of each element does not see where it is",
+        _function_between_transposes,
+        (Elementwise,),
+    ),
     Rewrite(
         "two_transposes",
         "axis i comes from perm1[perm2[i]] of the first input",

@@ -5,9 +5,14 @@ from dataclasses import replace
 import numpy as np
 
 from pulse.declutter.rewrite import Rewrite, TypedNode, reads_alone, result
+from pulse.dim import TDim
+from pulse.facts import Shape
 from pulse.ops.conv import Conv, Pads
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.op import Op
 from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool
+from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose, volume
 from pulse.patch import Patch, replaced
 from pulse.typed import TypedGraph
 
@@ -48,7 +53,72 @@ def _pad_into_max_pool(graph: TypedGraph, node: TypedNode) -> Patch | None:
     return replaced(graph, result(node), node.name, op, pad.inputs)
 
 
+def _pad_later(graph: TypedGraph, node: TypedNode) -> Patch | None:
+    """The padding of one axis behind an op that leaves this axis alone."""
+    slots = [slot for slot, outlet in enumerate(node.inputs) if isinstance(graph.node(outlet).op, Pad)]
+    if len(slots) != 1 or len(node.outputs) > 1:
+        return None
+    (slot,) = slots
+    pad = graph.node(node.inputs[slot])
+    if not isinstance(pad.op, Pad) or not reads_alone(graph, node.inputs[slot]):
+        return None
+    padded = [axis for axis, pair in enumerate(pad.op.pads) if pair != (0, 0)]
+    if len(padded) != 1:
+        return None
+    moved = _moved(graph, node, pad, slot, padded[0])
+    if moved is None:
+        return None
+    op, axis = moved
+    patch = Patch(graph)
+    given = [pad.inputs[0] if place == slot else outlet for place, outlet in enumerate(node.inputs)]
+    inner = patch.wire(f"{node.name}.unpadded", op, [patch.tap(outlet) for outlet in given])[0]
+    rank = graph.fact(result(node)).rank
+    pads = tuple(pad.op.pads[padded[0]] if each == axis else (TDim.of(0), TDim.of(0)) for each in range(rank))
+    patch.shunt(result(node), patch.wire(node.name, replace(pad.op, pads=pads), [inner])[0])
+    return patch
+
+
+def _moved(graph: TypedGraph, node: TypedNode, pad: TypedNode, slot: int, axis: int) -> tuple[Op, int] | None:
+    """The op in front of the padding, and where it has the padded axis; None if it does not leave this axis alone."""
+    fact, out = graph.fact(node.inputs[slot]), graph.fact(result(node))
+    match node.op:
+        case Transpose(perm):
+            return node.op, perm.index(axis)
+        case AddAxis(own):
+            return node.op, axis + (own <= axis)
+        case RemoveAxis(own) if own != axis:
+            return node.op, axis - (own < axis)
+        case Reshape():
+            place = next((at for at in range(out.rank) if _is_kept(fact.shape, axis, out.shape, at)), None)
+            if place is None:
+                return None
+            size = graph.fact(pad.inputs[0]).shape[axis]
+            return Reshape((*out.shape[:place], size, *out.shape[place + 1 :])), place
+        case Elementwise() if isinstance(pad.op, Pad) and pad.op.mode in ("edge", "reflect"):
+            others = [graph.fact(outlet) for place, outlet in enumerate(node.inputs) if place != slot]
+            at = axis - fact.rank
+            alone = all(other.rank < -at or other.shape[at] == 1 for other in others)
+            return (node.op, axis) if fact.rank == out.rank and alone else None
+        case _:
+            return None
+
+
+def _is_kept(before: Shape, axis: int, after: Shape, place: int) -> bool:
+    """Whether a reshape leaves an axis as it is, at a place."""
+    return (
+        before[axis] == after[place]
+        and volume(before[:axis]) == volume(after[:place])
+        and volume(before[axis + 1 :]) == volume(after[place + 1 :])
+    )
+
+
 PADS = (
+    Rewrite(
+        "pad_later",
+        "what leaves an axis alone gives the same before it is padded; then the padding meets the window that needs it",
+        _pad_later,
+        (Transpose, AddAxis, RemoveAxis, Reshape, Elementwise),
+    ),
     Rewrite(
         "pad_into_conv", "a convolution pads with zeros too, before and after those", _pad_into_conv, (Conv,)
     ),

@@ -1,6 +1,8 @@
 """Symbolic integer dimensions with floor division."""
 
 from pulse.dim.canonical import (
+    ONE,
+    ZERO,
     broadcast,
     ceil_div,
     combine,
@@ -16,12 +18,16 @@ from pulse.dim.canonical import (
 from pulse.dim.cases import choices, period
 from pulse.dim.monotone import never_falls
 from pulse.dim.proof import bounds, prove
+from pulse.dim.ratio import Ratio
 from pulse.dim.scope import SymbolScope, cached_in_scope, scope_of
 from pulse.dim.slope import slope
 from pulse.dim.tdim import Algebra, Arithmetic, Proof, Symbol, TDim
 
 __all__ = [
+    "ONE",
+    "ZERO",
     "Proof",
+    "Ratio",
     "Symbol",
     "SymbolScope",
     "TDim",

@@ -59,7 +59,7 @@ def combine(left: TDim, a: int, right: TDim, b: int) -> TDim:
 
 
 def multiply(left: TDim, right: TDim) -> TDim:
-    """The product. Raises DimError where it is too large to be a length."""
+    """The product. Raises DimError if it is too large to be a length."""
     if not left.terms and not right.terms and max(abs(left.const), abs(right.const)) < 1 << MOST_BITS // 2:
         return constant(left.const * right.const)
     if right.terms and left == ONE:

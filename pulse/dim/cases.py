@@ -10,8 +10,10 @@ Past the case limit quotients stay variables with k*d <= N <= k*d + k-1, which i
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
+from fractions import Fraction
+from functools import lru_cache
 from itertools import product
-from math import gcd, lcm, prod
+from math import ceil, gcd, lcm, prod
 from typing import TypeAlias
 
 from pulse.dim.atoms import Broadcast, Div, Eq, Ge, Max, Min, Piecewise
@@ -25,6 +27,8 @@ from pulse.record import record
 BRANCH_LIMIT = 64
 CASE_LIMIT = 2048
 FEW_CASES = 32
+FURTHEST = 1 << 14
+"""Values of a symbol at which a premise is tried."""
 
 
 @record
@@ -64,15 +68,61 @@ def _union(left: Extent, right: Extent) -> Extent:
 
 def _relevant(dim: TDim, premises: tuple[TDim, ...]) -> tuple[TDim, ...]:
     """The premises that share symbols with dim, directly or through others, and the ranges of all symbols."""
-    symbols, chosen = set(dim.symbols), list[TDim]()
-    while fresh := [p for p in premises if p not in chosen and p.symbols & symbols]:
-        chosen += fresh
+    symbols, known = set(dim.symbols), list[TDim]()
+    while fresh := [p for p in premises if p not in known and p.symbols & symbols]:
+        known += fresh
         symbols = symbols.union(*(p.symbols for p in fresh))
+    chosen = [_as_least_value(premise) for premise in known]
     for symbol in sorted(symbols, key=str):
         low, high = interval(TDim.of(symbol))
         chosen += [] if low is None else [symbol - low]
         chosen += [] if high is None else [high - symbol]
     return tuple(dict.fromkeys(chosen))
+
+
+def _as_least_value(premise: TDim) -> TDim:
+    """``symbol - least``, where this says the same as a premise with quotients of one symbol."""
+    if len(premise.symbols) != 1 or all(isinstance(atom, Symbol) for m, _ in premise.terms for atom in m):
+        return premise
+    (symbol,) = premise.symbols
+    low, _ = interval(TDim.of(symbol))
+    least = None if low is None else _least_value(premise, symbol, low)
+    return premise if least is None else symbol - least
+
+
+@lru_cache
+def _least_value(dim: TDim, symbol: Symbol, low: int) -> int | None:
+    """From which value of the symbol on, and from no other one, the dim is >= 0; None if that is not found."""
+    line = _line_below(dim)
+    if line is None or line[0] <= 0:
+        return None
+    sure = max(low, ceil(-line[1] / line[0]))
+    if sure - low > FURTHEST:
+        return None
+    satisfied = [dim.eval({symbol: value}) >= 0 for value in range(low, sure)]
+    first = satisfied.index(True) if True in satisfied else len(satisfied)
+    return low + first if all(satisfied[first:]) else None
+
+
+def _line_below(dim: TDim, sign: int = 1) -> tuple[Fraction, Fraction] | None:
+    """Slope and constant of a line that ``sign * dim``, of one symbol, is never below."""
+    slope, const = Fraction(0), Fraction(sign * dim.const)
+    for monomial, coefficient in dim.terms:
+        if len(monomial) != 1:
+            return None
+        (atom,), scale = monomial, abs(coefficient)
+        side = sign if coefficient > 0 else -sign
+        if isinstance(atom, Symbol):
+            slope += side * scale
+        elif isinstance(atom, Div):
+            inner = _line_below(atom.num, side)
+            if inner is None:
+                return None
+            lost = atom.k - 1 if side > 0 else 0
+            slope, const = slope + scale * inner[0] / atom.k, const + scale * (inner[1] - lost) / atom.k
+        else:
+            return None
+    return slope, const
 
 
 def _extents(dim: TDim, premises: tuple[TDim, ...], telling: Telling | None) -> Iterator[Extent]:

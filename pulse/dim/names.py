@@ -8,5 +8,5 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 
 
 def quote(name: str) -> str:
-    """The name as written in an expression: backquoted where it is no plain identifier."""
+    """The name as written in an expression: backquoted if it is no plain identifier."""
     return name if NAME.fullmatch(name) and name not in RESERVED else f"`{name}`"

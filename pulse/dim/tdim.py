@@ -129,7 +129,7 @@ class Arithmetic:
         return NotImplemented if _coerce(other) is None else bool(self.prove_lt(other))
 
     def __bool__(self) -> bool:
-        """Whether the value differs from 0. Raises DimError where that is not decided."""
+        """Whether the value differs from 0. Raises DimError if that is not decided."""
         return not self.prove_eq(0)
 
     def __copy__(self) -> Any:

@@ -8,6 +8,7 @@ Op            a new operation: facts, eval (plain numpy, the oracle), relation
 relations     Pointwise, Window, Ends, Positional, Cumulative, Banded, Tail, Final, Whole
 Check         values of an operand that have no result
 Stateful      a pulsed operation with a state
+implements    registers another implementation of ops, for the numpy backend
 the ops       that translators are mostly made of
 """
 
@@ -50,6 +51,7 @@ from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose, vol
 from pulse.ops.slice import Slice
 from pulse.ops.stateful import Clock, Stateful
 from pulse.ops.time_position import Range
+from pulse.program.implementations import implements
 
 __all__ = [
     "AddAxis",
@@ -101,6 +103,7 @@ __all__ = [
     "ceil_div",
     "dim_max",
     "dim_min",
+    "implements",
     "is_symbolic",
     "normal_axis",
     "operator",

@@ -22,7 +22,7 @@ def stack(m: int = 7, n: int = 6, ends: str = "edge", shape: str = FEATURES) -> 
     Delay    a frame is there with the last frame that it holds: (m - 1) - (m - 1) // 2 frames after its own; the last
              ones with the end
 
-    ends     what stands (m - 1) // 2 frames before the first frame, and behind the last one: that frame again
+    ends     what stands (m - 1) // 2 frames before the first frame, and after the last one: that frame again
              (``edge``), ``zeros``, or nothing (``none``)
     Raises   InputError
     """
@@ -65,7 +65,7 @@ def deltas(
     delta[t] = sum_j j * x[t + j] / sum_j j², j from -window to window; beyond the ends the nearest frame
 
     Input    x [B, frames, bins]
-    Output   features [B, frames, (1 + order)*bins]: x, its slope, the slope of that …; without x where not ``keep``
+    Output   features [B, frames, (1 + order)*bins]: x, its slope, the slope of that …; without x if not ``keep``
     Delay    order*window frames
 
     nested   the nearest frames of the slope beyond its ends, as torchaudio applied twice; else those of x, as Kaldi

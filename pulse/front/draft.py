@@ -11,6 +11,7 @@ from pulse.facts import Array, Shape, TypedFact, dtype_name, shape_text
 from pulse.graph import Graph, OutletId
 from pulse.models import TypedModel
 from pulse.ops.concat import Concat
+from pulse.ops.conv import NO_PAD
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.ops.op import Op, PadMode, require_at_least
@@ -21,8 +22,6 @@ from pulse.ops.slice_frames import Frames
 from pulse.ops.source import Source
 from pulse.typed import TypedGraph, constant
 from pulse.wiring import wire
-
-ONE = TDim.of(1)
 
 
 class Draft:
@@ -78,7 +77,7 @@ class Draft:
         return shape_text(self.shape(x))
 
     def require_rank(self, x: OutletId, rank: int, example: str) -> None:
-        """Raises InputError where a wire has another number of axes."""
+        """Raises InputError if a wire has another number of axes."""
         if self.rank(x) != rank:
             raise self.error(f"shape {self.text(x)!r} must have {rank} axes, such as {example!r}")
 
@@ -97,7 +96,7 @@ class Draft:
         return axis % rank
 
     def require(self, dim: TDim, least: int, what: str) -> None:
-        """Demand a length; checked when the model runs where it depends on one. Raises InputError."""
+        """Demand a length; checked when the model runs if it depends on one. Raises InputError."""
         try:
             require_at_least(dim, TDim.of(least), what)
         except FactError as error:
@@ -106,7 +105,7 @@ class Draft:
     # steps
 
     def add(self, name: str, op: Op, *inputs: OutletId) -> OutletId:
-        """Add a node. Raises InputError where its inputs do not fit."""
+        """Add a node. Raises InputError if its inputs do not fit."""
         try:
             return wire(self.graph, name, op, inputs)[0]
         except (FactError, DimError) as error:
@@ -148,7 +147,7 @@ class Draft:
     def part(
         self, x: OutletId, axis: int, start: TDim | int, end: TDim | int, name: str = "part"
     ) -> OutletId:
-        """Positions ``start .. end - 1`` of an axis; the wire itself where that is all of it."""
+        """Positions ``start .. end - 1`` of an axis; the wire itself if that is all of it."""
         start, end = TDim.of(start), TDim.of(end)
         if start == 0 and end == self.shape(x)[axis]:
             return x
@@ -171,12 +170,11 @@ class Draft:
         pair = (TDim.of(max(0, before)), TDim.of(0) if drop else after)
         if pair == (0, 0):
             return x
-        none = (TDim.of(0), TDim.of(0))
-        pads = tuple(pair if at == axis else none for at in range(self.rank(x)))
+        pads = tuple(pair if at == axis else NO_PAD for at in range(self.rank(x)))
         return self.add(name, Pad(pads, mode, fill), x)
 
     def framed(self, x: OutletId, axis: int, size: int, hop: int, name: str = "frames") -> OutletId:
-        """Overlapping frames of an axis; a new axis behind it holds their samples."""
+        """Overlapping frames of an axis; a new axis after it holds their samples."""
         return self.add(name, Frames(axis, size, hop), x)
 
     def joined(self, x: OutletId, axis: int) -> OutletId:

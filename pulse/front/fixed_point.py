@@ -53,7 +53,7 @@ class Integers:
         return self.scaled(x, 2.0**-bits)
 
     def scaled(self, x: OutletId, factor: Number) -> OutletId:
-        """Times a power of two, without what is behind the point: a shift of bits."""
+        """Times a power of two, without what is after the point: a shift of bits."""
         return self.each("floor", self.mul(x, factor))
 
     def lowest(self, x: OutletId, bits: int) -> OutletId:
@@ -61,7 +61,7 @@ class Integers:
         return self.sub(x, self.mul(self.down(x, bits), 1 << bits))
 
     def cast(self, x: OutletId, dtype: type[np.generic] = np.float64) -> OutletId:
-        """Another type."""
+        """Cast to a type."""
         return self.draft.add("cast", Cast(np.dtype(dtype)), x)
 
     def chosen(self, condition: OutletId, x: Number, y: Number) -> OutletId:

@@ -7,7 +7,7 @@ from pulse.front.options import choice
 from pulse.graph import OutletId
 
 COMPLEX = (*tuple(",".join(order) for order in permutations(("F", "T", "2"))), "2F,T", "T,2F")
-"""Layouts of complex spectra, behind the batch axis: F frequencies, T frames, 2 real and imaginary part; 2F: all real
+"""Layouts of complex spectra, after the batch axis: F frequencies, T frames, 2 real and imaginary part; 2F: all real
 parts, then all imaginary ones."""
 REAL = ("F,T", "T,F")
 PARTS = ("complex", "apart", "polar")

@@ -125,7 +125,7 @@ def _samples(z: Integers, scale: float) -> OutletId:
 
 
 def _filter_bank(where: str, rate_hz: int, points: int, channels: int, low_hz: float, high_hz: float) -> Bank:
-    """The mel bands. Raises InputError where one is outside of the transform's bins."""
+    """The mel bands. Raises InputError if one is outside of the transform's bins."""
     count(where, "num_channels", channels, 1, 512)
     low_hz = number(where, "lower_band_limit", low_hz, 0)
     high_hz = number(where, "upper_band_limit", high_hz, 0)

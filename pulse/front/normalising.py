@@ -120,7 +120,7 @@ def _given(where: str, name: str, value: Sequence[float] | float, bins: int) -> 
 
 
 def _sums(draft: Draft, x: OutletId, frames: int) -> OutletId:
-    """Of each group of this many neighbouring frames."""
+    """The sum of each group of this many neighbouring frames."""
     turned = draft.transposed(x, (0, 2, 1))
     y = draft.add("sums", Pool("sum", (frames,), (1,), (1,), no_pads(1)), turned)
     return draft.transposed(y, (0, 2, 1))
@@ -138,7 +138,7 @@ def _around(draft: Draft, x: OutletId, window: int) -> tuple[OutletId, OutletId]
 
 
 def _behind(draft: Draft, x: OutletId, window: int, least: int) -> tuple[OutletId, OutletId]:
-    """The same of up to ``window`` frames before each and itself; of the first ``least`` frames at the beginning."""
+    """The sum of up to ``window`` frames before each and itself; of the first ``least`` frames at the beginning."""
     frames = draft.shape(x)[1]
     draft.require(frames, least, "frames of min_window")
     padded = draft.padded(x, 1, window, 0)

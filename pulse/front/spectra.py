@@ -118,7 +118,7 @@ def compress(
 ) -> TypedModel:
     """Power-law compression: magnitudes to the power of ``exponent``, phases and signs as they are.
 
-    complex  re and im times ``(re² + im² + epsilon)^((exponent - 1)/2)``; 0 where both are 0
+    complex  re and im times ``(re² + im² + epsilon)^((exponent - 1)/2)``; 0 if both are 0
     real     ``sign(x) * (|x| + epsilon)^exponent``, for example of magnitudes
 
     Input    x [...]; of complex numbers the first half of ``axis`` are real parts, the second half imaginary ones

@@ -45,7 +45,7 @@ def _read(where: str, path: "str | PathLike[str]") -> bytes:
 
 
 def _kaldi(data: bytes) -> tuple[Array, Array]:
-    """Of a matrix [2, bins + 1]: sums and the count, sums of squares and nothing."""
+    """The statistics of a matrix [2, bins + 1]: sums and the count, sums of squares and nothing."""
     matrix = _binary(data) if b"\0B" in data[:256] else _text(data)
     if matrix.ndim != 2 or matrix.shape[0] not in (1, 2) or matrix.shape[1] < 2:
         raise ValueError(f"a matrix of shape {list(matrix.shape)} instead of 2 rows")

@@ -53,7 +53,7 @@ def tf_spectrogram(
 def _transformed(draft: Draft, frames: OutletId, matrix: Array) -> OutletId:
     """``[B, frames, n]`` times a transform [n, 2F]: of what differs from the mean of a frame, then of the mean.
 
-    TensorFlow transforms in f64. In f32 a level of the whole frame leaves about 1e-7 of itself in bins where it is 0,
+    TensorFlow transforms in f64. In f32 a level of the whole frame leaves about 1e-7 of itself in bins if it is 0,
     and a logarithm shows that. The spectrum of a level is known, so it need not be a sum of terms that cancel.
     """
     level = draft.add("level", Reduce("mean", (2,), True), frames)

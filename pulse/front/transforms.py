@@ -317,7 +317,7 @@ def _weights(draft: Draft, frames: TDim, values: Array, hop: int) -> OutletId:
 
 
 def _require_covered(where: str, values: Array, hop: int, skipped: int) -> None:
-    """Raises InputError where the windows of two or more frames leave out a sample that is given."""
+    """Raises InputError if the windows of two or more frames leave out a sample that is given."""
     size = len(values)
     number = -(-size // hop) + 2
     total = np.zeros((number - 1) * hop + size)

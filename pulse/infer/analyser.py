@@ -28,7 +28,7 @@ def infer_facts(
 
     It goes in rounds: each node around which something is new speaks, of the facts as the round found them, and what
     all of them said is taken in at once. So the order of the nodes has no effect, nor has doing it again.
-    Raises LoadError where facts contradict each other, naming the node and both.
+    Raises LoadError if facts contradict each other, naming the node and both.
     """
     with scope.trial():
         prepare_holes(scope)
@@ -93,7 +93,7 @@ class _Analyser:
         return WireFacts({wire: self._facts[wire] for wire in wires}, self._graph.label)
 
     def _round(self, fresh: set[int]) -> Statement:
-        """What each node says of its wires, where it is more than what is known."""
+        """What each node says of its wires, if it is more than what is known."""
         said: Statement = {}
         failed: list[str] = []
         for number in fresh:

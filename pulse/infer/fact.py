@@ -42,7 +42,7 @@ class InferenceFact:
 
     @property
     def rank(self) -> int | None:
-        """The number of axes, where it is known."""
+        """The number of axes, if it is known."""
         return None if self.shape is None or self.open else len(self.shape)
 
     @property
@@ -89,7 +89,7 @@ def meet(first: InferenceFact, *others: InferenceFact) -> InferenceFact:
     """All that the facts of one wire know together; ``first`` itself where the others add nothing.
 
     The result does not depend on the order. Where two dims may be equal, an expression of the inputs' symbols goes
-    before a number, and the shortest before others. Raises FactError where facts contradict each other.
+    before a number, and the shortest before others. Raises FactError if facts contradict each other.
     """
     facts = [first, *(other for other in others if not _adds_nothing(first, other))]
     if len(facts) == 1:
@@ -149,7 +149,7 @@ def _dim(facts: Sequence[InferenceFact], axis: int) -> Dim:
 
 
 def same_dim(dims: Sequence[TDim]) -> TDim:
-    """The one that stands for dims that are equal. Raises FactError where one always differs from it."""
+    """The one that stands for dims that are equal. Raises FactError if one always differs from it."""
     chosen = min(dims, key=_preference)
     for dim in dims:
         if dim != chosen and dim.prove_eq(chosen).no:

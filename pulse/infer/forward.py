@@ -43,7 +43,7 @@ def translate_node(
     """The outcome of a translation; None if too little is known for it.
 
     A node that cannot be translated says nothing here: it is refused, with the reason, when the model is analysed.
-    Raises FactError where known inputs do not fit each other.
+    Raises FactError if known inputs do not fit each other.
     """
     facts = [wire_facts.fact(wire) for wire in inputs]
     if not op.uniform and any(fact.typed() is None for fact in facts):

@@ -105,6 +105,7 @@ class FileNetwork:
             graph.add(node.name, op, node.inputs, facts)
         graph.inputs = list(self.graph.inputs)
         graph.set_outputs(self.graph.outputs, self.graph.output_names)
+        graph.views = self.graph.views
         terms.assume(self.scope)
         return replace(self, graph=graph, scope=terms.scope)
 
@@ -128,7 +129,7 @@ class FileNetwork:
 
         What the file claims of wires counts where that leaves some input unknown, unless it leads to a contradiction;
         what it calls the sizes of outputs, where that leaves it unknown as well.
-        Raises LoadError where facts contradict each other, naming the node and both.
+        Raises LoadError if facts contradict each other, naming the node and both.
         """
         with counting(self.spending):
             return self._inferred()
@@ -156,6 +157,7 @@ class FileNetwork:
             TypedGraph(), self.scope, self.title, dict(self.metadata), variables=self.variables
         )
         made: dict[OutletId, OutletId] = {}
+        places: dict[int, range] = {}
         for node in needed:
             before = len(target.graph.nodes)
             try:
@@ -167,6 +169,8 @@ class FileNetwork:
             if origin := node.op.origin:
                 target.origins.update({new.name: origin for new in target.graph.nodes[before:]})
             made.update({OutletId(node.id, slot): outlet for slot, outlet in enumerate(outlets)})
+            places[node.id] = range(before, len(target.graph.nodes))
+        target.graph.views = self.graph.views_in(places)
         target.graph.set_outputs([made[outlet] for outlet in self.graph.outputs], self.graph.output_names)
         facts = {wire: target.graph.fact(made[wire]) for wire, _ in self.claims if wire in made}
         warn_refuted(self.title, self.claims, facts, self.graph.label)
@@ -224,6 +228,7 @@ def _refined(graph: ModelGraph, facts: Facts) -> ModelGraph:
         result.add(node.name, op, node.inputs, known)
     result.inputs = list(graph.inputs)
     result.set_outputs(graph.outputs, graph.output_names)
+    result.views = graph.views
     return result
 
 

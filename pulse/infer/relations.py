@@ -17,7 +17,7 @@ class Relation(Protocol):
     """Something that holds between wires."""
 
     def apply(self, facts: WireFacts) -> None:
-        """Refine the facts of the wires by each other. Raises FactError where they contradict it."""
+        """Refine the facts of the wires by each other. Raises FactError if they contradict it."""
         ...
 
 

@@ -29,7 +29,7 @@ class SameCount:
 
 
 def _left_over(whole: Sequence[TDim], known: Sequence[TDim]) -> TDim | None:
-    """What the product of ``known`` leaves of that of ``whole``, where it is the same part for every length."""
+    """What the product of ``known`` leaves of that of ``whole``, if it is the same part for every length."""
     over, under = list(whole), list(known)
     for size in known:
         if size in over:

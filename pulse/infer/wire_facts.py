@@ -12,7 +12,7 @@ from pulse.record import record
 
 @record
 class Axis:
-    """One axis of a wire; counted from the end where it is negative."""
+    """One axis of a wire; counted from the end if it is negative."""
 
     wire: OutletId
     axis: int
@@ -36,7 +36,7 @@ class WireFacts:
         return self.facts[wire]
 
     def rank(self, wire: OutletId) -> int | None:
-        """The number of axes, where it is known."""
+        """The number of axes, if it is known."""
         return self.facts[wire].rank
 
     def size(self, axis: Axis) -> Dim:
@@ -49,7 +49,7 @@ class WireFacts:
         return None if value is None or has_gaps(value) else value
 
     def refine(self, wire: OutletId, fact: InferenceFact) -> None:
-        """Learn something of a wire. Raises FactError where it contradicts what is known."""
+        """Learn something of a wire. Raises FactError if it contradicts what is known."""
         try:
             better = meet(self.facts[wire], fact)
         except FactError as error:

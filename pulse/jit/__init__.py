@@ -47,7 +47,7 @@ An instruction is declared once, and its kernel is a plain Python function that 
   range whose step is a variable, and an int to the power of an int.
 - ``math`` functions are calls of libm: slow in a loop.
 - Sums may be reordered and products contracted (FASTMATH); NaN and infinities keep their meaning, and
-  a division is a division: divide once and multiply where that is all that is needed.
+  a division is a division: divide once and multiply if that is all that is needed.
 
 Test it twice. As Python: ``axpy.python(row, regions)`` or ``machine.run_python(table, regions)`` with uint8
 numpy regions, where leaving a region, or the declared count of an operand, is an IndexError, and so is writing to one

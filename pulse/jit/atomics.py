@@ -28,7 +28,7 @@ def store(words: Words, i: Which, value: int) -> None:
 
 
 def replace(words: Words, i: Which, old: int, new: int) -> bool:
-    """Set the word where it is ``old``, as one step among all threads; whether it was."""
+    """Set the word if it is ``old``, as one step among all threads; whether it was."""
     refuse()
 
 

@@ -56,12 +56,12 @@ def columns_of_two(p: Pointer, i: int) -> tuple[Vector, Vector]:
 
 
 def columns_of_three(p: Pointer, i: int) -> tuple[Vector, Vector, Vector]:
-    """The same of three blocks."""
+    """The columns of three blocks."""
     first, second, third = _columns(p, i, 3)
     return first, second, third
 
 
 def columns_of_four(p: Pointer, i: int) -> tuple[Vector, Vector, Vector, Vector]:
-    """The same of four blocks."""
+    """The columns of four blocks."""
     first, second, third, fourth = _columns(p, i, 4)
     return first, second, third, fourth

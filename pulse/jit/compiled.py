@@ -23,7 +23,7 @@ class CompiledFunction(NotCopyable, ABC):
     """A Python function as a C function; compiled, or loaded from the disk, at its first use.
 
     options    for numba
-    form       how Python calls it, where it does
+    form       how Python calls it, if it does
     """
 
     instead = "its address is of this process; find it by its name in the other one"

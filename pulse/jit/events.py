@@ -65,7 +65,7 @@ class Event(NotCopyable):
         self._closing = threading.Lock()
 
     def set(self) -> None:
-        """Set it, from any thread. Nothing happens where it is set already, or closed."""
+        """Set it, from any thread. Nothing happens if it is set already, or closed."""
         with self._closing:
             if not self.closed:
                 try:
@@ -74,7 +74,7 @@ class Event(NotCopyable):
                     return  # a pipe full of wake-ups: it is set
 
     def clear(self) -> None:
-        """Take one setting back; waits for it where it is not set."""
+        """Take one setting back; waits for it if it is not set."""
         os.read(self.to_read, 8)
 
     def close(self) -> None:

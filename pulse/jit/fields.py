@@ -1,6 +1,6 @@
 """Fields of memory that compiled code and Python share, declared once as the annotations of a class.
 
-``instruction`` declares rows so, ``structs`` memory that is written to. All fields are words of 8 bytes, one behind the
+``instruction`` declares rows so, ``structs`` memory that is written to. All fields are words of 8 bytes, one after the
 other in the order of the class.
 """
 
@@ -65,7 +65,7 @@ class Field:
 
     @cached_property
     def kind(self) -> Kind:
-        """What it is."""
+        """What a field holds: its kind."""
         return self.spec.kind
 
 

@@ -18,7 +18,7 @@ KINDS = {
 
 
 def numba_signature(signature: CSignature):
-    """The same to numba."""
+    """The signature for numba."""
     return KINDS[signature.gives](*(KINDS[kind] for kind in signature.takes))
 
 

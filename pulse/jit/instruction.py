@@ -67,7 +67,7 @@ class Tensor(Protocol):
 
     @property
     def dtype(self) -> "np.dtype[Any]":
-        """Of its elements."""
+        """The type of its elements."""
         ...
 
     @property
@@ -85,7 +85,7 @@ class Operand:
 
 
 class OptionalOperand:
-    """The same of a tensor that may be missing, where the kernel does not look at it."""
+    """A tensor in memory that may be missing, where the kernel does not look at it."""
 
     def __get__(self, instance: object, owner: Any) -> Pointer: ...
 
@@ -93,7 +93,7 @@ class OptionalOperand:
 
 
 class ScalesOperand:
-    """The same of scales, which only weights of int8 have."""
+    """The scales of weights, which only weights of int8 have."""
 
     def __get__(self, instance: object, owner: Any) -> Pointer | None: ...
 
@@ -136,7 +136,7 @@ def many(count: str) -> Any:
     field_specifiers=(reads, writes, updates, packed_weights, weight_scales, many),
 )
 class Part(Fields):
-    """Fields that lie one behind the other in a row."""
+    """Fields that lie one after the other in a row."""
 
     DATA: ClassVar[tuple[str, ...]] = ()
     """Numbers that are values, not counts or steps of elements and frames: any int64."""
@@ -194,7 +194,7 @@ class Part(Fields):
                 yield 0 if value is None else value
 
     def named(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
-        """All fields by name, those of parts behind the name of the part."""
+        """All fields by name, those of parts after the name of the part."""
         for each in fields_of(type(self)).values():
             value, name = getattr(self, each.name), prefix + each.name
             if each.kind == "part":
@@ -262,7 +262,7 @@ P = TypeVar("P", bound=Part)
 
 
 class Instruction(Part):
-    """A row: fields behind the kernel and the length."""
+    """A row: fields after the kernel and the length."""
 
     START = HEADER
     kernel: ClassVar[str] = ""
@@ -277,7 +277,7 @@ class Instruction(Part):
 
     @property
     def form(self) -> Form:
-        """That of its weights."""
+        """The form of its weights."""
         if len(self.forms()) == 1:
             return "f32"
         for _, spec, value in self.operands():
@@ -303,7 +303,7 @@ class Instruction(Part):
         return iter(())
 
     def touched_bytes(self) -> Mapping[str, int]:
-        """Of operands of which a run does not touch all: how many bytes it does."""
+        """The bytes that a run touches of operands that it does not touch whole."""
         return {}
 
 

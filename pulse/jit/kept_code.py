@@ -25,7 +25,7 @@ class KeptCode:
 
     @classmethod
     def of(cls, name: str, function: FunctionType, signature: Any, form: CallForm | None) -> "KeptCode":
-        """That of a function; ``signature`` is numba's."""
+        """The kept code of a function; ``signature`` is numba's."""
         return cls(name, fingerprint(function, signature, form))
 
     @property

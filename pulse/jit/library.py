@@ -45,7 +45,7 @@ class Index:
 
     @classmethod
     def read(cls, folder: Path) -> "Index | None":
-        """That of a folder; None if there is none, or one of another format."""
+        """The library of a folder; None if there is none, or one of another format."""
         try:
             found = json.loads((folder / INDEX).read_bytes())
         except FileNotFoundError:
@@ -77,7 +77,7 @@ def file_of(level: str) -> str:
 
 
 def checksum(data: Iterable[bytes]) -> str:
-    """Of all parts, and where each of them ends."""
+    """The checksum of all parts, and of where each of them ends."""
     digest = blake2b(digest_size=32)
     for part in data:
         digest.update(b"%d:" % len(part))
@@ -86,7 +86,7 @@ def checksum(data: Iterable[bytes]) -> str:
 
 
 def checksum_of_sources(sources: Iterable[str]) -> str | None:
-    """Of files below ``ROOT``, with their names; None if one is missing."""
+    """The checksum of files below ``ROOT``, with their names; None if one is missing."""
     try:
         return checksum(part for name in sources for part in (name.encode(), _content(f"{ROOT}/{name}")))
     except OSError:
@@ -110,7 +110,7 @@ def library() -> Library | None:
 
 
 def load(level: Level, folder: Path) -> Library | None:
-    """That of a folder; None if there is none of these sources, or it is damaged, which a warning says."""
+    """The library of a folder; None if there is none of these sources, or it is damaged, which a warning says."""
     index = Index.read(folder)
     if index is None or level.name not in index.checksums:
         return None

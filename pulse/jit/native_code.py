@@ -2,7 +2,7 @@
 """From a Python function to object code that stands on its own: numba compiles, LLVM emits.
 
 What comes out has one global symbol and needs no more than C functions by name, so llvmlite alone can link it. What
-numba adds for exceptions and memory is removed where nothing can reach it, and refused where something can.
+numba adds for exceptions and memory is removed if nothing can reach it, and refused where something can.
 """
 
 from collections.abc import Callable, Mapping

@@ -22,7 +22,7 @@ class Processor:
 
 @cache
 def processor() -> Processor:
-    """That of this machine, unless PULSE_LEVEL names what many have in common."""
+    """The processor of this machine, unless PULSE_LEVEL names what many have in common."""
     if level := named_level():
         llvm.initialize_all_targets()
         llvm.initialize_all_asmprinters()

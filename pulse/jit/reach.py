@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pulse.bounds import FAR
 from pulse.jit.instruction import DTYPES, FORMS, Field, Form, Instruction, Part, fields_of, words_of
 from pulse.jit.pointer import ARENA, HEADER, REGION_SHIFT, STATE, WEIGHTS, Pointer, real_at
 from pulse.jit.span import LARGEST_NUMBER, Located, Span, UnsafeRowError, run
@@ -24,8 +25,6 @@ from pulse.record import record
 
 MOST_LOOPS = 1 << 32
 """Of all rows together: some seconds."""
-LATEST = 1 << 62
-"""The largest word of time."""
 
 
 @record
@@ -193,7 +192,7 @@ class TableCheck:
         if pointer.region == ARENA:
             raise UnsafeRowError(f"{each.name}: the time is kept in scratch memory")
         now = int(pointer.elements[pointer.start])
-        if abs(now) > LATEST or (each.name == "clock" and now != 0):
+        if abs(now) > FAR or (each.name == "clock" and now != 0):
             raise UnsafeRowError(f"{each.name} begins with {now}")
         if pointer.region == STATE:
             self._times.add(byte)

@@ -35,7 +35,7 @@ class Kernel(CompiledFunction):
         self.forms: dict[Form, Kernel] = {form: self}
         """It, and those that do the same with weights of another form."""
         self.lanes: Kernel | None = None
-        """The kernel that does the same for several streams at once, where there is one."""
+        """The kernel that does the same for several streams at once, if there is one."""
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
@@ -148,7 +148,7 @@ def modules_of(names: Iterable[str]) -> dict[str, str]:
 
 
 def require_kernels(modules: Mapping[str, str]) -> None:
-    """Have kernels declared by importing their modules, where they are not yet. Raises LoadError."""
+    """Have kernels declared by importing their modules, if they are not yet. Raises LoadError."""
     for name, module in modules.items():
         if name in KERNELS:
             continue

@@ -63,7 +63,7 @@ def kernel_signature(part: type[Part], form: Form):
 
 
 class PartsType(types.Type):
-    """Parts of a row, one behind the other: ``parts[i]`` is one of them."""
+    """Parts of a row, one after the other: ``parts[i]`` is one of them."""
 
     def __init__(self, part: type[Part], form: Form) -> None:
         self.row = RowType(part, form)

@@ -240,12 +240,12 @@ def vfma(a: Value, b: Value, c: Value) -> Vector:
 
 
 def vmin(a: Value, b: Value) -> Vector:
-    """The smaller; NaN where either is NaN. A constant belongs second: it then costs one instruction."""
+    """The smaller; NaN if either is NaN. A constant belongs second: it then costs one instruction."""
     return Vector(np.minimum(_lanes(a), _lanes(b)))
 
 
 def vmax(a: Value, b: Value) -> Vector:
-    """The larger; NaN where either is NaN. A constant belongs second: it then costs one instruction."""
+    """The larger; NaN if either is NaN. A constant belongs second: it then costs one instruction."""
     return Vector(np.maximum(_lanes(a), _lanes(b)))
 
 
@@ -280,7 +280,7 @@ def vround(v: Value) -> Vector:
 
 
 def vlt(a: Value, b: Value) -> Vector:
-    """Mask of a < b; false where either is NaN (so for all comparisons but ``vne``)."""
+    """Mask of a < b; false if either is NaN (so for all comparisons but ``vne``)."""
     return Vector(_lanes(a) < _lanes(b))
 
 

@@ -291,7 +291,7 @@ def _fma(builder, a, b, c):
 
 
 def extreme(builder, a, b, comparison: str):
-    """The smaller ("<") or larger (">") of a and b, NaN where either is."""
+    """The smaller ("<") or larger (">") of a and b, NaN if either is."""
     first = builder.select(builder.fcmp_ordered(comparison, b, a), b, a)
     return builder.select(builder.fcmp_unordered("uno", b, b), b, first)
 

@@ -31,7 +31,7 @@ class Span:
         return Span(self.low + other.low, self.last + other.last, self.loops * other.loops, empty)
 
     def __mul__(self, size: int) -> "Span":
-        """The same in elements that are as many times as small."""
+        """The span in elements that are as many times smaller."""
         return Span(self.low * size, self.last * size + size - 1, self.loops, self.empty or size == 0)
 
 

@@ -76,11 +76,11 @@ class Struct(Fields):
 
     @property
     def address(self) -> int:
-        """Of the first word."""
+        """The address of the first word."""
         return self.words.ctypes.data
 
     def address_of(self, name: str) -> int:
-        """Of a field. Raises KeyError: there is none of that name."""
+        """The address of a field. Raises KeyError: there is none of that name."""
         return self.address + WORD * fields_of(type(self))[name].at
 
     def __getitem__(self, i: int) -> Self:

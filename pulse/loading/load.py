@@ -43,15 +43,15 @@ def load(
     constants  inputs that always have one value, by name: ``{"sr": 16000}``; numbers, lists or arrays. They are
              inputs of the model no more
     outputs  the outputs to keep, which may be any wires; all of them by default
-    symbol   the dim that is time; found where there is one. A dim such as ``batch``, which leads shapes in front of
+    symbol   the dim that is time; found if there is one. A dim such as ``batch``, which leads shapes in front of
              another symbol, counts streams and is 1; ``Loaded.sizes`` tells
-    chunking  how a model of chunks is called, where that is not found
+    chunking  how a model of chunks is called, if that is not found
     ignore_value_info  do not look at the shapes that the file states of wires other than its inputs. They matter
              only where the inputs' shapes are not known; those that are wrong are ignored anyway, with a warning
     budget   other limits of the analysis than those of ``pulse.budget.Budget``: ``{"nodes": 1000000}`` of nodes that
              loops, branches and functions unfold to, ``elements`` of constants that are computed before running, and
              ``seconds`` that this takes, all of them counted for the whole file
-    signature  which function of a SavedModel or a TFLite file; of a SavedModel ``serving_default`` where it has that,
+    signature  which function of a SavedModel or a TFLite file; of a SavedModel ``serving_default`` if it has that,
              else the first
     Raises   LoadError: it cannot be read, or ``inputs``, ``constants`` or ``signature`` does not fit it;
              InputError: a PyTorch module, which ``pulse.from_torch`` takes with an example

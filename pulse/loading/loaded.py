@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Loaded:
     """A model, and the options of the user. How it streams is resolved on first use.
 
-    A program of a file is run without what models are analysed by: that is imported where there is a model.
+    A program of a file is run without what models are analysed by: that is imported if there is a model.
 
     read      as it was read: facts may be partial; a recipe and what is in Python may be further
     outputs, symbol, chunking  as in ``pulse.load``
@@ -103,7 +103,7 @@ class Loaded:
         return self.resolved.original
 
     def with_pulse(self, pulse: int | None) -> "Loaded":
-        """The same, its chunks of this many frames where nothing else says how long they are. Raises PulsifyError."""
+        """The same, its chunks of this many frames if nothing else says how long they are. Raises PulsifyError."""
         if pulse is None or self.chunking.pulse is not None or not self._leaves_pulse_open:
             return self
         return replace(self, chunking=replace(self.chunking, pulse=pulse))
@@ -120,7 +120,7 @@ class Loaded:
 
     @property
     def _given_pulsed(self) -> "PulsedModel | None":
-        """What it is, where that is in pulses."""
+        """The model in pulses, if it is one already."""
         from pulse.models import PulsedModel
 
         return self.read if isinstance(self.read, PulsedModel) else None
@@ -128,7 +128,7 @@ class Loaded:
     def pulsed(
         self, pulse: int | None = None, align: bool = False, max_context: int | None = None
     ) -> "PulsedModel":
-        """The model in pulses; of whole chunks, one by default, where it takes chunks. Raises PulseError."""
+        """The model in pulses; of whole chunks, one by default, if it takes chunks. Raises PulseError."""
         if self.program is not None:
             raise self._is_program()
         given = self._given_pulsed
@@ -152,7 +152,7 @@ class Loaded:
     ) -> Program:
         """A program that runs it; the arguments are those of ``pulsed`` and of ``PulsedModel.compile``.
 
-        A program of a file is itself. Raises PulseError: also where it was compiled with other arguments
+        A program of a file is itself. Raises PulseError: also if it was compiled with other arguments
         """
         program = self.program
         if program is None:

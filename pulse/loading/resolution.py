@@ -21,10 +21,10 @@ from pulse.wording import spell
 class ResolvedModel:
     """A model whose way of streaming is known.
 
-    original  a scan over its calls where it takes chunks: what a stream has to equal
+    original  a scan over its calls if it takes chunks: what a stream has to equal
     symbol    the name of the stream's length, where the file or the user has one
     chunks    how it is called; None if it is offline and to be pulsified
-    call      one call of it, as it was read, where it takes chunks
+    call      one call of it, as it was read, if it takes chunks
     sizes     symbols of the file -> what they were made
     """
 
@@ -40,7 +40,7 @@ class ResolvedModel:
         return self.original.declutter()
 
     def pulsed(self, pulse: int | None, align: bool, max_context: int | None) -> PulsedModel:
-        """In pulses; of whole chunks, one by default, where it takes chunks. Raises PulsifyError."""
+        """In pulses; of whole chunks, one by default, if it takes chunks. Raises PulsifyError."""
         if self.chunks is not None:
             made = PulsedModel.of(pulsify_chunks(self.typed, self.chunks, pulse, align))
         else:
@@ -101,7 +101,12 @@ def _by_name(sizes: Mapping[Symbol, int]) -> Mapping[str, int]:
 def _calling(
     call: TypedModel, given: Chunking, sized: ChunkCall, outputs: Sequence[str] | None
 ) -> ResolvedModel:
-    """Of a model that takes chunks, ``call`` being one call of it. Raises PulsifyError."""
+    """The resolution of a model that takes chunks, ``call`` being one call of it. Raises PulsifyError."""
+    if asked := [name for name, view in call.graph.views.items() if view.backend or view.kernel]:
+        raise PulsifyError(
+            f"{call.title}: takes chunks, so a stream of it is one loop over its calls, which has one backend; leave "
+            f"out set_backend of {', '.join(asked)}"
+        )
     with counting(call.spending):
         original, chunks = scan_over_chunks(call, given, sized.symbol, outputs, sized.axes)
     return ResolvedModel(TypedModel.of(original), sized.symbol, chunks, call, _by_name(sized.sizes))

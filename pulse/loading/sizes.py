@@ -40,7 +40,7 @@ def stream_counts(read: Model | TypedModel, symbol: str | None) -> Mapping[Symbo
     """The symbols of an offline model that surely count streams: each is 1.
 
     Such a symbol has a name that says so, leads the shape of an input in which another symbol can be time, and never
-    stands behind one. ``symbol`` is the user's name of time.
+    stands after one. ``symbol`` is the user's name of time.
     """
     shapes = [_dims(read, name) for name in read.inputs]
 

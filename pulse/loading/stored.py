@@ -15,7 +15,7 @@ def loaded_program(
     chunking: Chunking | None,
     *more: object,
 ) -> Loaded:
-    """It, opened. Raises LoadError: options are given that say how a model is read."""
+    """Open a program file. Raises LoadError: options are given that say how a model is read."""
     states = chunking is not None and (chunking.is_chunked or chunking.states is not None)
     if any((outputs, symbol, states, *more)):
         raise LoadError(

@@ -31,16 +31,16 @@ class Clues(FileNode):
         return self.wire_facts.fact(wire)
 
     def rank(self, wire: OutletId) -> int | None:
-        """The number of axes of a wire, where it is known."""
+        """The number of axes of a wire, if it is known."""
         return self.wire_facts.rank(wire)
 
     def numbers(self, slot: int) -> Array | None:
-        """The value of an input, where it is known and free of symbols."""
+        """The value of an input, if it is known and free of symbols."""
         value = self.wire_facts.value(self.input(slot))
         return None if value is None or is_symbolic(value) else value
 
     def integers(self, slot: int) -> list[int] | None:
-        """The integers of an input, where they are known and free of symbols."""
+        """The integers of an input, if they are known and free of symbols."""
         value = self.numbers(slot)
         if value is None or not np.issubdtype(value.dtype, np.integer):
             return None

@@ -37,7 +37,7 @@ class NodeContext(FileNode):
         return self.graph.fact(self.input(slot))
 
     def value(self, slot: int) -> Array | None:
-        """The value of an input where it is known: an array of numbers, or of TDim."""
+        """The value of an input if it is known: an array of numbers, or of TDim."""
         return self.fact(slot).value
 
     def numbers(self, slot: int, what: str) -> Array:
@@ -128,7 +128,7 @@ class NodeContext(FileNode):
         return outlet
 
     def cast(self, x: OutletId, dtype: DType, suffix: str = "") -> OutletId:
-        """A wire in another type; the same one where it has that type."""
+        """A wire in another type; the same one if it has that type."""
         return x if self.graph.fact(x).dtype == dtype else self.wire(Cast(dtype), [x], suffix)
 
     def constant(self, value: Array, suffix: str = "") -> OutletId:
@@ -136,7 +136,7 @@ class NodeContext(FileNode):
         return constant(self.graph, f"{self.wire_name}.{suffix}" if suffix else self.wire_name, value)
 
     def dims_constant(self, dims: Sequence[TDim], suffix: str = "") -> OutletId:
-        """Add a list of dims as an i64 constant; as plain numbers where it depends on no symbol."""
+        """Add a list of dims as an i64 constant; as plain numbers if it depends on no symbol."""
         if all(dim.is_const for dim in dims):
             numbers = [int(dim) for dim in dims]
             if any(abs(number) >= 1 << 63 for number in numbers):

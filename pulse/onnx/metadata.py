@@ -5,15 +5,15 @@ pulse_symbol       the name of the symbol, such as T
 pulse_frames       frames of the symbol in each pulse
 pulse_inputs       JSON list of {name, axis, delay, rate, length}; axis null: given once, with every call
 pulse_outputs      the same; axis null or rate 0: known when the stream has ended. ``port`` is the model's own name
-                   of it, where that is taken in the file
+                   of it, if that is taken in the file
 pulse_states       JSON list of {input, output, initial}: feed the input with what the output gave in the pulse
-                   before; ``initial`` is an .npy file in base64, left out where it is zeros
+                   before; ``initial`` is an .npy file in base64, left out if it is zeros
 pulse_end          the input, i64 scalar, that is fed with the frames of the symbol in the whole stream, and as long as
                    the stream has not ended with 1 << 45; left out where the model does not ask
 pulse_awaits       JSON list of {frames, offset, length}: pulses go on until ``offset + length`` frames, that many in
                    each pulse, have been run
 pulse_assumptions  JSON list of what must hold of the symbol
-sample_rate        frames of the symbol a second, where that is known
+sample_rate        frames of the symbol a second, if that is known
 title              what the model is called, where a recipe says it
 
 Lengths are integer arithmetic on the symbol: + - * min max, and / that rounds down.
@@ -122,7 +122,7 @@ class Notes:
 
     @classmethod
     def parse(cls, entries: Mapping[str, str]) -> "Notes | None":
-        """Of a file's entries; None if it is no exported file. Raises LoadError."""
+        """The notes in a file's entries; None if it is no exported file. Raises LoadError."""
         format_text = entries.get("pulse_format")
         if format_text is None:
             return None

@@ -16,7 +16,7 @@ MODULE = "onnx.onnx_ml_pb2"
 
 
 def messages() -> ModuleType:
-    """The generated module; onnx itself where that is imported, or has no such file."""
+    """The generated module; onnx itself if that is imported, or has no such file."""
     package = None if MODULE in sys.modules else find_spec("onnx")
     found = PathFinder.find_spec(MODULE, package and package.submodule_search_locations)
     if package is None or found is None or found.origin is None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from pulse.errors import LoadError
 from pulse.graph import OutletId
 from pulse.plugins import load_plugins
+from pulse.translators import Translators
 
 if TYPE_CHECKING:
     from pulse.onnx.context import NodeContext
@@ -23,8 +24,9 @@ COVERING: dict[str, Callable[[str], bool]] = {}
 GROUP = "pulse.operators"
 """The entry points of plugins: importing what they name registers operators."""
 
-TRANSLATORS: dict[str, Translator] = {}
+TRANSLATORS: "Translators[NodeContext]" = Translators()
 """Operator -> the function of this package that wires it."""
+onnx_op = TRANSLATORS.register
 GIVEN: dict[str, Translator] = {}
 """Operator -> the function of a user or plugin, which goes first."""
 
@@ -32,19 +34,6 @@ GIVEN: dict[str, Translator] = {}
 def operator_name(domain: str, kind: str) -> str:
     """The name under which an operator is registered."""
     return kind if domain in DEFAULT_DOMAINS else f"{domain}::{kind}"
-
-
-def onnx_op(*names: str) -> Callable[[T], T]:
-    """Register a function of this package as the translator of operators."""
-
-    def register(translator: T) -> T:
-        for name in names:
-            if name in TRANSLATORS:
-                raise ValueError(f"{name} is registered twice")
-            TRANSLATORS[name] = translator
-        return translator
-
-    return register
 
 
 def operator(*names: str, override: bool = False) -> Callable[[T], T]:

@@ -34,7 +34,7 @@ class Subgraph:
     def typed(self, facts: Mapping[str, TypedFact], scope: SymbolScope, title: str) -> TypedNetwork:
         """The body as a model; inputs and captures whose value is known are constants in it.
 
-        Raises LoadError where the file's bodies have too many nodes.
+        Raises LoadError if the file's bodies have too many nodes.
         """
         spending().unfold(nodes_inside(self.proto), title)
         known = {name: InferenceFact(fact.dtype, fact.shape, fact.value) for name, fact in facts.items()}

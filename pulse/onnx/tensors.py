@@ -25,7 +25,7 @@ _FIELDS = {
     "u64": (TensorProto.UINT64, "uint64_data"),
     "bool": (TensorProto.BOOL, "int32_data"),
 }
-"""Type -> its ONNX element type, and the field that holds numbers of it where they are not raw bytes."""
+"""Type -> its ONNX element type, and the field that holds numbers of it if they are not raw bytes."""
 _COVERED = {int(code): DTYPES[name] for name, (code, _) in _FIELDS.items()}
 _CODES = {dtype: code for code, dtype in _COVERED.items()}
 
@@ -39,7 +39,7 @@ def element_type(dtype: DType) -> int:
 
 
 def onnx_dtype(code: int, what: str) -> DType:
-    """The numpy type of an ONNX element type. Raises LoadError where it is not covered."""
+    """The numpy type of an ONNX element type. Raises LoadError if it is not covered."""
     if code in _COVERED:
         return _COVERED[code]
     if code not in TensorProto.DataType.values():

@@ -107,7 +107,7 @@ class Recording(Wide):
         self, op: Op, inputs: Sequence[Array], dtypes: Sequence[DType], compute: Compute
     ) -> Sequence[Array]:
         place = len(self.tape)
-        self.tape.append([])  # what a body notes meanwhile comes behind it
+        self.tape.append([])  # what a body notes meanwhile comes after it
         results = super().evaluate(op, inputs, dtypes, compute)
         pairs = zip(results, dtypes)
         self.tape[place] = [not op.copies and _rounded(result, dtype) for result, dtype in pairs]

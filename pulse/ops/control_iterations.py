@@ -8,7 +8,7 @@ from pulse.facts import Array
 from pulse.ops.op import Op
 
 Counting: TypeAlias = Callable[[Op, Sequence[Array]], Callable[[], None]]
-"""For a loop and its inputs, what is to be called before each iteration; that raises where it takes too long."""
+"""For a loop and its inputs, what is to be called before each iteration; that raises if it takes too long."""
 
 counting_iterations: ContextVar[Counting | None] = ContextVar("counting_iterations", default=None)
 """Set while an op is computed before running; see ``pulse.wiring``."""

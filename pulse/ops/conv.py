@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pulse.dim import TDim
+from pulse.dim import ZERO, TDim
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.arithmetic import accumulator_type
@@ -15,11 +15,13 @@ from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window, unif
 from pulse.record import record
 
 Pads = tuple[tuple[TDim, TDim], ...]
+NO_PAD = ZERO, ZERO
+"""Nothing before and nothing after an axis."""
 
 
 def no_pads(rank: int) -> Pads:
     """No padding on any of the spatial axes."""
-    return ((TDim.of(0), TDim.of(0)),) * rank
+    return (NO_PAD,) * rank
 
 
 def pads_text(pads: Pads) -> str:
@@ -50,14 +52,19 @@ def pad_spatial(x: Array, pads: Pads, env: Env, fill: float = 0.0) -> Array:
 
 
 def check_ranks(x: TypedFact, w: TypedFact, rank: int) -> int:
-    """The number of spatial axes. Raises FactError where x or the kernel has another."""
+    """The number of spatial axes. Raises FactError if x or the kernel has another."""
     if x.rank != rank + 2 or w.rank != rank + 2:
         raise FactError(f"expected {rank} spatial axes, got x of rank {x.rank} and w of rank {w.rank}")
     return rank
 
 
+def kernel_span(w: TypedFact, axis: int, dilations: Sequence[int]) -> int:
+    """The frames from the first tap of a kernel to its last, both included, along a spatial axis."""
+    return (int(w.shape[axis + 2]) - 1) * dilations[axis] + 1
+
+
 def spatial_stream(axes: Sequence[int | None]) -> int | Pointwise | Whole:
-    """The stream axis of x [N, C, X...] where it is a spatial one, else the relation."""
+    """The stream axis of x [N, C, X...] if it is a spatial one, else the relation."""
     axis = axes[0]
     if axis is None or any(other is not None for other in axes[1:]):
         return Whole("the kernel itself is a stream", "give the kernel as a constant")
@@ -88,22 +95,17 @@ class Conv(Op):
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x, w = inputs[0], inputs[1]
-        rank = check_ranks(x, w, len(self.strides))
+        check_ranks(x, w, len(self.strides))
         unify(x.shape[1], w.shape[1] * self.group, "input channels")
         if int(w.shape[0]) % self.group:
             raise FactError(f"{w.shape[0]} output channels do not divide into {self.group} groups")
         if len(inputs) > 2:
             unify(inputs[2].shape[0], w.shape[0], "bias")
         spatial = [
-            (x.shape[axis + 2] + sum(self.pads[axis], TDim.of(0)) - self.span(axis, w)) // self.strides[axis]
-            + 1
-            for axis in range(rank)
+            (x.shape[axis + 2] + sum(pads, ZERO) - kernel_span(w, axis, self.dilations)) // stride + 1
+            for axis, (pads, stride) in enumerate(zip(self.pads, self.strides))
         ]
         return [TypedFact(x.dtype, (x.shape[0], w.shape[0], *spatial))]
-
-    def span(self, axis: int, w: TypedFact) -> int:
-        """Input frames that one output frame sees along a spatial axis."""
-        return (int(w.shape[axis + 2]) - 1) * self.dilations[axis] + 1
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         x, w = inputs[0], inputs[1]
@@ -120,7 +122,7 @@ class Conv(Op):
         matrix = (
             w.astype(wide, copy=False).reshape(self.group, w.shape[0] // self.group, -1).transpose(0, 2, 1)
         )
-        with np.errstate(invalid="ignore"):  # frames outside of the stream may be infinite, behind a maximum
+        with np.errstate(invalid="ignore"):  # frames outside of the stream may be infinite, after a maximum
             y = (rows @ matrix).reshape(self.group, batch, *out, -1)
         y = np.moveaxis(np.moveaxis(y, 0, -2).reshape(batch, *out, w.shape[0]), -1, 1)
         if len(inputs) > 2:
@@ -135,7 +137,7 @@ class Conv(Op):
         before, after = self.pads[spatial]
         return Window(
             axis,
-            span=self.span(spatial, inputs[1]),
+            span=kernel_span(inputs[1], spatial, self.dilations),
             stride=self.strides[spatial],
             ends=Ends(axis, before, after),
             op=replace(self, pads=without_pad(self.pads, spatial)),
@@ -148,8 +150,7 @@ class Conv(Op):
 
 def without_pad(pads: Pads, spatial: int) -> Pads:
     """The pads with those of one axis taken away."""
-    none = (TDim.of(0), TDim.of(0))
-    return tuple(none if axis == spatial else pad for axis, pad in enumerate(pads))
+    return tuple(NO_PAD if axis == spatial else pad for axis, pad in enumerate(pads))
 
 
 @record
@@ -181,16 +182,12 @@ class ConvTranspose(Op):
             unify(inputs[2].shape[0], w.shape[1] * self.group, "bias")
         spatial = [
             (x.shape[axis + 2] - 1) * self.strides[axis]
-            + self.span(axis, w)
+            + kernel_span(w, axis, self.dilations)
             + self.output_padding[axis]
             - sum(self.pads[axis], TDim.of(0))
             for axis in range(rank)
         ]
         return [TypedFact(x.dtype, (x.shape[0], w.shape[1] * self.group, *spatial))]
-
-    def span(self, axis: int, w: TypedFact) -> int:
-        """Output frames that one input frame reaches along a spatial axis."""
-        return (int(w.shape[axis + 2]) - 1) * self.dilations[axis] + 1
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         x, w = inputs[0], inputs[1]
@@ -228,7 +225,7 @@ class ConvTranspose(Op):
         if not isinstance(axis, int):
             return axis
         spatial = axis - 2
-        span, stride = self.span(spatial, inputs[1]), self.strides[spatial]
+        span, stride = kernel_span(inputs[1], spatial, self.dilations), self.strides[spatial]
         reach = max(0, -(-(span - stride) // stride))
         before = self.pads[spatial][0]
         if not before.is_const:

@@ -13,6 +13,11 @@ from pulse.ops.stateful import Carried, Clock, frames_at
 from pulse.record import record
 
 
+def sum_dtype(dtype: DType) -> DType:
+    """The type in which a running sum is kept: f64 for floats, i64 for integers."""
+    return np.dtype(np.float64 if np.issubdtype(dtype, np.floating) else np.int64)
+
+
 @record
 class CumSum(Op):
     """Sums along one axis.
@@ -37,8 +42,7 @@ class CumSum(Op):
         (x,) = inputs
         if not 0 <= self.axis < x.rank:
             raise FactError(f"axis {self.axis} is out of range for rank {x.rank}")
-        total = (*x.shape[: self.axis], TDim.of(1), *x.shape[self.axis + 1 :])
-        return [TypedFact(x.dtype, x.shape), TypedFact(x.dtype, total)]
+        return [TypedFact(x.dtype, x.shape), x.with_size(self.axis, 1)]
 
     def sums(self, x: Array, before: Array) -> tuple[Array, Array]:
         """The running sums and the total, going on from a sum; in the type in which the oracle sums."""
@@ -81,7 +85,7 @@ class CumSumStream(Carried):
 
     Input    x [..., P, ...], whose frame j is at index j + offset and which has ``length`` frames
     Outputs  y [..., P, ...], zeros outside of the stream; the sum so far, ``sizes``
-    State    the sum, at first that of ``past``: the op's outputs for the frames of a prefix
+    State    the sum, initially that of ``past``: the op's outputs for the frames of a prefix
     """
 
     op: CumSum

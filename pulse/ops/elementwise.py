@@ -75,7 +75,7 @@ def _pairwise(function: Callable[..., TDim]) -> Callable[..., Array]:
 
 
 def _proven(question: str) -> Callable[..., Array]:
-    """Compare dims where the answer is known for every length; DimError where it is not."""
+    """Compare dims where the answer is known for every length; DimError if it is not."""
 
     def apply(x: Array, y: Array) -> Array:
         wrapped = np.frompyfunc(lambda a, b: bool(getattr(TDim.of(a), question)(TDim.of(b))), 2, 1)

@@ -14,7 +14,7 @@ class Generic(Op):
     """An operator that is kept as the file states it, with the facts that the file states of its outputs.
 
     Stream   whole
-    Raises   InputError, where it is executed
+    Raises   InputError, if it is executed
 
     operator    its name, with its domain
     node        the node, for errors

@@ -51,7 +51,7 @@ class Op:
         return type(self).__name__
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
-        """The facts of the outputs. Raises FactError where the inputs do not fit."""
+        """The facts of the outputs. Raises FactError if the inputs do not fit."""
         raise NotImplementedError
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
@@ -85,7 +85,7 @@ class Pointwise:
 
 @record(eq=False)
 class Ends:
-    """The input with ``before`` frames added in front of the stream and ``after`` frames behind it.
+    """The input with ``before`` frames added in front of the stream and ``after`` frames after it.
 
     Each frame is ``fill``, or comes from ``head`` and ``tail`` (arrays of the input's rank), or with the mode
     ``edge``, ``reflect`` or ``symmetric`` from the frames next to that end.
@@ -176,7 +176,7 @@ class Final:
 
 @record
 class Tail:
-    """The last ``frames`` frames of the input (all of them where there are fewer), known at the end."""
+    """The last ``frames`` frames of the input (all of them if there are fewer), known at the end."""
 
     axis: int
     frames: int
@@ -207,7 +207,7 @@ def unify(left: TDim, right: TDim, what: str) -> TDim:
     """The one dim that two wires must share.
 
     Where nothing proves or disproves it, it becomes an assumption of the scope, checked at run time.
-    Raises FactError where they always differ.
+    Raises FactError if they always differ.
     """
     if left == right:
         return left
@@ -221,7 +221,7 @@ def unify(left: TDim, right: TDim, what: str) -> TDim:
 
 
 def require_at_least(dim: TDim, least: TDim, what: str) -> None:
-    """Demand a size; an assumption of the scope where it depends on a length. Raises FactError where it never is."""
+    """Demand a size; an assumption of the scope if it depends on a length. Raises FactError if it never is."""
     proof = dim.prove_ge(least)
     if proof.no:
         raise FactError(f"{what}: needs at least {least}, got {dim}")
@@ -230,22 +230,40 @@ def require_at_least(dim: TDim, least: TDim, what: str) -> None:
 
 
 def broadcast_shapes(shapes: Sequence[Shape], what: str) -> Shape:
-    """The shape that numpy broadcasting gives. Raises FactError."""
+    """The shape that numpy broadcasting gives.
+
+    Frames that there are at most one of, such as ``min(1, T)``, broadcast where they meet others; that there is one is
+    an assumption of the scope. Raises FactError.
+    """
     rank = max(len(shape) for shape in shapes)
-    result: list[TDim] = []
-    for axis in range(rank):
-        dim = TDim.of(1)
-        for shape in shapes:
-            position = axis - (rank - len(shape))
-            if position < 0 or shape[position] == 1:
-                continue
-            dim = shape[position] if dim == 1 else unify(dim, shape[position], f"{what}, axis {axis}")
-        result.append(dim)
-    return tuple(result)
+    return tuple(
+        _broadcast(
+            [shape[axis - rank] for shape in shapes if rank - axis <= len(shape)], f"{what}, axis {axis}"
+        )
+        for axis in range(rank)
+    )
+
+
+def _broadcast(dims: Sequence[TDim], what: str) -> TDim:
+    several = [dim for dim in dims if dim != 1]
+    if any(dim != several[0] for dim in several):
+        ones = [dim for dim in several if any(at_most_one(dim, other) for other in dims)]
+        for dim in ones:
+            require_at_least(dim, TDim.of(1), what)
+        several = [dim for dim in several if dim not in ones]
+    result = TDim.of(1)
+    for dim in several:
+        result = dim if result == 1 else unify(result, dim, what)
+    return result
+
+
+def at_most_one(dim: TDim, other: TDim) -> bool:
+    """Whether there is at most one frame of the first, and not as many as of the other for certain."""
+    return dim.bounds() in ((0, 1), (1, 1)) and not dim.prove_eq(other).yes
 
 
 def normal_axis(axis: int, rank: int, what: str) -> int:
-    """An axis counted from the front. Raises FactError where it is out of range."""
+    """An axis counted from the front. Raises FactError if it is out of range."""
     if not -rank <= axis < rank:
         raise FactError(f"{what}: axis {axis} is out of range for rank {rank}")
     return axis % rank

@@ -20,7 +20,7 @@ class Pad(Op):
     Output   y [before + X + after ...]; new frames are ``fill``, the nearest frame (edge), or the mirrored ones
              (reflect, which does not repeat the frame at the border, and symmetric, which does)
     Stream   ends on the stream axis, pointwise on the others
-    Raises   FactError: too short to be mirrored; where that depends on the length it becomes an assumption
+    Raises   FactError: too short to be mirrored; if that depends on the length it becomes an assumption
     Source   ONNX Pad-21
     """
 

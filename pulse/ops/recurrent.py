@@ -27,7 +27,7 @@ class Recurrent(Op):
     Raises   FactError: sizes do not fit
     Source   ONNX RNN-22, GRU-22, LSTM-22
 
-    lengths: frames of each sequence of the batch; frames behind them are zero and do not touch the state.
+    lengths: frames of each sequence of the batch; frames after them are zero and do not touch the state.
     """
 
     iterates = True
@@ -164,7 +164,7 @@ class RecurrentStream(Carried):
 
     Inputs   as in ``op``; x [P, B, I], whose frame j is at index j + offset and which has ``length`` frames
     Outputs  y [P, B, H], zeros outside of the stream; the state after the last valid frame so far
-    State    h and (lstm) c [B, H]; at first those of ``past`` (the outputs for the frames of a prefix), without a
+    State    h and (lstm) c [B, H]; initially those of ``past`` (the outputs for the frames of a prefix), without a
              past the initial state, taken with the first pulse
     """
 

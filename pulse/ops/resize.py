@@ -25,7 +25,7 @@ class Interpolate(Op):
     Input    x [..., X, ...]
     Output   y [..., length, ...]; frame j is at the place in x that ``sampling`` says, beyond the ends the last frame
     Stream   for a constant ratio p/q: window, p output frames for each q input frames. Whole where the length
-             itself matters (align_corners, no constant ratio), or where the weights differ at the ends
+             itself matters (align_corners, no constant ratio), or if the weights differ at the ends
     Source   ONNX Resize-19
 
     ``ratio`` is the scale; None if it is ``length / X`` and not constant.
@@ -144,9 +144,8 @@ class Polyphase(Op):
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
-        shape = list(x.shape)
-        shape[self.axis] = ((shape[self.axis] - self.span) // self.stride + 1) * len(self.taps)
-        return [TypedFact(x.dtype, tuple(shape))]
+        groups = (x.shape[self.axis] - self.span) // self.stride + 1
+        return [x.with_size(self.axis, groups * len(self.taps))]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         x = np.moveaxis(inputs[0], self.axis, 0)

@@ -51,14 +51,14 @@ def check_types(x: TypedFact, updates: TypedFact) -> None:
 
 
 def wrapped(index: Array, size: int) -> Array:
-    """Indices counted from the front. Raises IndexError where one is out of range."""
+    """Indices counted from the front. Raises IndexError if one is out of range."""
     if index.size and (index.min() < -size or index.max() >= size):
         raise IndexError(f"indices {index.min()}..{index.max()} are out of range for {size} entries")
     return np.where(index < 0, index + size, index)
 
 
 def column_checks(shapes: Sequence[Sequence[int]], batch: int) -> list[Check]:
-    """Checks of indices whose last axis names a place on the axes behind the batch axes."""
+    """Checks of indices whose last axis names a place on the axes after the batch axes."""
     x, indices = shapes[:2]
     return [index_check(1, x[batch + column], column) for column in range(indices[-1])]
 

@@ -33,7 +33,7 @@ def volume(shape: Sequence[TDim]) -> TDim:
 
 
 def single_quotient(total: TDim, part: TDim) -> TDim | None:
-    """``total / part`` where it is a constant, or where part is one."""
+    """``total / part`` if it is a constant, or if part is one."""
     if part.is_const:
         size = int(part)
         quotient = total // size if size > 0 else None
@@ -110,7 +110,7 @@ class Reshape(Op):
 
     Input    x [X...]
     Output   y [shape...]; one entry of ``shape`` may be -1: what the others leave
-    Stream   pointwise where the stream axis stays alone; window where it is the outermost of axes that are
+    Stream   pointwise where the stream axis stays alone; window if it is the outermost of axes that are
              merged or split; whole where frames interleave
     Raises   FactError: another number of elements
     Source   ONNX Reshape-21, Flatten-21

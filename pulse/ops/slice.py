@@ -37,9 +37,7 @@ class Slice(Op):
         extent = self.start - self.end
         if self.step > 0:
             extent = dim_max(0, dim_min(self.end, size) - self.start)
-        shape = list(x.shape)
-        shape[self.axis] = ceil_div(extent, abs(self.step))
-        return [TypedFact(x.dtype, tuple(shape))]
+        return [x.with_size(self.axis, ceil_div(extent, abs(self.step)))]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         (x,) = inputs
@@ -101,9 +99,7 @@ class Decimate(Op):
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
-        shape = list(x.shape)
-        shape[self.axis] = (shape[self.axis] - self.first - 1) // self.step + 1
-        return [TypedFact(x.dtype, tuple(shape))]
+        return [x.with_size(self.axis, (x.shape[self.axis] - self.first - 1) // self.step + 1)]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         return [inputs[0][(slice(None),) * self.axis + (np.s_[self.first :: self.step],)]]

@@ -29,7 +29,7 @@ class Source(Op):
 
 @record(eq=False)
 class Const(Op):
-    """A tensor known before running; of TDim where it depends on a length."""
+    """A tensor known before running; of TDim if it depends on a length."""
 
     value: Array
     copies = True

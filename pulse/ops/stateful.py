@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pulse.bounds import FAR
 from pulse.dim import Symbol, TDim, cached_in_scope
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env, Op
 from pulse.record import record
-
-FAR = 1 << 62
-"""A frame index that no stream reaches: the end of a stream that has not ended."""
 
 
 @cached_in_scope

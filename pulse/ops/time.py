@@ -16,7 +16,7 @@ class Delay(Stateful):
 
     Input    x [..., P, ...]
     Output   y [..., overlap + P, ...]: frames ``n*P - delay - overlap .. (n+1)*P - delay`` of the stream
-    State    the last delay + overlap frames, at first ``initial``
+    State    the last delay + overlap frames, initially ``initial``
     """
 
     axis: int
@@ -27,9 +27,7 @@ class Delay(Stateful):
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
-        shape = list(x.shape)
-        shape[self.axis] = shape[self.axis] + self.overlap
-        return [TypedFact(x.dtype, tuple(shape))]
+        return [x.with_size(self.axis, x.shape[self.axis] + self.overlap)]
 
     def begin(self) -> list[Array]:
         return [self.initial.copy()]
@@ -66,9 +64,7 @@ class LastFrames(Stateful):
         return self.offset, self.length
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
-        shape = list(inputs[0].shape)
-        shape[self.axis] = TDim.of(self.frames)
-        return [TypedFact(inputs[0].dtype, tuple(shape))]
+        return [inputs[0].with_size(self.axis, self.frames)]
 
     def begin(self) -> list[Array]:
         shape = [int(dim) for dim in self.fact.shape]

@@ -36,9 +36,8 @@ class FillEnds(Stateful):
     copies = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
-        shape = list(inputs[0].shape)
-        shape[self.axis] = shape[self.axis] - self.overlap + self.keep
-        return [TypedFact(inputs[0].dtype, tuple(shape))]
+        (x,) = inputs
+        return [x.with_size(self.axis, x.shape[self.axis] - self.overlap + self.keep)]
 
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
         (x,) = inputs

@@ -4,15 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pulse.bounds import FAR_END
 from pulse.dim import TDim
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env
 from pulse.ops.stateful import Clock, Stateful
 from pulse.record import record
-
-FAR_END = 1 << 45
-"""What stands for the length of a stream that has not ended: beyond any stream, and far from an overflow when a
-model multiplies it."""
 
 
 @record

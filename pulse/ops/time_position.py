@@ -83,9 +83,7 @@ class TableRows(Stateful):
     copies = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
-        shape = list(inputs[0].shape)
-        shape[self.axis] = TDim.of(self.frames)
-        return [TypedFact(inputs[0].dtype, tuple(shape))]
+        return [inputs[0].with_size(self.axis, self.frames)]
 
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
         (table,) = inputs

@@ -33,7 +33,7 @@ RAN, DIFFERS, HAS_NAN = 0, 1, 2
 HEADER = object.__basicsize__
 """Bytes that every object of Python begins with; the last word of them is the address of its type."""
 DATA, AXES, SHAPE, DTYPE, FLAGS = 0, 1, 2, 5, 6
-"""Fields of an array, in words behind the header."""
+"""Fields of an array, in words after the header."""
 CONTIGUOUS, ALIGNED, WRITEABLE, WARNS = 0x1, 0x100, 0x400, 0x80000000
 """Flags of an array; the last one says that numpy wants to warn before it is written."""
 READ, WRITTEN = CONTIGUOUS | ALIGNED, CONTIGUOUS | ALIGNED | WRITEABLE

@@ -1,14 +1,23 @@
 """From a pulsed model to a program."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pulse.errors import CompileError
+from pulse.facts import TypedFact
 from pulse.graph import OutletId
+from pulse.ops.op import Op
+from pulse.program import conv_kernels as conv_kernels
+from pulse.program.implementations import Compute, Implementation, has_preferred, register
+from pulse.program.mixed import MixedProgram
+from pulse.program.parts import choices
 from pulse.program.program import Program
 from pulse.program.reference import ReferenceProgram
 from pulse.pulsify.network import PulsedNetwork
 
 BACKENDS = ("numba", "numpy")
+
+FURTHER: dict[str, Callable[[PulsedNetwork, str], Program]] = {}
+"""Backends of other packages -> what makes a program of a model, the form of its weights being given."""
 
 Prepare = Callable[[Sequence[str]], None]
 """Called with the names of kernels that are about to be needed."""
@@ -23,7 +32,8 @@ def compile_model(
 ) -> Program:
     """Make a pulsed model ready to run.
 
-    backend   ``numba``: kernels over one arena, no GIL and no allocation in a step; ``numpy``: the reference
+    backend   ``numba``: kernels over one arena, no GIL and no allocation in a step; ``numpy``: the reference. Views
+              may ask for other backends, and for kernels, of their nodes
     fetches   further wires of the pulsed graph to keep, for inspection
     weights   how they are stored: ``f32``; ``bf16`` or ``int8`` for models whose weights do not fit into the caches.
               Activations and sums are f32 always; see ``pulse.program.weights``
@@ -32,10 +42,43 @@ def compile_model(
               show a bar
     Raises    CompileError: an operation has no kernel, or the backend or the form of weights is unknown
     """
-    if backend == "numpy":
-        return ReferenceProgram(model, fetches or (), weights)
-    if backend == "numba":
-        from pulse.program.native_program import NativeProgram
+    if backend not in (*BACKENDS, *FURTHER):
+        raise CompileError(f"no backend {backend!r}; choose {' or '.join((*BACKENDS, *FURTHER))}")
+    asked = any(view.backend not in ("", backend) or view.kernel for view in model.graph.views.values())
+    if asked or backend in FURTHER:
 
-        return NativeProgram(model, fetches or (), weights, prepare)
-    raise CompileError(f"no backend {backend!r}; choose {' or '.join(BACKENDS)}")
+        def compile_part(name: str, part: PulsedNetwork, computes: Mapping[int, Compute]) -> Program:
+            if name in FURTHER:
+                return FURTHER[name](part, weights)
+            return _compiled(name, part, (), weights, prepare, computes)
+
+        return MixedProgram(model, backend, choices(model, backend), compile_part, fetches or (), weights)
+    computes: dict[int, Compute] = {}
+    if backend == "numpy" and has_preferred():
+        chosen = choices(model, backend)
+        computes = {node: c for node, choice in chosen.items() if (c := choice.implementation.compute)}
+    return _compiled(backend, model, fetches or (), weights, prepare, computes)
+
+
+def _compiled(
+    backend: str,
+    model: PulsedNetwork,
+    fetches: Sequence[OutletId],
+    weights: str,
+    prepare: Prepare | None,
+    computes: Mapping[int, Compute],
+) -> Program:
+    if backend == "numpy":
+        return ReferenceProgram(model, fetches, weights, computes=computes)
+    from pulse.program.native_program import NativeProgram
+
+    return NativeProgram(model, fetches, weights, prepare)
+
+
+def _without_kernel(op: Op, facts: Sequence[TypedFact]) -> str:
+    from pulse.program.native_program import has_kernel
+
+    return "" if has_kernel(op) else "has no kernel for it"
+
+
+register(Implementation("numba", "kernels", (Op,), refuses=_without_kernel))

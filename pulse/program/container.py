@@ -31,7 +31,7 @@ class Container:
     """A file that was read.
 
     name      what errors call it
-    content   all of its bytes: mapped where it is a file, so that they are read when they are used
+    content   all of its bytes: mapped if it is a file, so that they are read when they are used
     header    names and values
     """
 
@@ -58,7 +58,7 @@ def is_program(head: bytes) -> bool:
 
 
 def is_program_file(path: Path) -> bool:
-    """The same of a file; what cannot be read is none."""
+    """Whether a file is a program file; one that cannot be read is none."""
     try:
         with path.open("rb") as file:
             return is_program(file.read(len(KIND)))

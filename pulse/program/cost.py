@@ -30,7 +30,7 @@ class Cost:
 
     @property
     def bytes(self) -> int:
-        """Of all memories."""
+        """The bytes of operands in all memories."""
         return self.weights + self.state + self.arena
 
     def __add__(self, other: "Cost") -> "Cost":

@@ -16,7 +16,7 @@ Feed = Mapping[str, Array]
 
 
 def named_pulses(ports: Sequence[Port], feed: Feed | Array) -> dict[str, Array]:
-    """A pulse for each streaming input; an array alone where there is one input."""
+    """A pulse for each streaming input; an array alone if there is one input."""
     named = _named(ports, feed)
     for port in ports:
         array = named.get(port.name)
@@ -31,7 +31,7 @@ def named_pulses(ports: Sequence[Port], feed: Feed | Array) -> dict[str, Array]:
 
 
 def checked_outputs(ports: Mapping[str, Port], outputs: Feed | Array) -> dict[str, Array]:
-    """An array to write to for each output; one alone where there is one output."""
+    """An array to write to for each output; one alone if there is one output."""
     named = outputs
     if isinstance(named, np.ndarray) and len(ports) == 1:
         named = dict.fromkeys(ports, named)
@@ -90,7 +90,7 @@ def frame_counts(ports: Sequence[Port], named: Feed) -> dict[str, int]:
 
 
 def padded_pulses(ports: Sequence[Port], named: Feed, fill: float) -> list[dict[str, Array]]:
-    """Frames in whole pulses, as few as hold them, with ``fill`` behind the last of each input."""
+    """Frames in whole pulses, as few as hold them, with ``fill`` after the last of each input."""
     counts = frame_counts(ports, named)
     pulses = max(-(-counts[port.name] // port.frames) for port in ports)
     feeds = [filled_pulse(ports, fill) for _ in range(pulses)]

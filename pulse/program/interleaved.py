@@ -18,14 +18,7 @@ from pulse.jit.instruction import Instruction
 from pulse.jit.simd import LANES
 from pulse.program import interleaved_forms as interleaved_forms
 from pulse.program.emitted import Emitted
-from pulse.program.interleaving import (
-    WORD,
-    Interleaving,
-    NotInterleavedError,
-    byte_of,
-    dense,
-    further_on,
-)
+from pulse.program.interleaving import WORD, Interleaving, NotInterleavedError, byte_of, dense, further_on
 from pulse.program.kernels.copy import Copy, Fill
 from pulse.program.kernels.time import Tick
 from pulse.program.loops import Loops
@@ -35,7 +28,7 @@ from pulse.program.place import Place
 from pulse.record import record
 
 MOST_GAPS = 32
-"""Runs that are filled one by one, where a copy behind a fill writes the others."""
+"""Runs that are filled one by one, where a copy after a fill writes the others."""
 
 
 @record
@@ -44,8 +37,8 @@ class Interleaved:
 
     steady_from  from how many pulses of a stream on they hold
     clock_at     the byte of a stream's state that counts its pulses; the instructions leave it as it is
-    inputs       for each input the byte of the arena where those of sixteen streams are expected, one behind the other
-    outputs      the same of the outputs, where they are left
+    inputs       for each input the byte of the arena where those of sixteen streams are expected, one after the other
+    outputs      the same of the outputs, if they are left
     """
 
     rows: tuple[Emitted, ...]
@@ -58,7 +51,7 @@ class Interleaved:
 
 
 class Exchange:
-    """Memory behind the interleaved arena for tensors of sixteen streams, one behind the other."""
+    """Memory after the interleaved arena for tensors of sixteen streams, one after the other."""
 
     def __init__(self, cx: Interleaving, arena_bytes: int) -> None:
         self._cx = cx
@@ -121,7 +114,7 @@ def interleaved(program: NativeExecutable) -> Interleaved | None:
 
 
 def with_gaps_only(rows: Sequence[Emitted]) -> Iterator[Emitted]:
-    """The rows, of each fill only what the copy behind it leaves, where that is a few runs."""
+    """The rows, of each fill only what the copy after it leaves, if that is a few runs."""
     for row, behind in zip(rows, (*rows[1:], None)):
         fill, copy = row.instruction, None if behind is None else behind.instruction
         if not isinstance(fill, Fill) or not isinstance(copy, Copy):

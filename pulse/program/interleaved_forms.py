@@ -13,7 +13,7 @@ from pulse.program.kernels.conv_depthwise import Depthwise
 from pulse.program.kernels.conv_interleaved import InterleavedDepthwise
 from pulse.program.kernels.copy import Copy, Fill, Move
 from pulse.program.kernels.dtypes import F32
-from pulse.program.kernels.elementwise import Chain32, ChainInput, ChainOutput
+from pulse.program.kernels.elementwise import CHAIN_LOOPS, Chain32, ChainInput, ChainOutput
 from pulse.program.kernels.matmul_interleaved import (
     COLUMNS,
     InterleavedProduct,
@@ -32,8 +32,6 @@ from pulse.program.kernels.reduce import Pool
 from pulse.program.kernels.time import FillEnds
 from pulse.program.loops import Loops
 from pulse.program.memory import Region, Value
-
-CHAIN_LOOPS = 4
 
 
 @form_of(Product)

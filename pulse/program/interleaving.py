@@ -5,19 +5,17 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from pulse.bounds import FAR_FRAMES
 from pulse.facts import Array
 from pulse.jit.instruction import Instruction, numbered
 from pulse.jit.simd import LANES
-from pulse.program.kernels.copy import Copy
+from pulse.program.kernels.copy import COPY_LOOPS, Copy
 from pulse.program.kernels.matmul_finish import BY_COLUMN, STEPS, Finish, FinishStep
 from pulse.program.loops import Loops
 from pulse.program.memory import Buffer, Image, Region, Value
 
 WORD = 4
 """Bytes of what is interleaved."""
-ENDLESS = 1 << 40
-"""A stream whose length is not known has at least this many frames."""
-COPY_LOOPS = 6
 
 
 class NotInterleavedError(Exception):
@@ -98,11 +96,11 @@ class Interleaving:
 
     def unending(self, end: Any) -> None:
         """Require that a wire has no end that is known before the stream's."""
-        if end.buffer.region is Region.WEIGHTS and int(self.constant(end).ravel()[0]) < ENDLESS:
+        if end.buffer.region is Region.WEIGHTS and int(self.constant(end).ravel()[0]) < FAR_FRAMES:
             raise NotInterleavedError("a wire of constant length")
 
     def is_clock(self, clock: Any) -> bool:
-        """Whether it is that of the stream. Raises NotInterleavedError where it is neither that nor always 0."""
+        """Whether it is that of the stream. Raises NotInterleavedError if it is neither that nor always 0."""
         if clock.buffer.region is Region.WEIGHTS:
             if int(self.constant(clock).ravel()[0]):
                 raise NotInterleavedError("a clock that stands")
@@ -130,7 +128,7 @@ class Interleaving:
             )
 
     def finish(self, finish: Finish) -> Finish:
-        """What follows a product. Raises NotInterleavedError where it is a gate."""
+        """What follows a product. Raises NotInterleavedError if it is a gate."""
         if finish.gate_count:
             raise NotInterleavedError("a gate")
         steps = [self._step(step) for step in finish.steps]

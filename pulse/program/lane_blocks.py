@@ -37,7 +37,7 @@ class Parts:
 
     @classmethod
     def of(cls, blocks: Iterable[Part], count: int) -> "Parts":
-        """Those of a call of this many lanes."""
+        """The blocks of a call of this many lanes."""
         found, left = tuple(blocks), np.ones(count, np.bool_)
         for part in found:
             left[part.at] = False
@@ -75,7 +75,7 @@ class LaneBlocks:
 
     @classmethod
     def of(cls, program: NativeExecutable, memory: Array, constants: Feed) -> "LaneBlocks | None":
-        """Those of the lanes with these memories; None if there are too few, or the program has no such form."""
+        """The blocks of the lanes with these memories; None if there are too few, or the program has no such form."""
         if len(memory) < LANES or not EIGHT or program.total_at is not None:
             return None
         found = interleaved(program)

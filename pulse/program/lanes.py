@@ -28,7 +28,7 @@ class LaneSelection:
 class Lanes:
     """Several streams of one program, stepped in one call. Each joins, stalls, ends and leaves by itself.
 
-    ``lanes[i]`` is the state of lane i, to flush, reset, snapshot and restore it; at first all have joined. A copy of
+    ``lanes[i]`` is the state of lane i, to flush, reset, snapshot and restore it; initially all have joined. A copy of
     it is a stream by itself; a copy of the lanes has all of them. After an exception in ``step``, whatever it is and
     wherever it comes, all lanes are as they were before, or those that were to step refuse until they are reset or
     restored.
@@ -69,7 +69,7 @@ class Lanes:
         return sorted(self._joined)
 
     def join(self) -> int:
-        """A free lane for a new stream, at its beginning. Raises InputError where none is free."""
+        """A free lane for a new stream, at its beginning. Raises InputError if none is free."""
         free = next((number for number in range(len(self)) if number not in self._joined), None)
         if free is None:
             raise InputError(f"all {len(self)} lanes are taken; let one leave, or spawn more")
@@ -80,7 +80,7 @@ class Lanes:
         return free
 
     def leave(self, number: int) -> None:
-        """Give a lane back; flush it before, if its last frames matter. Raises InputError where it is free."""
+        """Give a lane back; flush it before, if its last frames matter. Raises InputError if it is free."""
         self._require([number])
         self._everyone = None
         self._joined.remove(number)
@@ -156,7 +156,7 @@ class Lanes:
         )
 
     def _choice(self, numbers: Sequence[int]) -> LaneSelection:
-        """Of lanes that exist and have joined."""
+        """The numbers of lanes that exist and have joined."""
         return LaneSelection(numbers, np.array(numbers, np.int64), [self._states[n].clock for n in numbers])
 
     def _run(self, feed: dict[str, Array], chosen: LaneSelection) -> dict[str, Array]:
@@ -252,7 +252,7 @@ def _spawned(program: _Spawning, constants: Feed, joined: Sequence[int], snapsho
 
 
 def lane_count(count: int) -> int:
-    """A number of lanes. Raises InputError where it is not positive."""
+    """A number of lanes. Raises InputError if it is not positive."""
     if count < 1:
         raise InputError(f"{count} lanes: at least one is needed")
     return count

@@ -1,6 +1,6 @@
 """Nested loops over tensors: sizes, and the strides of each tensor."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
 from pulse.record import record
@@ -13,8 +13,14 @@ class Loops:
     sizes: tuple[int, ...]
     strides: tuple[tuple[int, ...], ...]
 
+    @classmethod
+    def over(cls, shape: Sequence[int], strides: Iterable[Sequence[int]], order: Sequence[int]) -> "Loops":
+        """As few loops as possible over the axes of tensors in an order, outermost first."""
+        columns = (tuple(each[axis] for axis in order) for each in strides)
+        return cls(tuple(shape[axis] for axis in order), tuple(columns)).merged()
+
     def merged(self) -> "Loops":
-        """The same with as few loops as possible."""
+        """As few loops as possible: neighbours become one if every tensor allows it; those of size 1 vanish."""
         sizes: list[int] = []
         strides: list[list[int]] = [[] for _ in self.strides]
         for number, size in enumerate(self.sizes):
@@ -31,17 +37,18 @@ class Loops:
                 known.append(step)
         return Loops(tuple(sizes), tuple(map(tuple, strides)))
 
+    def padded(self, count: int) -> "Loops":
+        """At least ``count`` loops; outermost, those of size 1."""
+        missing = max(0, count - len(self.sizes))
+        return Loops((1,) * missing + self.sizes, tuple((0,) * missing + each for each in self.strides))
+
     def inside(self, most: int) -> "Iterator[tuple[tuple[int, ...], Loops]]":
         """At most this many inner loops, for each turn of the others, with the offset of each tensor.
 
-        The inner loops are exactly ``most``, the first of size 1 where there are fewer.
+        The inner loops are exactly ``most``, the first of size 1 if there are fewer.
         """
         outer = max(0, len(self.sizes) - most)
-        missing = max(0, most - len(self.sizes))
-        inner = Loops(
-            (1,) * missing + self.sizes[outer:],
-            tuple((0,) * missing + each[outer:] for each in self.strides),
-        )
+        inner = Loops(self.sizes[outer:], tuple(each[outer:] for each in self.strides)).padded(most)
         for place in product(*map(range, self.sizes[:outer])):
             yield tuple(_dot(place, each) for each in self.strides), inner
 

@@ -1,5 +1,6 @@
 """From the nodes of a pulsed graph to instructions over three memories."""
 
+import sys
 from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from pulse.bounds import FAR
 from pulse.dim import TDim
 from pulse.errors import CompileError
 from pulse.facts import Array, DType, PulsedFact, dtype_name
@@ -16,11 +18,12 @@ from pulse.jit.instruction import Instruction, numbered
 from pulse.ops.check import Check
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
-from pulse.ops.stateful import FAR, most_frames
+from pulse.ops.stateful import most_frames
 from pulse.ops.time import Delay
 from pulse.plugins import load_plugins
 from pulse.program.emitted import Emitted
-from pulse.program.kernels.copy import Copy
+from pulse.program.kernels.copy import COPY_LOOPS, Copy
+from pulse.program.loops import Loops
 from pulse.program.memory import Buffer, Image, Region, Value, dense_strides, plan
 from pulse.pulsify.network import PulsedGraph
 from pulse.pulsify.registers import Register
@@ -113,7 +116,7 @@ class Lowering:
         self._write_registers()
 
     def _checks_near(self, order: Sequence[int]) -> list[int]:
-        """The order with each check right behind what it looks at, which may then be overwritten."""
+        """The order with each check right after what it looks at, which may then be overwritten."""
         behind: dict[int, list[int]] = {}
         checks = {outlet.node for outlet in self.checks}
         for node_id in checks:
@@ -169,7 +172,7 @@ class Lowering:
                 sent = self.temporary(value.shape, value.dtype, value.order)
                 self.copy(value, sent)
                 value = sent
-            value.buffer.touch(1 << 40)
+            value.buffer.touch(sys.maxsize)  # the caller reads it after the last instruction
             self.results[outlet] = value
 
     def _write_registers(self) -> None:
@@ -326,15 +329,12 @@ class Lowering:
 
     def copy(self, source: Value, target: Value) -> None:
         """Copy one tensor onto another of the same shape; the fewest loops that do it."""
-        sizes, source_strides, target_strides = collapsed(
-            target.shape, [source.strides, target.strides], target.order
-        )
-        if len(sizes) > 6:
-            raise CompileError(f"{self.node}: a copy over {len(sizes)} axes is not supported")
-        missing = [0] * (6 - len(sizes))
-        loops = numbered("n", [1] * len(missing) + sizes)
-        steps = numbered("a", missing + source_strides) | numbered("b", missing + target_strides)
-        self.emit(Copy(src=source, dst=target, size=source.dtype.itemsize, **loops, **steps))
+        loops = Loops.over(target.shape, [source.strides, target.strides], target.order).padded(COPY_LOOPS)
+        if len(loops.sizes) > COPY_LOOPS:
+            raise CompileError(f"{self.node}: a copy over {len(loops.sizes)} axes is not supported")
+        a, b = loops.strides
+        steps = numbered("n", loops.sizes) | numbered("a", a) | numbered("b", b)
+        self.emit(Copy(src=source, dst=target, size=source.dtype.itemsize, **steps))
 
     def ordered(self, value: Value, order: Sequence[int]) -> Value:
         """The tensor with its axes densely in an order: itself, or a copy."""
@@ -373,28 +373,3 @@ def _outermost(sizes: Sequence[int], order: Sequence[int], axis: int) -> bool:
     """Whether an axis is the outermost of all that are longer than one."""
     longer = [other for other in order if sizes[other] != 1 or other == axis]
     return longer[0] == axis
-
-
-def collapsed(
-    shape: Sequence[int], strides: Sequence[Sequence[int]], order: Sequence[int]
-) -> tuple[list[int], ...]:
-    """Loops over a shape in an order, neighbours merged where every operand allows it.
-
-    Returns the sizes, then the strides of each operand; the outermost loop first, at least one loop.
-    """
-    axes = [axis for axis in order if shape[axis] != 1]
-    sizes: list[int] = []
-    columns: list[list[int]] = [[] for _ in strides]
-    for axis in axes:
-        steps = [operand[axis] for operand in strides]
-        if sizes and all(column[-1] == step * shape[axis] for column, step in zip(columns, steps)):
-            sizes[-1] *= shape[axis]
-            for column, step in zip(columns, steps):
-                column[-1] = step
-            continue
-        sizes.append(shape[axis])
-        for column, step in zip(columns, steps):
-            column.append(step)
-    if not sizes:
-        return [1], *([0] for _ in strides)
-    return sizes, *columns

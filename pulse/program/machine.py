@@ -155,7 +155,7 @@ def run_python(table: Table, regions: Sequence[NDArray[np.uint8]]) -> None:
 
 
 def run_lanes_python(table: Table, lanes: Sequence[Sequence[NDArray[np.uint8]]]) -> None:
-    """The same for several lanes, each with its regions; lane kernels where there are some."""
+    """Run several lanes as plain Python, each with its regions; lane kernels if there are some."""
     words = [word for regions in lanes for word in (*regions, len(lanes))]
     for start in row_starts(table):
         row, kernel = table[start : start + int(table[start + 1])], kernel_of(int(table[start]))

@@ -26,20 +26,20 @@ from pulse.record import record
 CACHE = 1 << 20
 """Bytes of states and arenas that a core keeps in its cache, besides some weights, while a group runs."""
 FEWEST = 8
-"""Lanes of a group, where there are as many: the most whose sums a kernel has in registers at once."""
+"""Lanes of a group, if there are as many: the most whose sums a kernel has in registers at once."""
 FLOAT_BYTES = 4
 
 
 @record
 class Tensors:
-    """An input or output, [lanes, …]: of all lanes where it is in their states, else of the places in a group."""
+    """An input or output, [lanes, …]: of all lanes if it is in their states, else of the places in a group."""
 
     name: str
     array: Array
     of_all: bool
 
     def read(self, lanes: NDArray[np.int64]) -> Array:
-        """Those of a group, a copy."""
+        """The values of a group's lanes, a copy."""
         return self.array[lanes] if self.of_all else self.array[: len(lanes)].copy()
 
     def write(self, lanes: NDArray[np.int64], values: Array) -> None:

@@ -11,6 +11,8 @@ from pulse.jit.registry import (
     modules_of,
     require_kernels,
 )
+from pulse.ops.op import Op
+from pulse.plugins import load_plugins
 from pulse.program import lower as lower
 from pulse.program.compiled import CompiledProgram
 from pulse.program.copies import copies
@@ -19,7 +21,7 @@ from pulse.program.emitted import Emitted, table_of
 from pulse.program.kernels import families as families
 from pulse.program.kernels.time import Tick
 from pulse.program.lower.recurrent_siblings import side_by_side
-from pulse.program.lowering import Lowering
+from pulse.program.lowering import GROUP, LOWER, Lowering
 from pulse.program.memory import Value, aligned_bytes
 from pulse.program.native_streams import NativeStreams
 from pulse.program.place import Place
@@ -160,6 +162,13 @@ class NativeProgram(NativeStreams, CompiledProgram):
             cut = "" if parts is None else f"  in parts of {parts.cut.count} from {parts.bounds[:-1]}"
             lines.append(f"{number:4d} {row.kernel:<14} {row.node} ({row.op})  {text}{cut}")
         return lines
+
+
+def has_kernel(op: Op) -> bool:
+    """Whether instructions are known for an op, those of plugins included."""
+    if type(op) not in LOWER:
+        load_plugins(GROUP)
+    return type(op) in LOWER
 
 
 def _text(value: object) -> str:

@@ -23,7 +23,7 @@ from pulse.record import record
 
 
 class MachineCall(Struct):
-    """A call of the machine, and the boxes of the tensors in front of it and behind it."""
+    """A call of the machine, and the boxes of the tensors in front of it and after it."""
 
     table: int
     rows: int
@@ -226,7 +226,7 @@ def fault_count(call: MachineCall) -> int:
 
 @device
 def take_faults(call: MachineCall) -> int:
-    """The same since the last time."""
+    """The faults since the last time."""
     found = fault_count(call)
     if found != 0:
         count_at(call.faults).count = 0

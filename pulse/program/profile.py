@@ -100,7 +100,7 @@ def measured(
     steps: int,
     parts: Sequence[int] | None = None,
 ) -> Profile:
-    """Run a linked table ``steps`` times with the clock read behind each row, and as often without.
+    """Run a linked table ``steps`` times with the clock read after each row, and as often without.
 
     parts  in how many each row runs; None: all run whole
 

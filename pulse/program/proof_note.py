@@ -37,7 +37,7 @@ class ProofNote:
     rounding: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The note, for JSON."""
         return {**asdict(self), "rounding": list(self.rounding)}
 
     @classmethod

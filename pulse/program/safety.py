@@ -17,7 +17,7 @@ WORD = 8
 def require_safe(program: NativeExecutable) -> None:
     """Check all that a program touches while it runs, by its numbers; nothing is run.
 
-    Raises LoadError naming the row, where it may reach outside of the weights, the state or the scratch memory, write
+    Raises LoadError naming the row, if it may reach outside of the weights, the state or the scratch memory, write
     weights or words of time, or go on for minutes.
     """
     if program.arena_bytes > MOST_SCRATCH:
@@ -65,7 +65,7 @@ def _check_around(program: NativeExecutable, check: TableCheck) -> None:
 
 
 def _bytes(name: str, place: Place) -> tuple[int, int]:
-    """The first byte of a tensor and the one behind its last."""
+    """The first byte of a tensor and the one after its last."""
     span = run(1)
     for size, step in zip(place.shape, place.strides):
         span += run(size, step)

@@ -59,7 +59,7 @@ class State(ABC):
         self._counting = False
         """Whether the state looks for such values at all."""
         self._total: memoryview[int] | None = None
-        """The word that counts them, where there is one."""
+        """The word that counts them, if there is one."""
         self._failed = False
         self.fetched: list[Array] = []
         """The wires that the program was asked to fetch, in the last pulse."""
@@ -78,7 +78,7 @@ class State(ABC):
 
     @cached_property
     def _array_step(self) -> ArrayStep | None:
-        """A pulse as one compiled call, where there is one."""
+        """A pulse as one compiled call, if there is one."""
         return None
 
     @abstractmethod
@@ -113,7 +113,7 @@ class State(ABC):
 
     @abstractmethod
     def _load(self, memory: bytes) -> None:
-        """The reverse of ``_save``; sets ``changing``. Raises InputError where the size differs, before that."""
+        """The reverse of ``_save``; sets ``changing``. Raises InputError if the size differs, before that."""
 
     @abstractmethod
     def _keep(self) -> Any:
@@ -147,7 +147,7 @@ class State(ABC):
         """``step`` that allocates no arrays.
 
         feed     as in ``step``; not changed, unless an output lies over it
-        outputs  output name -> array of the port's shape and dtype, which is written; an array where there is one
+        outputs  output name -> array of the port's shape and dtype, which is written; an array if there is one
                  output. After an exception it may hold anything
         returns  them by name
         Raises   as ``step``; InputError also where ``outputs`` do not fit
@@ -209,7 +209,7 @@ class State(ABC):
     ) -> dict[str, Array]:
         """``step`` for a pulse that has been checked, or that ``end`` gave.
 
-        raises   where it has faults
+        raises   if it has faults
         outputs  arrays to write instead of new ones
         """
         result = self._run(feed) if outputs is None else self._run_into(feed, outputs)

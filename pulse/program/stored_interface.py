@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from pulse.bounds import FAR, FAR_FRAMES
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, LoadError
 from pulse.facts import DTYPES, MOST_AXES, dtype_name
@@ -12,10 +13,8 @@ from pulse.printable import is_title
 from pulse.program.record import Record
 from pulse.record import record
 
-FAR_FRAMES = 1 << 40
-"""Frames of the symbol, more than any stream has: lengths are tried there."""
 MOST_TAIL_PULSES = 1 << 20
-"""That a stream may take behind its last frame."""
+"""That a stream may take after its last frame."""
 MOST_LETTERS, MOST_ASSUMPTIONS = 1 << 10, 16
 MOST_RATE = 1 << 31
 
@@ -44,7 +43,7 @@ class StoredInterface:
 
 
 def written_interface(model: Interface) -> dict[str, Any]:
-    """For JSON."""
+    """The interface, for JSON."""
     waits = [
         {"frames": wire.frames, "offset": wire.offset, "length": str(wire.length)} for wire in model.waits()
     ]
@@ -102,7 +101,7 @@ def read_interface(record: Record, chunks: Any) -> StoredInterface:
 
 @record
 class _Reading:
-    """Of ports whose lengths are dims of one symbol. Its methods raise LoadError and DimError."""
+    """The reader of ports whose lengths are dims of one symbol. Its methods raise LoadError and DimError."""
 
     name: str
     scope: SymbolScope
@@ -120,7 +119,7 @@ class _Reading:
                 f"{self.name}: {name!r} has no valid type, shape or rate; compile the model again"
             )
         rate, length = Fraction(over, under), self.length(record)
-        port = Port(name, shape, dtype, axis, record.number("delay", 0, 1 << 40), rate, length)
+        port = Port(name, shape, dtype, axis, record.number("delay", 0, FAR_FRAMES), rate, length)
         if port.streams:
             if port.frames < 1 or rate * self.pulse != port.frames:
                 raise LoadError(f"{self.name}: {name!r} has {port.frames} frames a pulse at rate {rate}")
@@ -134,7 +133,7 @@ class _Reading:
     def awaited(self, record: Record) -> AwaitedWire:
         """A wire that an output waits for."""
         frames, length = record.number("frames", 1, MOST_RATE), self.length(record)
-        offset = record.number("offset", -(1 << 40), 1 << 40)
+        offset = record.number("offset", -FAR_FRAMES, FAR_FRAMES)
         self._bound(length, Fraction(frames, self.pulse), frames, max(offset, 0))
         return AwaitedWire(frames, offset, length)
 
@@ -143,10 +142,7 @@ class _Reading:
         length = self.scope.parse(record.text("length", MOST_LETTERS))
         if not length.symbols <= {self.symbol}:
             raise LoadError(f"{self.name}: the length {length} is not of {self.symbol} alone")
-        if (
-            abs(length.eval({self.symbol: FAR_FRAMES})) > 1 << 62
-            or abs(length.eval({self.symbol: 0})) > 1 << 60
-        ):
+        if abs(length.eval({self.symbol: FAR_FRAMES})) > FAR or abs(length.eval({self.symbol: 0})) > 1 << 60:
             raise LoadError(f"{self.name}: the length {length} is too large")
         return length
 

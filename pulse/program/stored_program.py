@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from pulse.bounds import FAR, FAR_FRAMES
 from pulse.collector import fewer_collections
 from pulse.dim import Symbol, TDim, scope_of
 from pulse.errors import DimError, LoadError
@@ -81,7 +82,7 @@ class StoredProgram(NativeStreams):
 
     @property
     def kernel_names(self) -> list[str]:
-        """Those that it runs."""
+        """The names of the kernels that it runs."""
         return [kernel.name for kernel in self._kernels]
 
     @property
@@ -191,10 +192,10 @@ def _place(record: Record) -> Place:
 def _end(record: Record, symbol: Symbol) -> tuple[TDim, int]:
     try:
         length = scope_of(symbol).parse(record.text("length", 1 << 10))
-        far = abs(length.eval({symbol: 1 << 40})) if length.symbols <= {symbol} else 1 << 63
+        far = abs(length.eval({symbol: FAR_FRAMES})) if length.symbols <= {symbol} else 2 * FAR
     except DimError as error:
         raise LoadError(f"{record.name}: {error}; compile the model again") from None
-    if far > 1 << 62:
+    if far > FAR:
         raise LoadError(f"{record.name}: the length {length} is too large")
     return length, record.number("byte")
 

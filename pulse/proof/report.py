@@ -116,7 +116,7 @@ class Coverage:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The values of the report, for JSON."""
         return {
             "name": self.name,
             "frames": self.frames,
@@ -241,7 +241,7 @@ class ProofReport(Report):
         return f"{text}: {spell('long')} tries them" if offer else text
 
     def values(self) -> dict[str, Any]:
-        """For JSON."""
+        """The values of the report, for JSON."""
         return {
             "outcome": self.outcome,
             "verdict": self.verdict,

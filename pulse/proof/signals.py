@@ -38,7 +38,7 @@ def feeds_of(
 ) -> dict[str, Array]:
     """Every input of a stream of ``length`` frames of the symbol.
 
-    ranges  of integer inputs, 0 to 1 where none is given
+    ranges  of integer inputs, 0 to 1 if none is given
     """
     rng = np.random.default_rng(seed)
     feeds: dict[str, Array] = {}

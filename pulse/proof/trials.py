@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from pulse.bounds import FAR_FRAMES
 from pulse.proof.critical_lengths import critical_lengths
 from pulse.proof.effort import Effort
 from pulse.proof.signals import PURE, Signal
@@ -46,7 +47,7 @@ class Trials:
     """The streams of a proof.
 
     seen      frames of the symbol that an output depends on, the most of all; None if there is no limit
-    wanted    frames that a long stream should have; fewer are tried where that takes too long
+    wanted    frames that a long stream should have; fewer are tried if that takes too long
     left_out  streams that would take too long
     """
 
@@ -121,7 +122,7 @@ def receptive_frames(model: PulsedNetwork) -> int | None:
 
 
 def _long_length(model: PulsedNetwork, seen: int | None) -> int:
-    """Frames of a long stream; no multiple of the pulse, where that is more than one frame."""
+    """Frames of a long stream; no multiple of the pulse, if that is more than one frame."""
     pulse = model.pulse
     if seen is None:
         frames = max(DRIFT_FRAMES, DRIFT_PULSES * pulse)
@@ -135,7 +136,7 @@ def _long_length(model: PulsedNetwork, seen: int | None) -> int:
 def _shortest(model: PulsedNetwork) -> int:
     """The first length at which every output has a frame."""
     ports = [port for port in model.outputs if port.streams]
-    reached = [port for port in ports if port.length.eval({model.symbol: 1 << 40}) > 0]
+    reached = [port for port in ports if port.length.eval({model.symbol: FAR_FRAMES}) > 0]
     return max((least_reaching(port.length, 1, model.symbol) for port in reached), default=1)
 
 

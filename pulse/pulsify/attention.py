@@ -287,7 +287,7 @@ def _rewrite(graph: TypedGraph, found: Attention, reader: Reader, band: Band) ->
 
 
 def _transposed(graph: TypedGraph, patch: Patch, outlet: OutletId, name: str) -> OutletId:
-    """A wire with its last two axes exchanged, without a transpose where one is undone."""
+    """A wire with its last two axes exchanged, without a transpose if one is undone."""
     node = graph.node(outlet)
     perm = _last_two(graph.fact(outlet).rank)
     if isinstance(node.op, Transpose):

@@ -6,6 +6,7 @@ from pulse.facts import PulsedFact
 from pulse.graph import Graph, OutletId
 from pulse.interface import Port
 from pulse.ops.op import Op
+from pulse.ops.source import Const, Source
 from pulse.pulsify.attention import band_attention
 from pulse.pulsify.faults import add_fault_counters, fault_waits
 from pulse.pulsify.network import PulsedNetwork, ScheduledWire
@@ -27,8 +28,8 @@ def pulsify(
 ) -> PulsedNetwork:
     """Rewrite a model so that it takes ``pulse`` frames of ``symbol`` at a time and gives exact results.
 
-    symbol       the stream; found where there is one
-    pulse        frames of the symbol for each step; the smallest possible where none is given
+    symbol       the stream; found if there is one
+    pulse        frames of the symbol for each step; the smallest possible if none is given
     align        delay the earlier outputs so that all belong to the same moment of the input
     max_context  for attention to all frames before: the most frames of the symbol that a stream may have. Memory
                  and work grow with it, and longer streams are refused
@@ -59,6 +60,7 @@ def pulsify(
         for name, outlet in zip(typed.graph.output_names, typed.graph.outputs)
         if outlet in seen
     }
+    wiring.graph.views = typed.graph.views_in(_places(typed, wiring)) if typed.graph.views else {}
     checks = add_fault_counters(wiring, wiring.graph.outputs)
     return PulsedNetwork(
         wiring.graph,
@@ -72,6 +74,19 @@ def pulsify(
         awaited=fault_waits(wiring, checks),
         checks=checks,
     )
+
+
+def _places(typed: TypedNetwork, wiring: Wiring) -> dict[int, list[int]]:
+    """Node of the typed model -> what stands for it in the pulsed one: what is named after it."""
+    known = {node.name: node.id for node in typed.graph.nodes if not isinstance(node.op, Source | Const)}
+    places: dict[int, list[int]] = {}
+    for node in wiring.graph.nodes:
+        name = node.name
+        while name not in known and "." in name:
+            name = name.rpartition(".")[0]
+        if name in known and not isinstance(node.op, Source | Const):
+            places.setdefault(known[name], []).append(node.id)
+    return places
 
 
 def _port_wire(wiring: Wiring, wire: Wire) -> tuple[OutletId, PulsedFact]:

@@ -1,4 +1,4 @@
-"""Frames added in front of a stream and behind it."""
+"""Frames added in front of a stream and after it."""
 
 from fractions import Fraction
 
@@ -30,7 +30,7 @@ def delay_until_sure(wiring: Wiring, stream: Stream, name: str) -> Stream:
 
 
 def sure_delay(wiring: Wiring, length: TDim, rate: Fraction, name: str) -> int:
-    """``lag`` of a wire. Raises PulsifyError where no delay suffices."""
+    """``lag`` of a wire. Raises PulsifyError if no delay suffices."""
     delay = lag(length, rate, wiring.symbol, wiring.pulse)
     if delay is None:
         raise PulsifyError(

@@ -109,7 +109,7 @@ def body_sites(name: str, op: Op) -> Iterator[Site]:
 
 
 def fault_waits(wiring: Wiring, checks: Iterable[OutletId]) -> tuple[AwaitedWire, ...]:
-    """A pulse after the last frame has come, where something is looked at only in the last pulse."""
+    """A pulse after the last frame has come, if something is looked at only in the last pulse."""
     ops = [wiring.graph.node(outlet).op for outlet in checks]
     if not any(isinstance(op, CountFaults) and op.when == "end" for op in ops):
         return ()

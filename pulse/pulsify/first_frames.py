@@ -1,4 +1,4 @@
-"""The first frames of a stream as values: joined in front of what is made of the others, or where a scan begins.
+"""The first frames of a stream as values: joined in front of what is made of the others, or if a scan begins.
 
 Both need no frame before it is there. A pulse cannot see that in a slice of constant length, but in a choice by
 position, and in a body that takes the first frame itself.
@@ -13,11 +13,13 @@ from pulse.dim import Symbol, TDim
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
+from pulse.ops.cumulative import CumSum
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.gather import Gather
+from pulse.ops.op import at_most_one
 from pulse.ops.pad import Pad
 from pulse.ops.scan import Course, Scan
-from pulse.ops.shape import AddAxis, RemoveAxis, Reshape
+from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape
 from pulse.ops.slice import Slice
 from pulse.ops.source import Const, Source
 from pulse.ops.time_position import Range
@@ -142,6 +144,48 @@ def frames_joined(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | No
     is_first = patch.wire(f"{name}.chosen", Reshape(shape), [is_first])[0]
     patch.shunt(OutletId(node_id), patch.wire(name, Elementwise("where"), [is_first, x, moved])[0])
     return patch
+
+
+def frame_held(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
+    """Rewrite ``f(first frame) + y`` so that the frame is there at every position.
+
+    It is kept by a sum over time of what is 0 everywhere else.
+    """
+    node = graph.nodes[node_id]
+    if not isinstance(node.op, Elementwise | Expand):
+        return None
+    (fact,) = (outlet.fact for outlet in node.outputs)
+    for axis in fact.symbolic_axes(symbol):
+        patch = Patch(graph)
+        operands = [_held(graph, patch, outlet, fact, axis, symbol) for outlet in node.inputs]
+        if any(operand is not None for operand in operands):
+            inputs = [held or patch.tap(outlet) for held, outlet in zip(operands, node.inputs)]
+            patch.shunt(OutletId(node_id), patch.wire(node.name, node.op, inputs)[0])
+            return patch
+    return None
+
+
+def _held(
+    graph: TypedGraph, patch: Patch, outlet: OutletId, result: TypedFact, axis: int, symbol: Symbol
+) -> OutletId | None:
+    """A function of the first frame at every position of a result; None if the wire is anything else."""
+    fact, length, name = graph.fact(outlet), result.shape[axis], graph.label(outlet)
+    if fact.value is not None or fact.dtype == np.bool_ or fact.rank != result.rank:
+        return None
+    if not at_most_one(fact.shape[axis], length):
+        return None
+    head = _Head(graph, patch, axis, length, symbol)
+    x = head.lifted(outlet)
+    if x is None or head.count != 1:
+        return None
+    place = patch.wire(f"{name}.place", Range(0, 1, length, np.dtype(np.int64)), [])[0]
+    first = patch.constant(f"{name}.first", np.array(1, np.int64))
+    is_first = patch.wire(f"{name}.is_first", Elementwise("less"), [place, first])[0]
+    shape = tuple(length if each == axis else TDim.of(1) for each in range(fact.rank))
+    is_first = patch.wire(f"{name}.chosen", Reshape(shape), [is_first])[0]
+    zero = patch.constant(f"{name}.zero", np.zeros((), fact.dtype))
+    begun = patch.wire(f"{name}.begun", Elementwise("where"), [is_first, x, zero])[0]
+    return patch.wire(f"{name}.held", CumSum(axis), [begun])[0]
 
 
 def scan_begun(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:

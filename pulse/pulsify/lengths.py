@@ -2,11 +2,9 @@
 
 from fractions import Fraction
 
+from pulse.bounds import FAR, FAR_FRAMES
 from pulse.dim import Symbol, SymbolScope, TDim, cached_in_scope, dim_max, never_falls
-from pulse.ops.stateful import FAR, most_frames
-
-FAR_OUT = 1 << 40
-"""Frames of a stream at which a bounded length has its bound, if it ever has."""
+from pulse.ops.stateful import most_frames
 
 
 def least_reaching(length: TDim, frames: int, symbol: Symbol) -> int:
@@ -41,7 +39,7 @@ def lag(length: TDim, rate: Fraction, symbol: Symbol, pulse: int) -> int | None:
     if most == FAR and length.slope(symbol) != rate:
         return None
     pulses = _count("pulses")
-    if most != FAR and length.eval({symbol: FAR_OUT}) >= most:
+    if most != FAR and length.eval({symbol: FAR_FRAMES}) >= most:
         unsure = -(-least_reaching(length, most, symbol) // pulse)
         if not unsure:
             return -FAR

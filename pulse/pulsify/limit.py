@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from pulse.bounds import FAR_FRAMES
 from pulse.dim import Symbol, TDim
 
 
@@ -20,7 +21,7 @@ def longest_stream(symbol: Symbol, assumptions: Sequence[TDim]) -> int | None:
     def near(length: int) -> bool:
         return any(allows_length(length + more, symbol, tests) for more in range(64))
 
-    beyond = 1 << 40
+    beyond = FAR_FRAMES
     if not tests or near(beyond):
         return None
     inside = next((length for length in (1 << power for power in range(40)) if near(length)), 0)

@@ -6,12 +6,13 @@ import numpy as np
 
 from pulse.dim import Symbol, TDim
 from pulse.graph import OutletId
+from pulse.ops.conv import NO_PAD
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool
 from pulse.ops.shape import Expand
 from pulse.patch import Patch
-from pulse.pulsify.first_frames import frames_joined, scan_begun
+from pulse.pulsify.first_frames import frame_held, frames_joined, scan_begun
 from pulse.typed import TypedNetwork
 
 
@@ -27,7 +28,8 @@ def prepare_model(model: TypedNetwork, symbol: Symbol) -> TypedNetwork:
                 _average_as_quotient(result, node_id, node.op)
                 changed = True
             continue
-        patch = frames_joined(result.graph, node_id, symbol) or scan_begun(result.graph, node_id, symbol)
+        rewrites = (frames_joined, frame_held, scan_begun)
+        patch = next(filter(None, (rewrite(result.graph, node_id, symbol) for rewrite in rewrites)), None)
         if patch is not None:
             patch.apply()
             changed = True
@@ -48,8 +50,7 @@ def _average_as_quotient(model: TypedNetwork, node_id: int, op: Pool) -> None:
     if op.count_include_pad:
         extra = op.extra or (TDim.of(0),) * len(op.kernel)
         pads = tuple((before, after - more) for (before, after), more in zip(op.pads, extra))
-        still = (TDim.of(0), TDim.of(0))
-        counted = patch.wire(f"{node.name}.counted", Pad((still, still, *pads), fill=1.0), [counted])[0]
+        counted = patch.wire(f"{node.name}.counted", Pad((NO_PAD, NO_PAD, *pads), fill=1.0), [counted])[0]
         count_op = replace(total, pads=tuple((TDim.of(0), more) for more in extra))
     sums = patch.wire(f"{node.name}.sum", total, [x])[0]
     count = patch.wire(f"{node.name}.count", count_op, [counted])[0]

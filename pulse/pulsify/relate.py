@@ -1,7 +1,7 @@
 """First pass: the stream axis and rate of every wire, the relation of every node, and all refusals at once."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -21,6 +21,7 @@ from pulse.ops.op import (
     Tail,
     Whole,
     Window,
+    at_most_one,
     relation_name,
 )
 from pulse.ops.source import Const, Source
@@ -79,7 +80,7 @@ class Related:
         return rate / relation.up if isinstance(relation, Window) else rate
 
     def fit(self, graph: TypedGraph, pulse: int | None) -> int:
-        """The pulse, the smallest possible one where none is given. Raises PulsifyError if it does not suit."""
+        """The pulse, the smallest possible one if none is given. Raises PulsifyError if it does not suit."""
         divisor = self.divisor
         if pulse is None:
             return divisor
@@ -207,8 +208,10 @@ def _relate_node(
         reason = "its output has the stream's length, but none of its inputs streams"
         return _refusal(node, None, "whole", reason, "make the length a constant")
     try:
-        relation = node.op.relation(graph.input_facts(node), [flow and flow.axis for flow in incoming])
-        problem = _problem(node, relation, streaming, symbol)
+        inputs = graph.input_facts(node)
+        relation = node.op.relation(inputs, [flow and flow.axis for flow in incoming])
+        streams = [fact for fact, flow in zip(inputs, incoming) if flow is not None]
+        problem = _problem(node, relation, streams, streaming, symbol)
         if problem is not None:
             return problem
         made = _outgoing(relation, streaming, symbol)
@@ -263,7 +266,13 @@ def _relate_source(node: TypedNode, symbol: Symbol) -> tuple[Relation, list[Flow
     return Pointwise((axes[0],)), [Flow(axes[0], rate)]
 
 
-def _problem(node: TypedNode, relation: Relation, streaming: list[Flow], symbol: Symbol) -> Refusal | None:
+def _problem(
+    node: TypedNode,
+    relation: Relation,
+    facts: Sequence[TypedFact],
+    streaming: Sequence[Flow],
+    symbol: Symbol,
+) -> Refusal | None:
     axis = streaming[0].axis if streaming else None
     if isinstance(relation, Whole):
         return _refusal(node, axis, relation, relation.reason, relation.help)
@@ -290,6 +299,13 @@ def _problem(node: TypedNode, relation: Relation, streaming: list[Flow], symbol:
                 f"its inputs stream at different rates {', '.join(map(str, rates))}",
                 "resample one of them",
             )
+    if isinstance(relation, Pointwise):
+        lengths = [fact.shape[flow.axis] for fact, flow in zip(facts, streaming) if flow.axis is not None]
+        lengths += [outlet.fact.shape[at] for outlet, at in zip(node.outputs, relation.axes)]
+        if any(at_most_one(length, other) for length in lengths for other in lengths):
+            reason = "one frame of the stream meets all of its frames"
+            advice = "take the first frame (x[..., :1]) by elementwise functions only, or make it an input"
+            return _refusal(node, axis, relation, reason, advice)
     ends = relation.ends if isinstance(relation, Window) else relation if isinstance(relation, Ends) else None
     if ends is not None and not ends.before.is_const:
         return _refusal(

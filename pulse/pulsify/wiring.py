@@ -88,7 +88,7 @@ def evaluate_prefix(op: Op, values: Sequence[Array], name: str) -> list[Array]:
 
 
 Wire: TypeAlias = OutletId | Stream | Free | Mirrored
-"""A typed wire in the pulsed graph: an outlet where it does not stream."""
+"""A typed wire in the pulsed graph: an outlet if it does not stream."""
 
 
 def static_outlet(wire: Wire) -> OutletId:
@@ -125,7 +125,7 @@ class Wiring:
     def add_all(
         self, name: str, op: Op, inputs: Sequence[OutletId], streams: Sequence[StreamFact | None]
     ) -> list[OutletId]:
-        """Add a node; a place in time for each output. Raises PulsifyError where the sizes do not fit."""
+        """Add a node; a place in time for each output. Raises PulsifyError if the sizes do not fit."""
         try:
             typed = op.facts([self.graph.fact(outlet) for outlet in inputs])
         except FactError as error:

@@ -51,7 +51,7 @@ def takes_sound(first: RecipeStage) -> bool:
 def call_function(
     stage: RecipeStage, place: RecipeContext, rates: Rates, facts: Sequence[TypedFact]
 ) -> TypedModel:
-    """The model of a stage behind wires of these facts. Raises PulseError."""
+    """The model of a stage after wires of these facts. Raises PulseError."""
     known = parameters(stage.kind)
     options = {name: _beside(value, known[name], place) for name, value in stage.options.items()}
     for parameter, fact in zip(SHAPES, _in_order(stage, facts)):

@@ -1,4 +1,4 @@
-"""Guesses of the stages in front of a model and behind it, from the sizes of its inputs and outputs."""
+"""Guesses of the stages in front of a model and after it, from the sizes of its inputs and outputs."""
 
 from collections.abc import Callable, Sequence
 
@@ -20,7 +20,7 @@ SPECTRA = {
 FEATURES = (20, 23, 24, 32, 40, 60, 64, 80, 96, 100, 128)
 """Bands of usual filter banks."""
 STACKED = {7: 6}
-"""Frames that become one -> the frames from one to the next, where that is not 1."""
+"""Frames that become one -> the frames from one to the next, if that is not 1."""
 BLOCKS = (256, 320, 480, 512, 960, 1024, 2048)
 """Samples of usual frames."""
 RATE_HZ = 16_000
@@ -37,7 +37,7 @@ class Guess:
     kind          what the model takes: ``spectra`` (complex), ``magnitudes``, ``features``, ``frames`` or ``sound``
     samples       in a frame, of spectra, magnitudes and frames
     layout        of the spectrum in front of it
-    behind        of the spectrum behind it
+    behind        of the spectrum after it
     """
 
     front: Sequence[str] = ()
@@ -53,7 +53,7 @@ class Guess:
 
 @record
 class _Axes:
-    """Of a tensor of one stream: the sizes that do not move, and where time is among the axes behind the first."""
+    """The axes of a tensor of one stream: the sizes that do not move, and where time is after the first axis."""
 
     sizes: tuple[int, ...]
     time: int

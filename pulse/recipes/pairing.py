@@ -1,4 +1,4 @@
-"""Guesses of the stages in front of one model or two, between them and behind them, from their sizes."""
+"""Guesses of the stages in front of one model or two, between them and after them, from their sizes."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -18,11 +18,11 @@ class Part:
 
     name     of its file
     lines    of its stage
-    guess    what is around it where it is alone
+    guess    what is around it if it is alone
     reads    its first input that streams
     gives    its first output that does
     rate_hz  of its sound, where the file says it
-    asks     the name of that input, where there are others
+    asks     the name of that input, if there are others
     """
 
     name: str
@@ -35,7 +35,7 @@ class Part:
 
     @property
     def around(self) -> list[str]:
-        """All stages where it is alone, as TOML without the lines that begin them."""
+        """All stages if it is alone, as TOML without the lines that begin them."""
         front = [*self.guess.front]
         if front and self.asks is not None:
             front[-1] += '\nas = "features"'
@@ -55,7 +55,7 @@ class Stages(NamedTuple):
 
 
 def pair_stages(first: Part, second: Part) -> Stages:
-    """Two models; the second takes the output of the first. Raises LoadError where nothing usual joins them."""
+    """Two models; the second takes the output of the first. Raises LoadError if nothing usual joins them."""
     for attempt in (_of_one_spectrum, _directly, _sound_between):
         found = attempt(first, second)
         if found is not None:
@@ -91,7 +91,7 @@ def _of_one_spectrum(first: Part, second: Part) -> Stages | None:
 
 
 def _add(stages: list[str], part: Part, suffix: str) -> None:
-    """A model that changes a spectrum, behind a stage that gives one."""
+    """A model that changes a spectrum, after a stage that gives one."""
     if part.guess.kind == "spectra":
         stages.append(part.stage())
         return
@@ -112,7 +112,7 @@ def _directly(first: Part, second: Part) -> Stages | None:
 
 
 def _sound_between(first: Part, second: Part) -> Stages | None:
-    """The first gives sound, by itself or with what is behind it."""
+    """The first gives sound, by itself or with what is after it."""
     sound = is_sound(first.gives.shape) and growth(first.gives) == growth(first.reads)
     if not first.guess.back and not (first.guess.kind == "sound" and sound):
         return None

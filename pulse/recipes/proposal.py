@@ -1,4 +1,4 @@
-"""A first recipe of a model, or of two of them one behind the other."""
+"""A first recipe of a model, or of two of them one after the other."""
 
 import json
 import os
@@ -117,13 +117,13 @@ def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> Part:
 
 
 def _of_channels(fact: TypedFact) -> str:
-    """Where a shape has an axis of size 1 behind the first one: what adds it."""
+    """Where a shape has an axis of size 1 after the first one: what adds it."""
     ones = [axis for axis, dim in enumerate(fact.shape) if axis and dim == 1]
     return f"; unsqueeze = {{ axis = {ones[0]} }} behind a front adds its axis of size 1" if ones else ""
 
 
 def _say_context(opened: Loaded, options: dict[str, Any], name: str, output: str, notes: list[str]) -> None:
-    """Of a model of chunks of sound: whether a chunk begins with samples of the one before."""
+    """For a model of chunks of sound: whether a chunk begins with samples of the one before."""
     if opened.chunks is None or opened.resolved.call is None or "pulse" in options:
         return
     taken, given = (opened.resolved.call.inputs[name].shape, opened.resolved.call.outputs[output].shape)

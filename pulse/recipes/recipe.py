@@ -32,7 +32,7 @@ class RecipeContext:
 
     @classmethod
     def of(cls, path: Path) -> "RecipeContext":
-        """Of a recipe that is a file of its own."""
+        """The context of a recipe that is a file of its own."""
         return cls(str(path), path, path.parent)
 
     def beside(self, name: str) -> Path:
@@ -91,7 +91,7 @@ class RecipeStage:
 class Recipe:
     """A whole recipe.
 
-    place    where it is
+    place    if it is
     title    of the model that it makes
     titled   whether the recipe says so itself
     rate_hz  samples a second of its sound; None if it does not say so

@@ -27,7 +27,7 @@ def is_recipe(content: Content) -> bool:
 
 
 def is_recipe_file(path: Path) -> bool:
-    """The same of a path."""
+    """Whether a path is a recipe's."""
     return is_recipe(Content.of(path))
 
 

@@ -79,7 +79,7 @@ def join_stages(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> Type
 
 @contextmanager
 def _reading(path: Path | None) -> Generator[None]:
-    """Raises LoadError where a recipe is a stage of itself."""
+    """Raises LoadError if a recipe is a stage of itself."""
     opening = _opening.get() or _Opening()
     here = Path() if path is None else path.resolve()
     if path is not None and here in opening.paths:

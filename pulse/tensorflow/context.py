@@ -66,7 +66,7 @@ class TensorflowNode(NodeContext):
     def as_onnx_all(
         self, kind: str, inputs: Sequence[OutletId | None], suffix: str, outputs: int, **attributes: Any
     ) -> list[OutletId]:
-        """The same; several outputs."""
+        """Wire an ONNX operator with several outputs."""
         name = f"{self.wire_name}.{suffix}" if suffix else self.wire_name
         names = (name, *(f"{name}:{slot}" for slot in range(1, outputs)))
         context = NodeContext(kind, OPSET, name, attributes, tuple(inputs), names, self.graph, self.scope)
@@ -104,7 +104,7 @@ class TensorflowNode(NodeContext):
         return value
 
     def listed(self, name: str, count: int) -> list[int]:
-        """A list of integers of that length; ones where it is missing. Raises LoadError."""
+        """A list of integers of that length; ones if it is missing. Raises LoadError."""
         values = self.integer_list(name, [1] * count)
         if len(values) != count:
             raise self.error(f"attribute {name} has {len(values)} entries instead of {count}")

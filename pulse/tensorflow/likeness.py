@@ -16,7 +16,7 @@ def is_tensorflow(content: Content) -> bool:
 
 
 def _begins(head: bytes) -> bool:
-    """Whether bytes begin as a graph's first node does, or as a SavedModel's first graph behind its version."""
+    """Whether bytes begin as a graph's first node does, or as a SavedModel's first graph after its version."""
     if head[:1] == b"\x0a":
         return _inside(head, 1) in (b"\x0a", b"\x12")
     if len(head) > 3 and head[0] == 0x08 and head[1] < 0x80 and head[2] == 0x12:

@@ -49,7 +49,7 @@ def load(
     """Read a GraphDef, by its path or bytes, or the folder of a SavedModel.
 
     inputs, constants, budget   as in ``pulse.load``; an input may be any tensor, ``node`` or ``node:1``
-    signature  of a SavedModel; ``serving_default``, or the first, where none is given
+    signature  of a SavedModel; ``serving_default``, or the first, if none is given
     outputs    of a graph any tensors, which are all that is analysed; of a SavedModel some of the signature's.
                By default the tensors that no node reads, or all of the signature's
     Raises     LoadError

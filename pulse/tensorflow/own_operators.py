@@ -195,7 +195,7 @@ def register_op(
 def register_kernel(name: str, backend: str = "numpy") -> Callable[[Kernel], Kernel]:
     """Give a declared operator a kernel: a function of arrays that gives an array, or several.
 
-    backend  ``numpy``: called as it is; ``numba``: compiled at the first call, and taken where there are both
+    backend  ``numpy``: called as it is; ``numba``: compiled at the first call, and taken if there are both
     Raises   LoadError: no operator is declared under this name; there is no such backend
     """
     if name not in OWN:

@@ -25,7 +25,7 @@ class PartialRun:
     """A run that takes its feeds, and gives its fetches, in several parts.
 
     What a part computed and gave is given to the parts after it, so that it is not computed again; each target runs
-    once. Assignments that a part needs are part of that run: fetch a tensor behind them once.
+    once. Assignments that a part needs are part of that run: fetch a tensor after them once.
     """
 
     def __init__(

@@ -207,7 +207,7 @@ class Session:
         return False
 
     def reset(self) -> None:
-        """Variables as they were at first: as the file has them, then what the initialisers give the others."""
+        """Variables as they were initially: as the file has them, then what the initialisers give the others."""
         self._values = dict(self._first)
         starts = [name for name in self.initialisers if not self._touches(name, self._first)]
         if starts:

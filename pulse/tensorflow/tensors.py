@@ -96,7 +96,7 @@ def dims_of(shape: Proto) -> Dims:
 
 
 def dims_in(value: object) -> Dims:
-    """The sizes of an attribute, where it is a shape of known rank."""
+    """The sizes of an attribute, if it is a shape of known rank."""
     return cast("Dims", value) if isinstance(value, tuple) and not isinstance(value, FunctionName) else None
 
 

@@ -1,7 +1,7 @@
 """Arithmetic of codes as LiteRT has it: exact sums, one rounding where a result gets its own scale.
 
 A wire of codes holds ``code - zero`` in f32. A sum of products is exact as long as no partial sum can pass 2**24;
-where one can, the operands are taken apart into small digits whose sums are exact, and these are joined in f64.
+if one can, the operands are taken apart into small digits whose sums are exact, and these are joined in f64.
 
 LiteRT runs int8 in XNNPACK: the sum as f32 times an f32 scale, halves to even. Activations of int16 go through its
 own kernels: a multiplier of 15 bits, halves up.
@@ -30,7 +30,7 @@ Apply: TypeAlias = Callable[[OutletId, Array, Array | None, str], OutletId]
 
 
 def fused(node: TfliteNode) -> int:
-    """The number of the fused activation. Raises LoadError where it is not covered."""
+    """The number of the fused activation. Raises LoadError if it is not covered."""
     number = node.integer("FusedActivationFunction", NONE)
     if number not in range(5):
         raise node.error(f"fused activation {number} is not covered")
@@ -55,7 +55,7 @@ def code_range(dtype: DType, zero: int) -> tuple[int, int]:
 
 
 def target(node: TfliteNode, slot: int = 0) -> tuple[Tensor, Quantization]:
-    """An output and what its codes stand for. Raises LoadError where the file does not say it."""
+    """An output and what its codes stand for. Raises LoadError if the file does not say it."""
     tensor = node.makes[slot]
     if tensor.quantization is None or not tensor.coded:
         raise node.error(f"its output {tensor.name} is {tensor.kind} without a scale, where codes go in")
@@ -117,7 +117,7 @@ def exact_sum(
     apply: Apply,
     spread: Sequence[int] = (-1,),
 ) -> OutletId:
-    """A sum of products of codes, exactly: of f32 where that is wide enough, else of f64.
+    """A sum of products of codes, exactly: of f32 if that is wide enough, else of f64.
 
     weights, bias  whole numbers; ``output_axis`` of the weights has the outputs
     largest        of ``abs(x)``
@@ -195,7 +195,7 @@ def finished_sum(
     suffix: str = "",
     rescale: Callable[[OutletId, Array], OutletId] | None = None,
 ) -> OutletId:
-    """Exact sums as codes of the output, behind its activation; ``shape`` spreads the factors of channels.
+    """Exact sums as codes of the output, after its activation; ``shape`` spreads the factors of channels.
 
     rescale   f64 sums times f64 factors as whole numbers, of int16 codes; None: multipliers of 15 bits
     """
@@ -246,7 +246,7 @@ def shifted(node: TfliteNode, x: OutletId, source: Tensor, made: Tensor, suffix:
 
 
 def input_range(node: TfliteNode) -> tuple[int, int]:
-    """The least and the largest ``code - zero`` of the first input. Raises LoadError where it has no codes."""
+    """The least and the largest ``code - zero`` of the first input. Raises LoadError if it has no codes."""
     source = node.read(0)
     if not source.coded or source.dtype is None:
         raise node.error(f"its input {source.name} is {source.kind} and no codes, beside an output of codes")

@@ -10,7 +10,7 @@ from pulse.tflite.file import Operator, Subgraph
 
 CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")
 BEFORE, BEHIND = ("EXPAND_DIMS",), ("RESHAPE", "SQUEEZE")
-"""What may stand between the blocks and the convolution, and behind it, where there is one axis of frames."""
+"""What may stand between the blocks and the convolution, and after it, if there is one axis of frames."""
 PADDED = "_PAD_OF_DILATION"
 """Pads by the first list without the second: what both ends keep of the padding once the crops are taken off."""
 VALID = 1

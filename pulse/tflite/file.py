@@ -82,7 +82,7 @@ class Tensor:
 
 @record(eq=False)
 class Operator:
-    """A node: its kind in the words of the schema, the numbers of its tensors (-1 where one is left out); ``inner`` are
+    """A node: its kind in the words of the schema, the numbers of its tensors (-1 if one is left out); ``inner`` are
     those that only say what its sums inside are scaled to.
     """
 
@@ -267,7 +267,7 @@ class _Parser:
         return stored.view(dtype.newbyteorder("<")).astype(dtype).reshape(shape)
 
     def _stored(self, buffer: Any, where: str) -> NDArray[np.uint8]:
-        """The bytes of a buffer; those of large files lie behind the FlatBuffer."""
+        """The bytes of a buffer; those of large files lie after the FlatBuffer."""
         offset, size = buffer.Offset(), buffer.Size()
         if offset > 1:
             if offset + size > len(self._data):

@@ -48,7 +48,7 @@ def _multiplier(scale: float) -> tuple[int, int]:
 
 
 def _interpolated(size: Whole, bits: int, top: int) -> Whole:
-    """The table between its points, which ``bits`` of ``size`` divide; ``top`` behind its end."""
+    """The table between its points, which ``bits`` of ``size`` divide; ``top`` after its end."""
     y = 1 / (1 + np.exp(-np.arange(ENTRIES + 1) / POINTS))
     above = y * (1 - y) * (2 * y - 1) / POINTS**2 / 16
     table = np.minimum(np.rint((1 << 16) * (y + above)).astype(np.int64), (1 << 16) - 1)

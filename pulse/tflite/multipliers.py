@@ -23,7 +23,7 @@ def multiplied(x: Array, factor: float) -> Array:
 
 
 def multiplier_of_mean(factor: float, count: int) -> tuple[Array, Array]:
-    """That of sums over ``count`` numbers: the multiplier of a code itself, divided without a rest."""
+    """The multiplier of sums over ``count`` numbers: the multiplier of a code itself, divided without a rest."""
     multiplier, shift = multiplier_of(np.asarray(factor))
     more = min(count.bit_length() - 1, 31 + int(shift))
     return (multiplier << more) // count, shift - more

@@ -55,14 +55,14 @@ class TfliteNode(NodeContext):
         return bool(self.makes) and self.makes[0].coded
 
     def read(self, slot: int) -> Tensor:
-        """The tensor of an input. Raises LoadError where it is left out."""
+        """The tensor of an input. Raises LoadError if it is left out."""
         tensor = self.reads[slot] if slot < len(self.reads) else None
         if tensor is None:
             raise self.error(f"input {slot} is missing")
         return tensor
 
     def quantization(self, slot: int) -> Quantization:
-        """What the codes of an input stand for. Raises LoadError where the file does not say it."""
+        """What the codes of an input stand for. Raises LoadError if the file does not say it."""
         found = self.read(slot).quantization
         if found is None:
             raise self.error(f"its input {slot}, {self.read(slot).name}, has no scale")

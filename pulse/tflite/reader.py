@@ -24,7 +24,7 @@ from pulse.typed import TypedNetwork, known
 from pulse.wording import spell
 
 BATCH, TIME = "N", "T"
-"""Names of sizes that a file leaves open: of the batch, and of the first one behind it."""
+"""Names of sizes that a file leaves open: of the batch, and of the first one after it."""
 _HANDLES = ("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE")
 
 
@@ -276,7 +276,7 @@ class _Builder:
             )
 
     def _read(self, name: str, tensor: Tensor) -> OutletId:
-        """The value of a variable; what it was before the call where nothing has assigned it yet."""
+        """The value of a variable; what it was before the call if nothing has assigned it yet."""
         if name not in self._current:
             self._begin(name, tensor)
         return self._current[name]

@@ -1,32 +1,25 @@
 """The registry of TFLite operators."""
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
-from pulse.graph import OutletId
+from pulse.translators import Outlets, Translators
 
 if TYPE_CHECKING:
     from pulse.tflite.node import TfliteNode
 
-Translator: TypeAlias = "Callable[[TfliteNode], OutletId | Sequence[OutletId]]"
-T = TypeVar("T", bound=Translator)
+R = TypeVar("R", bound=Outlets)
 
-TRANSLATORS: dict[str, Translator] = {}
+TRANSLATORS: "Translators[TfliteNode]" = Translators()
 """Kind of an operator, as the schema spells it -> the function that wires it."""
 STATES: dict[str, tuple[int, ...]] = {}
 """Kind -> its inputs that it also writes; their next values are its last outputs."""
 
 
-def tflite_op(*kinds: str, states: tuple[int, ...] = ()) -> Callable[[T], T]:
+def tflite_op(
+    *kinds: str, states: tuple[int, ...] = ()
+) -> "Callable[[Callable[[TfliteNode], R]], Callable[[TfliteNode], R]]":
     """Register the translator of operators."""
-
-    def register(translator: T) -> T:
-        for kind in kinds:
-            if kind in TRANSLATORS:
-                raise ValueError(f"{kind} is registered twice")
-            TRANSLATORS[kind] = translator
-            if states:
-                STATES[kind] = states
-        return translator
-
-    return register
+    if states:
+        STATES.update(dict.fromkeys(kinds, states))
+    return TRANSLATORS.register(*kinds)

@@ -67,7 +67,7 @@ SCHEMA: Mapping[str, Mapping[int, Kind]] = {
 
 
 def verify(data: bytes, what: str) -> None:
-    """Follow every offset of a model. Raises LoadError where one leads outside of the file or nowhere."""
+    """Follow every offset of a model. Raises LoadError if one leads outside of the file or nowhere."""
     if not is_tflite(data):
         raise LoadError(
             f"{what}: not a TFLite model (no {IDENTIFIER.decode()} at byte 4); give a .tflite file"

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -11,10 +12,19 @@ from pulse.loading.format import read_onnx
 from pulse.models import Model
 from pulse.tolerance import offline
 from pulse.torch.arguments import Dynamic, read_call
+from pulse.torch.axes import describe_time, find_time
 from pulse.torch.comparison import Comparison
-from pulse.torch.exporter import export, silence_exporter
+from pulse.torch.exporter import export, name_outputs, silence_exporter
 from pulse.torch.lengths import read_lengths
-from pulse.torch.module import ModuleOracle, preserve_state, samples
+from pulse.torch.module import (
+    ModuleOracle,
+    computing_in,
+    float_types,
+    method_module,
+    preserve_state,
+    samples,
+    tensors,
+)
 
 
 def from_torch(
@@ -24,6 +34,7 @@ def from_torch(
     opset: int | None = None,
     compare: bool = True,
     lengths: Sequence[Mapping[str, int]] | None = None,
+    method: str = "forward",
 ) -> Model:
     """The model of a PyTorch module.
 
@@ -35,13 +46,15 @@ def from_torch(
     module   an ``nn.Module``; it runs in eval mode without gradients, and afterwards its modes, parameters, buffers and
              attributes (tensors, lists and dicts) and PyTorch's random numbers are as they were
     example  what its ``forward`` takes: a tensor, a tuple of them, or a dict by the parameters' names
-    dynamic  the axes of any length and their names, by the input's name or place: ``{"x": {2: "T"}}``
+    dynamic  the axes of any length and their names, by the input's name or place: ``{"x": {2: "T"}}``; ``{}``: none.
+             By default the axis along which the module runs at another length
     opset    the version of ONNX to export to; the exporter's own choice by default
     compare  False: the model as the exporter wrote it, compared with nothing
     lengths  what to compare at, in frames of each symbol: ``[{"T": 4000}, {"T": 9000}]``; a symbol that is not named
              has the example's length. Found by trial by default
+    method   what is called in place of ``forward``, such as "encode"
     Raises   InputError: torch is missing, ``example``, ``dynamic`` or ``lengths`` do not fit ``forward``, or the module
-             runs at no other length than the example's;
+             runs at no other length than the example's, or along several axes;
              LoadError: the exporter fails, or has fixed a dynamic axis to the example's length, or the model differs
              from the module: the first output, frame and value are named; or the module draws random numbers;
              FactError: as in ``analyse``
@@ -53,19 +66,44 @@ def from_torch(
             f"from_torch takes a torch.nn.Module, not {type(module).__name__}; give the module itself"
         )
     title = type(module).__name__
-    call = read_call(torch, module, example, dynamic or {})
-    wanted = read_lengths(lengths, call.frames)
+    if method != "forward":
+        title, module = f"{title}.{method}", method_module(torch, module, method)
+    call = read_call(torch, module, title, example, dynamic or {})
+    others = float_types(torch, module, call) - {torch.float32}
+    f32 = torch.float32 if others else None
+    if others:
+        call = call.in_type(torch, torch.float32)
+        names = ", ".join(sorted(str(each).removeprefix("torch.") for each in others))
+        _warn(
+            title,
+            [f"it computes in {names}; the model computes in f32, and is compared with the module in f32"],
+        )
     with preserve_state(torch, module, call) as begin:
-        with silence_exporter():
-            proto, notes = export(torch, module, call, opset, title)
+        if dynamic is None:
+            with silence_exporter():
+                axes = find_time(
+                    title, ModuleOracle(torch, module, call, begin, [], f32), tensors(torch, call)
+                )
+            call = replace(call, axes=axes)
+            _warn(title, [describe_time(axes)] if axes else [])
+        wanted = read_lengths(lengths, call.frames)
+        with silence_exporter(), computing_in(torch, module, f32):
+            outputs = name_outputs(torch, module, call, title)
+        begin()
+        with silence_exporter(), computing_in(torch, module, f32):
+            proto, notes = export(torch, module, call, opset, title, outputs)
         _warn(title, notes)
         model = read_onnx(proto, ignore_value_info=True)
         if compare:
             with silence_exporter():
                 typed = model.analyse()
                 given = samples(torch, call, list(typed.inputs), title)
-                oracle = ModuleOracle(torch, module, call, begin, list(typed.outputs))
-                notes = Comparison(title, oracle, offline(typed), given, call.listed()).require_equal(wanted)
+                oracle, precise = (
+                    ModuleOracle(torch, module, call, begin, list(typed.outputs), dtype)
+                    for dtype in (f32, torch.float64)
+                )
+                comparison = Comparison(title, oracle, offline(typed), given, call.listed(), precise=precise)
+                notes = comparison.require_equal(wanted)
             _warn(title, notes)
     return model
 

@@ -10,12 +10,32 @@ BAKED_HELP = (
 )
 """What helps where a length was baked in."""
 
+COMPLEX_HELP = (
+    "write them as pairs of real numbers: torch.stft(..., return_complex=True) with torch.view_as_real behind it, "
+    "products as (a*c - b*d, a*d + b*c), magnitudes as sqrt(a*a + b*b), padding before the transform; "
+    "torch.complex(a, b) in front of torch.istft or torch.fft.irfft is covered"
+)
+"""What helps where complex numbers are not covered."""
+
 LONGEST_REASON = 1000
 """Letters of a message of PyTorch that are worth showing."""
 
+_ENDINGS = (
+    "While executing",
+    "Original traceback",
+    "For more information",
+    "For more debugging",
+    "GraphModule",
+)
+"""Lines from which on a message speaks of PyTorch's own parts."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def plain_message(text: object) -> str:
-    """A message of PyTorch without colours, not too long."""
-    return _COLOUR.sub("", str(text)).strip()[:LONGEST_REASON]
+    """A message of PyTorch without colours and without the graphs and traces behind it; whole lines, not too long."""
+    lines: list[str] = []
+    for line in _COLOUR.sub("", str(text)).strip().splitlines():
+        if lines and (line.startswith(_ENDINGS) or sum(map(len, lines)) + len(line) > LONGEST_REASON):
+            break
+        lines.append(line)
+    return "\n".join(lines).strip()[: 2 * LONGEST_REASON]

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 from pulse.errors import InputError
@@ -9,7 +10,8 @@ from pulse.record import record
 from pulse.torch.lengths import Lengths
 
 Axes: TypeAlias = Mapping[int, str]
-Dynamic: TypeAlias = Mapping[str | int, Mapping[int, str]]
+Dynamic: TypeAlias = Mapping[Any, Axes]
+"""By the name of an input, or its place."""
 
 
 @record
@@ -23,7 +25,7 @@ class ModuleCall:
     def leaves(self, torch: Any) -> dict[str, Any]:
         """The tensors and numbers of the arguments, by the names that the exporter gives them: ``state_0``."""
         found, _ = torch.utils._pytree.tree_flatten_with_path(self.arguments)
-        return {"_".join(map(_key, path)): leaf for path, leaf in found}
+        return {"_".join(map(path_key, path)): leaf for path, leaf in found}
 
     def filled(self, torch: Any, values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Positional and named arguments, with these values in place of leaves; other tensors are copies."""
@@ -35,6 +37,14 @@ class ModuleCall:
         ]
         arguments = torch.utils._pytree.tree_unflatten(filled, structure)
         return (tuple(arguments.values()), {}) if self.positional else ((), arguments)
+
+    def in_type(self, torch: Any, dtype: Any) -> "ModuleCall":
+        """The same with all tensors of floats in one type."""
+
+        def converted(leaf: Any) -> Any:
+            return leaf.to(dtype) if torch.is_tensor(leaf) and leaf.is_floating_point() else leaf
+
+        return replace(self, arguments=torch.utils._pytree.tree_map(converted, self.arguments))
 
     @property
     def frames(self) -> Lengths:
@@ -54,17 +64,17 @@ class ModuleCall:
         )
 
 
-def read_call(torch: Any, module: Any, example: Any, dynamic: Dynamic) -> ModuleCall:
+def read_call(torch: Any, module: Any, title: str, example: Any, dynamic: Dynamic) -> ModuleCall:
     """Examples and dynamic axes by the names of forward's parameters. Raises InputError."""
     if any(map(torch.nn.parameter.is_lazy, [*module.parameters(), *module.buffers()])):
         raise InputError(
-            f"{type(module).__name__} has lazy layers whose parameters are not made yet; run it once on the example, "
+            f"{title} has lazy layers whose parameters are not made yet; run it once on the example, "
             "and load its weights"
         )
     parameters = list(inspect.signature(module.forward).parameters.values())
     if parameters and parameters[0].kind is inspect.Parameter.VAR_POSITIONAL:
         raise InputError(
-            f"{type(module).__name__}.forward takes *{parameters[0].name}; wrap it in a module whose "
+            f"{title}: forward takes *{parameters[0].name}; wrap it in a module whose "
             "forward names its inputs"
         )
     names = [parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
@@ -136,7 +146,7 @@ def _input_name(key: str | int, arguments: Mapping[str, Any]) -> str:
     return str(key)
 
 
-def _key(entry: Any) -> str:
+def path_key(entry: Any) -> str:
     """A step of the way to a leaf: a dict's key, a place of a sequence, a field's name."""
     for attribute in ("key", "idx", "name"):
         if hasattr(entry, attribute):

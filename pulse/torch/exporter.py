@@ -5,26 +5,31 @@ import io
 import logging
 import re
 import warnings
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from importlib.util import find_spec
 from typing import Any, cast
 
-from pulse.errors import LoadError
-from pulse.onnx.proto import ModelProto
-from pulse.torch.advice import BAKED_HELP, plain_message
-from pulse.torch.arguments import ModuleCall
+from pulse.errors import InputError, LoadError
+from pulse.onnx.proto import ModelProto, TensorProto
+from pulse.torch.advice import BAKED_HELP, COMPLEX_HELP, plain_message
+from pulse.torch.arguments import ModuleCall, path_key
+from pulse.torch.recurrent import keep_recurrent_layers
 
 _FIXED = re.compile(r"static shape of (\d+) for dimension inputs\['(\w+)'\]\.shape\[(\d+)\]")
+_LOGGERS = ("torch", "torch.onnx", "onnxscript")
 _BAKED_WORDS = ("static shape", "specialized", "Constraints violated")
 
 
 def export(
-    torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str
+    torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str, outputs: list[str] | None
 ) -> tuple[ModelProto, list[str]]:
-    """The exported model, and notes for the user. Raises LoadError."""
-    _forget_recurrent(torch)
+    """The exported model, and notes for the user.
+
+    outputs  their names; None: the exporter names them
+    Raises   LoadError
+    """
     if find_spec("onnxscript") is not None:
-        proto, notes = _exported(torch, module, call, opset, title), list[str]()
+        proto, notes = _exported(torch, module, call, opset, title, outputs), list[str]()
     else:
         proto, notes = _traced(torch, module, call, opset, title)
     _require_dynamic(proto, call, title)
@@ -32,49 +37,106 @@ def export(
     return proto, notes
 
 
-def _forget_recurrent(torch: Any) -> None:
-    """Make every export of an LSTM or GRU be as the first one of the process.
-
-    The exporter takes these layers apart in its own way while it runs, but PyTorch (2.13) then remembers another way,
-    found between two exports, which fixes the length.
-    """
-    for op in (torch.ops.aten.lstm.input, torch.ops.aten.gru.input):
-        getattr(op, "_dispatch_cache", {}).clear()
-
-
 @contextlib.contextmanager
 def silence_exporter() -> Generator[None]:
     """Keep to itself what the exporter says of its own parts."""
-    loggers = [logging.getLogger(name) for name in ("torch.onnx", "torch.utils", "torch.fx", "onnxscript")]
-    levels = [logger.level for logger in loggers]
+    made = [name for name in logging.root.manager.loggerDict if name.split(".")[0] in _LOGGERS]
+    loggers = [logging.getLogger(name) for name in dict.fromkeys([*_LOGGERS, *made])]
+    before = [(logger.disabled, logger.level) for logger in loggers]
     for logger in loggers:
-        logger.setLevel(logging.ERROR)
+        logger.disabled = True
+        logger.setLevel(logging.CRITICAL)  # for those below it that are made later
     try:
-        with warnings.catch_warnings():
+        with (
+            warnings.catch_warnings(),
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+        ):
             warnings.simplefilter("ignore")
             yield
     finally:
-        for logger, level in zip(loggers, levels):
+        for logger, (disabled, level) in zip(loggers, before):
+            logger.disabled = disabled
             logger.setLevel(level)
 
 
-def _exported(torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str) -> ModelProto:
+@contextlib.contextmanager
+def _copied_inputs(torch: Any, module: Any) -> Generator[None]:
+    """Outputs that are inputs are copies: the exporter leaves such inputs out."""
+
+    def copied(_: Any, positional: Any, named: Any, result: Any) -> Any:
+        given = {id(leaf) for leaf in torch.utils._pytree.tree_leaves((positional, named))}
+
+        def copied_leaf(leaf: Any) -> Any:
+            return leaf.clone() if torch.is_tensor(leaf) and id(leaf) in given else leaf
+
+        return torch.utils._pytree.tree_map(copied_leaf, result)
+
+    hook = module.register_forward_hook(copied, with_kwargs=True)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def name_outputs(torch: Any, module: Any, call: ModuleCall, title: str) -> list[str] | None:
+    """The keys of outputs that are a dict; None for others. Raises InputError."""
+    positional, named = call.filled(torch, {})
+    try:
+        with torch.no_grad():
+            result = module(*positional, **named)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {plain_message(error)}"
+        raise InputError(f"{title} does not run on the example: {reason}") from error
+    if not isinstance(result, Mapping):
+        return None
+    leaves, _ = torch.utils._pytree.tree_flatten_with_path(dict(cast("Mapping[str, Any]", result)))
+    return ["_".join(map(path_key, path)) for path, leaf in leaves if torch.is_tensor(leaf)]
+
+
+def _mend_squeezes(proto: ModelProto) -> None:
+    """PyTorch (2.13) writes ``x.squeeze(1)`` of 16 channels, which changes nothing, as a node that ONNX refuses."""
+    from onnx.numpy_helper import to_array
+
+    sizes = {
+        value.name: [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+        for value in (*proto.graph.value_info, *proto.graph.input)
+    }
+    axes = {
+        each.name: to_array(each) for each in proto.graph.initializer if each.data_type == TensorProto.INT64
+    }
+    for node in proto.graph.node:
+        if node.op_type != "Squeeze" or len(node.input) < 2 or node.input[0] not in sizes:
+            continue
+        shape, given = sizes[node.input[0]], axes.get(node.input[1])
+        if given is not None and given.size == 1 and shape and shape[int(given.ravel()[0])] > 1:
+            node.op_type = "Identity"
+            del node.input[1:]
+
+
+def _exported(
+    torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str, outputs: list[str] | None
+) -> ModelProto:
     """By the exporter that follows torch.export."""
     shapes = {name: dict(call.axes[name]) if name in call.axes else None for name in call.arguments}
     positional, named = call.filled(torch, {})
     try:
-        made = torch.onnx.export(
-            module,
-            positional,
-            kwargs=named or None,
-            dynamic_shapes=shapes if call.axes else None,
-            opset_version=opset,
-            dynamo=True,
-            verbose=False,
-        )
+        with keep_recurrent_layers(torch), _copied_inputs(torch, module):
+            made = torch.onnx.export(
+                module,
+                positional,
+                output_names=outputs,
+                kwargs=named or None,
+                dynamic_shapes=shapes if call.axes else None,
+                opset_version=opset,
+                dynamo=True,
+                verbose=False,
+            )
     except Exception as error:
         raise LoadError(_failure(error, call, title)) from error
-    return cast("ModelProto", made.model_proto)
+    proto = cast("ModelProto", made.model_proto)
+    _mend_squeezes(proto)
+    return proto
 
 
 def _traced(
@@ -126,6 +188,8 @@ def _failure(error: BaseException, call: ModuleCall, title: str) -> str:
         return f"{title}: PyTorch's exporter has baked a length in: {listed}; {BAKED_HELP}"
     if any(word in reason for word in _BAKED_WORDS):
         return f"{title}: PyTorch's exporter has baked a length in: {reason}\n{BAKED_HELP}"
+    if "complex" in reason:
+        return f"{title}: PyTorch's exporter does not cover complex numbers here: {reason}\n{COMPLEX_HELP}"
     return (
         f"{title}: PyTorch's exporter fails: {type(cause).__name__}: {reason}\n"
         "see that the module runs on the example, then that torch.export.export takes it"
@@ -133,13 +197,11 @@ def _failure(error: BaseException, call: ModuleCall, title: str) -> str:
 
 
 def _require_dynamic(proto: ModelProto, call: ModuleCall, title: str) -> None:
-    """Raises LoadError where an axis that was to be dynamic is a number, or an input is gone."""
+    """Raises LoadError if an axis that was to be dynamic is a number, or an input is gone."""
     inputs = {value.name: value.type.tensor_type.shape.dim for value in proto.graph.input}
     for name, wanted in call.axes.items():
         if name not in inputs:
-            raise LoadError(
-                f"{title}: the exporter has left input {name} out, as nothing reads it; leave it out of dynamic"
-            )
+            raise LoadError(f"{title}: no output depends on input {name}; leave it out of dynamic")
         for axis, symbol in wanted.items():
             dim = inputs[name][axis]
             if not dim.dim_param:

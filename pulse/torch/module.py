@@ -106,16 +106,49 @@ class _TensorState:
             self._version = self._written()
 
 
+@contextlib.contextmanager
+def computing_in(torch: Any, module: Any, dtype: Any) -> Generator[None]:
+    """The module with its floats in another type, f32 or f64, and new tensors of that type; None: as it is."""
+    if dtype is None:
+        yield
+        return
+    parameters = [(parameter, parameter.data) for parameter in module.parameters()]
+    buffers = [(each._buffers, dict(each._buffers)) for each in module.modules()]
+    default = torch.get_default_dtype()
+    try:
+        module.double() if dtype == torch.float64 else module.float()
+        torch.set_default_dtype(dtype)
+        yield
+    finally:
+        torch.set_default_dtype(default)
+        for parameter, data in parameters:
+            parameter.data = data
+        for now, before in buffers:
+            _refill_dict(now, before)
+
+
+def float_types(torch: Any, module: Any, call: ModuleCall) -> set[Any]:
+    """The types of the floats that the module has as parameters, and takes."""
+    tensors = [*module.parameters(), *filter(torch.is_tensor, call.leaves(torch).values())]
+    return {tensor.dtype for tensor in tensors if tensor.is_floating_point()}
+
+
 class ModuleOracle:
     """Arrays by the names of the exported model's inputs to arrays by the names of its outputs.
 
-    Each run begins with the state that ``restore`` gives. Complex numbers are pairs on a last axis, as in the exported
-    model.
+    Each run begins with the state that ``restore`` gives, and computes in ``dtype`` (None: as the module is). Complex
+    numbers are pairs on a last axis, as in the exported model.
     Raises   InputError: the module raises
     """
 
     def __init__(
-        self, torch: Any, module: Any, call: ModuleCall, restore: Restore, outputs: Sequence[str]
+        self,
+        torch: Any,
+        module: Any,
+        call: ModuleCall,
+        restore: Restore,
+        outputs: Sequence[str],
+        dtype: Any = None,
     ) -> None:
         self._torch = torch
         self._module = module
@@ -123,17 +156,13 @@ class ModuleOracle:
         self._leaves = call.leaves(torch)
         self._restore = restore
         self._outputs = outputs
+        self._dtype = dtype
 
     def __call__(self, feeds: dict[str, Array]) -> dict[str, Array]:
-        values = {
-            name: self._tensor(array, self._leaves[name])
-            for name, array in feeds.items()
-            if self._torch.is_tensor(self._leaves[name])
-        }
-        positional, named = self._call.filled(self._torch, values)
         self._restore()
         try:
-            with self._torch.no_grad():
+            with self._torch.no_grad(), computing_in(self._torch, self._module, self._dtype):
+                positional, named = self._call.filled(self._torch, self._values(feeds))
                 result = self._module(*positional, **named)
         except Exception as error:
             raise InputError(f"{type(error).__name__}: {plain_message(error)}") from error
@@ -142,11 +171,42 @@ class ModuleOracle:
         names = [*self._outputs, *(f"output {place}" for place in range(len(self._outputs), len(arrays)))]
         return dict(zip(names, arrays))
 
+    def _values(self, feeds: dict[str, Array]) -> dict[str, Any]:
+        """Tensors in place of all tensors that are floats, and of those that are fed."""
+        given = {name: leaf for name, leaf in self._leaves.items() if self._torch.is_tensor(leaf)}
+        values = {
+            name: self._tensor(feeds[name], leaf) if name in feeds else leaf.detach().clone()
+            for name, leaf in given.items()
+        }
+        if self._dtype is None:
+            return values
+        return {
+            name: value.to(self._dtype) if value.is_floating_point() else value
+            for name, value in values.items()
+        }
+
     def _tensor(self, array: Array, example: Any) -> Any:
         made = self._torch.from_numpy(array.copy())
         if example.is_complex():
             made = self._torch.view_as_complex(made)
         return made.to(example.device, example.dtype)
+
+
+def method_module(torch: Any, module: Any, method: str) -> Any:
+    """A module whose ``forward`` is a method of another one. Raises InputError."""
+    function = getattr(module, method, None)
+    if not callable(function):
+        raise InputError(f"{type(module).__name__} has no method {method!r}")
+    made = torch.nn.Module()
+    made.module = module
+    made.forward = function
+    made.train(module.training)
+    return made
+
+
+def tensors(torch: Any, call: ModuleCall) -> dict[str, Array]:
+    """The examples that are tensors, by the names of ``forward``'s parameters."""
+    return {name: _array(torch, value) for name, value in call.arguments.items() if torch.is_tensor(value)}
 
 
 def samples(torch: Any, call: ModuleCall, inputs: Sequence[str], title: str) -> dict[str, SampledInputs]:

@@ -183,11 +183,11 @@ def pulse(
 
       [cyan]pulse run --live[/cyan]                          from the microphone to the loudspeaker
 
-      [cyan]pulse devices[/cyan]                             what --live can hear and play with
+      [cyan]pulse devices[/cyan]                             audio devices for --live
 
       [cyan]pulse report out.jsonl[/cyan]                    how a live run went, from its --stats file
 
       [cyan]pulse warm[/cyan]                                compiles all kernels now, once on this machine
 
-    Exit codes: 0 well, 1 a check failed, 2 bad use or input, 3 a check proved nothing. With --json errors are JSON too.
+    Exit codes: 0 success, 1 a check failed, 2 usage or input error, 3 nothing was proved. With --json, errors are JSON.
     """

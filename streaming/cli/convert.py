@@ -7,7 +7,7 @@ import typer
 
 from streaming.cli import options
 from streaming.cli.options import ModelOptions, ReportOptions, takes_groups
-from streaming.cli.proof import ProofOptions, require_proof
+from streaming.cli.proof import ProofOptions, require_outcome, require_proof
 
 
 @takes_groups
@@ -21,7 +21,8 @@ def convert(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write the pulsed model as standard ONNX, with its states as inputs and outputs.",
+            help="Write the pulsed model: .onnx with its states as inputs and outputs; .nnef (a folder) or .nnef.tgz "
+            "for tract, without --pulse the offline model.",
             show_default=False,
         ),
     ] = None,
@@ -36,7 +37,7 @@ def convert(
     proof: ProofOptions,
     shown: ReportOptions,
 ) -> None:
-    """Show the pulsed form of a model: ports, delays, buffers and nodes; or write it as ONNX for any runtime.
+    """Show the pulsed form of a model: ports, delays, buffers and nodes; or write it for other runtimes.
 
     Exit code 1, and no file, if the written one does not give what the offline model gives; 3 if nothing was proved of
     some output.
@@ -50,12 +51,20 @@ def convert(
       [cyan]pulse convert model.onnx --input "x=1,80,T,f32"[/cyan]   name the time axis
 
       [cyan]pulse convert model.onnx --pulse 160 -o out.onnx[/cyan]  write it for onnxruntime and others
+
+      [cyan]pulse convert model.onnx --pulse 160 -o out.nnef[/cyan]  write it for tract
     """
     from streaming.cli.model import open_model
     from streaming.reports.conversion import Conversion
-    from streaming.reports.exporting import export
+    from streaming.reports.exporting import export, is_nnef
+    from streaming.reports.exporting_offline import export_offline
 
     opened = open_model(model, given)
+    if output is not None and given.pulse is None and is_nnef(output):
+        whole = export_offline(opened, output, proof.choice() if check else None)
+        shown.print(whole)
+        require_outcome(whole.outcome, whole.verdict, f"; {output} is not written")
+        return
     pulsed = opened.pulsed(given.pulse)
     written = None
     if output is not None:

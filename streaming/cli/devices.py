@@ -7,7 +7,7 @@ from streaming.cli.options import ReportOptions, takes_groups
 def devices(shown: ReportOptions) -> None:
     """List audio devices, as --mic and --speaker of pulse run --live take them: by number or a part of the name.
 
-    Latencies are what the system suggests: low for talking, high for never breaking off.
+    Latencies are what the system suggests: low for conversation, high for the fewest dropouts.
 
     [bold]Examples[/bold]
 

@@ -32,6 +32,10 @@ def dump(
     model: options.ModelPath = None,
     stage: Annotated[Stage, typer.Option("--stage", help="Stage to print.")] = Stage.PULSED,
     dot: Annotated[bool, typer.Option("--dot", help="Print in Graphviz's language instead of text.")] = False,
+    match: Annotated[
+        str | None,
+        typer.Option("--match", metavar="QUERY", help="Print the parts that fit, as Conv->BatchNorm?->Relu."),
+    ] = None,
     *,
     given: ModelOptions,
     backend: options.Backend = "numba",
@@ -52,6 +56,8 @@ def dump(
       [cyan]pulse dump model.onnx --stage program --threads 2[/cyan]  with the parts of long rows
 
       [cyan]pulse dump model.onnx --stage costs --rate 100[/cyan]     parameters, multiply-adds, memory
+
+      [cyan]pulse dump model.onnx --stage load --match "Conv->Relu"[/cyan]   the parts that fit a query
     """
     from pulse.errors import InputError
     from streaming.cli.model import load_model, open_model
@@ -59,10 +65,17 @@ def dump(
 
     if shown != ReportOptions() and stage is not Stage.COSTS:
         raise InputError("--json and --markdown go with --stage costs; the other stages are text")
+    if match is not None and (dot or stage in (Stage.PROGRAM, Stage.COSTS)):
+        raise InputError("--match looks for nodes of a graph: leave out --dot, and --stage program and costs")
     if stage in (Stage.LOAD, Stage.TYPED):
-        write_text(_read(stage, load_model(model, given), dot))
+        loaded = load_model(model, given)
+        matched = match is not None
+        write_text(_matches(match, stage, None, loaded, None) if matched else _read(stage, loaded, dot))
         return
     opened = open_model(model, given)
+    if match is not None:
+        write_text(_matches(match, stage, opened, None, given.pulse))
+        return
     if stage is not Stage.COSTS:
         write_text(_text(stage, opened, given.pulse, backend, weights, threads, dot))
         return
@@ -72,7 +85,7 @@ def dump(
 
 
 def _costs(opened: "OpenedModel", pulse: int | None, backend: str, weights: str | None) -> "CostReport":
-    """What the model costs, with its pulses and its program where it has them."""
+    """What the model costs, with its pulses and its program if it has them."""
     from pulse.costs.counting import cost_report
     from pulse.errors import CompileError, PulsifyError
     from streaming.cli.model import compile_model
@@ -87,6 +100,24 @@ def _totals(model: "PulsedModel | TypedModel", rate_hz: float | None = None) -> 
     from pulse.costs.counting import cost_report
 
     return cost_report(model, rate_hz).totals().text() + "\n"
+
+
+def _matches(
+    query: str, stage: Stage, opened: "OpenedModel | None", loaded: "Loaded | None", pulse: int | None
+) -> str:
+    """The parts of a stage's graph that fit a query, one a line."""
+    from pulse.matching import matches_text
+    from pulse.models import Model
+
+    if opened is not None:
+        if stage is Stage.DECLUTTERED:
+            return matches_text(opened.typed.graph, query)
+        return matches_text(opened.pulsed(pulse).graph, query)
+    assert loaded is not None
+    if stage is Stage.LOAD:
+        return matches_text(loaded.model.graph, query)
+    typed = loaded.read.analyse() if isinstance(loaded.read, Model) else loaded.analyse()
+    return matches_text(typed.graph, query)
 
 
 def _read(stage: Stage, loaded: "Loaded", dot: bool) -> str:

@@ -44,13 +44,13 @@ def recipe(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the recipe and its notes as JSON.")] = False,
 ) -> None:
-    """Write a first recipe of a model: the stages in front of it and behind it, guessed from its sizes.
+    """Write a first recipe of a model: the stages in front of it and after it, guessed from its sizes.
 
-    257 frequencies with real and imaginary parts are an STFT, 80 bands a filter bank, 400 five frames of 80. What is
-    guessed is said on standard error, one line each: the hop, the window, the rate. Look at them, then try
+    257 frequencies with real and imaginary parts are an STFT, 80 bands a filter bank, 400 five frames of 80. Guesses
+    are printed to standard error, one line each: the hop, the window, the rate. Look at them, then try
     pulse run RECIPE in.wav out.wav. docs/recipes.md has the format.
 
-    Of a model that holds a recipe in its metadata, that recipe.
+    If the metadata of a model holds a recipe, this recipe is written.
 
     [bold]Examples[/bold]
 

@@ -26,7 +26,7 @@ def report(
 ) -> None:
     """Report how a live run went: latency, what was late or lost and when, and the end-to-end latency.
 
-    Of a run that was killed, or still goes on, all but its last interval is there.
+    The report of a run that was killed, or still goes on, lacks only its last interval.
 
     [bold]Examples[/bold]
 

@@ -35,7 +35,7 @@ class RunRequest:
 
     @property
     def read(self) -> Path | None:
-        """The file of the inputs that no ``--in`` names: the built-in sound where nothing is given."""
+        """The file of the inputs that no ``--in`` names: the built-in sound if nothing is given."""
         return self.source if self.source is not None or self.sound.in_routes else noisy_path()
 
     @property

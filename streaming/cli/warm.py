@@ -23,7 +23,7 @@ def warm(
     *,
     shown: ReportOptions,
 ) -> None:
-    """Compile every kernel for this processor and keep it; what is there already is left alone.
+    """Compile every kernel for this processor and keep it; kernels that are already compiled are kept.
 
     Kernels are compiled at their first use otherwise. Run it after an installation or an update, or while an image is
     built. They are kept in the user's cache folder, or in the folder that PULSE_CACHE names. No other user may be able

@@ -105,7 +105,7 @@ class Detector(ABC, Generic[State]):
         return rows.tolist()
 
     def _check_classes(self, classes: int) -> None:
-        """Raises InputError where the parameters do not suit this many classes."""
+        """Raises InputError if the parameters do not suit this many classes."""
 
     def _known_at_end(self, frames: int) -> float:
         return self.clock.time_s(frames)
@@ -130,7 +130,7 @@ class Detector(ABC, Generic[State]):
 
 
 def only_column(column: int | None, classes: int) -> None:
-    """Raises InputError where it is not said, or not there, which column of several counts."""
+    """Raises InputError if it is not said, or not there, which column of several counts."""
     if column is None and classes > 1:
         raise InputError(f"{classes} classes where one probability belongs; give column=0 … {classes - 1}")
     if column is not None and not -classes <= column < classes:

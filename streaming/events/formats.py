@@ -1,4 +1,4 @@
-"""Forms of events as text: each event is written as it comes, behind those before it."""
+"""Forms of events as text: each event is written as it comes, after those before it."""
 
 import csv
 import io
@@ -32,7 +32,7 @@ class EventFormat:
         raise NotImplementedError
 
     def body(self, events: Sequence[Event], number: int) -> tuple[str, int]:
-        """Events behind this many others; and how many there are then."""
+        """Events after this many others; and how many there are then."""
         parts: list[str] = []
         for event in events:
             if event.end_s is not None or self.open_events:

@@ -44,7 +44,7 @@ class EventsOutput(NotCopyable):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """The last events, too, where nothing went wrong."""
+        """The last events, too, if nothing went wrong."""
         try:
             if error is None:
                 self._put(self._detector.flush())

@@ -64,7 +64,7 @@ class Segments(Detector[_State]):
     pad_after_s      is added behind; no longer than ``min_silence_s``
     max_s            a segment that is this long, without padding, is cut; None: never
     split_silence_s  it is cut in its longest silence of at least this length, which is left out; None, or if there
-                     is none: behind the frame that makes it this long
+                     is none: after the frame that makes it this long
     smooth_s         the mean over this time counts in place of each probability
     column           of several classes, the one that counts
     label            of the events

@@ -11,7 +11,7 @@ def merge_errors(error: BaseException | None, others: Sequence[BaseException]) -
     """What is to be raised.
 
     error   what was on its way; None if all went well
-    others  take its place where it is a cancellation or nothing; else it has them as notes
+    others  take its place if it is a cancellation or nothing; else it has them as notes
     """
     if not others:
         return error

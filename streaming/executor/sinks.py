@@ -105,7 +105,7 @@ class SoundFileSink(NotCopyable, Sink):
     """A sound file of one output; it appears under its name when the stream has ended well.
 
     path      the suffix says the format: .wav, .flac, .mp3 and whatever else libsndfile writes
-    rate_hz   of the file; that of the source where it is sound, else that of the model
+    rate_hz   of the file; that of the source if it is sound, else that of the model
     output    its name; the first that is sound by default
     encoding  see ``streaming.audio``
     Raises    InputError: a suffix that is not sound
@@ -261,7 +261,7 @@ def _names(program: Program) -> str:
 
 
 def _whole_length(port: Port, program: Program, source: SoundSource | None, file_hz: int) -> int | None:
-    """How many samples the file is to have where it is as long as its source; None if that is not known."""
+    """How many samples the file is to have if it is as long as its source; None if that is not known."""
     sound_input = next(iter(sound_inputs(program)), None)
     same = source is not None and sound_input is not None and port.length == sound_input.length
     return source.samples if source is not None and same and source.rate_hz == file_hz else None

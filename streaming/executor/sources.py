@@ -99,7 +99,7 @@ class PcmSource(NotCopyable, SoundSource):
 
 
 def source_of(source: Any) -> Any:
-    """The source; the sound file where it is a path. Raises InputError."""
+    """The source; the sound file if it is a path. Raises InputError."""
     return (
         SoundFile(cast("str | os.PathLike[str]", source)) if isinstance(source, str | os.PathLike) else source
     )

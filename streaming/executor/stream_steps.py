@@ -87,7 +87,7 @@ class StreamSteps:
         dropped = self._in_flight.drop()
         if not dropped:
             self._input_blocks.take()
-        self._input_blocks.left_out += 1
+        self._input_blocks.dropped_pulses += 1
         self._tally.pulses_dropped += 1
         self._tally.frames_dropped += self._pulse
         return dropped

@@ -11,7 +11,7 @@ from streaming.errors import ExecutorError
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_thread
 
 LIMIT_S = 10.0
-"""How long a worker may take to end: it ends behind the pulse that it runs."""
+"""How long a worker may take to end: it ends after the pulse that it runs."""
 
 
 class Worker(NotCopyable):

@@ -54,7 +54,7 @@ class Device:
         return self.inputs > 0 and "monitor" in self.name.casefold()
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The device, for JSON."""
         return field_values(self) | {"monitor": self.monitor}
 
     def channels(self, kind: Kind) -> int:

@@ -82,7 +82,7 @@ class OpenStream(Protocol):
         ...
 
     def stop(self, limit_s: float) -> bool:
-        """End the callbacks and give the device back; False where that takes longer than the limit."""
+        """End the callbacks and give the device back; False if that takes longer than the limit."""
         ...
 
 
@@ -109,5 +109,5 @@ class Host(Protocol):
         ...
 
     def refresh(self) -> bool:
-        """Look for devices anew, before a stream is opened again; False where nothing can be opened any more."""
+        """Look for devices anew, before a stream is opened again; False if nothing can be opened any more."""
         ...

@@ -61,13 +61,13 @@ class Capture(NotCopyable):
         self.finished = False
         """Whether the device has ended by itself."""
         self.error: Exception | None = None
-        """Why, where that was an error."""
+        """Why, if that was an error."""
         self.limit_s = stall_s(block_frames, rate_hz)
         """Without a block for this long the device is taken to be gone."""
         control = self._control
         control.virtual_clock, control.engine = int(host.virtual_clock), ON_WORKER
         control.wake = self.event.to_write
-        control.in_channels, control.in_frames = channels, frames
+        control.in_channels, control.in_ring_frames = channels, frames
         control.in_ring = self._ring.ctypes.data
         control.input_side.callback_times = self._times[0].address
         control.input_side.interval_times = self._times[1].address
@@ -101,7 +101,7 @@ class Capture(NotCopyable):
         return frames
 
     def close(self) -> bool:
-        """Give the device back, in bounded time; False where it does not answer."""
+        """Give the device back, in bounded time; False if it does not answer."""
         stream, self._stream = self._stream, None
         if self in abandoned_captures:
             return False

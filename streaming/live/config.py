@@ -10,12 +10,12 @@ from streaming.native.filters import QUALITIES
 LONGEST_BLOCK_S = 10
 ENGINES = {"worker": cb.ON_WORKER, "callback": cb.IN_CALLBACK}
 POLICIES = {
-    "wait": cb.WAITS,
-    "drop_oldest": cb.DROPS,
-    "silence_then_catch_up": cb.CATCHES_UP,
-    "abort": cb.ABORTS,
+    "wait": cb.WAIT,
+    "drop_oldest": cb.DROP_OLDEST,
+    "silence_then_catch_up": cb.SILENCE_THEN_CATCH_UP,
+    "abort": cb.ABORT,
 }
-"""What happens where nothing is ready to be played; in each case the device plays silence.
+"""What happens if nothing is ready to be played; in each case the device plays silence.
 
 wait                   what is late is played late: nothing is lost, and from then on the delay is longer
 drop_oldest            pulses whose sound would come too late are not computed; the delay stays

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from pulse.bounds import FAR
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.interface import Port
@@ -65,7 +66,7 @@ class Instances(NotCopyable):
             instance.delay_line_frames = delay - own
             instance.memory = self._memories[number].ctypes.data
             instance.memory_bytes = self._memories[number].size
-            instance.limit = (1 << 62) if program.limit is None else program.limit // program.pulse
+            instance.limit = FAR if program.limit is None else program.limit // program.pulse
             instance.delay = own
 
     @property
@@ -118,7 +119,7 @@ class Instances(NotCopyable):
         return [memory[end - each.size : end] for end, each in zip(ends, self._memories)]
 
     def outputs(self, record: Array) -> list[dict[str, Array]]:
-        """For each stream the outputs in the bytes behind a record's header, copies."""
+        """For each stream the outputs in the bytes after a record's header, copies."""
         parts = record.reshape(len(self.states), -1)
         return [{slot.name: slot.view(part).copy() for slot in self.packed[0].outputs} for part in parts]
 

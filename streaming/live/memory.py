@@ -114,7 +114,7 @@ class PipelineMemory(NotCopyable):
         control.in_channels = config.channels_in
         control.out_channels = config.channels_out
         control.streams = self._streams
-        control.inputs = self._inputs
+        control.input_count = self._inputs
         control.pulse = self._pulse
         control.rate = config.rate_hz
         control.in_rate = config.rate_in_hz
@@ -129,10 +129,10 @@ class PipelineMemory(NotCopyable):
         begins_with = self._schedule.frames - self._schedule.preroll_frames
         control = self.control_block
         control.in_ring = self.input_ring.ctypes.data
-        control.in_frames = len(self.input_ring)
+        control.in_ring_frames = len(self.input_ring)
         control.out_ring = self._floats(*self.played_ring.shape).ctypes.data
-        control.out_frames = len(self.played_ring)
-        control.played = self.played_ring.ctypes.data
+        control.out_ring_frames = len(self.played_ring)
+        control.played_ring = self.played_ring.ctypes.data
         control.marks = self._kept(Mark.new(mark_count)).address
         control.mark_count = mark_count
         control.largest_output = largest_output
@@ -169,9 +169,9 @@ class PipelineMemory(NotCopyable):
             stream.out_resampler = resamplers.outward[number].address if resamplers.outward else 0
             stream.dry, stream.dry_delay_line = dry[number].ctypes.data, lines[number].ctypes.data
             stream.dry_frames = self._model_delay
-        control.stream, control.instances = inputs.address, self._instances.address
+        control.stream_inputs, control.instances = inputs.address, self._instances.address
         control.filled, control.gains = self._schedule.preroll, self.gains.address
-        control.largest = resamplers.largest
+        control.piece_frames = resamplers.largest
         control.scratch = self._floats(resamplers.largest).ctypes.data
 
     def _channel(self, stream: int) -> int:

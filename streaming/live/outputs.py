@@ -89,6 +89,6 @@ class Outputs:
 def join_frames(
     first: Mapping[str, Array], then: Mapping[str, Array], pipeline: Pipeline
 ) -> dict[str, Array]:
-    """Frames one behind the other, for each output."""
+    """Frames one after the other, for each output."""
     axes = {port.name: port.axis or 0 for port in pipeline.program.outputs}
     return {name: np.concatenate([first[name], then[name]], axes[name]) for name in first}

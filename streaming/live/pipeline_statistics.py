@@ -5,7 +5,7 @@ import time
 from streaming.latency import Latency
 from streaming.live.pipeline import Pipeline
 from streaming.live.taps import Tap
-from streaming.native.control_block import WAITS, ControlBlock
+from streaming.native.control_block import WAIT, ControlBlock
 from streaming.native.histogram import Histogram, latency_of
 from streaming.stats.statistics import Counters, Delay, LiveStatistics
 
@@ -104,7 +104,7 @@ def late_frames(control: ControlBlock) -> int:
     something was late.
     """
     grown = control.delay_growth_frames
-    if control.policy != WAITS:
+    if control.policy != WAIT:
         return grown
     lost = control.frames_lost * control.out_rate // control.in_rate
     return grown + control.frames_silent - lost

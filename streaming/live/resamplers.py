@@ -17,7 +17,7 @@ class Resamplers:
 
     largest  frames that are fed at a time
     inward   from the device's input to the model
-    outward  from the model to the device's output, tuned where that has a clock of its own
+    outward  from the model to the device's output, tuned if that has a clock of its own
     """
 
     def __init__(

@@ -39,7 +39,7 @@ def restart(control: ControlBlock) -> None:
         control.out_read += surplus
     ring, channels = control.out_ring, control.out_channels
     for _ in range(-surplus):
-        place = control.out_written & (control.out_frames - 1)
+        place = control.out_written & (control.out_ring_frames - 1)
         fill_bytes(bytes_at(ring + place * channels * FLOAT), 0, channels * FLOAT)
         control.out_written += 1
         control.initial_frames += 1
@@ -54,12 +54,12 @@ def apply(control: ControlBlock) -> None:
     if command == cb.NONE or command == cb.TAKEN or not replace(control, "command", command, cb.TAKEN):
         return
     if command == cb.SWAP:
-        control.priming = control.second
-        store(control, "next_instances", control.first)
+        control.priming = control.argument_number
+        store(control, "next_instances", control.argument_memory)
     elif command == cb.RESTART:
         restart(control)
     else:
-        address = control.first
+        address = control.argument_memory
         control.saved = instances_at(control.instances).ran
         for s in range(control.streams):
             instance = instances_at(control.instances)[s]
@@ -67,12 +67,12 @@ def apply(control: ControlBlock) -> None:
                 move_bytes(bytes_at(address), bytes_at(instance.memory), instance.memory_bytes)
             else:
                 move_bytes(bytes_at(instance.memory), bytes_at(address), instance.memory_bytes)
-                instance.ran = control.second
-                instance.delay_left = max(instance.delay - control.second * control.pulse, 0)
+                instance.ran = control.argument_number
+                instance.delay_left = max(instance.delay - control.argument_number * control.pulse, 0)
             address += instance.memory_bytes
         if command == cb.LOAD:
             control.loads += 1
-            control.loaded = control.second - control.pulses
+            control.loaded = control.argument_number - control.pulses
     store(control, "command", cb.NONE)
 
 
@@ -80,8 +80,8 @@ def apply(control: ControlBlock) -> None:
 def give_command(address, command, first, second):
     """A command for ``apply``; ``command`` is NONE again when it is done."""
     control = control_at(address)
-    control.first = first
-    control.second = second
+    control.argument_memory = first
+    control.argument_number = second
     store(control, "command", command)
     if control.wake >= 0:
         set_event(control.wake)

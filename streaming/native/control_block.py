@@ -39,16 +39,16 @@ class ControlBlock(Struct):
     wake: int  # descriptor that wakes the worker, to write; -1: none
     wait: int  # the same, to read
     in_channels: int
-    in_ring: int  # address of float32 [in_frames, in_channels]
-    in_frames: int  # a power of two
+    in_ring: int  # address of float32 [in_ring_frames, in_channels]
+    in_ring_frames: int  # a power of two
     out_channels: int  # 0: nothing is played
     out_ring: int
-    out_frames: int
-    played: int  # address of float32 [out_frames, out_channels]: what was played, silence included
+    out_ring_frames: int
+    played_ring: int  # address of float32 [out_ring_frames, out_channels]: what was played, silence included
     marks: int  # address of the marks
     mark_count: int  # a power of two
     streams: int
-    stream: int  # address of the inputs of the first stream
+    stream_inputs: int  # address of the inputs of the first stream
     pulse: int  # frames of the model
     largest_output: int  # the most frames that a pulse adds to the ring of output
     deadline_ns: int
@@ -56,8 +56,8 @@ class ControlBlock(Struct):
     records: int  # address of the ring of records
     record_count: int  # a power of two
     record_bytes: int
-    largest: int  # device frames that are taken at a time
-    scratch: int  # address of float32 [largest]
+    piece_frames: int  # device frames that are taken at a time
+    scratch: int  # address of float32 [piece_frames]
     in_rate: int  # Hz
     out_rate: int
     drift: int  # address of the ``drift.Drift``; 0: one clock
@@ -72,9 +72,9 @@ class ControlBlock(Struct):
     block_ns: int
     # The longest block for which the delay suffices, if the sizes of blocks are not known before; else -1.
     planned_block_frames: int
-    inputs: int  # sounds that each stream takes
+    input_count: int  # sounds that each stream takes
 
-    # The device: the side that brings input, also where it takes output; and one that only takes output.
+    # The device: the side that brings input, also if it takes output; and one that only takes output.
     input_side: Side
     output_side: Side
 
@@ -101,7 +101,7 @@ class ControlBlock(Struct):
     priming: int  # pulses that the next instances run along before they are played
     compute_ns: int
     begun_ns: int  # when computing the pulse in the slots began
-    left_out: int  # 1: it is not computed
+    pulse_dropped: int  # 1: the pulse in the slots is not computed
     saved: int  # pulses that the states had had when they were saved
     loads: int  # how often states were loaded
     loaded: int  # pulses that those had had, less ``pulses`` at that time
@@ -116,26 +116,24 @@ class ControlBlock(Struct):
     frames_out: int
     frames_silent: int
     frames_skipped: int
-    late: int
     anchor: int
     anchor_place: int
     uncompensated_frames: int  # the part of the underrun compensation that is not skipped
     frames_cut: int  # left out so that the output has the agreed delay
     longest_block: int  # frames
-    delay_growth_frames: (
-        int  # silence that was added to the delay since the start, see ``planned_block_frames``
-    )
+    # Silence that was added to the delay since the start, see ``planned_block_frames``.
+    delay_growth_frames: int
 
     # Python: a command and its arguments; the thread that applies it sets it to TAKEN, and to NONE when it is done.
     command: int = starts_line()
-    first: int
-    second: int
+    argument_memory: int  # an address
+    argument_number: int  # pulses
     stop: int
     records_read: int
 
 
 class StreamInput(Struct):
-    """One of the ``inputs`` of a stream; from ``out_resampler`` on only the first one counts."""
+    """One of the ``input_count`` inputs of a stream; from ``out_resampler`` on only the first one counts."""
 
     channel: int
     slot_in: int
@@ -198,6 +196,6 @@ control_at, inputs_at, instances_at = struct_at(ControlBlock), struct_at(StreamI
 marks_at, gains_at, header_at = struct_at(Mark), struct_at(Gains), struct_at(RecordHeader)
 
 IN_CALLBACK, ON_WORKER = range(2)
-WAITS, DROPS, CATCHES_UP, ABORTS = range(4)
+WAIT, DROP_OLDEST, SILENCE_THEN_CATCH_UP, ABORT = range(4)
 RUNNING, WAS_LATE, LIMIT_REACHED = range(3)
 NONE, SAVE, LOAD, SWAP, RESTART, TAKEN = range(6)

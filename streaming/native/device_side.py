@@ -9,7 +9,7 @@ from pulse.jit.atomics import load, store
 from pulse.jit.pointer import Pointer
 from pulse.jit.raw import as_u8, fill_bytes, move_bytes
 from pulse.jit.registry import device
-from streaming.native.control_block import WAITS, ControlBlock, Side, marks_at
+from streaming.native.control_block import WAIT, ControlBlock, Side, marks_at
 from streaming.native.primitives import monotonic_ns
 
 FLOAT = 4
@@ -19,7 +19,7 @@ LONGEST_BLOCK_NS = 500_000_000
 
 @device
 def now_ns(control: ControlBlock) -> int:
-    """The time, of the virtual clock where there is one."""
+    """The time, of the virtual clock if there is one."""
     return control.virtual_now_ns if control.virtual_clock != 0 else monotonic_ns()
 
 
@@ -51,7 +51,7 @@ def store_position(side: Side, place: int, now: int) -> None:
 
 @device
 def position(side: Side, now: int, rate: int) -> float:
-    """How far a device would be now if it gave or took single frames; negative where that is not known."""
+    """How far a device would be now if it gave or took single frames; negative if that is not known."""
     at, place = load(side, "block_time_ns"), load(side, "block_position")
     if at == 0 or load(side, "block_time_ns") != at or now - at > LONGEST_BLOCK_NS:
         return -1.0
@@ -61,7 +61,7 @@ def position(side: Side, now: int, rate: int) -> float:
 @device
 def capture(control: ControlBlock, source: Pointer, frames: int, at_ns: int) -> None:
     """Take a block from the device; if it does not fit into the ring, it is lost and counted."""
-    written, capacity = control.in_written, control.in_frames
+    written, capacity = control.in_written, control.in_ring_frames
     if written + frames - load(control, "in_read") > capacity:
         store(control, "frames_lost", control.frames_lost + frames)
         store(control, "frames_in", control.frames_in + frames)
@@ -80,8 +80,8 @@ def capture(control: ControlBlock, source: Pointer, frames: int, at_ns: int) -> 
 
 @device
 def underrun_compensation(control: ControlBlock) -> int:
-    """Late frames to skip, because silence was played in their place."""
-    if control.policy == WAITS:
+    """Late frames to skip, because silence was played in their place: with every policy but ``wait``."""
+    if control.policy == WAIT:
         return 0
     lost = load(control, "frames_lost")
     if control.out_rate != control.in_rate and control.in_rate > 0:
@@ -114,40 +114,54 @@ def delay_growth(control: ControlBlock, silent: int) -> int:
 
 
 @device
+def skip_late(control: ControlBlock, side: Side, available: int, at_ns: int) -> int:
+    """How many frames that are ready are not played: a device started after them, or they come too late."""
+    cut = 0
+    if control.drift != 0 and side.block_time_ns == 0:
+        cut = min(start_offset(control, at_ns), available)
+        control.frames_cut += cut
+    late = min(underrun_compensation(control), available - cut)
+    if late > 0:
+        store(control, "frames_skipped", control.frames_skipped + late)
+    return cut + late
+
+
+@device
+def fill_with_silence(control: ControlBlock, target: Pointer, frames: int) -> None:
+    """The end of a block for which nothing is ready."""
+    fill_bytes(as_u8(target), 0, frames * control.out_channels * FLOAT)
+    grown = delay_growth(control, frames)
+    control.delay_growth_frames += grown
+    store(control, "frames_silent", control.frames_silent + frames - grown)
+
+
+@device
+def keep_played(control: ControlBlock, source: Pointer, frames: int) -> None:
+    """What was played, silence included, into the ring of it; of a longer block its end."""
+    channels, capacity = control.out_channels, control.out_ring_frames
+    kept = min(frames, capacity)
+    excess = frames - kept
+    into_ring(
+        control.played_ring, capacity, control.frames_out + excess, source + excess * channels, kept, channels
+    )
+
+
+@device
 def play(control: ControlBlock, side: Side, target: Pointer, frames: int, at_ns: int) -> None:
     """Give a block to the device: what is ready, then silence."""
-    read, channels, capacity = control.out_read, control.out_channels, control.out_frames
+    read, channels = control.out_read, control.out_channels
     if load(control, "frames_in") <= control.anchor:
         fill_bytes(as_u8(target), 0, frames * channels * FLOAT)
         return
     available = load(control, "out_written") - read
     control.longest_block = max(control.longest_block, frames)
-    if control.drift != 0 and side.block_time_ns == 0:
-        cut = min(start_offset(control, at_ns), available)
-        control.frames_cut += cut
-        read, available = read + cut, available - cut
-    skipped = min(underrun_compensation(control), available)
-    if skipped > 0:
-        store(control, "frames_skipped", control.frames_skipped + skipped)
+    skipped = skip_late(control, side, available, at_ns)
     read, available = read + skipped, available - skipped
     store_position(side, read, at_ns)
     count = min(frames, available)
-    from_ring(target, control.out_ring, capacity, read, count, channels)
+    from_ring(target, control.out_ring, control.out_ring_frames, read, count, channels)
     if count < frames:
-        fill_bytes(as_u8(target + count * channels), 0, (frames - count) * channels * FLOAT)
-        grown = delay_growth(control, frames - count)
-        control.delay_growth_frames += grown
-        store(control, "frames_silent", control.frames_silent + (frames - count - grown))
-        control.late += 1
-    kept = min(frames, capacity)
-    left_out = frames - kept
-    into_ring(
-        control.played,
-        capacity,
-        control.frames_out + left_out,
-        target + left_out * channels,
-        kept,
-        channels,
-    )
+        fill_with_silence(control, target + count * channels, frames - count)
+    keep_played(control, target, frames)
     store(control, "out_read", read + count)
     store(control, "frames_out", control.frames_out + frames)

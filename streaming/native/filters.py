@@ -51,7 +51,7 @@ high      6 ms    -120 dB    91 %       93 %         95 %
 class Filter:
     """What an output sample is made with.
 
-    half_frames  input frames behind the moment of the output that it needs
+    half_frames  input frames after the moment of the output that it needs
     table        [phases + 1, taps] f32, read only, rows on cache lines; taps are a multiple of 16
 
     An output at the input time ``i + p/phases`` is the product of row p with the frames up to ``i + half_frames``.

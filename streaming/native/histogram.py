@@ -1,4 +1,4 @@
-"""Counting times where nothing may be allocated; ``streaming.latency`` reads the result."""
+"""Counting times if nothing may be allocated; ``streaming.latency`` reads the result."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -68,7 +68,7 @@ def change_instances(control: ControlBlock) -> None:
 
 @device
 def compute(control: ControlBlock, begun: int, arrived: int) -> None:
-    """Run the model, for the next instances too where there are some."""
+    """Run the model, for the next instances too if there are some."""
     current, runs = control.instances, control.instances
     while runs != 0:
         run_instances(control, runs)

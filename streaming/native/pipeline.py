@@ -42,7 +42,7 @@ def run_pulse(address):
     """There is a pulse: run the model, or leave it out, pass its outputs on, and account for the time."""
     control = control_at(address)
     arrived = arrival_of(control, control.begun_ns)
-    if control.left_out != 0:
+    if control.pulse_dropped != 0:
         silence_instances(control)
         control.expected_ns = control.expected_ns // 2
         store(control, "pulses_dropped", control.pulses_dropped + 1)
@@ -52,7 +52,7 @@ def run_pulse(address):
         mix(control)
         send(control)
     done = now_ns(control)
-    if control.left_out == 0:
+    if control.pulse_dropped == 0:
         record(histogram_at(control.total_times), done - arrived)
         if done - arrived > control.deadline_ns:
             control.missed += 1
@@ -65,10 +65,10 @@ def run_pulse(address):
 @device
 def may_run(control: ControlBlock) -> bool:
     """Whether nothing has ended the run, and there is space for what the next pulse adds."""
-    if control.policy == cb.ABORTS and load(control, "frames_silent") > 0:
+    if control.policy == cb.ABORT and load(control, "frames_silent") > 0:
         store(control, "status", cb.WAS_LATE)
     backlog = control.out_written - load(control, "out_read")
-    has_space = control.out_channels == 0 or backlog + control.largest_output <= control.out_frames
+    has_space = control.out_channels == 0 or backlog + control.largest_output <= control.out_ring_frames
     return control.status == cb.RUNNING and has_space
 
 
@@ -92,8 +92,8 @@ def has_pulse(control: ControlBlock) -> bool:
         store(control, "status", cb.LIMIT_REACHED)
         return False
     control.begun_ns = now_ns(control)
-    drops = control.policy == cb.DROPS and control.out_channels > 0
-    control.left_out = 1 if drops and is_too_late(control, control.begun_ns) else 0
+    drops = control.policy == cb.DROP_OLDEST and control.out_channels > 0
+    control.pulse_dropped = 1 if drops and is_too_late(control, control.begun_ns) else 0
     return True
 
 
@@ -116,7 +116,7 @@ def next_pulse(address):
     while True:
         if not has_pulse(control):
             return 0
-        if control.left_out == 0:
+        if control.pulse_dropped == 0:
             return 1
         call_at(control.run_pulse, address)
 

@@ -13,27 +13,29 @@ from streaming.native.resample import feed, missing, produce, ready, resampler_a
 @device
 def stream_at(control: ControlBlock, number: int) -> StreamInput:
     """The first input of a stream."""
-    return inputs_at(control.stream)[number * control.inputs]
+    return inputs_at(control.stream_inputs)[number * control.input_count]
 
 
 @device
 def gather(control: ControlBlock, stream: StreamInput, target: Pointer, frames: int) -> None:
     """The samples of one input of a stream, of the next frames in the ring, which lie in one piece there."""
     channels = control.in_channels
-    place = control.in_read & (control.in_frames - 1)
+    place = control.in_read & (control.in_ring_frames - 1)
     channel_of(target, floats_at(control.in_ring) + place * channels, channels, stream.channel, frames)
 
 
 @device
 def fill_slots(control: ControlBlock) -> bool:
     """Take from the ring what the next pulse needs, no frame more; whether it is there."""
-    pulse, filled, inputs = control.pulse, control.filled, control.streams * control.inputs
-    first = inputs_at(control.stream)
+    pulse, filled, inputs = control.pulse, control.filled, control.streams * control.input_count
+    first = inputs_at(control.stream_inputs)
     scratch = floats_at(control.scratch)
     while filled < pulse:
         read = control.in_read
         waiting = load(control, "in_written") - read
-        piece = min(waiting, control.largest, control.in_frames - (read & (control.in_frames - 1)))
+        piece = min(
+            waiting, control.piece_frames, control.in_ring_frames - (read & (control.in_ring_frames - 1))
+        )
         if first.in_resampler == 0:
             piece = made = min(piece, pulse - filled)
             for s in range(inputs):

@@ -40,7 +40,7 @@ def mix(control: ControlBlock) -> None:
 @device
 def send(control: ControlBlock) -> None:
     """The mixed pulse into the ring of output."""
-    written, capacity, channels = control.out_written, control.out_frames, control.out_channels
+    written, capacity, channels = control.out_written, control.out_ring_frames, control.out_channels
     streams, made = control.streams, control.pulse
     ring = floats_at(control.out_ring)
     for s in range(streams):
@@ -55,7 +55,7 @@ def send(control: ControlBlock) -> None:
             made = ready(resampler)
             done = 0
             while done < made:
-                piece = min(made - done, control.largest)
+                piece = min(made - done, control.piece_frames)
                 produce(resampler, floats_at(control.scratch), 1, piece)
                 spread(ring, capacity, written + done, channels, s, copies, floats_at(control.scratch), piece)
                 done += piece
@@ -89,7 +89,7 @@ def follow_clocks(control: ControlBlock, made: int) -> None:
 
 @device
 def keep_record(control: ControlBlock, arrived: int, done: int) -> None:
-    """All outputs of the pulse for Python; where it does not take them they are lost, and counted."""
+    """All outputs of the pulse for Python; if it does not take them they are lost, and counted."""
     written, count = control.records_written, control.record_count
     if written - load(control, "records_read") >= count:
         control.records_lost += 1

@@ -34,9 +34,9 @@ class Resampler(Struct):
     nominal: int  # from output to output at the nominal ratio, in units
     step: int  # the same as it is tuned now
     unit: int  # units in a frame of the input
-    fraction: int  # of a frame: where the next output is behind frame ``first``
+    fraction: int  # of a frame: where the next output is after frame ``first``
     first: int  # the first frame in the history that the next output needs
-    end: int  # behind the last frame in the history
+    end: int  # after the last frame in the history
     taps: int
     phases: int
     window: int  # the most frames that are kept; the history holds twice as many

@@ -32,7 +32,7 @@ def apply_to_process(options: Realtime) -> Generator[list[RealtimeSetting]]:
 class _Shared:
     """Something of the process that streams hold together.
 
-    make  does it, once for each stream; gives the reason where it cannot
+    make  does it, once for each stream; gives the reason if it cannot
     undo  called when the last one that had it ends
     """
 

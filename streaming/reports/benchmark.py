@@ -73,7 +73,7 @@ class Benchmark(Report):
         ]
 
     def values(self) -> dict[str, Any]:
-        """For JSON."""
+        """The values of the report, for JSON."""
         return {
             **self.opened.as_dict(self.program.model),
             "backend": self.program.backend,

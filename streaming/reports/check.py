@@ -42,7 +42,7 @@ class Check(Report):
         return [Pairs(pairs), *self.proof.verdict()]
 
     def values(self) -> dict[str, Any]:
-        """For JSON."""
+        """The values of the report, for JSON."""
         return {
             **self.opened.as_dict(self.pulsed),
             "receptive_fields": {

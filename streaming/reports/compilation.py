@@ -58,7 +58,7 @@ class Compilation(Report):
         return [Pairs(pairs), *self.proof.verdict()]
 
     def values(self) -> dict[str, Any]:
-        """For JSON."""
+        """The values of the report, for JSON."""
         return {
             **self.opened.as_dict(self.program.model),
             "path": self.path,
@@ -102,7 +102,7 @@ def compile_to_file(
 
 
 def _proved(opened: OpenedModel, program: NativeProgram, choice: ProofChoice) -> ProofReport:
-    """The proof of the file that is about to be written; of one with weights of f32 where they are rounded."""
+    """The proof of the file that is about to be written; of one with weights of f32 if they are rounded."""
     model = program.network
     exact = program if program.form == "f32" else NativeProgram(model)
     stored = read_program(exact.encoded())

@@ -40,7 +40,7 @@ class Conversion(Report):
         ]
 
     def values(self) -> dict[str, Any]:
-        """For JSON."""
+        """The values of the report, for JSON."""
         buffers = self.pulsed.buffers()
         return {
             **self.opened.as_dict(self.pulsed),

@@ -1,11 +1,16 @@
 """Writing a pulsed model to a file of its own, and the proof that it works there."""
 
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from pulse.errors import InputError
 from pulse.loading.proving import prove_file
 from pulse.models import PulsedModel
+from pulse.nnef.archive import ARCHIVES, Archive
+from pulse.nnef.check import check
+from pulse.nnef.tract import has_tract
 from pulse.onnx.write.model import to_onnx
 from pulse.record import record
 from pulse.report import byte_size
@@ -19,12 +24,14 @@ class Exported:
     """A file that was written.
 
     path     None if it differs from the offline model: then there is no file
-    states   inputs that carry state
-    proof    None if the user did not want it
+    opset    of ONNX; None of NNEF
+    nodes    of ONNX, or assignments of NNEF
+    states   tensors that carry state
+    proof    None if the user did not want it, or there is no runtime for it
     """
 
     path: Path | None
-    opset: int
+    opset: int | None
     nodes: int
     states: int
     nbytes: int
@@ -32,17 +39,17 @@ class Exported:
 
     def pairs(self) -> list[tuple[str, str]]:
         """Names and texts."""
-        description = (
-            f"opset {self.opset}, {self.nodes} nodes, {self.states} states, {byte_size(self.nbytes)}"
-        )
+        form = "NNEF" if self.opset is None else f"opset {self.opset}"
+        description = f"{form}, {self.nodes} nodes, {self.states} states, {byte_size(self.nbytes)}"
         description = (
             f"{self.path}: {description}" if self.path else f"nothing: the file of {description} is wrong"
         )
-        proof = [("proof", "none (--no-check)")] if self.proof is None else self.proof.pairs()
+        missing = "none (--no-check)" if self.opset is not None or has_tract() else "none (pip install tract)"
+        proof = [("proof", missing)] if self.proof is None else self.proof.pairs()
         return [("written", description), *proof]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The report, for JSON."""
         return {
             "path": self.path,
             "opset": self.opset,
@@ -59,10 +66,12 @@ def export(
     """Write the file, prove it, and only then give it its name; where it differs from the offline model there is none.
 
     choice   which streams are tried; None: no proof
-    Raises   WriteError; InputError: a name that does not end in .onnx, a folder that refuses
+    Raises   WriteError; InputError: a name with another ending, a folder that refuses, NNEF that exists already
     """
+    if is_nnef(path):
+        return _export_nnef(opened, pulsed, path, choice)
     if path.suffix.lower() != ".onnx":
-        raise InputError(f"{path}: a model is written as .onnx, not {kind_of(path)}")
+        raise InputError(f"{path}: a model is written as .onnx, .nnef or .nnef.tgz, not {kind_of(path)}")
     part = temporary_file(path)
     known = opened.rate_hz is not None and opened.rate_from != "default"
     try:
@@ -86,3 +95,48 @@ def export(
     else:
         part.unlink()
     return Exported(path if good else None, opset, len(proto.graph.node), states, nbytes, proof)
+
+
+def is_nnef(path: Path) -> bool:
+    """Whether a name asks for NNEF, as a folder or an archive."""
+    return path.name.lower().endswith((".nnef", *ARCHIVES))
+
+
+def _export_nnef(
+    opened: OpenedModel, pulsed: PulsedModel, path: Path, choice: ProofChoice | None
+) -> Exported:
+    archive = pulsed.to_nnef()
+    proof = None
+    if choice is not None and has_tract():
+        typed = opened.model.with_pulse(pulsed.pulse).analyse()
+        tried = choice.lengths, choice.seed, choice.long
+        proof = time_proof(lambda: check(archive, pulsed, typed, *tried))
+    good = proof is None or proof.proof.equal
+    if good:
+        save_nnef(archive, path)
+    nbytes = sum(map(len, archive.files().values()))
+    return Exported(path if good else None, None, archive.assignments, archive.states, nbytes, proof)
+
+
+def save_nnef(archive: Archive, path: Path) -> None:
+    """Write all files under another name first. Raises InputError where a folder of this name exists, or refuses."""
+    if path.name.lower().endswith(ARCHIVES):
+        part = temporary_file(path)
+        try:
+            archive.save(part)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        publish(part, path)
+        return
+    if path.exists():
+        raise InputError(f"{path}: exists already; remove it, or give another name")
+    try:
+        folder = Path(tempfile.mkdtemp("", f".{path.stem}-", path.parent))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror}); check the folder") from error
+    try:
+        archive.save(folder / "model")
+        (folder / "model").rename(path)
+    finally:
+        shutil.rmtree(folder)

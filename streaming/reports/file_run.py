@@ -93,7 +93,7 @@ class FileReport(Report):
         return [Pairs(pairs)]
 
     def values(self) -> dict[str, Any]:
-        """For JSON."""
+        """The values of the report, for JSON."""
         result, written = self.result, self.result.written
         return {
             **self.opened.as_dict(self.program.model, map(self.program.model.port, self.outputs)),
@@ -160,7 +160,7 @@ class FileReport(Report):
         return f"{files}  ({self.duration_s:.2f} s, {reader.rate_hz} Hz, {choice}{encoding})"
 
     def _source_pairs(self) -> list[tuple[str, str]]:
-        """The source of each input, where there are several or one was padded."""
+        """The source of each input, if there are several or one was padded."""
         padded_s = self._padded_s()
         rows = [(each.reader, name, choice) for each in self.sounds for name, choice in each.channels.items()]
         if len(rows) < 2 and not padded_s:

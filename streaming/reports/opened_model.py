@@ -139,7 +139,7 @@ class OpenedModel:
 
 
 def backend_text(program: Program) -> str:
-    """The backend; how weights are stored where that is not f32; the threads where there are several."""
+    """The backend; how weights are stored if that is not f32; the threads if there are several."""
     weights = "" if program.form == "f32" else f", weights of {program.form}"
     threads = "" if program.threads == 1 else f", {program.threads} threads"
     return f"{program.backend}{weights}{threads}"

@@ -40,7 +40,7 @@ class StoredProof(Report):
         return [Pairs(pairs), Text(told), *verdict]
 
     def values(self) -> dict[str, Any]:
-        """For JSON."""
+        """The values of the report, for JSON."""
         return {
             **self.opened.as_dict(self.program.model),
             "rows": self.program.rows,

@@ -31,11 +31,11 @@ class TimedProof:
         return [("proof", f"{backends}, {duration(self.spent_s)}"), *self.proof.pairs()]
 
     def verdict(self) -> list[Section]:
-        """The end of a report where all is proved; where it is not, the command fails with the verdict."""
+        """The end of a report where all is proved; if it is not, the command fails with the verdict."""
         return [Text(self.proof.verdict, "bold green")] if self.proof.outcome == "equal" else []
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The proof and its time, for JSON."""
         return {**self.proof.as_dict(), "spent_s": self.spent_s}
 
 

@@ -223,7 +223,7 @@ def _width(text: str) -> float:
 
 
 def _budget(axes: "Axes", delay: Delay) -> None:
-    """The stages of the end-to-end latency, one behind the other."""
+    """The stages of the end-to-end latency, one after the other."""
     _plain(axes, f"End-to-end latency: {1e3 * delay.total_s:.1f} ms")
     begin = 0.0
     for (name, seconds), colour in zip(delay.stages, STAGES):

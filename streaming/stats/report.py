@@ -90,7 +90,7 @@ class StatsReport(Report):
         ]
 
     def values(self) -> dict[str, Any]:
-        """For JSON."""
+        """The values of the report, for JSON."""
         stats, header, statistics = self.stats, self.stats.header, self.stats.statistics
         return {
             "started": header.started,

@@ -17,8 +17,8 @@ SPARE = 1.04
 def fit_title(parts: Sequence[str], width_points: float, size: float, weight: str) -> str:
     """Text in lines that are no wider than ``width_points``.
 
-    parts  stand in one line where they fit, else each begins a line; a part has ``MOST_LINES`` at most, and ends with
-           ``…`` where that is too little
+    parts  stand in one line if they fit, else each begins a line; a part has ``MOST_LINES`` at most, and ends with
+           ``…`` if that is too little
     """
     font = _Font(size, weight, width_points)
     plain = [printable(part) for part in parts]

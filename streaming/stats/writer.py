@@ -68,7 +68,7 @@ class StatsWriter(NotCopyable):
             raise write_error(path, reason)
 
     def update(self, statistics: LiveStatistics) -> None:
-        """Take notice of statistics; often, for levels are peaks since the one before. A line where it is time."""
+        """Take notice of statistics; often, for levels are peaks since the one before. A line if it is time."""
         self._levels_in = loudest(self._levels_in, statistics.levels_in)
         self._levels_out = loudest(self._levels_out, statistics.levels_out)
         self._computed_s += statistics.load * (statistics.elapsed_s - self._seen_s)
@@ -78,7 +78,7 @@ class StatsWriter(NotCopyable):
             self._add(statistics)
 
     def close(self, statistics: LiveStatistics | None = None) -> None:
-        """End the file, with the rest of the last interval and the summary where there is statistics."""
+        """End the file, with the rest of the last interval and the summary if there is statistics."""
         if self._file.closed:
             return
         if statistics is not None:

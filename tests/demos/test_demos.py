@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.shared import shared
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -36,6 +38,27 @@ def test_a_pulse_that_does_not_suit() -> None:
     result = run("write_a_model.py", "--pulse", "3")
     assert result.returncode == 1
     assert "use 2 or 4" in result.stderr
+
+
+def test_gtcrn_by_hand_with_random_weights() -> None:
+    result = run("gtcrn_by_hand.py")
+    assert result.returncode == 0, result.stderr
+    assert "parameters" in result.stdout and result.stdout.strip().endswith("True")
+
+
+def test_gtcrn_by_hand_equals_its_file() -> None:
+    import numpy as np
+
+    import pulse
+    from demos.gtcrn_by_hand import Weights, gtcrn
+    from tests.agreement import Expected
+
+    path = shared("models") / "gtcrn_offline.onnx"
+    sound = np.random.default_rng(1).standard_normal((1, 257, 30, 2)).astype(np.float32)
+    expected = Expected(pulse.load(path).analyse(), {"mix": sound})
+    model = gtcrn(Weights(str(path))).analyse()
+    expected.require(model.run({"mix": sound}), "by hand")
+    pulse.verify(model, pulse=2, lengths=[9]).require()
 
 
 def test_run_exported(tmp_path: Path) -> None:

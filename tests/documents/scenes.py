@@ -33,6 +33,13 @@ def filtered(time: str = "T") -> onnx.ModelProto:
     return build(nodes, {"audio": [1, time]}, {"y": [1, time]}, constants)
 
 
+def unknown() -> Mapping[str, Any]:
+    """A model with an operator that is not known."""
+    nodes = [node("Relu", "x", "a"), node("Foo", "a", "foo", domain="my"), node("Tanh", "foo", "y")]
+    onnx.save(build(nodes, {"x": [1, 3, "T"]}, {"y": [1, 3, "T"]}, {}), "unknown.onnx")
+    return {}
+
+
 def sound() -> Mapping[str, Any]:
     """A model of samples, a file, and samples."""
     onnx.save(filtered(), "model.onnx")
@@ -180,6 +187,7 @@ def compiled() -> Mapping[str, Any]:
 
 SCENES: Mapping[str, tuple[Scene, ...]] = {
     "README.md": (chunks, sound, nothing, sound, spectral, lanes),
+    "docs/aidge.md": (nothing, nothing, nothing, nothing, nothing, unknown, nothing, nothing),
     "docs/chains.md": (published, nothing),
     "docs/copies.md": (sound,),
     "docs/events.md": (probabilities, nothing, nothing, nothing),

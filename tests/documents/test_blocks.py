@@ -40,6 +40,7 @@ def run(code: CodeType, names: dict[str, Any]) -> None:
         asyncio.run(done)
 
 
+@pytest.mark.filterwarnings("ignore:.*time .T. is axis:pulse.PulseWarning")
 @pytest.mark.parametrize("name", SCENES)
 def test_code_blocks_run(name: str) -> None:
     names: dict[str, Any] = {"__name__": "page"}

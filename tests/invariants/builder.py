@@ -17,7 +17,6 @@ from pulse.wiring import wire
 Thing = TypeVar("Thing")
 
 MOST_CHANNELS = 6
-ZERO, ONE = TDim.of(0), TDim.of(1)
 
 
 @dataclass

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.random import Generator
 
-from pulse.dim import SymbolScope, TDim, dim_max, dim_min
+from pulse.dim import ONE, ZERO, SymbolScope, TDim, dim_max, dim_min
 from pulse.facts import Array, TypedFact
 from pulse.graph import Graph, OutletId
 from pulse.models import TypedModel
@@ -33,7 +33,7 @@ from pulse.ops.source import Source
 from pulse.ops.time_position import Range
 from pulse.typed import TypedGraph
 from pulse.wiring import wire
-from tests.invariants.builder import MOST_CHANNELS, ONE, ZERO, Builder
+from tests.invariants.builder import MOST_CHANNELS, Builder
 from tests.invariants.graphs_stateful import attention, recurrent, recurrent_over_channels, running_sum
 
 SHAPED = ("tanh", "sigmoid", "softplus", "softsign", "swish")

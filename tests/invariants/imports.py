@@ -9,17 +9,18 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("pulse", "streaming", "bench")
 LAYERS: Mapping[str, str] = {
-    "base": "pulse: version record printable report wording errors not_copyable collector plugins budget",
+    "base": "pulse: version record printable report wording errors not_copyable collector plugins budget bounds",
     "jit": "pulse: jit",
     "dims": "pulse: dim",
-    "graphs": "pulse: facts interface graph picture dump",
-    "operators": "pulse: ops typed costs.work costs.seconds wiring patch substitution tolerance",
-    "formats": "pulse: infer onnx nhwc tflite",
+    "graphs": "pulse: facts interface graph picture dump matching",
+    "operators": "pulse: ops typed costs.work costs.seconds wiring wiring_sizes patch substitution tolerance",
+    "formats": "pulse: translators infer onnx nhwc tflite",
     "passes": "pulse: declutter pulsify chunks",
     "programs": "pulse: program",
-    "proofs": "pulse: oracle proof accuracy onnx.write.model onnx.write.runtime onnx.write.check",
+    "proofs": "pulse: oracle proof accuracy onnx.write.model onnx.write.runtime "
+    "onnx.write.check onnx.write.backend nnef",
     "models": "pulse: models",
-    "loading": "pulse: front chains loading recipes tensorflow",
+    "loading": "pulse: build front chains loading recipes tensorflow",
     "pulse": "pulse: costs extend torch formats api __init__",
     "sessions": "streaming: errors atomic_files part snapshot reblocking input_blocks output_trim session __init__",
     "sound": "streaming: channels latency native terminal progress warming libraries resampling rf64 encodings "

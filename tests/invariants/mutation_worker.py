@@ -3,6 +3,7 @@
 Usage: python -m tests.invariants.mutation_worker START STOP [MODELS]  changed files, made of MODELS/*.onnx
        python -m tests.invariants.mutation_worker FOLDER  *.onnx, *.tflite and folders in FOLDER, as they are
        python -m tests.invariants.mutation_worker tensorflow START STOP changed GraphDefs of these numbers
+       python -m tests.invariants.mutation_worker nnef START STOP    changed archives of NNEF
        python -m tests.invariants.mutation_worker program START STOP changed program files, which are run
 Prints a line of JSON for each file: before it is read, and when it is done.
 """
@@ -29,6 +30,7 @@ from pulse.plugins import load_plugins
 from pulse.program.stored_program import StoredProgram
 from streaming import Session
 from tests.invariants.mutations import models_in, mutated, small_models
+from tests.invariants.nnef_mutations import mutated_archive
 from tests.invariants.program_mutations import mutated_program, whole_files
 from tests.invariants.tensorflow_mutations import mutated_graph
 
@@ -45,6 +47,8 @@ def files() -> Iterator[tuple[str, Path | bytes]]:
     """Name and source of each file that the command line asks for."""
     if sys.argv[1] == "tensorflow":
         yield from map(mutated_graph, range(int(sys.argv[2]), int(sys.argv[3])))
+    elif sys.argv[1] == "nnef":
+        yield from map(mutated_archive, range(int(sys.argv[2]), int(sys.argv[3])))
     elif sys.argv[1] == "program":
         yield from map(mutated_program, range(int(sys.argv[2]), int(sys.argv[3])))
     elif len(sys.argv) > 2:

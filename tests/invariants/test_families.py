@@ -1,6 +1,7 @@
 """Families of operators: the same names in every folder that goes by them."""
 
-from collections.abc import Mapping
+import ast
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -39,11 +40,44 @@ FOLDERS: Mapping[str, frozenset[str]] = {
     "pulse/onnx/operators": frozenset(),
     "pulse/tensorflow/operators": frozenset(),
     "pulse/tflite/operators": frozenset(),
+    "pulse/nnef/operators": frozenset(),
     "pulse/program/lower": frozenset({"stream_state"}),
     "pulse/program/kernels": frozenset({"copy", "dtypes", "families", "vmath"}),
     "tests/pulse/cases": frozenset({"build", "families"}),
 }
 """Each folder that goes by families, and what all families in it are made of."""
+
+OF_GRAPHS = frozenset({"Const", "CountFaults", "Delay", "Source"})
+"""Ops that graphs are made of, whatever the model."""
+
+
+def classes(folder: str) -> set[str]:
+    """The classes that the families of a folder declare."""
+    paths = [path for path in (ROOT / folder).glob("*.py") if path.stem not in FOLDERS[folder]]
+    bodies = [ast.parse(path.read_text()).body for path in paths]
+    return {node.name for body in bodies for node in body if isinstance(node, ast.ClassDef)} - OF_GRAPHS
+
+
+def names_in(*nodes: ast.AST | None) -> set[str]:
+    """The names in expressions."""
+    inner = [each for node in nodes if node is not None for each in ast.walk(node)]
+    return {each.id for each in inner if isinstance(each, ast.Name)}
+
+
+def names_of_questions(tree: ast.Module) -> Iterator[set[str]]:
+    """The names by which a module decides: in isinstance, in a pattern, as keys of a table, in decorators."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
+                yield names_in(kinds)
+            case ast.MatchClass(cls=kind):
+                yield names_in(kind)
+            case ast.Dict(keys=keys):
+                yield names_in(*keys)
+            case ast.FunctionDef(decorator_list=decorators):
+                yield names_in(*decorators)
+            case _:
+                pass
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -60,3 +94,19 @@ def test_files_bear_the_name_of_their_family(folder: str) -> None:
 def test_every_family_is_there() -> None:
     found = {path.stem.partition("_")[0] for folder in FOLDERS for path in (ROOT / folder).glob("*.py")}
     assert set(FAMILIES) <= found
+
+
+def test_other_places_that_decide_by_the_class_of_an_op_are_listed() -> None:
+    known = classes("pulse/ops") | classes("pulse/program/kernels")
+    text = (
+        (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("**Other places**")[2].partition("\n8. ")[0]
+    )
+    listed = {word for word in text.split("`") if word.startswith("pulse/")}
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "pulse").rglob("*.py")
+        if path.parent.relative_to(ROOT).as_posix() not in FOLDERS
+        and any(names & known for names in names_of_questions(ast.parse(path.read_text())))
+    }
+    assert len(found) > 10
+    assert sorted(listed) == sorted({*found, "pulse/ops/bodies.py"}), "CONTRIBUTING.md, other places of an op"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pulse.dim import TDim
+from pulse.dim import ZERO, TDim
 from pulse.dump import dot, text
 from pulse.graph import Graph, OutletId
 from pulse.ops.conv import Conv
@@ -16,7 +16,6 @@ from tests.pulse.declutter.models import Small
 from tests.pulse.test_graph import Named, diamond
 
 SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "dump_conv.txt"
-ZERO = TDim.of(0)
 
 
 def layer() -> Small:

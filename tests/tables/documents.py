@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.tables import instructions, models, node_cases, operators, tensorflow, tflite
+from tests.tables import instructions, models, nnef, node_cases, operators, tensorflow, tflite
 
 FOLDER = Path(__file__).parents[2] / "docs"
 DOCUMENTS: dict[str, Callable[[], str]] = {
@@ -13,4 +13,5 @@ DOCUMENTS: dict[str, Callable[[], str]] = {
     "instructions": instructions.document,
     "tensorflow_operators": tensorflow.document,
     "tflite_operators": tflite.document,
+    "nnef_operators": nnef.document,
 }

@@ -38,12 +38,12 @@ ENDLESS = np.iinfo(np.int64).max
 
 @onnx_op("Loop")
 def loop(node: NodeContext) -> Sequence[OutletId]:
-    """Unrolled where it is known when it stops; else one op."""
+    """Unrolled if it is known when it stops; else one op."""
     return _Repeated(node, body(node, "body")).wired()
 
 
 class UnsureError(Exception):
-    """Whether there is another iteration is known only while running, or there are too many."""
+    """A loop is neither unrolled nor a run over frames: its end is not known, or it has too many iterations."""
 
 
 @record(eq=False)
@@ -111,7 +111,7 @@ class _Repeated:
         return True
 
     def _unrolled(self, limit: OutletId) -> list[OutletId]:
-        """Every iteration wired behind the one before it. Raises UnsureError."""
+        """Every iteration wired after the one before it. Raises UnsureError."""
         most = self._number(limit)
         assert most is not None
         states, gathered = self._states(), list[list[OutletId]]()

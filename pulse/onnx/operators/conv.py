@@ -22,7 +22,7 @@ AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
 
 
 def auto_pad(node: NodeContext) -> str:
-    """The padding rule. Raises LoadError where it is unknown."""
+    """The padding rule. Raises LoadError if it is unknown."""
     rule = node.text("auto_pad", "NOTSET") or "NOTSET"
     if rule not in AUTO_PADS:
         raise node.error(f"auto_pad {rule!r} is not covered")
@@ -147,12 +147,12 @@ ACTIVATIONS = {
     "LeakyRelu": ("leaky_relu", (0.01,)),
     "HardSigmoid": ("hard_sigmoid", (0.2, 0.5)),
 }
-"""Activation of a fused node -> row of the elementwise table, and its parameters where none are given."""
+"""Activation of a fused node -> row of the elementwise table, and its parameters if none are given."""
 
 
 @onnx_op("com.microsoft::FusedConv")
 def fused_conv(node: NodeContext) -> OutletId:
-    """A convolution, plus another tensor where one is given, then an activation."""
+    """A convolution, plus another tensor if one is given, then an activation."""
     inner = replace(node, wire_name=f"{node.wire_name}.conv", inputs=node.inputs[:3])
     y = conv(inner)
     if node.has(3):
@@ -173,7 +173,7 @@ def _activation(node: NodeContext, name: str) -> Op:
 
 @rule("Conv", uniform=True)
 def infer_conv(clues: Clues) -> Iterator[Relation]:
-    """Of x [N, C, X...], w [O, C/group, K...], b [O] -> y [N, O, Y...]."""
+    """Shapes of x [N, C, X...], w [O, C/group, K...], b [O] -> y [N, O, Y...]."""
     x, w, y = clues.input(0), clues.input(1), clues.output
     yield from _matching(clues)
     yield Scaled(Axis(x, 1), Axis(w, 1), clues.integer("group", 1))
@@ -183,7 +183,7 @@ def infer_conv(clues: Clues) -> Iterator[Relation]:
 
 @rule("ConvTranspose", uniform=True)
 def infer_conv_transpose(clues: Clues) -> Iterator[Relation]:
-    """Of x [N, C, X...], w [C, O/group, K...], b [O] -> y [N, O, Y...]."""
+    """Shapes of x [N, C, X...], w [C, O/group, K...], b [O] -> y [N, O, Y...]."""
     x, w, y = clues.input(0), clues.input(1), clues.output
     yield from _matching(clues)
     yield SameSize([Axis(x, 1), Axis(w, 0)])

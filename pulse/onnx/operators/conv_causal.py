@@ -1,11 +1,11 @@
 """A convolution that looks back, with the frames before it as a state."""
 
-from pulse.dim import TDim
+from pulse.dim import ZERO, TDim
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
 from pulse.ops.concat import Concat
-from pulse.ops.conv import Conv, no_pads
+from pulse.ops.conv import NO_PAD, Conv, no_pads
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.op import unify
 from pulse.ops.pad import Pad
@@ -20,7 +20,7 @@ UNSET = {"ndim": 1, "channels_last": 0, "state_window": 0, "state_update_capacit
 
 @onnx_op("CausalConvWithState", "com.microsoft::CausalConvWithState")
 def causal_conv_with_state(node: NodeContext) -> list[OutletId]:
-    """Frames of the past (zeros where none are given) in front of the input, a convolution of each channel by itself.
+    """Frames of the past (zeros if none are given) in front of the input, a convolution of each channel by itself.
 
     The new state is the last ``(kernel - 1) * dilation`` of those frames; only onnxruntime's operator is dilated.
     """
@@ -45,8 +45,7 @@ def causal_conv_with_state(node: NodeContext) -> list[OutletId]:
         )
         whole = node.wire(Concat(2), [node.input(3), node.input(0)], "whole")
     else:
-        none = (TDim.of(0), TDim.of(0))
-        whole = node.wire(Pad((none, none, (TDim.of(past), TDim.of(0)))), [node.input(0)], "whole")
+        whole = node.wire(Pad((NO_PAD, NO_PAD, (TDim.of(past), ZERO))), [node.input(0)], "whole")
     length = node.graph.fact(whole).shape[2]
     activation = ACTIVATIONS[name]
     operands = [whole, node.input(1), *([node.input(2)] if node.has(2) else [])]

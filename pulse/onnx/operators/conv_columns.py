@@ -1,4 +1,8 @@
-"""Blocks laid over each other into an image: a transposed convolution whose kernels are single ones."""
+"""Blocks laid over each other into an image.
+
+Along one axis they are parts as long as the stride, each added a block later than the one before it; along several, a
+transposed convolution whose kernels are single ones.
+"""
 
 import math
 
@@ -9,9 +13,13 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.conv import attribute_pads, spatial_list
+from pulse.onnx.operators.slice import at_least
 from pulse.onnx.registry import onnx_op
 from pulse.ops.conv import ConvTranspose
-from pulse.ops.shape import Reshape, exact_quotient
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.pad import Pad
+from pulse.ops.shape import Reshape, Transpose, exact_quotient
+from pulse.ops.slice import Slice
 
 
 @onnx_op("Col2Im")
@@ -30,6 +38,15 @@ def col2im(node: NodeContext) -> OutletId:
     size = math.prod(block)
     channels = int(exact_quotient([columns], [TDim.of(size)], f"{node.wire_name} (Col2Im)"))
     spans = [(k - 1) * dilation + 1 for k, dilation in zip(block, dilations)]
+    axes = [axis for axis in range(rank) if (block[axis], image[axis], *pads[axis]) != (1, 1, 0, 0)]
+    if len(axes) == 1 and dilations[axes[0]] == 1:
+        (axis,) = axes
+        lengths = [TDim.of(1)] * rank
+        lengths[axis] = image[axis]
+        laid = overlap_add(
+            node, node.input(0), channels, block[axis], strides[axis], int(pads[axis][0]), image[axis]
+        )
+        return node.finished(node.wire(Reshape((batch, TDim.of(channels), *lengths)), [laid], "image"))
     covered = [goal + sum(pad, TDim.of(0)) - span for goal, pad, span in zip(image, pads, spans)]
     counts = (
         tuple(extent // stride + 1 for extent, stride in zip(covered, strides)) if rank > 1 else (blocks,)
@@ -45,3 +62,34 @@ def col2im(node: NodeContext) -> OutletId:
     ones: Array = np.tile(np.eye(size, dtype=x.dtype), (channels, 1)).reshape(channels * size, 1, *block)
     op = ConvTranspose(strides, dilations, pads, tuple(int(more) for more in extra), channels)
     return node.wire(op, [spread, node.constant(ones, "ones")])
+
+
+def overlap_add(
+    node: NodeContext, x: OutletId, channels: int, block: int, stride: int, before: int, image: TDim
+) -> OutletId:
+    """Blocks [N, C * block, L] as C signals [N, C, image] without the first ``before`` frames."""
+    batch, _, blocks = node.graph.fact(x).shape
+    parts = -(-block // stride)
+    x = node.wire(Reshape((batch, TDim.of(channels), TDim.of(block), blocks)), [x], "blocks")
+    if parts * stride > block:
+        x = node.wire(Pad(_pads(4, 2, TDim.of(0), TDim.of(parts * stride - block))), [x], "filled")
+    total: OutletId | None = None
+    for part in range(parts):
+        first = TDim.of(part * stride)
+        each = node.wire(Slice(2, first, first + stride), [x], f"part{part}")
+        later = _pads(4, 3, TDim.of(part), TDim.of(parts - 1 - part))
+        each = node.wire(Pad(later), [each], f"later{part}")
+        total = each if total is None else node.wire(Elementwise("add"), [total, each], f"sum{part}")
+    assert total is not None
+    rows = node.wire(Transpose((0, 1, 3, 2)), [total], "rows")
+    size = (blocks + parts - 1) * stride
+    line = node.wire(Reshape((batch, TDim.of(channels), size)), [rows], "line")
+    missing = at_least(image + before - size, TDim.of(0))
+    if missing != 0:
+        line = node.wire(Pad(_pads(3, 2, TDim.of(0), missing)), [line], "extended")
+    return node.wire(Slice(2, TDim.of(before), image + before), [line], "cut")
+
+
+def _pads(rank: int, axis: int, before: TDim, after: TDim) -> tuple[tuple[TDim, TDim], ...]:
+    """Padding of one axis."""
+    return tuple((before, after) if each == axis else (TDim.of(0), TDim.of(0)) for each in range(rank))

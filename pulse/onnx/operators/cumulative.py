@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pulse.dim import TDim
+from pulse.dim import ZERO, TDim
 from pulse.facts import TypedFact, dtype_name
 from pulse.graph import OutletId
 from pulse.onnx.clues import same_type_and_shape
@@ -12,7 +12,8 @@ from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
-from pulse.ops.cumulative import CumSum, CumSumStream
+from pulse.ops.conv import NO_PAD
+from pulse.ops.cumulative import CumSum, CumSumStream, sum_dtype
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.pad import Pad
 from pulse.ops.scan import Course, Scan
@@ -25,7 +26,7 @@ from pulse.wiring import wire
 
 @onnx_op("CumProd")
 def cum_prod(node: NodeContext) -> OutletId:
-    """x[0] * … * x[j] along an axis, without x[j] itself where it is exclusive, backwards in reverse."""
+    """x[0] * … * x[j] along an axis, without x[j] itself if it is exclusive, backwards in reverse."""
     x = node.fact(0)
     axis = node.axis(int(node.scalar(1, "axis")), x.rank)
     size = x.shape[axis]
@@ -40,14 +41,14 @@ def cum_prod(node: NodeContext) -> OutletId:
 
 
 def _doubled(node: NodeContext, axis: int, size: int) -> OutletId:
-    """Of an axis of known length: products of 1, 2, 4, … neighbours, so that frames of another axis can stream."""
+    """Along an axis of known length: products of 1, 2, 4, … neighbours, so that frames of another axis can stream."""
     x, reverse = node.input(0), node.flag("reverse")
     one = 1 if np.issubdtype(node.fact(0).dtype, np.integer) else 1.0
 
     def moved(outlet: OutletId, frames: int, name: str) -> OutletId:
         """Frames later, ones before them; earlier in reverse."""
-        pads = [(TDim.of(0), TDim.of(0))] * node.fact(0).rank
-        pads[axis] = (TDim.of(0), TDim.of(frames)) if reverse else (TDim.of(frames), TDim.of(0))
+        pads = [NO_PAD] * node.fact(0).rank
+        pads[axis] = (ZERO, TDim.of(frames)) if reverse else (TDim.of(frames), ZERO)
         first = frames if reverse else 0
         wide = node.wire(Pad(tuple(pads), fill=one), [outlet], f"{name}_wide")
         return node.wire(Slice(axis, TDim.of(first), TDim.of(first + size)), [wide], name)
@@ -87,7 +88,7 @@ rule("CumSum")(same_type_and_shape)
 def write_cumsum(w: NodeWriter, op: CumSum) -> list[str]:
     """Sums of one pulse; the total if it is read."""
     (x,) = w.inputs
-    wide = _wide(w)
+    wide = sum_dtype(w.dtype())
     exact = wide == w.dtype()
     source = x if exact else w.cast(x, wide, "wide")
     how = {"exclusive": int(op.exclusive), "reverse": int(op.reverse)}
@@ -97,15 +98,10 @@ def write_cumsum(w: NodeWriter, op: CumSum) -> list[str]:
     return [*results, w.reduce("ReduceSum", x, (op.axis,), "total") if w.used[1] else ""]
 
 
-def _wide(w: NodeWriter) -> np.dtype[np.generic]:
-    """The type of sums: double precision for floats, i64 for integers."""
-    return np.dtype(np.float64 if np.issubdtype(w.dtype(), np.floating) else np.int64)
-
-
 @writes(CumSumStream)
 def write_cumsum_stream(w: NodeWriter, op: CumSumStream) -> list[str]:
     """The sum so far is the state; frames outside of the stream add nothing to it."""
-    axis, pulse, wide = op.op.axis, w.sizes()[op.op.axis], _wide(w)
+    axis, pulse, wide = op.op.axis, w.sizes()[op.op.axis], sum_dtype(w.dtype())
     (initial,) = op.begin()
     state = w.graph.state(f"{w.name}.state", initial.astype(wide))
     x = only_valid(w, w.inputs[0], axis, pulse, op.offset, op.length if w.used[1] else None)

@@ -28,7 +28,7 @@ PLAIN = {name: name.lower() for name in SAME_NAME.split()} | {
     "GreaterOrEqual": "greater_equal",
     "LessOrEqual": "less_equal",
 }
-"""ONNX operator -> row of the elementwise table, where nothing but the inputs matters."""
+"""ONNX operator -> row of the elementwise table, if nothing but the inputs matters."""
 
 WITH_PARAMS: dict[str, tuple[str, dict[str, float]]] = {
     "LeakyRelu": ("leaky_relu", {"alpha": 0.01}),
@@ -149,7 +149,7 @@ rule(
 
 @writes(Elementwise)
 def write_elementwise(w: NodeWriter, op: Elementwise) -> str:
-    """A composition where there is one, else the operator of the same meaning."""
+    """A composition if there is one, else the operator of the same meaning."""
     if op.kind in COMPOSED:
         return COMPOSED[op.kind](w, op)
     if op.kind in WITH_ATTRIBUTES:
@@ -196,7 +196,7 @@ def _fmod(w: NodeWriter, op: Elementwise) -> str:
 
 
 def _mod(w: NodeWriter, op: Elementwise) -> str:
-    """Of floats, which ONNX only divides towards zero: x - floor(x / y) * y."""
+    """The remainder of floats, which ONNX only divides towards zero: x - floor(x / y) * y."""
     if not np.issubdtype(w.dtype(), np.floating):
         return w.emit("Mod", w.inputs)
     x, y = w.inputs
@@ -222,7 +222,7 @@ def _sum(w: NodeWriter, op: Elementwise) -> str:
 
 def _prelu(w: NodeWriter, op: Elementwise) -> str:
     """The operator broadcasts the slope only."""
-    if w.sizes() == w.made():
+    if w.reads[0].shape == w.makes[0].shape:
         return w.emit("PRelu", w.inputs)
     x, slope = w.inputs
     negative = w.emit("Less", [x, w.number(0, w.dtype(), "zero")], "negative")

@@ -98,7 +98,7 @@ def infer_cast_like(clues: Clues) -> Iterator[Relation]:
 
 @writes(Cast)
 def write_cast(w: NodeWriter, op: Cast) -> str:
-    """Another type."""
+    """Cast to a type."""
     return w.cast(w.inputs[0], op.dtype)
 
 

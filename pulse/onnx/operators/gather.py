@@ -10,7 +10,7 @@ from pulse.graph import OutletId
 from pulse.infer.relations import RankSum, Relation, SameRank, SameShape, SameType
 from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
-from pulse.onnx.operators.gather_progression import progression, sliced
+from pulse.onnx.operators.gather_progression import is_count, progression, sliced
 from pulse.onnx.operators.gather_steady import steady
 from pulse.onnx.operators.source import scalar_dim
 from pulse.onnx.registry import onnx_op
@@ -137,6 +137,8 @@ def gather(node: NodeContext) -> OutletId:
 def look_up(node: NodeContext, x: OutletId, axis: int, indices: OutletId) -> OutletId:
     """Entries by index: slices where the indices are evenly spaced."""
     spaced = progression(node.graph, indices)
+    if spaced is not None and is_count(node.graph, x, spaced):
+        return node.cast(indices, node.graph.fact(x).dtype)
     slices = None if spaced is None else sliced(node, x, axis, spaced)
     return slices if slices is not None else node.wire(Gather(axis), [x, indices])
 

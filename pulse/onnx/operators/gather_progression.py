@@ -112,12 +112,21 @@ def _unclamped(length: TDim) -> TDim:
     return high if low == 0 else length
 
 
+def is_count(graph: TypedGraph, x: OutletId, indices: Progression) -> bool:
+    """Whether a wire is 0, 1, 2, …, as far as these indices reach: what they look up is themselves."""
+    op = graph.node(x).op
+    return isinstance(op, Range) and (op.start, op.step) == (0, 1) and _is_inside(indices, op.length)
+
+
+def _is_inside(indices: Progression, size: TDim) -> bool:
+    last = (_unclamped(indices.length) - 1) * indices.step + int(indices.starts.max())
+    return indices.step > 0 and bool(indices.starts.min() >= 0) and size.prove_ge(last + 1).yes
+
+
 def sliced(node: NodeContext, x: OutletId, axis: int, indices: Progression) -> OutletId | None:
     """The entries of x at the indices, by slices; None if these may leave the tensor or are too many."""
     size, reach = node.graph.fact(x).shape[axis], (_unclamped(indices.length) - 1) * indices.step
-    last = reach + int(indices.starts.max())
-    inside = indices.step > 0 and indices.starts.min() >= 0 and size.prove_ge(last + 1).yes
-    if not inside or indices.starts.size > MOST_SLICES:
+    if not _is_inside(indices, size) or indices.starts.size > MOST_SLICES:
         return None
 
     def part(at: Sequence[int], final: bool) -> OutletId:

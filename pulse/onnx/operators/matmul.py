@@ -64,7 +64,7 @@ def fused_mat_mul(node: NodeContext) -> OutletId:
 
 @rule("MatMul")
 def infer_matmul(clues: Clues) -> Iterator[Relation]:
-    """Of a [..., M, K], b [..., K, N] -> y [..., M, N]; a vector has K alone, and its other axis is not in y."""
+    """Shapes of a [..., M, K], b [..., K, N] -> y [..., M, N]; a vector has K alone, and its other axis is not in y."""
     a, b, y = clues.input(0), clues.input(1), clues.output
     yield SameType([a, b, y])
     yield from _ranks(clues)
@@ -97,7 +97,7 @@ def _ranks(clues: Clues) -> Iterator[Relation]:
 
 @rule("Gemm")
 def infer_gemm(clues: Clues) -> Iterator[Relation]:
-    """Of a [M, K], b [K, N], either transposed, c broadcast to y [M, N]."""
+    """Shapes of a [M, K], b [K, N], either transposed, c broadcast to y [M, N]."""
     a, b, y = clues.input(0), clues.input(1), clues.output
     across, down = clues.flag("transA"), clues.flag("transB")
     yield SameType([*clues.given(), y])

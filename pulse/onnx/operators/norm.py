@@ -17,6 +17,7 @@ from pulse.onnx.rules import rule
 from pulse.onnx.tensors import onnx_dtype
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
+from pulse.ops.conv import NO_PAD
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.norm import LayerNorm, Softmax
 from pulse.ops.pad import Pad
@@ -177,8 +178,7 @@ def lrn(node: NodeContext) -> OutletId:
         raise node.error(f"a neighbourhood of {size} channels does not fit {fact}")
     spending().unfold(size, f"{node.wire_name} (LRN), size {size}")
     before = (size - 1) // 2
-    none = (TDim.of(0), TDim.of(0))
-    edges = (none, (TDim.of(before), TDim.of(size - 1 - before)), *(none,) * (fact.rank - 2))
+    edges = (NO_PAD, (TDim.of(before), TDim.of(size - 1 - before)), *(NO_PAD,) * (fact.rank - 2))
     wide = node.wire(Pad(edges), [node.wire(Elementwise("mul"), [x, x], "squares")], "wide")
     parts = [
         node.wire(Slice(1, TDim.of(first), fact.shape[1] + first), [wide], f"neighbour{first}")
@@ -218,14 +218,14 @@ def skip_layer_normalization(node: NodeContext) -> Sequence[OutletId]:
 
 @rule("BatchNormalization", "InstanceNormalization")
 def infer_channelwise(clues: Clues) -> Iterator[Relation]:
-    """Of x [N, C, X...] and parameters [C] each."""
+    """Shapes of x [N, C, X...] and parameters [C] each."""
     yield from same_type_and_shape(clues)
     yield from _channels(clues)
 
 
 @rule("GroupNormalization")
 def infer_grouped(clues: Clues) -> Iterator[Relation]:
-    """Of x [N, C, X...]; each parameter is [C] from opset 21 on, one for each group before."""
+    """Shapes of x [N, C, X...]; each parameter is [C] from opset 21 on, one for each group before."""
     yield from same_type_and_shape(clues)
     if clues.opset >= 21:
         yield from _channels(clues)
@@ -239,7 +239,7 @@ def _channels(clues: Clues) -> Iterator[Relation]:
 
 @rule("LayerNormalization", "RMSNormalization")
 def infer_layer(clues: Clues) -> Iterator[Relation]:
-    """The shape stays; a scale of one axis is as long as the last one of x, where it is not of size 1."""
+    """The shape stays; a scale of one axis is as long as the last one of x, if it is not of size 1."""
     yield from same_type_and_shape(clues)
     scale = clues.input(1)
     size = clues.fact(scale).dim(0)
@@ -252,7 +252,7 @@ rule("Softmax", "LogSoftmax", "LpNormalization", "MeanVarianceNormalization", "L
 
 @writes(Softmax)
 def write_softmax(w: NodeWriter, op: Softmax) -> str:
-    """Of one axis."""
+    """Softmax along one axis."""
     return w.emit("LogSoftmax" if op.log else "Softmax", w.inputs, axis=op.axis)
 
 
@@ -260,11 +260,12 @@ def write_softmax(w: NodeWriter, op: Softmax) -> str:
 def write_layer_norm(w: NodeWriter, op: LayerNorm) -> str:
     """The operator from opset 17 on; scale and bias have the normalised shape, as runtimes want."""
     x = w.inputs[0]
-    inner = w.sizes()[op.axis :]
+    rank = len(w.reads[0].shape)
+    inner = tuple(w.size(axis) for axis in range(op.axis, rank))
     extra = [_spread(w, slot, inner) for slot in range(1, len(w.inputs))]
     if w.opset >= 17:
         return w.emit("LayerNormalization", [x, *extra], axis=op.axis, epsilon=op.epsilon)
-    axes = range(op.axis, len(w.sizes()))
+    axes = range(op.axis, rank)
     centred = w.emit("Sub", [x, w.reduce("ReduceMean", x, axes, "mean")], "centred")
     square = w.emit("Mul", [centred, centred], "square")
     variance = w.reduce("ReduceMean", square, axes, "variance")

@@ -13,7 +13,7 @@ from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.concat import Concat
-from pulse.ops.conv import Pads
+from pulse.ops.conv import NO_PAD, Pads
 from pulse.ops.gather import Gather
 from pulse.ops.op import PadMode, require_at_least
 from pulse.ops.pad import Pad
@@ -96,7 +96,7 @@ def center_crop_pad(node: NodeContext) -> OutletId:
     axes = [node.axis(axis, fact.rank) for axis in listed]
     if len(goals) != len(axes):
         raise node.error(f"{len(goals)} sizes for {len(axes)} axes")
-    pads = [(TDim.of(0), TDim.of(0))] * fact.rank
+    pads = [NO_PAD] * fact.rank
     for axis, goal in zip(axes, goals):
         size = fact.shape[axis]
         first = dim_max(0, size - goal) // 2

@@ -97,7 +97,7 @@ def global_pool(node: NodeContext) -> OutletId:
 
 @rule("MaxPool", "AveragePool", "LpPool", uniform=True)
 def infer_pool(clues: Clues) -> Iterator[Relation]:
-    """Of x [N, C, X...] -> y [N, C, Y...], with one spatial axis for each of the kernel."""
+    """Shapes of x [N, C, X...] -> y [N, C, Y...], with one spatial axis for each of the kernel."""
     x, y = clues.input(0), clues.output
     yield SameType([x, y])
     yield HasRank([x, *clues.outlets], len(clues.integer_list("kernel_shape")) + 2)
@@ -106,7 +106,7 @@ def infer_pool(clues: Clues) -> Iterator[Relation]:
 
 @rule("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool", uniform=True)
 def infer_global_pool(clues: Clues) -> Iterator[Relation]:
-    """Of x [N, C, X...] -> y [N, C, 1...]."""
+    """Shapes of x [N, C, X...] -> y [N, C, 1...]."""
     yield SameType([clues.input(0), clues.output])
     yield SameRank([clues.input(0), clues.output])
     yield from _channels_kept(clues)

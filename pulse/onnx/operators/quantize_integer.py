@@ -1,4 +1,4 @@
-"""Products of small integers, exact in f32: sums are split where they could leave 2**24.
+"""Products of small integers, exact in f32: sums are split if they could leave 2**24.
 
 An f32 holds every integer up to 2**24, so a sum of products that stays below is exact in any order, and the float
 kernels compute it.
@@ -100,7 +100,7 @@ def _channels(node: NodeContext, slot: int, x: TypedFact, name: str) -> OutletId
 
 
 def _largest(node: NodeContext, outlet: OutletId) -> Array:
-    """The largest magnitude of each number; of all numbers where they are not known."""
+    """The largest magnitude of each number; of all numbers if they are not known."""
     value = known(node.graph, outlet)
     return np.array(LARGEST) if value is None else np.abs(value.astype(np.float64))
 

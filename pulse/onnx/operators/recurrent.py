@@ -173,7 +173,7 @@ def _lengths(node: NodeContext, time: TDim) -> tuple[int, ...] | None:
 
 @rule(*KINDS)
 def infer_recurrent(clues: Clues) -> Iterator[Relation]:
-    """Of x [T, N, I], W [D, G*H, I], R [D, G*H, H], B [D, 2*G*H], states [D, N, H] -> y [T, D, N, H], states.
+    """Shapes of x [T, N, I], W [D, G*H, I], R [D, G*H, H], B [D, 2*G*H], states [D, N, H] -> y [T, D, N, H], states.
 
     With layout 1 the batch N is in front: x [N, T, I], states [N, D, H], y [N, T, D, H].
     """

@@ -99,7 +99,7 @@ def _initial(w: NodeWriter, op: Recurrent, name: str, slot: int, batch: int) -> 
 @writes(Recurrent)
 def write_recurrent(w: NodeWriter, op: Recurrent) -> list[str]:
     """Whole sequences with every pulse."""
-    batch = w.sizes()[1]
+    batch = w.size(1)
     slots = {name: op.optional_slot(name) for name in ("h", "c")[: op.cell.states]}
     states = ["" if slot is None else _initial(w, op, name, slot, batch) for name, slot in slots.items()]
     names = ["wide", *(f"last_{name}" if w.used[1 + at] else None for at, name in enumerate(slots))]
@@ -120,7 +120,7 @@ def _narrow(w: NodeWriter, made: Sequence[str]) -> list[str]:
 def write_recurrent_stream(w: NodeWriter, op: RecurrentStream) -> list[str]:
     """The state is fed back; only frames of the stream touch it.
 
-    Frames behind the end do no harm where the state is no output. Those before the first one end within a pulse,
+    Frames after the end do no harm where the state is no output. Those before the first one end within a pulse,
     always after the same number of frames: there the pulse is cut in two.
     """
     layer = _layer(w, op.op)

@@ -97,7 +97,7 @@ def write_reduce(w: NodeWriter, op: Reduce) -> str:
 
 @writes(ArgReduce)
 def write_arg_reduce(w: NodeWriter, op: ArgReduce) -> str:
-    """Of equal entries the first, or the last."""
+    """The index of an extreme: of equal entries the first, or the last."""
     return w.emit(
         "ArgMax" if op.kind == "max" else "ArgMin",
         w.inputs,

@@ -32,7 +32,7 @@ SMALLEST_SCALE = 2.0**-20
 MOST_LOOKUPS = 4
 
 Plan = dict[int, tuple[TDim, Fraction | None]]
-"""For each axis that changes its new length, and the factor where that is constant."""
+"""For each axis that changes its new length, and the factor if that is constant."""
 
 
 @onnx_op("Resize", "Upsample")
@@ -108,7 +108,7 @@ def _ratio(scale: float) -> Fraction:
 
 
 def _quotient(length: TDim, frames: TDim) -> Fraction | None:
-    """``length / frames`` where that is one number for every value of the symbols."""
+    """``length / frames`` if that is one number for every value of the symbols."""
     if length.is_const and frames.is_const:
         return Fraction(int(length), int(frames)) if int(frames) and int(length) else None
     shared = length.symbols & frames.symbols

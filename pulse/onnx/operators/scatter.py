@@ -3,6 +3,7 @@
 Constant indices become slices, joins and one lookup, which stream on every axis that they leave alone.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,8 @@ from pulse.facts import Array, is_symbolic
 from pulse.graph import OutletId
 from pulse.onnx.clues import same_type_and_shape
 from pulse.onnx.context import NodeContext
+from pulse.onnx.operators.conv_columns import overlap_add
+from pulse.onnx.operators.gather_progression import progression
 from pulse.onnx.operators.gather_steady import steady
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
@@ -21,8 +24,9 @@ from pulse.onnx.write.registry import writes
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.gather import Gather
+from pulse.ops.pad import Pad
 from pulse.ops.scatter import COMBINE, ScatterElements, ScatterND, index_depth
-from pulse.ops.shape import Reshape, Transpose
+from pulse.ops.shape import AddAxis, Reshape, Transpose, volume
 from pulse.ops.slice import Slice
 from pulse.record import record
 
@@ -47,10 +51,40 @@ def scatter_nd(node: NodeContext) -> OutletId:
     op.facts([x, indices, node.fact(2)])
     value = node.value(1)
     if value is None or is_symbolic(value):
-        return node.wire(op, [node.input(0), node.input(1), node.input(2)])
+        laid = _frames_laid(node) if reduction == "add" else None
+        return laid if laid is not None else node.wire(op, [node.input(0), node.input(1), node.input(2)])
     places = value.reshape(-1, index_depth(x, indices)).astype(np.int64)
     made = _placed(node, node.input(0), node.input(2), places, reduction)
     return made if made is not None else node.wire(op, [node.input(0), node.input(1), node.input(2)])
+
+
+def _frames_laid(node: NodeContext) -> OutletId | None:
+    """Frames added at places that are evenly spaced, as an inverse short-time transform does; None for other places."""
+    x, outlet = node.fact(0), node.input(1)
+    if index_depth(x, node.fact(1)) != 1 or not all(dim.is_const for dim in x.shape[1:]):
+        return None
+    while isinstance(node.graph.node(outlet).op, AddAxis | Reshape):
+        outlet = node.graph.node(outlet).inputs[0]
+    rows = progression(node.graph, outlet)
+    if rows is None or rows.axis != 0 or rows.starts.ndim != 2:
+        return None
+    block, width = rows.starts.size, math.prod(int(dim) for dim in x.shape[1:])
+    updates = volume(node.fact(2).shape)
+    if (np.diff(rows.starts.ravel()) != 1).any() or updates != rows.length * (block * width):
+        return None
+    columns = node.wire(Reshape((rows.length, TDim.of(block), TDim.of(width))), [node.input(2)], "frames")
+    columns = node.wire(Transpose((2, 1, 0)), [columns], "columns")
+    first = int(rows.starts.min())
+    laid = overlap_add(node, columns, 1, block, rows.step, 0, x.shape[0] - first)
+    line = node.wire(Reshape((TDim.of(width), x.shape[0] - first)), [laid], "lines")
+    line = node.wire(Transpose((1, 0)), [line], "back")
+    if first:
+        line = node.wire(Pad(((TDim.of(first), TDim.of(0)), (TDim.of(0), TDim.of(0)))), [line], "later")
+    line = node.wire(Reshape(x.shape), [line], "laid")
+    zeros = steady(node.graph, node.input(0))
+    if zeros is not None and not zeros.any():
+        return node.finished(line)
+    return node.wire(Elementwise("add"), [node.input(0), line])
 
 
 @onnx_op("ScatterElements", "Scatter")

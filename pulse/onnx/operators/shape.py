@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pulse.dim import TDim
+from pulse.dim import ONE
 from pulse.facts import Shape
 from pulse.graph import OutletId
 from pulse.infer.fact import Dim
@@ -88,7 +88,7 @@ def unsqueeze(node: NodeContext) -> OutletId:
 
 @onnx_op("Squeeze")
 def squeeze(node: NodeContext) -> OutletId:
-    """Axes of size 1 taken away; all of them where none is listed."""
+    """Axes of size 1 taken away; all of them if none is listed."""
     shape = node.fact(0).shape
     listed = _listed_axes(node)
     if listed is None:
@@ -164,9 +164,6 @@ def infer_expand(clues: Clues) -> Iterator[Relation]:
             yield SameSize([Axis(x, place), Axis(y, place)])
 
 
-ONE = TDim.of(1)
-
-
 @rule("Transpose")
 def infer_transpose(clues: Clues) -> Iterator[Relation]:
     """Axis i of y is axis perm[i] of x; the axes reversed if there is no perm."""
@@ -200,7 +197,7 @@ def infer_unsqueeze(clues: Clues) -> Iterator[Relation]:
 
 @rule("Squeeze", parts=(0,))
 def infer_squeeze(clues: Clues) -> Iterator[Relation]:
-    """Axes of size 1 taken away; all of them where none is listed, which needs every size of the input."""
+    """Axes of size 1 taken away; all of them if none is listed, which needs every size of the input."""
     x, y = clues.input(0), clues.output
     yield SameType([x, y])
     axes = clues.axes_listed(since=13, slot=1)
@@ -269,8 +266,18 @@ def infer_tile(clues: Clues) -> Iterator[Relation]:
 
 @writes(Reshape)
 def write_reshape(w: NodeWriter, op: Reshape) -> str:
-    """To the sizes of a pulse."""
-    return w.reshape(w.inputs[0], w.made())
+    """To the sizes of a pulse; of an offline model, one that is not a number is what is left, or as before."""
+    before, sizes = w.reads[0].shape, w.makes[0].shape
+    if all(size.is_const for size in sizes):
+        return w.reshape(w.inputs[0], w.made())
+    kept = [at < len(before) and before[at] == size and not size.is_const for at, size in enumerate(sizes)]
+    left = [at for at, size in enumerate(sizes) if not size.is_const and not kept[at]]
+    if len(left) > 1 or any(size == 0 for size in sizes):
+        raise w.error(
+            f"more than one size of {list(map(str, sizes))} has no form in ONNX; write the model in pulses"
+        )
+    asked = [0 if kept[at] else -1 if at in left else int(size) for at, size in enumerate(sizes)]
+    return w.emit("Reshape", [w.inputs[0], w.integers(asked, "shape")])
 
 
 @writes(Transpose)

@@ -110,10 +110,11 @@ def slice_(node: NodeContext) -> OutletId:
         slice_op(node, node.axis(axis, rank), shape[node.axis(axis, rank)], start, end, step)
         for axis, start, end, step in zip(axes, starts, ends, steps)
     ]
-    return _chain(node, [op for op in ops if op is not None])
+    return slice_each(node, [op for op in ops if op is not None])
 
 
-def _chain(node: NodeContext, ops: Sequence[Slice]) -> OutletId:
+def slice_each(node: NodeContext, ops: Sequence[Slice]) -> OutletId:
+    """Wire slices of the node's first input, one axis after the other."""
     x = node.input(0)
     for op in ops:
         x = node.wire(op, [x], "" if op is ops[-1] else f"axis{op.axis}")
@@ -202,14 +203,27 @@ rule("ReverseSequence")(same_type_and_rank)
 
 @writes(Slice)
 def write_slice(w: NodeWriter, op: Slice) -> str:
-    """Constant bounds: those of a pulse."""
-    return w.crop(w.inputs[0], op.axis, int(op.start), int(op.end), step=op.step)
+    """Constant bounds: those of a pulse; in an offline model also as far from the end as is always the same."""
+    size = w.reads[0].shape[op.axis]
+    reaches = op.step > 0 and dim_min(op.end, size) == size
+    stop = np.iinfo(np.int64).max if reaches else _written_bound(w, op.end, size)
+    return w.crop(w.inputs[0], op.axis, _written_bound(w, op.start, size), int(stop), step=op.step)
+
+
+def _written_bound(w: NodeWriter, bound: TDim, size: TDim) -> int:
+    """A bound as ONNX takes it: negative if it counts from the end. Raises WriteError: it does neither."""
+    if bound.is_const:
+        return int(bound)
+    back = bound - size
+    if not back.is_const or int(back) >= 0:
+        raise w.error(f"its bound {bound} of {size} frames has no form in ONNX; write the model in pulses")
+    return int(back)
 
 
 @writes(Decimate)
 def write_decimate(w: NodeWriter, op: Decimate) -> str:
     """A slice with a step."""
-    return w.crop(w.inputs[0], op.axis, op.first, w.sizes()[op.axis], step=op.step)
+    return w.crop(w.inputs[0], op.axis, op.first, int(np.iinfo(np.int64).max), step=op.step)
 
 
 @writes(Frames)

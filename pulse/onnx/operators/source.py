@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pulse.dim import TDim, ceil_div, dim_max
-from pulse.facts import Array, is_symbolic
+from pulse.dim import Ratio, TDim, dim_max
+from pulse.facts import Array, DType, is_symbolic
 from pulse.graph import OutletId
 from pulse.infer.relations import HasRank, HasSizes, HasType, Relation, SameType
 from pulse.onnx.clues import Clues
@@ -19,6 +19,7 @@ from pulse.onnx.write.registry import writes
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.shape import AddAxis, Expand
 from pulse.ops.time_position import Range
+from pulse.wiring_sizes import size_ratios
 
 
 @onnx_op("Constant")
@@ -47,7 +48,7 @@ def constant_of_shape(node: NodeContext) -> OutletId:
 
 
 def scalar_dim(node: NodeContext, dim: TDim, suffix: str = "") -> OutletId:
-    """Add one dim as an i64 constant; as a plain number where it depends on no symbol."""
+    """Add one dim as an i64 constant; as a plain number if it depends on no symbol."""
     value: Array = np.array(int(dim), dtype=np.int64) if dim.is_const else np.array(dim, dtype=object)
     return node.constant(value, suffix)
 
@@ -57,9 +58,11 @@ def range_(node: NodeContext) -> OutletId:
     """Numbers at even distances; the length may be symbolic."""
     values = [node.value(slot) for slot in range(3)]
     if any(value is None for value in values):
+        values = [size_ratios(node.graph, node.input(slot)) for slot in range(3)]
+    if any(value is None for value in values):
         raise node.error(
-            "its length is computed while running (through floats, or from data), so its shape is not known; "
-            "compute start, limit and delta by integer arithmetic on shapes"
+            "its length is computed while running (from data, or through floats that are rounded), so its shape is not "
+            "known; compute start, limit and delta by integer arithmetic on shapes"
         )
     numbers = [value for value in values if value is not None]
     if any(value.size != 1 for value in numbers):
@@ -70,7 +73,9 @@ def range_(node: NodeContext) -> OutletId:
         if not node.affords(count):
             return node.wire(Range(start, delta, TDim.of(count), numbers[0].dtype), [])
         return node.constant((start + np.arange(count) * delta).astype(numbers[0].dtype))
-    return _symbolic_range(node, [TDim.of(value.reshape(()).item()) for value in numbers])
+    dtype = node.fact(0).dtype
+    ends = [Ratio.of(value.reshape(()).item()) for value in numbers]
+    return _symbolic_range(node, ends, dtype if dtype.kind == "f" else np.dtype(np.int64))
 
 
 def _count(node: NodeContext, ratio: float) -> int:
@@ -80,18 +85,24 @@ def _count(node: NodeContext, ratio: float) -> int:
     return max(0, math.ceil(ratio))
 
 
-def _symbolic_range(node: NodeContext, ends: Sequence[TDim]) -> OutletId:
+def _symbolic_range(node: NodeContext, ends: Sequence[Ratio], dtype: DType) -> OutletId:
     start, limit, delta = ends
-    if not delta.is_const or delta == 0:
+    if not delta.num.is_const or delta.num == 0:
         raise node.error(f"its delta {delta} must be a constant other than 0")
-    step = int(delta)
-    extent = limit - start if step > 0 else start - limit
-    length = dim_max(0, ceil_div(extent, abs(step)))
-    dtype = np.dtype(np.int64)
-    if start.is_const:
-        return node.wire(Range(int(start), step, length, dtype), [])
-    steps = node.wire(Range(0, step, length, dtype), [], "steps")
-    return node.wire(Elementwise("add"), [steps, scalar_dim(node, start, "start")])
+    length = dim_max(0, ((limit - start) / delta).ceil().num)
+    if start.num.is_const:
+        return node.wire(Range(_number(start), _number(delta), length, dtype), [])
+    if start.den != 1 or delta.den != 1:
+        raise node.error(
+            f"it begins at {start}, by steps of {delta}; begin at a constant, or count in integers"
+        )
+    steps = node.wire(Range(0, _number(delta), length, np.dtype(np.int64)), [], "steps")
+    summed = node.wire(Elementwise("add"), [steps, scalar_dim(node, start.num, "start")])
+    return node.cast(summed, dtype, "cast")
+
+
+def _number(ratio: Ratio) -> float | int:
+    return int(ratio.num) if ratio.den == 1 else int(ratio.num) / ratio.den
 
 
 @onnx_op("EyeLike")

@@ -38,7 +38,7 @@ def write_delay(w: NodeWriter, op: Delay) -> str:
 
 @writes(LastFrames)
 def write_last_frames(w: NodeWriter, op: LastFrames) -> str:
-    """Of the state and the pulse the frames up to the last one of the stream; before its first one are zeros."""
+    """The frames of the state and the pulse up to the last one of the stream; before its first one are zeros."""
     (x,) = w.inputs
     axis, pulse = op.axis, w.sizes()[op.axis]
     (initial,) = op.begin()
@@ -54,7 +54,7 @@ def write_last_frames(w: NodeWriter, op: LastFrames) -> str:
 
 
 def only_valid(w: NodeWriter, x: str, axis: int, pulse: int, offset: int, length: TDim | None) -> str:
-    """Zeros in place of the frames outside of the stream: before its first one, and behind ``length`` if given."""
+    """Zeros in place of the frames outside of the stream: before its first one, and after ``length`` if given."""
     if offset <= 0 and length is None:
         return x
     positions = w.clock.positions(pulse, -offset, pulse, len(w.sizes()) - 1 - axis)
@@ -66,7 +66,7 @@ def only_valid(w: NodeWriter, x: str, axis: int, pulse: int, offset: int, length
 
 @writes(Positions)
 def write_positions(w: NodeWriter, op: Positions) -> str:
-    """In integers where it is one of integers, else through double precision."""
+    """In integers if it is one of integers, else through double precision."""
     integer = np.issubdtype(op.dtype, np.integer)
     wide = np.dtype(np.int64 if integer else np.float64)
     positions = w.clock.positions(op.frames, -op.offset, op.frames)
@@ -134,7 +134,7 @@ def write_fill_ends(w: NodeWriter, op: FillEnds) -> str:
 
 
 def _rows(w: NodeWriter, op: FillEnds, table: Array | None, frames: str, name: str) -> str:
-    """The rows that stand for frames before the first one (the table ends there) or behind the last one."""
+    """The rows that stand for frames before the first one (the table ends there) or after the last one."""
     if table is None:
         return w.number(op.fill, w.dtype(), "fill")
     rows = table.shape[op.axis]

@@ -27,7 +27,7 @@ _MOST_FIELDS = 1 << 14
 
 
 def stored_values(source: "ModelSource", key: str) -> list[Any]:
-    """The values of all entries with a key: text, or bytes where it is not valid UTF-8.
+    """The values of all entries with a key: text, or bytes if it is not valid UTF-8.
 
     What is no model, or is damaged, has none: ``pulse.load`` says what is wrong with it.
     """

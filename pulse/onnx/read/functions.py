@@ -11,7 +11,7 @@ Key: TypeAlias = tuple[str, str, str]
 
 
 def inlined(model: ModelProto, what: str) -> ModelProto:
-    """The model without functions. Raises LoadError where they call themselves, or are too many nodes."""
+    """The model without functions. Raises LoadError if they call themselves, or are too many nodes."""
     if not model.functions:
         return model
     functions = {

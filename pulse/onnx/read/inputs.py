@@ -33,7 +33,7 @@ def input_facts(
 ) -> dict[str, InferenceFact]:
     """What is known of each input; its value where ``constants`` has one.
 
-    Raises LoadError where ``given`` or ``constants`` does not fit the file.
+    Raises LoadError if ``given`` or ``constants`` does not fit the file.
     """
     stored = {tensor.name for tensor in graph.initializer}
     values = {value.name: value for value in graph.input if value.name not in stored}
@@ -122,7 +122,7 @@ def frees_lengths(graph: GraphProto, given: Mapping[str, str]) -> bool:
 
 
 def _dtype(kind: TypeProto.Tensor, what: str) -> DType | None:
-    """The type, None if the file leaves it open. Raises LoadError where it is not covered."""
+    """The type, None if the file leaves it open. Raises LoadError if it is not covered."""
     return onnx_dtype(kind.elem_type, what) if kind.elem_type != TensorProto.UNDEFINED else None
 
 
@@ -191,7 +191,7 @@ class _Spec:
         return InferenceFact(dtype, dims)
 
     def fix(self, fixed: Fixed) -> None:
-        """Learn what the caller's dims make of the file's names. Raises LoadError where they contradict."""
+        """Learn what the caller's dims make of the file's names. Raises LoadError if they contradict."""
         for axis, (declared, dim) in enumerate(zip(self.dims, self.fact.shape or ())):
             assert dim is not None
             if declared.HasField("dim_value"):

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from pulse.bounds import FAR_END
 from pulse.dim import TDim
 from pulse.dim.atoms import Broadcast, Div, Eq, Ge, Max, Min
 from pulse.dim.tdim import Atom, Symbol
 from pulse.errors import WriteError
 from pulse.onnx.write.graph import GraphWriter
-from pulse.ops.time_length import FAR_END
 
 
 class DimWriter:
@@ -24,7 +24,7 @@ class DimWriter:
         self._made: dict[str, str] = {}
 
     def write(self, dim: TDim) -> str:
-        """The name of an i64 scalar that has the value of the dim. Raises WriteError where it may overflow."""
+        """The name of an i64 scalar that has the value of the dim. Raises WriteError if it may overflow."""
         if _largest(dim) >= 1 << 63:
             raise WriteError(
                 f"the length {dim} may overflow 64 bits; give the model a length that is linear in time"
@@ -105,7 +105,7 @@ class DimWriter:
         return self.op("Div", [over, under], atom.text)
 
     def _broadcast(self, atom: Broadcast) -> str:
-        """The largest option, or 0 where one is 0: of sizes that are 1 or agree."""
+        """The largest option, or 0 if one is 0: of sizes that are 1 or agree."""
         sizes = [self._dim(option) for option in atom.options]
         small, large = (self.op(kind, sizes, f"{kind}.{atom.text}") for kind in ("Min", "Max"))
         nothing = self._as_integer(

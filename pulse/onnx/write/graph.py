@@ -45,7 +45,7 @@ class Names:
     taken: set[str] = field(default_factory=set[str])
 
     def new(self, name: str) -> str:
-        """``name``, with a number where it is taken."""
+        """``name``, with a number if it is taken."""
         chosen, number = name, 0
         while chosen in self.taken or not chosen:
             number += 1
@@ -109,7 +109,7 @@ class GraphWriter:
         self.aliases.append((value, name))
 
     def settle(self, outputs: Collection[str]) -> dict[str, str]:
-        """Give wires the names of outputs: their own name is replaced, or where that is not free, they are copied.
+        """Give wires the names of outputs: their own name is replaced, or if that is not free, they are copied.
 
         outputs  wires that have the name of an output already
         returns  the replaced names, old to new

@@ -11,16 +11,20 @@ import numpy as np
 import onnx
 from onnx import ModelProto, ValueInfoProto, checker, defs, helper, shape_inference
 
+from pulse.dim import SymbolScope
 from pulse.errors import WriteError
+from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.interface import Port
 from pulse.onnx import operators as operators
 from pulse.onnx.metadata import RECIPE, AwaitedNote, Notes, PortNote, StateNote, is_exported
+from pulse.onnx.tensors import element_type
 from pulse.onnx.write.clock import ClockWriter
 from pulse.onnx.write.graph import GraphWriter, value_info
 from pulse.onnx.write.walk import check_writers, write_nodes
 from pulse.ops.source import Const
 from pulse.pulsify.network import PulsedNetwork
+from pulse.typed import TypedNetwork
 from pulse.version import __version__
 
 OPSETS = range(13, 27)
@@ -47,8 +51,54 @@ def to_onnx(model: PulsedNetwork, opset: int = 17, metadata: Mapping[str, str] |
     return _Export(model, opset).proto(metadata or {})
 
 
+def offline_to_onnx(model: TypedNetwork, opset: int = 17) -> ModelProto:
+    """Write an offline model with standard operators, its symbols as names of sizes.
+
+    Raises  WriteError: ops that ONNX of this opset cannot express, or that need a length in numbers
+    """
+    graph, writer = model.graph, GraphWriter(opset)
+    order = graph.order(graph.outputs)
+    check_writers(graph, order, model.title)
+    names = {outlet: writer.names.new(graph.label(outlet)) for outlet in graph.inputs}
+    outputs = [writer.names.new(name) for name in graph.output_names]
+    wanted = {
+        outlet: name
+        for outlet, name in reversed(list(zip(graph.outputs, outputs)))
+        if outlet not in names and not isinstance(graph.node(outlet).op, Const)
+    }
+    clock = ClockWriter(writer, SymbolScope().symbol("T"))
+    write_nodes(writer, clock, graph, order, names, wanted, graph.outputs)
+    for outlet, name in zip(graph.outputs, outputs):
+        if names[outlet] != name:
+            writer.alias(names[outlet], name)
+    renamed = writer.settle(outputs)
+    if clock.end is not None or writer.states:
+        raise WriteError(f"{model.title}: it asks for the length of the stream; write it in pulses")
+    declared = [_symbolic(names[outlet], graph.fact(outlet)) for outlet in graph.inputs]
+    results = [_symbolic(name, graph.fact(outlet)) for name, outlet in zip(outputs, graph.outputs)]
+    taken = {value.name for value in (*declared, *results)}
+    made = {name for node in writer.nodes for name in node.output}
+    wires = {renamed.get(name, name): outlet for outlet, name in names.items()}
+    inside = [_symbolic(name, graph.fact(outlet)) for name, outlet in wires.items() if name in made - taken]
+    proto = helper.make_graph(
+        writer.nodes,
+        model.title or "model",
+        declared,
+        results,
+        list(writer.constants.values()),
+        value_info=inside,
+    )
+    imports = [helper.make_opsetid("", writer.opset)]
+    return helper.make_model(proto, opset_imports=imports, ir_version=helper.find_min_ir_version_for(imports))
+
+
+def _symbolic(name: str, fact: TypedFact) -> ValueInfoProto:
+    sizes = [int(dim) if dim.is_const else str(dim) for dim in fact.shape]
+    return helper.make_tensor_value_info(name, element_type(fact.dtype), sizes)
+
+
 def save(proto: ModelProto, path: str | PathLike[str]) -> None:
-    """Write a file. Raises WriteError where the folder refuses."""
+    """Write a file. Raises WriteError if the folder refuses."""
     try:
         Path(path).write_bytes(proto.SerializeToString())
     except OSError as error:

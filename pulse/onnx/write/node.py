@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from pulse.dim import TDim
 from pulse.errors import WriteError
 from pulse.facts import Array, DType, TypedFact, is_symbolic
 from pulse.onnx.tensors import element_type
 from pulse.onnx.write.clock import ClockWriter
 from pulse.onnx.write.graph import GraphWriter
 from pulse.record import record
+from pulse.wording import spell
 
 
 @record(eq=False)
@@ -44,19 +46,31 @@ class NodeWriter:
         return WriteError(f"{self.name} ({self.op_name}): {message}")
 
     def sizes(self, slot: int = 0) -> tuple[int, ...]:
-        """The shape of an input."""
-        return tuple(int(dim) for dim in self.reads[slot].shape)
+        """The shape of an input. Raises WriteError: in an offline model, it depends on a length."""
+        return self._numbers(self.reads[slot].shape)
+
+    def size(self, axis: int, slot: int = 0) -> int:
+        """The size of one axis of an input. Raises WriteError."""
+        return self._numbers([self.reads[slot].shape[axis]])[0]
+
+    def _numbers(self, dims: Sequence[TDim]) -> tuple[int, ...]:
+        for dim in dims:
+            if not dim.is_const:
+                raise self.error(
+                    f"it needs the size {dim} as a number; fix the length with {spell('inputs')}, or write it in pulses"
+                )
+        return tuple(int(dim) for dim in dims)
 
     def dtype(self, slot: int = 0) -> DType:
         """The type of an input."""
         return self.reads[slot].dtype
 
     def made(self, slot: int = 0) -> tuple[int, ...]:
-        """The shape of an output."""
-        return tuple(int(dim) for dim in self.makes[slot].shape)
+        """The shape of an output. Raises WriteError, as ``sizes`` does."""
+        return self._numbers(self.makes[slot].shape)
 
     def known(self, slot: int) -> Array | None:
-        """The value of an input where it is constant."""
+        """The value of an input if it is constant."""
         value = self.reads[slot].value
         return None if value is None or is_symbolic(value) else value
 
@@ -119,7 +133,7 @@ class NodeWriter:
         return self.emit("Slice", [x, *bounds, self.integers([axis], "axis"), *steps], suffix)
 
     def cast(self, x: str, dtype: DType, suffix: str = "") -> str:
-        """Another type."""
+        """Cast to a type."""
         return self.emit("Cast", [x], suffix, to=element_type(dtype))
 
     def transpose(self, x: str, perm: Sequence[int], suffix: str = "") -> str:

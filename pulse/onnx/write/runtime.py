@@ -7,12 +7,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from onnx import ModelProto
 
+from pulse.bounds import FAR_END
 from pulse.errors import InputError, WriteError
 from pulse.facts import Array
 from pulse.not_copyable import NotCopyable
 from pulse.onnx.metadata import Notes
 from pulse.onnx.write.graph import form
-from pulse.ops.time_length import FAR_END
 from pulse.program.compiled import CompiledProgram
 from pulse.program.feeds import Feed
 from pulse.program.state import State
@@ -26,7 +26,7 @@ ERRORS = 3
 
 
 def runner(model: ModelProto) -> tuple[str, Run]:
-    """A runtime's name and call: onnxruntime where it is installed and takes the model, else onnx's own evaluator."""
+    """A runtime's name and call: onnxruntime if it is installed and takes the model, else onnx's own evaluator."""
     try:
         ort: Any = import_module("onnxruntime")
         no_kernel: Any = import_module("onnxruntime.capi.onnxruntime_pybind11_state").NotImplemented

@@ -47,7 +47,7 @@ class ScanWriter:
         return self._input(value, name, dtype, sizes)
 
     def valid(self, pulse: int, offset: int, length: TDim | None) -> str | None:
-        """Whether the frame is one of the stream; None if all are, or where it does not matter."""
+        """Whether the frame is one of the stream; None if all are, or if it does not matter."""
         if offset <= 0 and length is None:
             return None
         positions = self.w.clock.positions(pulse, -offset, pulse)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from pulse.errors import WriteError
+from pulse.errors import DimError, WriteError
 from pulse.facts import TypedFact
 from pulse.graph import Graph, Node, OutletId
 from pulse.onnx.write.clock import ClockWriter
@@ -13,6 +13,7 @@ from pulse.onnx.write.registry import WRITERS
 from pulse.ops.bodies import bodies
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
+from pulse.wording import spell
 
 F = TypeVar("F", bound=TypedFact)
 
@@ -88,5 +89,10 @@ def _write(
         tuple(outlet.fact for outlet in node.outputs),
         tuple(bool(graph.outlet(outlet).successors) or outlet in kept for outlet in outlets),
     )
-    made = WRITERS[type(node.op)](context, node.op)
+    try:
+        made = WRITERS[type(node.op)](context, node.op)
+    except DimError as error:
+        raise context.error(
+            f"{error}; fix the length with {spell('inputs')}, or write it in pulses"
+        ) from error
     return [made] if isinstance(made, str) else made

@@ -5,21 +5,13 @@ from collections.abc import Iterator
 from pulse.jit.cut import Cut
 from pulse.jit.instruction import Instruction, Operand, reads, writes
 from pulse.jit.pointer import Pointer
-from pulse.jit.raw import (
-    TILE,
-    as_f32,
-    as_i16,
-    as_i32,
-    as_i64,
-    fill_bytes,
-    move_bytes,
-    opaque,
-    transpose_tile,
-)
+from pulse.jit.raw import TILE, as_f32, as_i16, as_i32, as_i64, fill_bytes, move_bytes, opaque, transpose_tile
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, vload, vload_part, vsplat, vstore, vstore_part
 from pulse.jit.span import Reach, require_size, run
 
+COPY_LOOPS = 6
+"""The loops of ``Copy``."""
 SHORT_RUN, LONG_RUN = 16, 256  # bytes: a run below is copied by element, above by a call of memmove
 
 
@@ -180,7 +172,7 @@ class Copy(Instruction):
 
 @kernel
 def copy(row: Copy) -> None:
-    """One run where it is one, else plane by plane."""
+    """One run if it is one, else plane by plane."""
     src, dst, size, n4, n5, a5, b5 = row.src, row.dst, row.size, row.n4, row.n5, row.a5, row.b5
     n0, n1, n2, n3 = row.n0, row.n1, row.n2, row.n3
     if n0 == 1 and n1 == 1 and n2 == 1 and n3 == 1 and n4 == 1 and a5 == 1 and b5 == 1:

@@ -8,6 +8,7 @@ from pulse.jit.raw import as_f32, as_f64, as_i32, as_i64
 from pulse.jit.registry import device, kernel
 from pulse.jit.span import Reach, run, table
 from pulse.program.kernels.dtypes import F32, F64, I64, width_of
+from pulse.program.kernels.time import stream_span
 
 
 class CumSum(Instruction):
@@ -64,11 +65,9 @@ def running_sums(row: CumSum, x: Pointer, y: Pointer, total: Pointer, start: int
 @kernel
 def cumsum(row: CumSum) -> None:
     """``running_sums`` for the element type of the columns."""
-    x, y, sums, dtype, pulses = row.x, row.y, row.sums, row.dtype, row.clock[0]
-    first = pulses * row.T - row.offset
-    start = min(row.T, max(0, -first))
-    stop = max(start, min(row.T, row.end[0] - first))
-    if row.reload and pulses == 0:
+    x, y, sums, dtype = row.x, row.y, row.sums, row.dtype
+    start, stop = stream_span(row.clock, row.end, row.offset, row.T)
+    if row.reload and row.clock[0] == 0:
         for m in range(row.M):
             as_i64(sums)[m] = 0
     if dtype == F32:

@@ -16,6 +16,8 @@ from pulse.program.kernels.elementwise_microops import MICRO_OPS, OPCODES
 
 __all__ = ["OPCODES", "chain", "chain64"]
 
+CHAIN_LOOPS = 4
+"""The loops of a chain."""
 INPUTS, REGISTERS = 8, 16
 BLOCK = 256  # elements of a register
 SLOT = BLOCK + LANES  # rows are stored by whole vectors: up to 15 lanes too many
@@ -35,7 +37,7 @@ class ChainInput(Part):
 
 
 class ChainOutput(ChainInput):
-    """The same of the tensor that is written."""
+    """The tensor that a chain writes: its type and strides."""
 
     tensor: Operand = writes(None)
 

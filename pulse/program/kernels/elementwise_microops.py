@@ -88,13 +88,13 @@ def gelu64(x: float, tanh_form: float) -> float:
 
 @device
 def smaller(a: float, b: float) -> float:
-    """The minimum; NaN where either is NaN."""
+    """The minimum; NaN if either is NaN."""
     return a if a < b or a != a else b
 
 
 @device
 def larger(a: float, b: float) -> float:
-    """The maximum; NaN where either is NaN."""
+    """The maximum; NaN if either is NaN."""
     return a if a > b or a != a else b
 
 
@@ -159,7 +159,7 @@ def sign64(x: float) -> float:
 
 @device
 def shifted_left(x: float, bits: float) -> float:
-    """Bits moved to higher places; none is left where there are more places than bits, or less than 0."""
+    """Bits moved to higher places; none is left if there are more places than bits, or less than 0."""
     return float(int(x) << int(bits)) if 0 <= bits <= MOST_BITS else 0.0
 
 

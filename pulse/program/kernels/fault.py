@@ -29,7 +29,7 @@ def reals_outside(p: Pointer, count: int, step: int, above: float, below: float)
 
 @device
 def integers_outside(p: Pointer, count: int, step: int, low: int, high: int) -> int:
-    """The same of integers outside of low … high."""
+    """The number of integers outside of low … high."""
     found = 0
     if step == 1:
         for i in range(count):
@@ -42,7 +42,7 @@ def integers_outside(p: Pointer, count: int, step: int, low: int, high: int) -> 
 
 @device
 def zeros(p: Pointer, count: int, step: int) -> int:
-    """The same of zeros."""
+    """The number of zeros."""
     found = 0
     if step == 1:
         for i in range(count):
@@ -55,7 +55,7 @@ def zeros(p: Pointer, count: int, step: int) -> int:
 
 @device
 def bytes_outside(p: Pointer, count: int, step: int, low: int, high: int) -> int:
-    """The same of signed bytes outside of low … high."""
+    """The number of signed bytes outside of low … high."""
     found = 0
     for i in range(count):
         value = int(p[i * step])

@@ -79,7 +79,7 @@ def gather(row: Gather) -> None:
 
 
 class LookUpCodes(Instruction):
-    """``y[i] = table[rint(x[i]) - first]``, i < count; the first entry below it and for NaN, the last one behind it."""
+    """``y[i] = table[rint(x[i]) - first]``, i < count; the first entry below it and for NaN, the last one after it."""
 
     x: Operand = reads("f32", "count")
     table: Operand = reads("f32", "size")

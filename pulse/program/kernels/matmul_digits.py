@@ -65,7 +65,7 @@ def digits_of(x: Pointer, K: int, scales: Scales, memory: Pointer) -> Digits:
 
 @device
 def digits_of_taps(x: Pointer, taps: Pointer, T: int, K: int, scales: Scales, memory: Pointer) -> Digits:
-    """The same of T pieces of a row; their digits follow each other."""
+    """The digits of T pieces of a row; their digits follow each other."""
     if scales is None:
         return as_i32(memory), 0.0, 0
     largest = 2 * LARGEST
@@ -83,7 +83,7 @@ def digits_of_taps(x: Pointer, taps: Pointer, T: int, K: int, scales: Scales, me
 
 @device
 def largest_of(x: Pointer, K: int) -> float:
-    """The largest magnitude of the elements that have digits; infinite where one is NaN."""
+    """The largest magnitude of the elements that have digits; infinite if one is NaN."""
     most, k, end = vzero(), 0, K & -4
     while k < end:
         most = vmax(most, vabs(vload_part(x, k, end - k)))

@@ -1,4 +1,4 @@
-"""Functions fused behind a product in the same instruction: a pass over its rows while they are in the cache."""
+"""Functions fused after a product in the same instruction: a pass over its rows while they are in the cache."""
 
 from collections.abc import Iterator, Sequence
 
@@ -57,7 +57,7 @@ class Gate(Part):
 class Finish(Part):
     """All steps, one after the other, or one gate.
 
-    ``flat``: all rows lie one behind the other, in the operands too, so that they are one long row.
+    ``flat``: all rows lie one after the other, in the operands too, so that they are one long row.
     """
 
     flat: bool
@@ -81,7 +81,7 @@ class Finish(Part):
         }
 
     def reaches_on(self, y: Pointer, rows_y: Pointer, M: int, N: int) -> Iterator[Reach]:
-        """``reaches`` behind M rows of N columns of y."""
+        """``reaches`` after M rows of N columns of y."""
         for gate in self.gates:
             yield y, table(rows_y, M) + run(N)
             yield gate.gated, table(gate.rows, M) + run(N // 2)

@@ -95,7 +95,7 @@ class InterleavedProduct(Instruction):
 
 
 def interleaved_reaches(finish: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> Iterator[Reach]:
-    """``reaches`` of the steps behind M rows of N columns of y. Raises UnsafeRowError where there is a gate."""
+    """``reaches`` of the steps after M rows of N columns of y. Raises UnsafeRowError if there is a gate."""
     require(finish.gate_count == 0, "a gate")
     for step in finish.steps:
         yield y, (table(rows_y, M) + run(N)) * LANES

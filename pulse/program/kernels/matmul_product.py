@@ -294,7 +294,7 @@ def row_of_digits(
     accumulate: int,
     memory: Pointer,
 ) -> None:
-    """One row against all panels: by its digits where it has some."""
+    """One row against all panels: by its digits if it has some."""
     digits, n = digits_of_taps(x, taps, T, K, scales, memory), 0
     while n < N:
         w, b, s, here, rest = weights + n * T * K, bias + n, offset_scales(scales, n), y + n, N - n
@@ -335,7 +335,7 @@ def rows_of_digits(row: "Product", scales: Scales) -> int:
 
 @device
 def panels_of_one_row(row: "Product", scales: Scales, n: int) -> int:
-    """The whole panels from column n on, where there is one row; how many columns are done then.
+    """The whole panels from column n on, if there is one row; how many columns are done then.
 
     A loop of its own: nothing is stored in parts, and what leads from panel to panel stays in registers.
     """

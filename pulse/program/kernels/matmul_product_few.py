@@ -123,7 +123,7 @@ def block_of(inputs: int, load: Callable[[Pointer, int], Vector]) -> Callable[..
         first: Vector,
         y: Pointer,
     ) -> None:
-        """``y[m * width + n]`` of rows m < 8, behind the last of ``rows`` the last one again; ``first`` is added."""
+        """``y[m * width + n]`` of rows m < 8, after the last of ``rows`` the last one again; ``first`` is added."""
         last = rows - 1
         x0, x1, x2, x3 = (
             x + rows_x[0],
@@ -196,7 +196,7 @@ two_columns, one_column = block_of(8, eight_inputs), block_of(16, all_inputs)
 
 @device
 def are_neighbours(rows_y: Pointer, rows: int, N: int) -> bool:
-    """Whether a block has eight rows, one behind the other."""
+    """Whether a block has eight rows, one after the other."""
     together = rows == ROWS
     for i in range(1, rows):
         together = together and rows_y[i] == rows_y[0] + i * N

@@ -26,7 +26,7 @@ def lane_x(row: Product, l: int, offset: int) -> Pointer:
 
 @device
 def lane_y(row: Product, l: int, offset: int) -> Pointer:
-    """The same in y."""
+    """Where a row of lane l is in y; past the last lane, that of the last one."""
     return lane(row, min(l, lane_count(row) - 1)).y + offset
 
 

@@ -49,11 +49,8 @@ def exp_below(v: Any) -> Any:
     return vfma(exp_fraction(vfma(n, -LN2_LOW, vfma(n, -LN2_HIGH, v))), scale, scale)
 
 
-class SoftmaxRows(Instruction):
-    """``y = exp(x - max) / sum(exp(x - max))``, or its logarithm, of M rows of R contiguous elements.
-
-    x may be y. A row whose largest element is infinite gives NaN.
-    """
+class Rows(Instruction):
+    """M rows of R contiguous elements, from x to y; x may be y."""
 
     x: Operand = reads("f32")
     y: Operand = writes("f32")
@@ -61,10 +58,6 @@ class SoftmaxRows(Instruction):
     rows_x: Operand = reads("i64", "M")
     rows_y: Operand = reads("i64", "M")
     R: int
-    log: bool
-
-    def work(self) -> int:
-        return 16 * self.M * self.R
 
     def cuts(self) -> Iterator[Cut]:
         yield Cut("M", 1, {"rows_x": 1, "rows_y": 1})
@@ -72,6 +65,18 @@ class SoftmaxRows(Instruction):
     def reaches(self) -> Iterator[Reach]:
         yield self.x, table(self.rows_x, self.M) + run(self.R)
         yield self.y, table(self.rows_y, self.M) + run(self.R)
+
+
+class SoftmaxRows(Rows):
+    """``y = exp(x - max) / sum(exp(x - max))`` of each row, or its logarithm.
+
+    A row whose largest element is infinite gives NaN.
+    """
+
+    log: bool
+
+    def work(self) -> int:
+        return 16 * self.M * self.R
 
 
 @kernel
@@ -107,31 +112,15 @@ def softmax_rows(row: SoftmaxRows) -> None:
         vstore_part(target, full, rest, vfma(tail if log else powers, factor, shift))
 
 
-class LayerNormRows(Instruction):
-    """``y[r] = (x[r] - mean) / sqrt(variance + eps) * scale[r] + bias[r]``, r < R, of M rows.
+class LayerNormRows(Rows):
+    """``y[r] = (x[r] - mean) / sqrt(variance + eps) * scale[r] + bias[r]``, r < R, of each row."""
 
-    Rows are contiguous; x may be y.
-    """
-
-    x: Operand = reads("f32")
     scale: Operand = reads("f32", "R")
     bias: Operand = reads("f32", "R")
-    y: Operand = writes("f32")
-    M: int
-    rows_x: Operand = reads("i64", "M")
-    rows_y: Operand = reads("i64", "M")
-    R: int
     eps: float
 
     def work(self) -> int:
         return 8 * self.M * self.R
-
-    def cuts(self) -> Iterator[Cut]:
-        yield Cut("M", 1, {"rows_x": 1, "rows_y": 1})
-
-    def reaches(self) -> Iterator[Reach]:
-        yield self.x, table(self.rows_x, self.M) + run(self.R)
-        yield self.y, table(self.rows_y, self.M) + run(self.R)
 
 
 @kernel

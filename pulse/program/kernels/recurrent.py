@@ -22,6 +22,7 @@ from pulse.jit.stack import stack_f32
 from pulse.program.kernels.matmul_digits import DIGITS, digits_of
 from pulse.program.kernels.matmul_scales import Scales, offset_scales
 from pulse.program.kernels.recurrent_gates import Function, activated, one_sum, packed_gates
+from pulse.program.kernels.time import stream_span
 
 
 class ActivationWords(Part):
@@ -129,12 +130,10 @@ def clear_frames(y: Pointer, first: int, last: int, rows: int, count: int, frame
 
 @device
 def valid_frames(row: RecurrentFrames) -> tuple[int, int]:
-    """Prepare h and the frames outside of the stream; the first frame inside of it and the one behind the last."""
-    pulses, T, B, H, y, frame, step = row.clock[0], row.T, row.B, row.H, row.y, row.frame, row.step
-    first = pulses * T - row.offset
-    start = min(T, max(0, -first))
-    stop = max(start, min(T, row.end[0] - first))
-    if row.reload and pulses == 0:
+    """Prepare h and the frames outside of the stream; the first frame inside of it and the one after the last."""
+    T, B, H, y, frame, step = row.T, row.B, row.H, row.y, row.frame, row.step
+    start, stop = stream_span(row.clock, row.end, row.offset, T)
+    if row.reload and row.clock[0] == 0:
         take_rows(row.h, row.h0, B, H, row.step_h0)
     clear_frames(y, 0, start, B, H, frame, step)
     clear_frames(y, stop, T, B, H, frame, step)

@@ -176,7 +176,7 @@ def four_float_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vec
 
 @device
 def one_sum(h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits) -> Vector:
-    """``sum_k h[k] * w[k]``, w [K, 16]; by the digits of h where it has some."""
+    """``sum_k h[k] * w[k]``, w [K, 16]; by the digits of h if it has some."""
     if scales is None:
         return one_float_sum(h, w, K, scales)
     if digits[1] > 0:

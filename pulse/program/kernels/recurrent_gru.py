@@ -2,14 +2,7 @@
 
 from collections.abc import Iterator
 
-from pulse.jit.instruction import (
-    Operand,
-    ScalesOperand,
-    packed_weights,
-    reads,
-    updates,
-    weight_scales,
-)
+from pulse.jit.instruction import Operand, ScalesOperand, packed_weights, reads, updates, weight_scales
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, vfma, vload, vload_part, vstore_part
@@ -43,7 +36,7 @@ def gru_row(
     x: Pointer, old: Pointer, w: Pointer, scales: Scales, bias: Pointer, y: Pointer, H: int,
     f: Function, g: Function, clip: float, memory: Pointer,
 ) -> None:  # fmt: skip
-    """One frame of one sequence, the reset gate behind the product."""
+    """One frame of one sequence, the reset gate after the product."""
     digits = digits_of(old, H, scales, memory)
     for n in range(0, H, LANES):
         z, r, own = three_sums(old, w + 3 * n * H, H, offset_scales(scales, 3 * n), digits)

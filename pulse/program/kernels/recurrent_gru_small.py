@@ -51,7 +51,7 @@ class SmallGrus(RecurrentFrames):
 
     x are the frames times the input weights of each GRU, with the biases that are simply added: [T, B, 3 * width],
     dense, those of the next GRU ``step_x`` further on. Their state is one vector, H is 16, and W is from
-    ``pack_small``. Lanes behind the last GRU hold anything.
+    ``pack_small``. Lanes after the last GRU hold anything.
     """
 
     width: ClassVar[int]

@@ -40,7 +40,7 @@ class InterleavedGru(Instruction):
 
     All T frames of a pulse are frames of the stream. x are the frames times the input weights, with the biases that are
     simply added: [T, B, 3 * units], dense, those of the next GRU ``step_x`` further on. W is [count, units, units, 3],
-    ``bias`` [count, units]. The states of the GRUs lie one behind the other, in h rows of ``H``; frames of y lie
+    ``bias`` [count, units]. The states of the GRUs lie one after the other, in h rows of ``H``; frames of y lie
     ``frame`` apart, its rows ``step``.
     """
 

@@ -25,12 +25,12 @@ from pulse.program.kernels.recurrent_lstm import Lstm, lstm
 SUMS_OF_EIGHT = 2 * SUMS
 LANE_WORDS = (
     3 * CHUNK
-)  # of each lane the first frame, the frame behind its last one; then the lanes of one frame
+)  # of each lane the first frame, the frame after its last one; then the lanes of one frame
 
 
 @device
 def lanes_valid_frames(row: Recurrent, count: int, lanes: Pointer) -> None:
-    """``valid_frames`` for each lane; first frames to ``lanes[l]``, those behind the last to ``lanes[CHUNK + l]``."""
+    """``valid_frames`` for each lane; first frames to ``lanes[l]``, those after the last to ``lanes[CHUNK + l]``."""
     for l in range(count):
         start, stop = valid_frames(lane(row, l))
         lanes[l] = start

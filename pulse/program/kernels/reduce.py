@@ -185,8 +185,8 @@ def reduced_prod(x: Pointer, count: int, stride: int) -> Any:
     return r
 
 
-class ReduceRows(Instruction):
-    """``y[rows_y[m]] = scale * reduce_{r<R} x[rows_x[m] + r*stride]``, m < M; kinds as in ``Pool``."""
+class RowsToElements(Instruction):
+    """``y[rows_y[m]]`` from the elements ``x[rows_x[m] + r*stride]``, r < R, m < M; kinds as in ``Pool``."""
 
     x: Operand = reads("f32")
     y: Operand = writes("f32")
@@ -196,11 +196,16 @@ class ReduceRows(Instruction):
     R: int
     stride: int
     kind: int
-    scale: float
 
     def reaches(self) -> Iterator[Reach]:
         yield self.x, table(self.rows_x, self.M) + run(self.R, self.stride)
         yield self.y, table(self.rows_y, self.M)
+
+
+class ReduceRows(RowsToElements):
+    """``y[rows_y[m]] = scale * reduce_{r<R} x[rows_x[m] + r*stride]``, m < M."""
+
+    scale: float
 
 
 @kernel
@@ -232,25 +237,14 @@ def place_of(x: Pointer, count: int, stride: int, value: Any, last: int) -> int:
     return 0
 
 
-class ArgRows(Instruction):
+class ArgRows(RowsToElements):
     """``y[rows_y[m]]`` = the r < R of the largest (kind 1) or smallest (2) ``x[rows_x[m] + r*stride]``, m < M.
 
     Of equal ones the first or the last; NaN goes before all numbers.
     """
 
-    x: Operand = reads("f32")
     y: Operand = writes("i64")
-    M: int
-    rows_x: Operand = reads("i64", "M")
-    rows_y: Operand = reads("i64", "M")
-    R: int
-    stride: int
-    kind: int
     last: bool
-
-    def reaches(self) -> Iterator[Reach]:
-        yield self.x, table(self.rows_x, self.M) + run(self.R, self.stride)
-        yield self.y, table(self.rows_y, self.M)
 
 
 @kernel

@@ -40,6 +40,14 @@ def shown_frame(frame: int, length: int, mode: int) -> int:
     return 2 * (length - 1) - frame + twice
 
 
+@device
+def stream_span(clock: Pointer, end: Pointer, offset: int, frames: int) -> tuple[int, int]:
+    """Which of a pulse's frames belong to the stream, as start and stop."""
+    first = clock[0] * frames - offset
+    start = min(frames, max(0, -first))
+    return start, max(start, min(frames, end[0] - first))
+
+
 class FillEnds(Instruction):
     """Frames outside of the stream replaced: y[i] is frame f = clock*P - keep - shift + i, for i < P + keep.
 
@@ -223,7 +231,7 @@ class TableRows(Instruction):
 
 @kernel
 def table_rows(row: TableRows) -> None:
-    """One run where it is one, else row by row."""
+    """One run if it is one, else row by row."""
     table, y, pulse, step, rows, bytes_ = row.table, row.y, row.P, row.step, row.rows, row.size * row.run
     first = row.start + (row.clock[0] * pulse - row.offset) * step
     if step == 1 and first >= 0 and first + pulse <= rows:
@@ -266,9 +274,8 @@ class LastFrames(Instruction):
 def last_frames(row: LastFrames) -> None:
     """The older ones move up first."""
     x, memory, pulse, kept, size = row.x, row.memory, row.P, row.F, row.size
-    frame, x_step, first = row.run * size, row.step * size, row.clock[0] * pulse - row.offset
-    start = min(pulse, max(0, -first))
-    stop = max(start, min(pulse, row.end[0] - first))
+    frame, x_step = row.run * size, row.step * size
+    start, stop = stream_span(row.clock, row.end, row.offset, pulse)
     start = max(start, stop - kept)
     fresh = stop - start
     if fresh > 0:

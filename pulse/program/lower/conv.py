@@ -43,7 +43,7 @@ def last_order(rank: int, stream: int | None) -> list[int]:
 
 
 def padded(cx: Lowering, x: Value, amounts: Sequence[tuple[int, int]], order: Sequence[int]) -> Value:
-    """The tensor with zeros around it; itself where none are needed."""
+    """The tensor with zeros around it; itself if none are needed."""
     if all(pair == (0, 0) for pair in amounts):
         return x
     shape = [before + size + after for size, (before, after) in zip(x.shape, amounts)]

@@ -182,7 +182,7 @@ def _tensors(y: Value, after: Finishing) -> list[Value]:
 
 
 def _together(value: Value, axis: int) -> bool:
-    """Whether the channels of an axis lie one behind the other."""
+    """Whether the channels of an axis lie one after the other."""
     channels = value.shape[1]
     return value.strides[axis] == channels and (value.strides[1] == 1 or channels == 1)
 

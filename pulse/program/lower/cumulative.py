@@ -1,11 +1,9 @@
 """Running sums."""
 
-import numpy as np
-
 from pulse.errors import CompileError
-from pulse.facts import DType, dtype_name
+from pulse.facts import dtype_name
 from pulse.graph import OutletId
-from pulse.ops.cumulative import CumSum, CumSumStream
+from pulse.ops.cumulative import CumSum, CumSumStream, sum_dtype
 from pulse.program.kernels import cumulative as sums_of
 from pulse.program.kernels.dtypes import CODES
 from pulse.program.lower.elementwise import Chain, store_chain
@@ -22,7 +20,7 @@ def lower_cumsum(cx: Lowering, node: PulsedNode, op: CumSum) -> list[Value]:
     """Sums that begin anew with every pulse."""
     sizes = list(cx.fact(node.inputs[0]).sizes)
     sizes[op.axis] = 1
-    sums = cx.temporary(sizes, _sum_dtype(cx.fact(node.inputs[0]).dtype))
+    sums = cx.temporary(sizes, sum_dtype(cx.fact(node.inputs[0]).dtype))
     return _lower_sums(cx, node, op, sums, restart_each_pulse(cx))
 
 
@@ -30,14 +28,9 @@ def lower_cumsum(cx: Lowering, node: PulsedNode, op: CumSum) -> list[Value]:
 def lower_cumsum_stream(cx: Lowering, node: PulsedNode, op: CumSumStream) -> list[Value]:
     """Sums that are remembered."""
     (first,) = op.begin()
-    wide = first.astype(_sum_dtype(op.dtype))
+    wide = first.astype(sum_dtype(op.dtype))
     sums = cx.remembered(wide, range(wide.ndim))
     return _lower_sums(cx, node, op.op, sums, StateTiming(cx.clock, cx.end(op.length), op.offset, False))
-
-
-def _sum_dtype(dtype: DType) -> DType:
-    """In which sums are kept."""
-    return np.dtype(np.float64 if np.issubdtype(dtype, np.floating) else np.int64)
 
 
 def _lower_sums(cx: Lowering, node: PulsedNode, op: CumSum, sums: Value, times: StateTiming) -> list[Value]:

@@ -12,8 +12,17 @@ from pulse.jit.instruction import numbered
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.elementwise_within import Within
 from pulse.program.kernels.dtypes import CODES
-from pulse.program.kernels.elementwise import OPCODES, Chain32, Chain64, ChainInput, ChainOutput, MicroOp
-from pulse.program.lowering import Lowering, PulsedNode, collapsed, lowers
+from pulse.program.kernels.elementwise import (
+    CHAIN_LOOPS,
+    OPCODES,
+    Chain32,
+    Chain64,
+    ChainInput,
+    ChainOutput,
+    MicroOp,
+)
+from pulse.program.loops import Loops
+from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 from pulse.wording import spell
 
@@ -68,30 +77,28 @@ def store_chain(cx: Lowering, chain: Chain, target: Value) -> None:
     shape = target.shape
     inputs = [broadcast(value, shape) for value in chain.inputs]
     order = target.order
-    sizes, target_strides, *strides = collapsed(shape, [target.strides, *(v.strides for v in inputs)], order)
-    if len(sizes) > 4:
-        whole = [cx.ordered(value, order) for value in inputs]
-        sizes, target_strides, *strides = collapsed(
-            shape, [target.strides, *(v.strides for v in whole)], order
-        )
-        inputs = whole
-    if len(sizes) > 4:
+    loops = Loops.over(shape, [target.strides, *(v.strides for v in inputs)], order)
+    if len(loops.sizes) > CHAIN_LOOPS:
+        inputs = [cx.ordered(value, order) for value in inputs]
+        loops = Loops.over(shape, [target.strides, *(v.strides for v in inputs)], order)
+    if len(loops.sizes) > CHAIN_LOOPS:
         raise CompileError(
-            f"{cx.node} ({cx.op}): elementwise over {len(sizes)} separate axes is not supported"
+            f"{cx.node} ({cx.op}): elementwise over {len(loops.sizes)} separate axes is not supported"
         )
-    missing = [0] * (4 - len(sizes))
+    loops = loops.padded(CHAIN_LOOPS)
+    target_strides, *strides = loops.strides
 
     def stepping(value: Value, steps: Sequence[int]) -> dict[str, Any]:
         return {
             "tensor": value,
             "dtype": code_of(cx, value.dtype),
-            **numbered("step", [*missing, *steps]),
+            **numbered("step", steps),
         }
 
     kind = Chain32 if {value.dtype for value in (*inputs, target)} <= _SIMD else Chain64
     cx.emit(
         kind(
-            **numbered("s", [1] * len(missing) + sizes),
+            **numbered("s", loops.sizes),
             input_count=len(inputs),
             op_count=len(chain.ops),
             inputs=[ChainInput(**stepping(value, steps)) for value, steps in zip(inputs, strides)],

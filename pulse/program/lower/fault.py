@@ -4,16 +4,17 @@ from collections.abc import Callable
 
 import numpy as np
 
+from pulse.bounds import FAR
 from pulse.dim import TDim
 from pulse.errors import CompileError
 from pulse.jit.instruction import numbered
 from pulse.ops.check import Check
 from pulse.ops.fault import CountFaults
-from pulse.ops.stateful import FAR
 from pulse.program.kernels import fault
 from pulse.program.kernels.fault import BETWEEN, NONZERO, WITHIN
+from pulse.program.loops import Loops
 from pulse.program.lower.elementwise import code_of
-from pulse.program.lowering import Lowering, PulsedNode, collapsed, lowers
+from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 from pulse.record import record
 
@@ -63,10 +64,9 @@ def count_faults(cx: Lowering, operand: Value, check: Check, node: str, op: str,
     axis = frames.axis
     count, step = (1, 0) if axis is None else (whole.shape[axis], whole.strides[axis])
     x = whole if axis is None else whole.part(axis, 0, 1)
-    sizes, strides = collapsed(x.shape, [x.strides], x.order)
-    if len(sizes) > LOOPS:
-        raise CompileError(f"{node} ({op}): a check over {len(sizes)} separate axes is not supported")
-    missing = [0] * (LOOPS - len(sizes))
+    loops = Loops.over(x.shape, [x.strides], x.order).padded(LOOPS)
+    if len(loops.sizes) > LOOPS:
+        raise CompileError(f"{node} ({op}): a check over {len(loops.sizes)} separate axes is not supported")
     if 0 in operand.shape:
         return own
     reals = np.issubdtype(x.dtype, np.floating)
@@ -84,8 +84,8 @@ def count_faults(cx: Lowering, operand: Value, check: Check, node: str, op: str,
             shift=frames.shift,
             F=count,
             step=step,
-            **numbered("s", [1] * len(missing) + sizes),
-            **numbered("t", missing + strides),
+            **numbered("s", loops.sizes),
+            **numbered("t", loops.strides[0]),
             dtype=code_of(cx, x.dtype),
             mode=BETWEEN if reals else NONZERO if check.nonzero else WITHIN,
             above=above,

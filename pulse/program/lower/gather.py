@@ -103,7 +103,7 @@ def lower_gather_elements(cx: Lowering, node: PulsedNode, op: GatherElements) ->
 
 @lowers(GatherBatches)
 def lower_gather_batches(cx: Lowering, node: PulsedNode, op: GatherBatches) -> list[Value]:
-    """Rows of the axes behind those that are looked up."""
+    """Rows of the axes after those that are looked up."""
     x, indices = (cx.value(outlet) for outlet in node.inputs)
     depth = op.batch + indices.shape[-1]
     shape = (*indices.shape[:-1], *x.shape[depth:])

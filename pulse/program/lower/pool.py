@@ -14,7 +14,7 @@ from pulse.program.memory import Value
 
 @lowers(Pool)
 def lower_pool(cx: Lowering, node: PulsedNode, op: Pool) -> list[Value]:
-    """Rows are the output positions; the run is the channels where they are innermost."""
+    """Rows are the output positions; the run is the channels if they are innermost."""
     outlet = OutletId(node.id)
     x = cx.floats(cx.value(node.inputs[0]), "a pool")
     rank = len(op.kernel)

@@ -122,7 +122,7 @@ def _of_kind(
 
 
 def _packed(cx: Lowering, r: Stored, size: int, first: int, gates: int) -> tuple[Value, Value | None]:
-    """Some gates of the recurrent matrix as the kernels read them, and their scales where they have some."""
+    """Some gates of the recurrent matrix as the kernels read them, and their scales if they have some."""
     start, count = first * size, gates * size
     codes = cx.constant(pack_gates(r.codes[start:][:count], size))
     scales = r.scales_of(start, count)

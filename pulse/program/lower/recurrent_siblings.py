@@ -74,7 +74,7 @@ def _kind(graph: PulsedGraph, node: PulsedNode) -> Hashable | None:
 
 
 def _gathered(graph: PulsedGraph, order: Sequence[int], group: set[int]) -> list[int]:
-    """The order with all of a group behind what they read; nodes between them that read from them come later."""
+    """The order with all of a group after what they read; nodes between them that read from them come later."""
     places = [place for place, node_id in enumerate(order) if node_id in group]
     first, behind = places[0], places[-1] + 1
     late = set(group)

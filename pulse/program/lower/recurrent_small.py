@@ -95,7 +95,7 @@ def _project(cx: Lowering, node: PulsedNode, y: Value) -> None:
     b, width = weights_of(cx, node, 3, "its bias"), columns // GATES
 
     def widened(rows: Array) -> Array:
-        """Zeros behind the units of each gate."""
+        """Zeros after the units of each gate."""
         wide = np.zeros((GATES, width, *rows.shape[1:]), rows.dtype)
         wide[:, : op.hidden] = rows.reshape(GATES, op.hidden, *rows.shape[1:])
         return wide.reshape(columns, *rows.shape[1:])

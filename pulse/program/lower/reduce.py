@@ -129,7 +129,7 @@ def _reduced(
 
 
 def _one_axis(cx: Lowering, x: Value, axes: tuple[int, ...]) -> tuple[Value, int, int]:
-    """The tensor, and the stride and length of its reduced axes as one; a copy where they are not one."""
+    """The tensor, and the stride and length of its reduced axes as one; a copy if they are not one."""
     long = [axis for axis in x.order if axis in axes and x.shape[axis] != 1]
     one = all(x.strides[a] == x.strides[b] * x.shape[b] for a, b in pairwise(long))
     if not one:

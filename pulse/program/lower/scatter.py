@@ -21,7 +21,7 @@ def lower_scatter_elements(cx: Lowering, node: PulsedNode, op: ScatterElements) 
 
 @lowers(ScatterND)
 def lower_scatter_nd(cx: Lowering, node: PulsedNode, op: ScatterND) -> list[Value]:
-    """A copy, and rows of the axes behind those that are looked up."""
+    """A copy, and rows of the axes after those that are looked up."""
     x, indices, updates = (cx.value(outlet) for outlet in node.inputs)
     run = math.prod(x.shape[indices.shape[-1] :])
     return [_write(cx, node, x, row_places(cx, x.shape, indices, 0), updates, run, op.reduction)]

@@ -1,4 +1,4 @@
-"""Changes of shape: views where strides can say it, copies where not."""
+"""Changes of shape: views where strides can say it, copies if not."""
 
 from collections.abc import Iterator
 

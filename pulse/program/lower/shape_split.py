@@ -1,4 +1,4 @@
-"""Channels that a reshape has joined, read where they were before."""
+"""Channels that a reshape has joined, read if they were before."""
 
 import numpy as np
 

@@ -1,6 +1,6 @@
 """When an op with a state runs: as a stream, or anew with every pulse."""
 
-from pulse.ops.stateful import FAR
+from pulse.bounds import FAR
 from pulse.program.lowering import Lowering
 from pulse.program.memory import Value
 from pulse.record import record

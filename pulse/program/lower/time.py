@@ -2,12 +2,13 @@
 
 import numpy as np
 
+from pulse.bounds import FAR_END
 from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.time import Delay, LastFrames
 from pulse.ops.time_ends import FillEnds
-from pulse.ops.time_length import FAR_END, StreamEnd
+from pulse.ops.time_length import StreamEnd
 from pulse.ops.time_position import Positions, TableRows
 from pulse.program.kernels import time as kernels
 from pulse.program.kernels.copy import Move

@@ -14,7 +14,7 @@ SIDES = ("then_branch", "else_branch")
 
 @tensorflow_op("If", "StatelessIf")
 def if_(node: TensorflowNode) -> list[OutletId]:
-    """The branch that is taken; both, and a choice, where that is only known while running.
+    """The branch that is taken; both, and a choice, if that is only known while running.
 
     Behind the results stand the next values of the variables that a branch assigns.
     """

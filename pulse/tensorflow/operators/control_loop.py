@@ -10,7 +10,7 @@ from pulse.dim import TDim
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.onnx.operators.control import as_scalar
-from pulse.onnx.operators.control_loop import ENDLESS, MOST_ITERATIONS, MOST_NODES
+from pulse.onnx.operators.control_loop import ENDLESS, MOST_ITERATIONS, MOST_NODES, UnsureError
 from pulse.onnx.operators.source import scalar_dim
 from pulse.ops.concat import Concat
 from pulse.ops.control import Loop
@@ -24,7 +24,7 @@ from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.nodes import Endpoint, Function
 from pulse.tensorflow.operators.control_lists import ListItem, ListWrite, Reserved
 from pulse.tensorflow.operators.control_loop_iterations import Counter, counters, iteration_count
-from pulse.tensorflow.operators.control_loop_parts import LoopParts, UnsureError, grafted, needs, uncast
+from pulse.tensorflow.operators.control_loop_parts import LoopParts, grafted, needs, uncast
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import TypedGraph, TypedNetwork, known
 from pulse.wiring import wire
@@ -32,7 +32,7 @@ from pulse.wiring import wire
 
 @tensorflow_op("While", "StatelessWhile")
 def loop(node: TensorflowNode) -> list[OutletId]:
-    """Iteration by iteration where they are few, else a scan, else an op that decides while running."""
+    """Iteration by iteration if they are few, else a scan, else an op that decides while running."""
     return _While(node).wired()
 
 
@@ -90,7 +90,7 @@ class _While:
         return {outlet: places[model.graph.label(outlet)] for outlet in model.graph.inputs}
 
     def wired(self) -> list[OutletId]:
-        """The outlets of the variables behind the loop."""
+        """The outlets of the variables after the loop."""
         node = self._node
         before = len(node.graph.nodes)
         try:
@@ -205,7 +205,7 @@ class _While:
         return [*states, *parts.last.values(), *parts.written.values()]
 
     def _unrolled(self, iterations: int, parts: LoopParts) -> list[OutletId]:
-        """Every iteration wired behind the one before it."""
+        """Every iteration wired after the one before it."""
         node, graph = self._node, self._node.graph
         current = {place: self._first[place] for place in parts.states}
         rows = {place: self._head_rows(place, parts) for place in parts.written}

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from pulse.dim import TDim, ceil_div
 from pulse.facts import Array, is_symbolic
 from pulse.graph import OutletId
+from pulse.onnx.operators.control_loop import UnsureError
 from pulse.onnx.operators.slice import at_least, at_most
 from pulse.ops.elementwise import Elementwise
 from pulse.record import record
-from pulse.tensorflow.operators.control_loop_parts import UnsureError, uncast
+from pulse.tensorflow.operators.control_loop_parts import uncast
 from pulse.typed import TypedNetwork, known
 
 
@@ -26,7 +27,7 @@ def counters(
     """The variables of a loop that count.
 
     sources  inputs of the body -> the numbers of their variables
-    values   number of a variable -> what it begins as, where that is known
+    values   number of a variable -> what it begins as, if that is known
     """
     found: dict[int, Counter] = {}
     for source, place in sources.items():

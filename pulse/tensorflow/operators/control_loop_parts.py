@@ -4,15 +4,12 @@ from collections.abc import Mapping, Sequence
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
+from pulse.onnx.operators.control_loop import UnsureError
 from pulse.ops.elementwise import Cast
 from pulse.ops.source import Const, Source
 from pulse.record import record
 from pulse.typed import TypedGraph, TypedNetwork, constant
 from pulse.wiring import wire
-
-
-class UnsureError(Exception):
-    """A loop is no run over frames."""
 
 
 @record(eq=False)

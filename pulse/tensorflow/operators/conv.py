@@ -22,7 +22,7 @@ def channels_first(node: TensorflowNode) -> bool:
 
 
 def to_second(node: TensorflowNode, x: OutletId, suffix: str = "channels_second") -> OutletId:
-    """A tensor with its channels second, where they are last."""
+    """A tensor with its channels second, if they are last."""
     rank = node.graph.fact(x).rank
     if channels_first(node):
         return x

@@ -39,7 +39,7 @@ PLAIN = {name: name.lower() for name in SAME_NAME.split()} | {
     "BitwiseXor": "bitwise_xor",
     "Invert": "bitwise_not",
 }
-"""Operator -> row of the elementwise table, where nothing but the inputs matters."""
+"""Operator -> row of the elementwise table, if nothing but the inputs matters."""
 
 WITH_PARAMS: dict[str, tuple[str, tuple[float, ...]]] = {
     "Elu": ("elu", (1.0,)),
@@ -82,7 +82,7 @@ def mul(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("Exp")
 def exp(node: TensorflowNode) -> OutletId:
-    """Of complex numbers a + bi too: cos b + i sin b, times exp of a."""
+    """The exponential, of complex numbers a + bi too: cos b + i sin b, times exp of a."""
     if not node.is_complex():
         return node.wire(Elementwise("exp"), [node.input(0)])
     size = node.wire(Elementwise("exp"), [node.as_real(node.input(0), 0)], "size")

@@ -8,7 +8,7 @@ from pulse.tensorflow.registry import tensorflow_op
 
 @tensorflow_op("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
 def matmul(node: TensorflowNode) -> OutletId:
-    """Of the last two axes, either of them transposed first."""
+    """The product over the last two axes, either of them transposed first."""
     if node.is_complex():
         raise node.error("products of complex matrices are not covered")
     names = ("transpose_a", "transpose_b") if node.op_type == "MatMul" else ("adj_x", "adj_y")

@@ -62,5 +62,5 @@ def local_response(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("Softmax", "LogSoftmax")
 def softmax(node: TensorflowNode) -> OutletId:
-    """Of the last axis."""
+    """Softmax along the last axis."""
     return node.wire(Softmax(node.fact(0).rank - 1, node.op_type == "LogSoftmax"), [node.input(0)])

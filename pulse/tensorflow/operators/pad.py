@@ -3,14 +3,13 @@
 from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.nhwc import kept_ends, pad_or_crop
+from pulse.ops.conv import NO_PAD
 from pulse.ops.pad import Pad, PadMode
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.read.dilation import PADDED
 from pulse.tensorflow.registry import tensorflow_op
 
 MODES: dict[str, PadMode] = {"REFLECT": "reflect", "SYMMETRIC": "symmetric"}
-
-ZERO = TDim.of(0)
 
 
 def pairs_of(node: TensorflowNode, slot: int, rank: int) -> list[tuple[TDim, TDim]]:
@@ -31,7 +30,7 @@ def pad(node: TensorflowNode) -> OutletId:
     own = node.fact(0).rank - node.is_complex()
     pads = pairs_of(node, 1, own)
     _require_outside(node, pads)
-    pads += [(ZERO, ZERO)] * node.is_complex()
+    pads += [NO_PAD] * node.is_complex()
     mode: PadMode = "constant"
     fill = float(node.scalar(2, "value")) if node.op_type == "PadV2" else 0.0
     if node.op_type == "MirrorPad":
@@ -39,7 +38,7 @@ def pad(node: TensorflowNode) -> OutletId:
         if name not in MODES:
             raise node.error(f"mode {name!r} is not covered")
         mode = MODES[name]
-    if all(pair == (ZERO, ZERO) for pair in pads):
+    if all(pair == NO_PAD for pair in pads):
         return node.input(0)
     return node.wire(Pad(tuple(pads), mode, fill), [node.input(0)])
 

@@ -50,7 +50,7 @@ def one_hot(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("Where")
 def where(node: TensorflowNode) -> OutletId:
-    """The places of what is true, where that is known."""
+    """The places of what is true, if that is known."""
     value = node.numbers(0, "condition")
     return node.constant(np.argwhere(value).astype(np.int64))
 

@@ -81,7 +81,7 @@ def expand_dims(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("Squeeze")
 def squeeze(node: TensorflowNode) -> OutletId:
-    """Axes of size 1 taken away; all of them where none is listed."""
+    """Axes of size 1 taken away; all of them if none is listed."""
     dims = node.fact(0).shape
     own = len(dims) - node.is_complex()
     listed = node.integer_list("squeeze_dims", ()) or node.integer_list("axis", ())

@@ -4,10 +4,11 @@ from pulse.dim import TDim
 from pulse.facts import Shape
 from pulse.graph import OutletId
 from pulse.onnx.operators.slice import slice_op
+from pulse.ops.conv import NO_PAD
 from pulse.ops.pad import Pad
 from pulse.ops.shape import Reshape, Transpose
 from pulse.tensorflow.context import TensorflowNode
-from pulse.tensorflow.operators.pad import ZERO, pairs_of
+from pulse.tensorflow.operators.pad import pairs_of
 from pulse.tensorflow.registry import tensorflow_op
 
 
@@ -23,10 +24,10 @@ def space_to_batch(node: TensorflowNode) -> OutletId:
     """The places in a block of spatial axes moved to the batch, outermost."""
     block = _block(node, 1)
     count, rank = len(block), node.fact(0).rank
-    pads = [(ZERO, ZERO), *pairs_of(node, 2, count)]
-    pads += [(ZERO, ZERO)] * (rank - len(pads))
+    pads = [NO_PAD, *pairs_of(node, 2, count)]
+    pads += [NO_PAD] * (rank - len(pads))
     x = node.input(0)
-    if any(pair != (ZERO, ZERO) for pair in pads):
+    if any(pair != NO_PAD for pair in pads):
         x = node.wire(Pad(tuple(pads)), [x], "padded")
     shape = node.graph.fact(x).shape
     split: list[TDim] = [shape[0]]

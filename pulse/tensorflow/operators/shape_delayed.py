@@ -5,10 +5,11 @@ them into n rows of ``F + n - 1``. Row k then is row k of before, k frames later
 zeros. That form interleaves frames of all the stream; the same as one padding for each row does not.
 """
 
-from pulse.dim import TDim
+from pulse.dim import ZERO, TDim
 from pulse.facts import Shape
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
+from pulse.ops.conv import NO_PAD
 from pulse.ops.pad import Pad
 from pulse.ops.shape import Reshape, Transpose
 from pulse.ops.slice import Slice
@@ -16,7 +17,6 @@ from pulse.tensorflow.context import TensorflowNode
 from pulse.typed import TypedGraph
 
 MOST_ROWS = 64
-ZERO = TDim.of(0)
 
 
 def delayed_rows(node: TensorflowNode, x: OutletId, target: Shape) -> OutletId | None:
@@ -42,7 +42,7 @@ def delayed_rows(node: TensorflowNode, x: OutletId, target: Shape) -> OutletId |
     for row in range(int(rows)):
         own = node.wire(Slice(axis, TDim.of(row), TDim.of(row + 1)), [whole], f"row{row}")
         if row:
-            pads = [(ZERO, ZERO)] * len(shape)
+            pads = [NO_PAD] * len(shape)
             pads[axis + 1] = (TDim.of(row), ZERO)
             own = node.wire(Pad(tuple(pads)), [own], f"later{row}")
         late.append(node.wire(Slice(axis + 1, ZERO, frames - 1), [own], f"kept{row}"))

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pulse.dim import TDim
 from pulse.facts import Shape
 from pulse.graph import OutletId
-from pulse.onnx.operators.slice import FAR, slice_op
+from pulse.onnx.operators.slice import FAR, slice_each, slice_op
 from pulse.ops.concat import Concat
 from pulse.ops.op import unify
 from pulse.ops.shape import AddAxis, RemoveAxis
@@ -22,7 +22,7 @@ MOST_PLACES = 64
 
 @tensorflow_op("Slice")
 def slice_(node: TensorflowNode) -> OutletId:
-    """Of each axis ``size`` frames from ``begin`` on; -1 of them are all that are left."""
+    """Along each axis ``size`` frames from ``begin`` on; -1 of them are all that are left."""
     shape = node.fact(0).shape
     begins, sizes = node.dims(1, "begin"), node.dims(2, "size")
     if len(begins) > len(shape) or len(begins) != len(sizes):
@@ -32,14 +32,7 @@ def slice_(node: TensorflowNode) -> OutletId:
         end = shape[axis] if size == -1 else begin + size
         if not (begin == 0 and end == shape[axis]):
             ops.append(Slice(axis, begin, end))
-    return _chain(node, ops)
-
-
-def _chain(node: TensorflowNode, ops: Sequence[Slice]) -> OutletId:
-    x = node.input(0)
-    for op in ops:
-        x = node.wire(op, [x], "" if op is ops[-1] else f"axis{op.axis}")
-    return x
+    return slice_each(node, ops)
 
 
 @tensorflow_op("StridedSlice")
@@ -189,4 +182,4 @@ def reverse(node: TensorflowNode) -> OutletId:
     shape = node.fact(0).shape
     axes = node.axes(node.integers(1, "axis"), len(shape) - node.is_complex())
     ops = [slice_op(node, axis, shape[axis], TDim.of(FAR), TDim.of(-FAR), -1) for axis in axes]
-    return _chain(node, [op for op in ops if op is not None])
+    return slice_each(node, [op for op in ops if op is not None])

@@ -11,7 +11,7 @@ from pulse.wording import spell
 
 
 def _grafted(node: TensorflowNode, model: TypedNetwork, x: OutletId) -> OutletId:
-    """A front of one input and one output, wired behind x."""
+    """A front of one input and one output, wired after x."""
     values = {
         next(iter(dim.symbols)): size
         for dim, size in zip(next(iter(model.inputs.values())).shape, node.graph.fact(x).shape)
@@ -25,7 +25,7 @@ def _grafted(node: TensorflowNode, model: TypedNetwork, x: OutletId) -> OutletId
 
 @tensorflow_op("AudioSpectrogram")
 def spectrogram(node: TensorflowNode) -> OutletId:
-    """Of [samples, channels]: [channels, frames, frequencies]."""
+    """The spectrogram of [samples, channels]: [channels, frames, frequencies]."""
     from pulse.front.tensorflow import tf_spectrogram
 
     x = node.fact(0)
@@ -45,7 +45,7 @@ def spectrogram(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("Mfcc")
 def mfcc(node: TensorflowNode) -> OutletId:
-    """Of powers [channels, frames, frequencies]; the rate, an input, must be known."""
+    """The cepstrum of powers [channels, frames, frequencies]; the rate, an input, must be known."""
     from pulse.front.tensorflow import tf_mfcc
 
     x = node.fact(0)

@@ -18,7 +18,7 @@ ASSIGNMENTS: dict[str, str] = {
     "ScatterNdAdd": "TensorScatterAdd",
     "StridedSliceAssign": "TensorStridedSliceUpdate",
 }
-"""Operator -> what makes the new value of the old one and its other inputs; the second input where it is empty."""
+"""Operator -> what makes the new value of the old one and its other inputs; the second input if it is empty."""
 CHANGING = (
     *("ResourceScatter", "ResourceStridedSlice", "ResourceApply", "ResourceSparse", "ResourceCountUpTo"),
     *("Scatter", "StridedSliceAssign", "Apply", "SparseApply", "CountUpTo", "AssignVariable"),

@@ -19,13 +19,7 @@ from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.branch_effects import assigned_places
 from pulse.tensorflow.read.branches import branches_to_selects
 from pulse.tensorflow.read.dilation import merge_dilation
-from pulse.tensorflow.read.effects import (
-    REFERENCES,
-    VARIABLES,
-    Variables,
-    refuse_hidden,
-    run_order,
-)
+from pulse.tensorflow.read.effects import REFERENCES, VARIABLES, Variables, refuse_hidden, run_order
 from pulse.tensorflow.read.flat import FlatGraph
 from pulse.tensorflow.read.inlining import inlined
 from pulse.tensorflow.read.loops import loops_to_while
@@ -66,7 +60,7 @@ def prepare_graph(
     names: Sequence[str],
     fed: Collection[Endpoint] = (),
 ) -> FlatGraph:
-    """Of the graph what some nodes need: functions inlined, loops, branches and dilations as one node each.
+    """The part of the graph that some nodes need: functions inlined, loops, branches and dilations as one node each.
 
     Raises LoadError
     """
@@ -212,7 +206,7 @@ class _Building:
         return any(variable in each for each in known)
 
     def _branch(self, node: GraphNode, changed: Sequence[str]) -> None:
-        """An If whose results are those of its branches, then what the variables hold behind it."""
+        """An If whose results are those of its branches, then what the variables hold after it."""
         count = len(self._library.find(node.function("then_branch")).outputs)
         reads = [self._outlet(each, node.name) for each in node.inputs]
         outlets = self._model.add(
@@ -291,7 +285,7 @@ def function_model(
 ) -> TypedNetwork:
     """A function as a model; arguments whose value is known are constants in it.
 
-    assigned  arguments that are variables: the outputs ``argument.next`` behind the others are their next values
+    assigned  arguments that are variables: the outputs ``argument.next`` after the others are their next values
     Raises    LoadError: it is not covered
     """
     if len(facts) != len(function.inputs):

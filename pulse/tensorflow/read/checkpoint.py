@@ -20,7 +20,7 @@ from pulse.tensorflow.tensors import STRING, TensorType, dims_of
 _FOOTER = 48
 _MAGIC = 0xDB4775248B80FB57
 _TRAILER = 5
-"""Bytes behind a block: how it is compressed, and a checksum."""
+"""Bytes after a block: how it is compressed, and a checksum."""
 _CHECKSUM = 4
 
 

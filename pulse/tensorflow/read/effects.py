@@ -144,7 +144,7 @@ def run_order(needed: Mapping[str, GraphNode], variables: Variables, title: str)
 
 
 def _reaches(after: Mapping[str, set[str]], late: str, early: str) -> bool:
-    """Whether a node surely runs behind another."""
+    """Whether a node surely runs after another."""
     seen = {late}
     left = [late]
     while left:

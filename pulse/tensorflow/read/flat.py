@@ -45,7 +45,7 @@ class FlatGraph:
 
 
 def ordered(nodes: dict[str, GraphNode], after: dict[str, set[str]], title: str) -> list[GraphNode]:
-    """Nodes in an order in which each stands behind what ``after`` lists for it; else in the order given.
+    """Nodes in an order in which each stands after what ``after`` lists for it; else in the order given.
 
     Raises LoadError: there is a cycle
     """

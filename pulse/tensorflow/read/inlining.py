@@ -13,7 +13,7 @@ DEEPEST = 64
 
 
 def inlined(nodes: Iterable[GraphNode], library: Library) -> list[GraphNode]:
-    """Every call as the nodes of its function, their names behind the call's. Raises LoadError."""
+    """Every call as the nodes of its function, their names after the call's. Raises LoadError."""
     made: list[GraphNode] = []
     for node in nodes:
         made += _expanded(node, library, 0)

@@ -22,7 +22,7 @@ MOST_ITERATIONS = 1024
 
 @tflite_op("WHILE")
 def while_(node: TfliteNode) -> Sequence[OutletId]:
-    """Iteration after iteration where it is known when it stops; a scan over frames; else one op."""
+    """Iteration after iteration if it is known when it stops; a scan over frames; else one op."""
     states = [node.input(slot) for slot in range(len(node.inputs))]
     for _ in range(MOST_ITERATIONS):
         go_on = _number(node, _run(node, "CondSubgraphIndex", states)[0])
@@ -78,7 +78,7 @@ def _op(node: TfliteNode) -> Sequence[OutletId]:
 
 @tflite_op("IF")
 def if_(node: TfliteNode) -> Sequence[OutletId]:
-    """The branch that is taken where that is known; else both, and a choice of each result."""
+    """The branch that is taken if that is known; else both, and a choice of each result."""
     inputs = [node.input(slot) for slot in range(1, len(node.inputs))]
     condition = node.input(0)
     taken = _number(node, condition)

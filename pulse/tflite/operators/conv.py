@@ -86,7 +86,7 @@ def dilation(node: TfliteNode) -> tuple[int, int]:
 def convolved(
     node: TfliteNode, slot: int, perm: Sequence[int], op: Conv | ConvTranspose, bias: Array | None
 ) -> OutletId:
-    """A convolution of an input with channels last, behind the activation, in floats or codes.
+    """A convolution of an input with channels last, after the activation, in floats or codes.
 
     perm  the axes of the stored kernel in the order of the op
     """

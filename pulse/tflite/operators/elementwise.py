@@ -35,7 +35,7 @@ FUSING = ("ADD", "SUB", "MUL", "DIV")
 
 
 def plain(node: TfliteNode, y: OutletId) -> OutletId:
-    """Numbers as the output has them: behind a fused activation, or as its codes."""
+    """Numbers as the output has them: after a fused activation, or as its codes."""
     fuses = node.op_type in FUSING
     if node.coded:
         return encoded(node, y, fused(node) if fuses else NONE)
@@ -176,7 +176,7 @@ def select(node: TfliteNode) -> OutletId:
 
 @tflite_op("CAST")
 def cast(node: TfliteNode) -> OutletId:
-    """Another type."""
+    """Cast to a type."""
     made = node.makes[0]
     if made.dtype is None or made.dtype.kind == "c":
         raise node.error(f"a cast to {made.kind} is not covered")

@@ -78,13 +78,13 @@ def unary(node: TfliteNode) -> OutletId:
 
 @tflite_op("ELU")
 def elu(node: TfliteNode) -> OutletId:
-    """The input where it is positive, else e**x - 1."""
+    """The input if it is positive, else e**x - 1."""
     return applied(node, "elu", (1.0,))
 
 
 @tflite_op("LEAKY_RELU")
 def leaky_relu(node: TfliteNode) -> OutletId:
-    """The input where it is positive, else a share of it."""
+    """The input if it is positive, else a share of it."""
     alpha = node.attributes.get("Alpha", 0.0)
     if not node.coded:
         return applied(node, "leaky_relu", (alpha,))
@@ -198,7 +198,7 @@ def relu(node: TfliteNode) -> OutletId:
 
 @tflite_op("PRELU")
 def prelu(node: TfliteNode) -> OutletId:
-    """The input where it is positive, else times a slope of its channel."""
+    """The input if it is positive, else times a slope of its channel."""
     if not node.coded:
         return node.each("prelu", node.values(0), node.values(1))
     ours, slopes, (_, made) = node.quantization(0), node.quantization(1), target(node)

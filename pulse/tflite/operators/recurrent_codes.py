@@ -24,7 +24,7 @@ from pulse.tflite.node import F32, F64, TfliteNode, centred
 from pulse.tflite.operators.recurrent_frames import scan_frames
 
 GATE_BITS, FUNCTION_BITS = 12, 15
-"""Gates are in steps of 2**-12 in front of their function, and of 2**-15 behind it."""
+"""Gates are in steps of 2**-12 in front of their function, and of 2**-15 after it."""
 LEAST, MOST = -(1 << 15), (1 << 15) - 1
 
 

@@ -10,12 +10,7 @@ from pulse.ops.matmul import MatMul
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape
 from pulse.ops.slice import Slice
-from pulse.tflite.codes import (
-    activated,
-    exact_sum,
-    largest_code,
-    rescaled,
-)
+from pulse.tflite.codes import activated, exact_sum, largest_code, rescaled
 from pulse.tflite.node import F32, F64, TfliteNode
 from pulse.tflite.operators.conv import bias_of, kernel_of
 from pulse.tflite.operators.recurrent_hybrid import rows_of, times
@@ -24,7 +19,7 @@ from pulse.tflite.registry import tflite_op
 
 @tflite_op("SVDF", states=(4,))
 def svdf(node: TfliteNode) -> list[OutletId]:
-    """Of x [B, I], features [F, I], time [F, M], bias [U], memory [B, F*M]; each unit adds F/U filters.
+    """The outputs for x [B, I], features [F, I], time [F, M], bias [U], memory [B, F*M]; each unit adds F/U filters.
 
     LiteRT takes a fused relu of codes for the range of the output and nothing more.
     """

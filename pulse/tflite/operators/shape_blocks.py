@@ -6,6 +6,7 @@ from itertools import chain
 from pulse.dim import TDim
 from pulse.facts import Shape
 from pulse.graph import OutletId
+from pulse.ops.conv import NO_PAD
 from pulse.ops.pad import Pad
 from pulse.ops.shape import Reshape, Transpose
 from pulse.ops.slice import Slice
@@ -48,10 +49,9 @@ def space_to_batch(node: TfliteNode) -> OutletId:
     """Every block's entries at one place become a batch of their own."""
     rank = node.fact(0).rank
     sizes, amounts = _blocks(node, rank)
-    none = (TDim.of(0), TDim.of(0))
-    pads = (none, *amounts, *(none,) * (rank - 1 - len(sizes)))
+    pads = (NO_PAD, *amounts, *(NO_PAD,) * (rank - 1 - len(sizes)))
     x = moved(node)
-    x = x if all(pair == none for pair in pads) else node.wire(Pad(pads), [x], "padded")
+    x = x if all(pair == NO_PAD for pair in pads) else node.wire(Pad(pads), [x], "padded")
     shape, count = node.graph.fact(x).shape, len(sizes)
     inner = [_divided(node, dim, size, "size") for dim, size in zip(shape[1:], sizes)]
     split = [shape[0], *chain.from_iterable((dim, TDim.of(size)) for dim, size in zip(inner, sizes))]

@@ -1,9 +1,10 @@
 """Spectra: complex numbers are a last axis of real and imaginary parts, between the operators that know of them."""
 
-from pulse.dim import TDim
+from pulse.dim import ZERO, TDim
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.spectral import dft
+from pulse.ops.conv import NO_PAD
 from pulse.ops.pad import Pad
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
@@ -42,8 +43,7 @@ def _sized(node: TfliteNode, x: OutletId, axis: int, length: int) -> OutletId:
         return node.wire(Slice(axis, TDim.of(0), TDim.of(length)), [x], f"cut{axis}")
     if int(missing) == 0:
         return x
-    none = (TDim.of(0), TDim.of(0))
-    pads = tuple((TDim.of(0), missing) if place == axis else none for place in range(fact.rank))
+    pads = tuple((ZERO, missing) if place == axis else NO_PAD for place in range(fact.rank))
     return node.wire(Pad(pads), [x], f"filled{axis}")
 
 

@@ -90,7 +90,7 @@ class _LiveRun:
         self.frames: FramesWriter | None = None
 
     def until_it_ends(self, signals: ExitStack, files: ExitStack) -> LiveStatistics:
-        """Open the device, run, and complete the files. Raises PulseError where the run does not begin."""
+        """Open the device, run, and complete the files. Raises PulseError if the run does not begin."""
         statistics: LiveStatistics | None = None
         try:
             with self._live:

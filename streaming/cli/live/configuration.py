@@ -81,7 +81,7 @@ def _latency(text: str) -> str | float:
 
 
 def file_host(request: RunRequest) -> FileHost | None:
-    """A file in place of the devices, where one is given. Raises InputError."""
+    """A file in place of the devices, if one is given. Raises InputError."""
     if request.source is None and request.sound.subtype is not None:
         raise InputError("--subtype is for the file that is played to; give IN and OUT")
     if request.source is None:

@@ -14,7 +14,7 @@ if os.name == "posix":
 
 @contextmanager
 def key_presses() -> Generator[Callable[[float], str]]:
-    """Gives a function that waits this many seconds for a key and returns it; empty where none was pressed.
+    """Gives a function that waits this many seconds for a key and returns it; empty if none was pressed.
 
     If stdin is not a POSIX terminal, no key can be pressed.
     """

@@ -84,8 +84,8 @@ class NativeStream(NotCopyable):
     def stop(self, limit_s: float) -> bool:
         """End the callbacks and give the device back, once.
 
-        False where that takes longer than the limit, or would hang: then it is left as it is. When this returns, no
-        callback enters the pipeline any more; where one is still ``inside``, that is False too.
+        False if that takes longer than the limit, or would hang: then it is left as it is. When this returns, no
+        callback enters the pipeline any more; if one is still ``inside``, that is False too.
         """
         if self.closed:
             return True

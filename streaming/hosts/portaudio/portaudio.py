@@ -44,7 +44,7 @@ systems = Systems()
 
 
 def _system() -> AudioSystem:
-    """What is in use, made anew where it cannot be used. Raises DeviceError."""
+    """What is in use, made anew if it cannot be used. Raises DeviceError."""
     with systems.lock:
         current = systems.current
         if current is None or not current.usable:

@@ -155,7 +155,7 @@ class PythonStream(NotCopyable):
         return 0.0 if self.closed else self._stream.cpu_load
 
     def stop(self, limit_s: float) -> bool:
-        """End the callbacks and give the device back, once; False where that takes longer than the limit."""
+        """End the callbacks and give the device back, once; False if that takes longer than the limit."""
         if self.closed:
             return True
         self._stopping = self.closed = True

@@ -63,7 +63,7 @@ class AudioSystem(NotCopyable):
         return self._ready is not None and not self._ready.done()
 
     def wait(self, limit_s: float) -> bool:
-        """Whether it is ready within the limit. Raises DeviceError where it never will be."""
+        """Whether it is ready within the limit. Raises DeviceError if it never will be."""
         with capture_alsa_messages():
             if self._ready is None:
                 self._ready = self._call.begin(self._initialise)
@@ -162,7 +162,7 @@ class AudioSystem(NotCopyable):
         return self._done(lambda: self.library.StopStream(handle), limit_s)
 
     def close(self, handle: c_void_p, on_jack: bool, limit_s: float) -> bool:
-        """Give a stream back; whether that was done. Nothing is called where that would do harm."""
+        """Give a stream back; whether that was done. Nothing is called if that would do harm."""
         if on_jack and not self._answers():
             return False
         return self._done(lambda: self.library.CloseStream(handle), limit_s)

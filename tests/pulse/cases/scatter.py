@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tests.pulse.cases.build import Case, cases, floats, node, rng
+from tests.pulse.cases.build import Case, cases, floats, ints, node, rng
 
 
 def scatter_nd() -> Iterator[Case]:
@@ -74,4 +74,36 @@ def scatter_elements() -> Iterator[Case]:
     yield from cases("ScatterElements_computed", [made], computed, None, (16,), {"x": 0, "i": 0, "u": 0})
 
 
-ALL = (scatter_nd, scatter_elements)
+def frames_laid() -> Iterator[Case]:
+    """Frames added where they overlap, at places looked up in a range, as of an inverse transform."""
+    x = floats("frames laid", 5, 6)
+    nodes = [
+        node("Shape", "x", "l", start=0, end=1),
+        node("Squeeze", "l", "n"),
+        node("Mul", "n hop", "after"),
+        node("Add", "after rest", "size"),
+        node("Range", "zero size one", "count"),
+        node("Range", "zero after hop", "firsts"),
+        node("Unsqueeze", "firsts open", "column"),
+        node("Add", "column taps", "grid"),
+        node("Gather", "count grid", "places"),
+        node("Reshape", "places open", "line"),
+        node("Unsqueeze", "line open", "index"),
+        node("Unsqueeze", "size front", "length"),
+        node("ConstantOfShape", "length", "silence"),
+        node("Reshape", "x open", "updates"),
+        node("ScatterND", "silence index updates", reduction="add"),
+    ]
+    constants = {
+        "zero": np.int64(0),
+        "one": np.int64(1),
+        "open": ints(-1),
+        "front": ints(0),
+        "hop": np.int64(2),
+    }
+    for first in (0, 3):
+        taps = {"taps": np.arange(first, first + 6)[None], "rest": np.int64(4 + first)}
+        yield from cases(f"ScatterND_frames_{first}", nodes, {"x": x}, {**constants, **taps}, (18,), {"x": 0})
+
+
+ALL = (frames_laid, scatter_nd, scatter_elements)

@@ -68,4 +68,51 @@ def chains() -> Iterator[Case]:
     yield from cases("chain_pad", padded, {"x": x}, {**numbers, "four": ints(0, 0, 0, 0)}, stream={"x": 1})
 
 
-ALL = (chains,)
+def in_floats() -> Iterator[Case]:
+    """Sizes that are computed in floats: quotients that are rounded, and ranges of floats up to a length."""
+    x = floats("in floats", 1, 2, 13)
+    length = [node("Shape", "x", "s", start=2, end=3), node("Cast", "s", "f", to=TensorProto.FLOAT)]
+    numbers = {
+        "three": np.float32([3]),
+        "half": np.float32([0.5]),
+        "one": np.float32(1),
+        "zero": np.float32(0),
+        "quarter": np.float32(0.25),
+        "whole": ints(3),
+        "front": ints(0, 0, 0, 0, 0),
+        "begin": ints(0),
+        "axis": ints(2),
+    }
+    for rounding in ("Ceil", "Floor", "Round"):
+        padded = [
+            *length,
+            node("Div", "f three", "q"),
+            node("Add", "q half", "h"),
+            node(rounding, "h", "r"),
+            node("Cast", "r", "i", to=TensorProto.INT64),
+            node("Mul", "i whole", "m"),
+            node("Sub", "m s", "d"),
+            node("Add", "d whole", "more"),
+            node("Concat", "front more", "pads", axis=0),
+            node("Pad", "x pads"),
+        ]
+        yield from cases(f"floats_pad_{rounding}", padded, {"x": x}, numbers, stream={"x": 2})
+    cut = [
+        *length,
+        node("Mul", "f half", "q"),
+        node("Cast", "q", "e", to=TensorProto.INT64),
+        node("Slice", "x begin e axis"),
+    ]
+    yield from cases("floats_truncated", cut, {"x": x}, numbers, stream={"x": 2})
+    scalar = [*length, node("Squeeze", "f", "t")]
+    positions = [*scalar, node("Range", "zero t one", "r"), node("Mul", "x r")]
+    for name, model, feeds in cases("floats_range", positions, {"x": x}, numbers, stream={"x": 2}):
+        if name.endswith("T"):  # onnxruntime takes the float for an integer where it knows the length
+            yield name, model, feeds
+    finer = [*scalar, node("Mul", "t quarter", "e"), node("Range", "half_once e quarter")]
+    yield from cases(
+        "floats_range_fraction", finer, {"x": x}, {**numbers, "half_once": np.float32(0.5)}, stream={"x": 2}
+    )
+
+
+ALL = (chains, in_floats)

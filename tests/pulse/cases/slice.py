@@ -72,4 +72,18 @@ def reverse_sequence() -> Iterator[Case]:
         yield from cases(f"ReverseSequence_{batch}", [made], {"x": x}, {"n": lengths}, (10,), {"x": 2})
 
 
-ALL = (slices, split, reverse_sequence)
+def first_frame_met() -> Iterator[Case]:
+    """A function of the first frame meets all frames."""
+    x = floats("first frame met", 1, 2, 12)
+    ends = {"b": ints(0), "e": ints(1), "a": ints(2), "zero": np.int64(0), "shape": ints(1, 2, 1)}
+    first = node("Slice", "x b e a", "first")
+    yield from cases(
+        "Slice_first_subtracted", [first, node("Sub", "x first")], {"x": x}, ends, stream={"x": 2}
+    )
+    scaled = [first, node("Abs", "first", "level"), node("Add", "level first", "two"), node("Mul", "two x")]
+    yield from cases("Slice_first_scales", scaled, {"x": x}, ends, stream={"x": 2})
+    taken = [node("Gather", "x zero", "g", axis=2), node("Unsqueeze", "g a", "first"), node("Sub", "first x")]
+    yield from cases("Gather_first_subtracted", taken, {"x": x}, ends, stream={"x": 2})
+
+
+ALL = (first_frame_met, slices, split, reverse_sequence)

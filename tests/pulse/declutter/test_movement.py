@@ -28,6 +28,26 @@ def test_transposes() -> None:
     assert chain(Small("2,2,2,2,f32"), Transpose((1, 2, 3, 0)), Transpose((1, 0, 2, 3))) == ["Transpose"]
 
 
+def test_a_function_between_transposes_needs_none() -> None:
+    turn, back = Transpose((2, 0, 1)), Transpose((1, 2, 0))
+    assert chain(Small(), turn, Elementwise("tanh"), back) == ["tanh"]
+    assert chain(Small(), turn, Elementwise("tanh"), turn) == ["Transpose", "tanh", "Transpose"]
+    small = Small()
+    two = [
+        small.add(f"turn{number}", turn, small.add(kind, Elementwise(kind), small.x))
+        for number, kind in enumerate(("neg", "abs"))
+    ]
+    total = small.add("sum", Elementwise("add"), *two)
+    result, fired = lean(
+        small.model(
+            small.add("one", back, total), small.add("two", Elementwise("exp"), small.add("b", back, total))
+        )
+    )
+    assert fired["function_between_transposes"] == 1 and "Transpose" not in ops(result)
+    kept, _ = lean(small.model(small.add("three", back, total), total))
+    assert ops(kept).count("Transpose") >= 2
+
+
 def test_a_transpose_with_another_reader_stays() -> None:
     small = Small()
     first = small.add("first", Transpose((0, 2, 1)), small.x)

@@ -12,7 +12,6 @@ from pulse.ops.pool import Pool
 from tests.pulse.declutter.models import Small, lean, ops
 
 W = np.arange(4 * 4 * 3, dtype=np.float32).reshape(4, 4, 3) / 50
-ZERO = TDim.of(0)
 
 
 def pads(*pairs: tuple[int, int]) -> Pads:

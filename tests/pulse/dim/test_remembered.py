@@ -3,8 +3,9 @@
 import gc
 import weakref
 
+from pulse.bounds import FAR
 from pulse.dim import Symbol, SymbolScope, TDim, cached_in_scope
-from pulse.ops.stateful import FAR, most_frames
+from pulse.ops.stateful import most_frames
 
 
 def test_once_for_equal_dims_and_arguments() -> None:

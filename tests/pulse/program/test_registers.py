@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pulse.bounds import FAR_END
 from pulse.dim import TDim
 from pulse.errors import PulsifyError
 from pulse.facts import PulsedFact
 from pulse.interface import AwaitedWire
 from pulse.models import PulsedModel
 from pulse.ops.elementwise import Elementwise
-from pulse.ops.time_length import FAR_END, StreamEnd
+from pulse.ops.time_length import StreamEnd
 from pulse.program.compiler import BACKENDS, compile_model
 from tests.pulse.chunks import models
 

@@ -59,7 +59,7 @@ class Stateful(nn.Module):
 
 def oracle(module: Any, example: Any, outputs: Any = ("y",), dynamic: Any = None) -> Any:
     """The module's oracle without an export, and the samples of all its inputs."""
-    call = read_call(torch, module, example, dynamic or {})
+    call = read_call(torch, module, "M", example, dynamic or {})
     names = [name for name, leaf in call.leaves(torch).items() if torch.is_tensor(leaf)]
     with preserve_state(torch, module, call) as begin:
         return ModuleOracle(torch, module, call, begin, outputs), samples(torch, call, names, "Net")
@@ -74,7 +74,7 @@ def test_each_run_begins_anew_and_nothing_stays() -> None:
     held = [module.written, module.weight, module.attribute, module.cache, module.cache["deep"], module.steps]
     kept, modes = x.clone(), [inner.training for inner in module.modules()]
     random = torch.get_rng_state()
-    call = read_call(torch, module, x, {})
+    call = read_call(torch, module, "M", x, {})
     with preserve_state(torch, module, call) as begin:
         run = ModuleOracle(torch, module, call, begin, ["y"])
         first, second = (run({"x": x.numpy()})["y"] for _ in range(2))
@@ -123,7 +123,7 @@ def test_what_is_not_written_is_not_touched() -> None:
 
 def test_state_comes_back_after_an_error() -> None:
     module = Stateful()
-    call = read_call(torch, module, torch.randn(4, 3, 5), {})
+    call = read_call(torch, module, "M", torch.randn(4, 3, 5), {})
     with (
         pytest.raises(InputError, match=r"RuntimeError: running_mean .* 2 elements not 3"),
         preserve_state(torch, module, call) as begin,
@@ -203,7 +203,7 @@ def test_nested_inputs_and_numbers() -> None:
 
 
 def test_inputs_that_are_not_of_the_example() -> None:
-    call = read_call(torch, Formed(None), torch.zeros(3), {})
+    call = read_call(torch, Formed(None), "Formed", torch.zeros(3), {})
     with pytest.raises(
         LoadError, match=r"Net: the exported model has inputs that are not of the example \(z\)"
     ):

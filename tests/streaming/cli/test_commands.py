@@ -188,6 +188,17 @@ def test_dump_at_every_stage(stage, part):
     assert pulse("dump", "--stage", stage, "--dot").stdout.startswith("digraph ")
 
 
+@pytest.mark.parametrize(
+    ("stage", "query", "part"), [("load", "Conv->$", "Conv) -> "), ("pulsed", "Delay->Conv", "Delay) -> ")]
+)
+def test_dump_of_the_parts_that_fit_a_query(stage, query, part):
+    told = pulse("dump", "--stage", stage, "--match", query).stdout
+    assert part in told and told.rstrip().endswith(query)
+    assert "0 parts fit Softmax" in pulse("dump", "--stage", "typed", "--match", "Softmax").stdout
+    assert "leave out --dot" in refused("dump", "--stage", stage, "--match", query, "--dot")
+    assert "an operator, $ or a bracket is expected" in refused("dump", "--match", "Conv->")
+
+
 def test_dump_of_a_program():
     assert "numpy backend has no instructions" in refused("dump", "--stage", "program", "--backend", "numpy")
     if "numba" in BACKENDS:

@@ -8,7 +8,9 @@ import numpy as np
 import onnx
 import pytest
 import soundfile
+from onnx import helper, numpy_helper
 
+from pulse.nnef.tract import has_tract
 from pulse.onnx.write.runtime import RuntimeProgram
 from streaming.builtin import model_path, noisy_path
 from tests.streaming.command import pulse, refused, report
@@ -74,7 +76,7 @@ def test_a_file_that_is_wrong_is_not_kept(tmp_path, monkeypatch):
 def test_bad_use():
     assert "opset 3 cannot be written" in refused("convert", "-o", "out.onnx", "--opset", "3")
     assert "check the folder" in refused("convert", "-o", "nowhere/out.onnx")
-    assert "a model is written as .onnx, not .wav" in refused("convert", "-o", "out.wav")
+    assert "a model is written as .onnx, .nnef or .nnef.tgz, not .wav" in refused("convert", "-o", "out.wav")
     os.mkfifo("pipe.onnx")
     assert "pipe.onnx: is not a file that can be replaced" in refused("convert", "-o", "pipe.onnx")
     assert Path("pipe.onnx").is_fifo()
@@ -102,3 +104,36 @@ def test_it_knows_its_pulse():
     found = json.loads(pulse("check", "out.onnx", "--length", "500", "--json").stdout)
     assert found["proof"]["outcome"] == "equal"
     assert "written for pulses of 160 frames" in refused("convert", "out.onnx", "--pulse", "80")
+
+
+def test_nnef_in_pulses(tmp_path):
+    """A folder and an archive; proved in tract where that is installed; a folder is not written over."""
+    told = report("convert", "--pulse", "320", "-o", "out.nnef", "--length", "700")["written"]
+    assert told["path"] == "out.nnef" and told["opset"] is None and told["states"] == 8
+    if has_tract():
+        assert told["proof"]["outcome"] == "equal" and told["proof"]["backends"] == ["tract"]
+    assert "tract_core_scan" in (tmp_path / "out.nnef" / "graph.nnef").read_text()
+    assert "out.nnef: exists already; remove it" in refused(
+        "convert", "--pulse", "320", "-o", "out.nnef", "--no-check"
+    )
+    pulse("convert", "--pulse", "320", "-o", "out.nnef.tgz", "--no-check")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.nnef", "out.nnef.tgz"]
+
+
+def test_nnef_offline(tmp_path):
+    """Without a pulse: the decluttered model, which runs as any other."""
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"], pads=[2, 0])]
+    shapes = [helper.make_tensor_value_info(name, 1, [1, 1, "T"]) for name in ("x", "y")]
+    stored = numpy_helper.from_array(np.ones((1, 1, 3), np.float32), "w")
+    graph = helper.make_graph(nodes, "conv", shapes[:1], shapes[1:], [stored])
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "conv.onnx"
+    )
+    result = pulse("convert", "conv.onnx", "-o", "conv.nnef.tgz")
+    assert "NNEF of the offline model, 3 nodes" in result.stdout
+    assert ("equal in tract, at 9 lengths" in result.stdout) == has_tract()
+    assert report("check", "conv.nnef.tgz", "--pulse", "4", "--length", "9")["proof"]["outcome"] == "equal"
+    assert (
+        json.loads(pulse("convert", "conv.onnx", "-o", "conv.nnef", "--no-check", "--json").stdout)["nodes"]
+        == 3
+    )

@@ -63,7 +63,7 @@ def test_nobody_applies_what_another_one_is_applying() -> None:
         host.run(noise(800))
         before = live.control.snapshot()
         given = fields(live)
-        given.first, given.second, given.command = 0, 0, cb.TAKEN
+        given.argument_memory, given.argument_number, given.command = 0, 0, cb.TAKEN
         control.apply_now.call(live.pipeline.address)
         assert fields(live).command == cb.TAKEN
         given.command = cb.NONE

@@ -84,7 +84,7 @@ def test_abort_ends_the_run_with_the_reason():
 def test_a_ring_that_overflows(policy, stall_s):
     """Blocks without room are lost and counted; those are silent too, and afterwards all is where it belongs."""
     x, played, found, delay, live = stalled(policy, stall_s, after=int((2 * stall_s + 2) * RATE / BLOCK))
-    ring = fields(live).in_frames
+    ring = fields(live).in_ring_frames
     assert found.frames_lost == pytest.approx(stall_s * RATE - ring, abs=2 * BLOCK)
     np.testing.assert_array_equal(played[-BLOCK:], late_by(x, delay, len(x))[-BLOCK:])
     if policy != "wait":

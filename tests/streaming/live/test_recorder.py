@@ -84,7 +84,7 @@ def test_a_disk_that_is_too_slow(paths, margin):
         recorder = live.record(*paths)
         host.run(x[: 100 * BLOCK])
         recorder.write()
-        ring = fields(live).in_frames
+        ring = fields(live).in_ring_frames
         frames = (ring * 2 + margin) // BLOCK * BLOCK
         host.run(x[100 * BLOCK : 100 * BLOCK + frames])
         recorder.write()

@@ -62,7 +62,7 @@ def test_a_worker_that_stands_still(monkeypatch):
         check_books(live, len(x))
         assert not live.wait(0)
     assert counters.stalls == 0
-    assert counters.frames_lost == 1000 * BLOCK - fields(live).in_frames // BLOCK * BLOCK
+    assert counters.frames_lost == 1000 * BLOCK - fields(live).in_ring_frames // BLOCK * BLOCK
     assert counters.frames_silent == counters.frames_skipped + counters.frames_lost
     np.testing.assert_array_equal(played, late_by(x, pipeline.delay_frames, len(x))[-BLOCK:])
 

@@ -12,6 +12,7 @@ from pulse.graph import Graph
 from pulse.models import TypedModel
 from pulse.onnx.write.model import to_onnx
 from pulse.ops.concat import Concat
+from pulse.ops.conv import NO_PAD
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.op import Op
 from pulse.ops.pad import Pad
@@ -42,8 +43,7 @@ def typed(build: Callable[[TypedGraph, TDim], tuple[Op, list[object]]]) -> Typed
 
 
 def pads(before: int, after: int, **how: object) -> Pad:
-    none = (TDim.of(0), TDim.of(0))
-    return Pad((none, (TDim.of(before), TDim.of(after))), **how)
+    return Pad((NO_PAD, (TDim.of(before), TDim.of(after))), **how)
 
 
 @pytest.mark.parametrize("frames", [1, 2, 3, 7])

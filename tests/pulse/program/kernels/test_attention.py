@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from pulse.bounds import FAR
 from pulse.dim import SymbolScope, TDim
 from pulse.ops.attention import BandedAttention, BandedAttentionStream
-from pulse.ops.stateful import FAR, Clock
+from pulse.ops.stateful import Clock
 from pulse.program.kernels.attention import band_attention
 from tests.pulse.program.kernels.rows import At, run_both
 

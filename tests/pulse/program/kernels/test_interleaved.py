@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pulse.bounds import FAR
 from pulse.jit.pointer import real_bits
 from pulse.jit.registry import Kernel
 from pulse.jit.simd import LANES
@@ -19,16 +20,11 @@ from pulse.program.kernels.norm_interleaved import interleaved_layernorm
 from pulse.program.kernels.recurrent_gates import ACTIVATIONS, pack_gates
 from pulse.program.kernels.recurrent_gru import gru
 from pulse.program.kernels.recurrent_gru_small import gru_eights, gru_fours, pack_small
-from pulse.program.kernels.recurrent_interleaved import (
-    gates_by_unit,
-    interleaved_gru,
-    small_gates_by_unit,
-)
+from pulse.program.kernels.recurrent_interleaved import gates_by_unit, interleaved_gru, small_gates_by_unit
 from tests.pulse.program.kernels.rows import At, run_both, run_row
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(4)
-FAR = 1 << 62
 
 
 def floats(*shape: int) -> Array:
@@ -130,8 +126,9 @@ def test_layer_normalisation(M: int, R: int) -> None:
     rows = RNG.permutation(M) * (R + 1)
     shared = {1: same(floats(R)), 2: same(floats(R)), 4: same(rows), 5: same(rows[::-1].copy())}
     own = {0: floats(LANES, M * (R + 1)) + np.float32(3), 3: floats(LANES, M * (R + 1))}
-    args = [At(0), At(1), At(2), At(3), M, At(4), At(5), R, real_bits(1e-3)]
-    compared(layernorm_rows, interleaved_layernorm, shared, own, args, args, [3])
+    args = [At(0), At(3), M, At(4), At(5), R, At(1), At(2), real_bits(1e-3)]
+    other = [At(0), At(1), At(2), At(3), M, At(4), At(5), R, real_bits(1e-3)]
+    compared(layernorm_rows, interleaved_layernorm, shared, own, args, other, [3])
 
 
 NAMES = ("sigmoid", "tanh")

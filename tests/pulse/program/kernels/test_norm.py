@@ -69,6 +69,6 @@ def test_layernorm_rows(rows: int, count: int, mean: float) -> None:
         spread = np.sqrt(wide.var(1, keepdims=True) + 1e-5)
         want[:, :count] = (wide - wide.mean(1, keepdims=True)) / spread * scale + bias
     arrays = [x, scale, bias, y, np.arange(rows) * count, np.arange(rows) * (count + 1)]
-    args = [At(0), At(1), At(2), At(3), rows, At(4), At(5), count, 1e-5]
+    args = [At(0), At(3), rows, At(4), At(5), count, At(1), At(2), 1e-5]
     for got in run_both(layernorm_rows, arrays, *args):
         np.testing.assert_allclose(got[3], want, rtol=1e-5, atol=2e-5)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pulse.bounds import FAR
 from pulse.jit.instruction import Form
 from pulse.jit.registry import Kernel
 from pulse.ops.recurrent_cells import GATES, Activation, Cell, CellKind
@@ -16,7 +17,6 @@ from pulse.program.kernels.recurrent_lstm import lstm
 from pulse.program.weights import Stored, UnitLayout, store
 from tests.pulse.program.kernels.rows import At, run_both
 
-FAR = 1 << 62
 GAP = 3
 FUNCTIONS = {"rnn": ("tanh",), "gru": ("sigmoid", "tanh"), "lstm": ("sigmoid", "tanh", "tanh")}
 KERNELS: dict[tuple[CellKind, bool], Kernel] = {

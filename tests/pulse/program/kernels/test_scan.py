@@ -4,8 +4,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pulse.bounds import FAR
 from pulse.dim import SymbolScope, TDim
-from pulse.ops.stateful import FAR, Clock
+from pulse.ops.stateful import Clock
 from pulse.program.kernels.scan import keep_frame
 from tests.pulse.program.kernels.rows import At, run_both
 

@@ -1,0 +1,209 @@
+"""The graph that nodes written by hand stand in: the graph of a model, not finished yet.
+
+An input that nothing feeds reads a node of its own, ``OpenInput``. Parameters are constants, one node each,
+however many nodes read them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from pulse.build.schemas import most_inputs
+from pulse.dim import SymbolScope, TDim
+from pulse.errors import DimError, FactError, InputError
+from pulse.facts import Array, TypedFact
+from pulse.graph import InletId, OutletId, View
+from pulse.infer.fact import InferenceFact
+from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph
+from pulse.infer.op import ModelOp
+from pulse.onnx.read.node import OnnxOp
+from pulse.record import record
+from pulse.substitution import Terms
+
+
+@record(eq=False)
+class OpenInput(ModelOp):
+    """An input that no node feeds yet: an input of the model that is made of it.
+
+    shape   dims and a type, such as ``1,80,T,f32``; found from weights and outputs if it is empty
+    given   it is a connector of the user, not just the place of one
+    """
+
+    shape: str = ""
+    given: bool = False
+
+    @property
+    def name(self) -> str:
+        return "Input"
+
+    def detail(self) -> str:
+        return self.shape
+
+
+def is_operator(op: ModelOp) -> bool:
+    """Whether it computes something: it is no input and no constant."""
+    return not isinstance(op, OpenInput | Input | Constant)
+
+
+def is_open(op: ModelOp) -> bool:
+    """Whether it is an input of the model."""
+    return isinstance(op, OpenInput | Input)
+
+
+class Canvas:
+    """A graph under construction.
+
+    scope   of the symbols in the shapes of inputs that were read from a file
+    """
+
+    def __init__(self, graph: ModelGraph | None = None, scope: SymbolScope | None = None) -> None:
+        self.graph = ModelGraph() if graph is None else graph
+        self.scope = scope
+
+    def add(self, name: str, op: ModelOp, inputs: Sequence[OutletId] = (), outputs: int = 1) -> OutletId:
+        """Append a node; its first outlet."""
+        return self.graph.add(name, op, inputs, [InferenceFact() for _ in range(outputs)])[0]
+
+    def constant(self, name: str, value: Array) -> OutletId:
+        """Append a constant."""
+        fact = InferenceFact(value.dtype, tuple(TDim.of(size) for size in value.shape), value)
+        return self.graph.add(name, Constant(value), (), [fact])[0]
+
+    def op(self, outlet: OutletId) -> ModelOp:
+        """The operator that makes a wire."""
+        return self.graph.node(outlet).op
+
+    def label(self, node_id: int) -> str:
+        """A node as errors name it."""
+        node = self.graph.nodes[node_id]
+        return f"{node.name} ({node.op.name})"
+
+    def source(self, node_id: int, place: int) -> OutletId | None:
+        """The wire at an input of an operator; None if it is left out. Raises InputError: no such input."""
+        slot = self._slot(node_id, place)
+        return None if slot is None else self.graph.nodes[node_id].inputs[slot]
+
+    def places(self, node_id: int) -> int:
+        """How many inputs an operator has, those that are left out included."""
+        node = self.graph.nodes[node_id]
+        return len(node.op.slots) if isinstance(node.op, OnnxOp) else len(node.inputs)
+
+    def _slot(self, node_id: int, place: int) -> int | None:
+        op, count = self.graph.nodes[node_id].op, self.places(node_id)
+        most = max(count, most_inputs(op.domain, op.type)) if isinstance(op, OnnxOp) else count
+        if not 0 <= place < most:
+            inputs = f"its inputs are 0 to {most - 1}" if most else "it has none"
+            raise InputError(f"{self.label(node_id)}: it has no input {place}; {inputs}")
+        if not isinstance(op, OnnxOp):
+            return place
+        return op.slots[place] if place < count else None
+
+    def connect(self, outlet: OutletId, node_id: int, place: int) -> None:
+        """Feed an input of an operator. Raises InputError: it is fed by another node already, or it closes a circle."""
+        slot = self._slot(node_id, place)
+        node = self.graph.nodes[node_id]
+        if slot is None:
+            assert isinstance(node.op, OnnxOp)
+            slot = len(node.inputs)
+            known = (*node.op.slots, *[None] * (place - len(node.op.slots)))
+            slots = (*known[:place], slot, *known[place + 1 :])
+            node.op = replace(node.op, slots=slots)
+        elif is_operator(self.op(node.inputs[slot])):
+            raise InputError(
+                f"{self.label(node_id)}: its input {place} reads {self.graph.label(node.inputs[slot])} already; "
+                "feed another input, or replace that node"
+            )
+        if node_id in self.graph.order([outlet]):
+            raise InputError(
+                f"{self.label(node_id)}: reading {self.graph.label(outlet)} would close a circle; a state from frame "
+                "to frame is the matter of RNN, LSTM, GRU and Scan"
+            )
+        old = node.inputs[slot] if slot < len(node.inputs) else None
+        self.graph.connect(outlet, InletId(node_id, slot))
+        if old is not None:
+            self.graph.retire(old.node)
+
+    def open_inputs(self, nodes: Iterable[int]) -> list[OutletId]:
+        """The wires that these nodes read and others make, constants left out; each once, in the order of the nodes."""
+        inside = set(nodes)
+        found = dict[OutletId, None]()
+        for node_id in sorted(inside):
+            for outlet in self.graph.nodes[node_id].inputs:
+                if outlet.node not in inside and not isinstance(self.op(outlet), Constant):
+                    found.setdefault(outlet)
+        return list(found)
+
+    def results(self, nodes: Iterable[int]) -> list[OutletId]:
+        """The wires that others read, and all wires of nodes that none of these reads."""
+        inside = set(nodes)
+        found: list[OutletId] = []
+        for node_id in sorted(inside):
+            wires = [OutletId(node_id, slot) for slot in range(len(self.graph.nodes[node_id].outputs))]
+            readers = {wire: {inlet.node for inlet in self.graph.outlet(wire).successors} for wire in wires}
+            is_last = not any(inside & each for each in readers.values())
+            found += [wire for wire in wires if is_last or readers[wire] - inside]
+        return found
+
+    def network(
+        self,
+        nodes: Iterable[int],
+        inputs: Sequence[OutletId],
+        outputs: Sequence[OutletId],
+        shapes: Mapping[str, str],
+        views: Mapping[str, View],
+        title: str,
+    ) -> FileNetwork:
+        """A part of the graph as a network of its own; the wires that it reads are its inputs.
+
+        shapes   of inputs, by name; others have those that they were made with
+        views    the network has what is in it of these
+        Raises   InputError: no such input, or no such shape
+        """
+        scope, graph = SymbolScope(), ModelGraph()
+        terms = Terms(scope, {})
+        if self.scope is not None:
+            terms.assume(self.scope)
+        inside, made = set(nodes), dict[OutletId, OutletId]()
+        named = {self.graph.label(outlet): outlet for outlet in inputs}
+        if unknown := sorted(set(shapes) - set(named)):
+            raise InputError(
+                f"{title}: no input is called {', '.join(unknown)}; the inputs are {', '.join(named) or 'none'}"
+            )
+        for name, outlet in named.items():
+            fact = self._input_fact(name, outlet, shapes.get(name), terms)
+            made[outlet] = graph.add(name, Input(fact), (), [fact])[0]
+            graph.inputs.append(made[outlet])
+        for node_id in self.graph.order(outputs):
+            node = self.graph.nodes[node_id]
+            if OutletId(node_id) in made or not (node_id in inside or isinstance(node.op, Constant)):
+                continue
+            facts = [outlet.fact for outlet in node.outputs]
+            op = _with_names(node.op, node.name)
+            added = graph.add(node.name, op, [made[outlet] for outlet in node.inputs], facts)
+            made |= {OutletId(node_id, slot): outlet for slot, outlet in enumerate(added)}
+        graph.set_outputs([made[outlet] for outlet in outputs])
+        places = {old.node: (new.node,) for old, new in made.items() if old.node in inside}
+        graph.views = {name: view.translated(places) for name, view in views.items()}
+        return FileNetwork(graph, scope, title)
+
+    def _input_fact(self, name: str, outlet: OutletId, text: str | None, terms: Terms) -> InferenceFact:
+        op = self.op(outlet)
+        if isinstance(op, Input) and text is None:
+            dims = [None if dim is None else terms.dim(dim) for dim in op.fact.dims]
+            return replace(op.fact, shape=None if op.fact.shape is None else tuple(dims))
+        text = text or (op.shape if isinstance(op, OpenInput) else "")
+        if not text:
+            return InferenceFact()
+        try:
+            fact = TypedFact.parse(text, terms.scope)
+            for symbol in sorted({s for dim in fact.shape for s in dim.symbols}, key=lambda s: s.name):
+                terms.scope.assume(f"{symbol} >= 0")
+        except (FactError, DimError) as error:
+            raise InputError(f"input {name}: the shape must be dims such as '1,80,T': {error}") from error
+        return InferenceFact.of(fact)
+
+
+def _with_names(op: ModelOp, name: str) -> ModelOp:
+    """An operator whose outputs have names of their own: the node's, and with a number from the second on."""
+    if not isinstance(op, OnnxOp):
+        return op
+    return replace(op, outputs=tuple(f"{name}.{slot}" if slot else name for slot in range(len(op.outputs))))

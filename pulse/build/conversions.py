@@ -1,0 +1,167 @@
+"""Another type or layout of the tensors of a part: the nodes at its borders that convert, and changed parameters."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from pulse.build.canvas import Canvas, is_open
+from pulse.build.schemas import OPSET
+from pulse.errors import InputError
+from pulse.facts import DTYPES, DType
+from pulse.graph import InletId, OutletId
+from pulse.infer.network import Constant
+from pulse.onnx.read.node import OnnxOp
+from pulse.onnx.tensors import element_type
+
+FLOATS = ("f16", "f32", "f64")
+LAYOUTS = ("NCHW", "NHWC")
+_SPATIAL = ("Conv", "ConvTranspose", "MaxPool", "AveragePool")
+_CHANNELS = (*_SPATIAL, "BatchNormalization")
+"""The operators whose first input and output have channels on axis 1."""
+_EACH = (
+    *(
+        "Relu",
+        "Sigmoid",
+        "Tanh",
+        "Elu",
+        "HardSwish",
+        "HardSigmoid",
+        "Gelu",
+        "Softplus",
+        "LeakyRelu",
+        "Identity",
+    ),
+    *(
+        "Dropout",
+        "Neg",
+        "Abs",
+        "Exp",
+        "Log",
+        "Sqrt",
+        "Clip",
+        "Cast",
+        "Add",
+        "Sub",
+        "Mul",
+        "Div",
+        "Pow",
+        "Max",
+        "Min",
+    ),
+)
+"""The operators that treat all axes alike."""
+
+
+def _operator(kind: str, **attributes: object) -> OnnxOp:
+    return OnnxOp(kind, "", OPSET, "", attributes, (0,), ("y",))
+
+
+def _between(canvas: Canvas, outlet: OutletId, op: OnnxOp, name: str, readers: Iterable[InletId]) -> OutletId:
+    """Put a node between a wire and some of its readers; what it makes."""
+    made = canvas.add(name, op, [outlet])
+    for inlet in readers:
+        canvas.graph.connect(made, inlet)
+    return made
+
+
+def _readers(canvas: Canvas, outlet: OutletId, inside: set[int], within: bool) -> list[InletId]:
+    return [inlet for inlet in canvas.graph.outlet(outlet).successors if (inlet.node in inside) is within]
+
+
+def float_type(name: str) -> DType:
+    """A type of floats by its short name. Raises InputError."""
+    if name not in FLOATS:
+        raise InputError(f"dtype {name!r} is none of {', '.join(FLOATS)}")
+    return DTYPES[name]
+
+
+def convert_types(
+    canvas: Canvas, nodes: Iterable[int], inputs: Sequence[OutletId], outputs: Sequence[OutletId], name: str
+) -> tuple[list[int], dict[OutletId, OutletId]]:
+    """Let a part compute in another type of floats; around it everything stays f32.
+
+    Returns the nodes that cast, one for each input and output of the part; output -> what it is behind its cast
+    """
+    dtype, inside = float_type(name), set(nodes)
+    for node_id in sorted(inside):
+        for outlet in dict.fromkeys(canvas.graph.nodes[node_id].inputs):
+            op = canvas.op(outlet)
+            if isinstance(op, Constant) and op.value.dtype.kind == "f" and op.value.dtype != dtype:
+                made = canvas.constant(f"{canvas.graph.label(outlet)}.{name}", op.value.astype(dtype))
+                for inlet in _readers(canvas, outlet, inside, True):
+                    canvas.graph.connect(made, inlet)
+                canvas.graph.retire(outlet.node)
+    casts: list[int] = []
+    cast, back = (_operator("Cast", to=element_type(each)) for each in (dtype, DTYPES["f32"]))
+    for outlet in inputs:
+        readers = _readers(canvas, outlet, inside, True)
+        casts.append(_between(canvas, outlet, cast, f"{canvas.graph.label(outlet)}.{name}", readers).node)
+    moved: dict[OutletId, OutletId] = {}
+    for outlet in outputs:
+        readers = _readers(canvas, outlet, inside, False)
+        moved[outlet] = _between(canvas, outlet, back, f"{canvas.graph.label(outlet)}.f32", readers)
+        casts.append(moved[outlet].node)
+    return casts, moved
+
+
+def convert_layout(
+    canvas: Canvas, nodes: Iterable[int], inputs: Sequence[OutletId], outputs: Sequence[OutletId]
+) -> tuple[list[int], dict[OutletId, OutletId]]:
+    """Let the tensors of a part have channels last: transposes around each operator that has them on axis 1.
+
+    Where the part meets other nodes, its tensors are transposed too; open inputs, and results that nothing reads, have
+    channels last. Returns the transposes; output -> what it is for those outside
+    Raises InputError: an operator of the part names axes
+    """
+    inside = set(nodes)
+    rank = _rank(canvas, inside)
+    first, last = (0, rank - 1, *range(1, rank - 1)), (0, *range(2, rank), 1)
+    added: list[int] = []
+
+    def turn(outlet: OutletId, perm: Sequence[int], readers: Iterable[InletId]) -> OutletId:
+        op = _operator("Transpose", perm=list(perm))
+        added.append(_between(canvas, outlet, op, f"{canvas.graph.label(outlet)}.turned", readers).node)
+        return OutletId(added[-1])
+
+    inner = {
+        node_id: canvas.graph.nodes[node_id].inputs[0]
+        for node_id in sorted(inside)
+        if canvas.graph.nodes[node_id].op.name in _CHANNELS
+    }
+    for outlet in inputs:
+        if not is_open(canvas.op(outlet)):
+            turn(outlet, last, _readers(canvas, outlet, inside, True))
+    moved: dict[OutletId, OutletId] = {}
+    outside = {outlet: _readers(canvas, outlet, inside, False) for outlet in outputs}
+    for node_id in inner:
+        outlet = canvas.graph.nodes[node_id].inputs[0]
+        turn(outlet, first, [InletId(node_id, 0)])
+        made = OutletId(node_id)
+        moved[made] = turn(made, last, list(canvas.graph.outlet(made).successors))
+    for outlet, readers in outside.items():
+        if readers:
+            turn(moved.get(outlet, outlet), first, readers)
+    return added, {outlet: moved[outlet] for outlet in outputs if outlet in moved}
+
+
+def _rank(canvas: Canvas, nodes: set[int]) -> int:
+    """The number of axes of the tensors of a part. Raises InputError."""
+    ranks: set[int] = set()
+    for node_id in sorted(nodes):
+        op, where = canvas.graph.nodes[node_id].op, canvas.label(node_id)
+        if op.name not in (*_CHANNELS, *_EACH) or not isinstance(op, OnnxOp):
+            raise InputError(
+                f"{where}: names axes, or is not known to treat them alike; leave it out of the view"
+            )
+        constants = [canvas.op(outlet) for outlet in canvas.graph.nodes[node_id].inputs]
+        if op.name in _EACH and any(
+            isinstance(each, Constant) and np.size(each.value) > 1 for each in constants
+        ):
+            raise InputError(
+                f"{where}: reads a constant whose axes belong to channels first; leave it out of the view"
+            )
+        if op.name in _SPATIAL:
+            ranks.add(len(op.attributes["kernel_shape"]) + 2)
+    if len(ranks) != 1:
+        raise InputError("a layout needs convolutions or pools in the view, all of as many axes")
+    return ranks.pop()

@@ -1,0 +1,156 @@
+"""Convolutions over one, two and three axes, and their transposes."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeAlias
+
+from pulse.build.nodes import Node
+from pulse.build.operators import Place, as_list, make_node
+from pulse.build.weights import parameter
+from pulse.errors import InputError
+
+Sizes: TypeAlias = int | Sequence[int]
+
+
+class Convolution(Protocol):
+    """A function that makes a convolution of a number of axes."""
+
+    def __call__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_dims: Sizes,
+        name: str = "",
+        *,
+        stride_dims: Sizes = 1,
+        padding_dims: Sizes = 0,
+        dilation_dims: Sizes = 1,
+        groups: int = 1,
+        no_bias: bool = False,
+        weight: Any = None,
+        bias: Any = None,
+        seed: int = 0,
+        output_padding: Sizes | None = None,
+    ) -> Node: ...
+
+
+class DepthwiseConvolution(Protocol):
+    """A function that makes a convolution of each channel by itself."""
+
+    def __call__(
+        self,
+        nb_channels: int,
+        kernel_dims: Sizes,
+        name: str = "",
+        *,
+        stride_dims: Sizes = 1,
+        padding_dims: Sizes = 0,
+        dilation_dims: Sizes = 1,
+        no_bias: bool = False,
+        weight: Any = None,
+        bias: Any = None,
+        seed: int = 0,
+        output_padding: Sizes | None = None,
+    ) -> Node: ...
+
+
+def _convolution(kind: str, rank: int) -> Convolution:
+    def make(
+        in_channels: int,
+        out_channels: int,
+        kernel_dims: Sizes,
+        name: str = "",
+        *,
+        stride_dims: Sizes = 1,
+        padding_dims: Sizes = 0,
+        dilation_dims: Sizes = 1,
+        groups: int = 1,
+        no_bias: bool = False,
+        weight: Any = None,
+        bias: Any = None,
+        seed: int = 0,
+        output_padding: Sizes | None = None,
+    ) -> Node:
+        where = f"{name or kind.lower()} ({kind})"
+        transposed = kind == "ConvTranspose"
+        if groups < 1 or in_channels % groups or out_channels % groups:
+            raise InputError(
+                f"{where}: {groups} groups do not divide {in_channels} and {out_channels} channels"
+            )
+        if output_padding is not None and not transposed:
+            raise InputError(f"{where}: output_padding is one of transposed convolutions")
+        kernel = as_list(kernel_dims, rank, "kernel_dims", where)
+        ends = [in_channels, out_channels // groups] if transposed else [out_channels, in_channels // groups]
+        taps = in_channels // groups
+        for size in kernel:
+            taps *= size
+        places: list[Place] = ["x", parameter("weight", weight, [*ends, *kernel], taps, seed, where)]
+        if not no_bias:
+            places.append(parameter("bias", bias, [out_channels], taps, seed, where))
+        elif bias is not None:
+            raise InputError(f"{where}: a bias is given, and no_bias")
+        return make_node(
+            kind,
+            places,
+            name,
+            output_padding=None
+            if output_padding is None
+            else as_list(output_padding, rank, "output_padding", where),
+            kernel_shape=kernel,
+            strides=_positive(as_list(stride_dims, rank, "stride_dims", where), "stride_dims", where),
+            dilations=_positive(as_list(dilation_dims, rank, "dilation_dims", where), "dilation_dims", where),
+            pads=pads_of(padding_dims, rank, where),
+            group=groups,
+        )
+
+    make.__name__ = make.__qualname__ = f"{kind}{rank}D"
+    across = {1: "[N, C, X]", 2: "[N, C, Y, X]", 3: "[N, C, Z, Y, X]"}[rank]
+    make.__doc__ = f"""A {"transposed " if kind == "ConvTranspose" else ""}convolution of x {across}.
+
+    kernel_dims, stride_dims, dilation_dims   a number for each axis, or one for all
+    padding_dims  zeros around x: as these, or first all in front of the axes, then all behind them
+    groups        that channels are cut into
+    weight, bias  arrays {"[in, out/groups, kernel]" if kind == "ConvTranspose" else "[out, in/groups, kernel]"}
+                  and [out]; random numbers of ``seed`` where they are left out
+    Raises        InputError: sizes that do not fit
+    """
+    return make
+
+
+def _positive(values: list[int], what: str, where: str) -> list[int]:
+    if any(value < 1 for value in values):
+        raise InputError(f"{where}: {what} {values} must be at least 1")
+    return values
+
+
+def pads_of(padding: Sizes, rank: int, where: str) -> list[int]:
+    """Padding as ONNX has it: all before, then all behind. Raises InputError."""
+    listed = [padding] * rank if isinstance(padding, int) else list(padding)
+    if len(listed) == rank:
+        listed *= 2
+    if len(listed) != 2 * rank or any(value < 0 for value in listed):
+        raise InputError(
+            f"{where}: padding_dims {listed} must be {rank} or {2 * rank} numbers of at least 0: all in front of the "
+            "axes, then all behind"
+        )
+    return listed
+
+
+def _depthwise(kind: str, rank: int) -> DepthwiseConvolution:
+    plain = _convolution(kind, rank)
+
+    def make(nb_channels: int, kernel_dims: Sizes, name: str = "", **options: Any) -> Node:
+        return plain(nb_channels, nb_channels, kernel_dims, name, groups=nb_channels, **options)
+
+    make.__name__ = make.__qualname__ = f"{kind}DepthWise{rank}D"
+    make.__doc__ = f"``{kind}{rank}D`` of each channel by itself: as many groups as channels."
+    return make
+
+
+Conv1D, Conv2D, Conv3D = (_convolution("Conv", rank) for rank in (1, 2, 3))
+ConvTranspose1D, ConvTranspose2D, ConvTranspose3D = (
+    _convolution("ConvTranspose", rank) for rank in (1, 2, 3)
+)
+ConvDepthWise1D, ConvDepthWise2D, ConvDepthWise3D = (_depthwise("Conv", rank) for rank in (1, 2, 3))
+ConvTransposeDepthWise1D, ConvTransposeDepthWise2D, ConvTransposeDepthWise3D = (
+    _depthwise("ConvTranspose", rank) for rank in (1, 2, 3)
+)

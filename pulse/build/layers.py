@@ -1,0 +1,422 @@
+"""Elementwise functions, normalisations, dense and recurrent layers, and operators that move elements."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pulse.build.nodes import GraphView, Node
+from pulse.build.operators import Place, make_node
+from pulse.build.structure import Sequential
+from pulse.build.weights import constant_parameter, parameter
+from pulse.errors import InputError
+from pulse.ops.recurrent_cells import GATES, CellKind
+
+# elementwise
+
+
+def Sigmoid(name: str = "") -> Node:
+    """1 / (1 + exp(-x))."""
+    return make_node("Sigmoid", ["x"], name)
+
+
+def ReLU(name: str = "") -> Node:
+    """max(x, 0)."""
+    return make_node("Relu", ["x"], name)
+
+
+def ELU(alpha: float = 1.0, name: str = "") -> Node:
+    """x, and alpha (exp(x) - 1) below 0."""
+    return make_node("Elu", ["x"], name, alpha=alpha)
+
+
+def HardSwish(name: str = "") -> Node:
+    """X times min(max(x/6 + 1/2, 0), 1)."""
+    return make_node("HardSwish", ["x"], name)
+
+
+def GELU(approximate: str = "none", name: str = "") -> Node:
+    """X Φ(x); ``approximate="tanh"`` takes the usual approximation of Φ."""
+    return make_node("Gelu", ["x"], name, approximate=approximate)
+
+
+def Softplus(name: str = "") -> Node:
+    """log(1 + exp(x))."""
+    return make_node("Softplus", ["x"], name)
+
+
+def Tanh(name: str = "") -> Node:
+    """The hyperbolic tangent."""
+    return make_node("Tanh", ["x"], name)
+
+
+def LeakyReLU(negative_slope: float = 0.01, name: str = "") -> Node:
+    """x, and negative_slope x below 0."""
+    return make_node("LeakyRelu", ["x"], name, alpha=negative_slope)
+
+
+def PReLU(nb_channels: int, rank: int, name: str = "", *, slope: Any = None) -> Node:
+    """x, and slope x below 0: a slope for each channel of x [N, C, ...] with ``rank`` axes; 0.25 by default."""
+    where = f"{name or 'prelu'} (PRelu)"
+    label, array = constant_parameter("slope", slope, nb_channels, 0.25, where)
+    return make_node("PRelu", ["x", (label, array.reshape(-1, *[1] * (rank - 2)))], name)
+
+
+def Identity(name: str = "") -> Node:
+    """X itself."""
+    return make_node("Identity", ["x"], name)
+
+
+def Dropout(probability: float = 0.5, name: str = "", *, training: bool = False) -> Node:
+    """X itself, as in inference. Raises InputError: training, which pulse does not do."""
+    if training:
+        raise InputError(
+            f"{name or 'dropout'} (Dropout): pulse runs models and does not train them; leave training out"
+        )
+    if not 0 <= probability < 1:
+        raise InputError(f"{name or 'dropout'} (Dropout): the probability {probability} is not in 0 … 1")
+    return make_node("Dropout", ["x"], name)
+
+
+# two inputs
+
+
+def Add(name: str = "") -> Node:
+    """A + b, sizes of 1 repeated."""
+    return make_node("Add", ["a", "b"], name)
+
+
+def Sub(name: str = "") -> Node:
+    """A - b, sizes of 1 repeated."""
+    return make_node("Sub", ["a", "b"], name)
+
+
+def Mul(name: str = "") -> Node:
+    """A b, sizes of 1 repeated."""
+    return make_node("Mul", ["a", "b"], name)
+
+
+def Div(name: str = "") -> Node:
+    """A / b, sizes of 1 repeated."""
+    return make_node("Div", ["a", "b"], name)
+
+
+def Pow(name: str = "") -> Node:
+    """A to the power of b, sizes of 1 repeated."""
+    return make_node("Pow", ["a", "b"], name)
+
+
+def MatMul(name: str = "") -> Node:
+    """The product of matrices a [..., M, K] and b [..., K, N]."""
+    return make_node("MatMul", ["a", "b"], name)
+
+
+def FC(
+    in_channels: int,
+    out_channels: int,
+    name: str = "",
+    *,
+    no_bias: bool = False,
+    weight: Any = None,
+    bias: Any = None,
+    seed: int = 0,
+) -> GraphView:
+    """A dense layer of the last axis of x [..., in]: a product, and a sum where it has a bias.
+
+    weight, bias  arrays [in, out] and [out]; random numbers of ``seed`` where they are left out
+    Raises        InputError: sizes that do not fit
+    """
+    where = f"{name or 'fc'} (FC)"
+    w = parameter("weight", weight, [in_channels, out_channels], in_channels, seed, where)
+    product = make_node("MatMul", ["x", w], name or "fc")
+    if no_bias:
+        if bias is not None:
+            raise InputError(f"{where}: a bias is given, and no_bias")
+        return Sequential([product])
+    b = parameter("bias", bias, [out_channels], in_channels, seed, where)
+    return Sequential([product, make_node("Add", ["x", b], f"{name or 'fc'}.sum")])
+
+
+# normalisations
+
+
+def _batch_norm(
+    nb_features: int, epsilon: float, name: str, scale: Any, shift: Any, mean: Any, variance: Any
+) -> Node:
+    where = f"{name or 'batchnormalization'} (BatchNormalization)"
+    given = {"scale": (scale, 1.0), "shift": (shift, 0.0), "mean": (mean, 0.0), "variance": (variance, 1.0)}
+    parameters = [
+        constant_parameter(label, value, nb_features, fill, where) for label, (value, fill) in given.items()
+    ]
+    return make_node("BatchNormalization", ["x", *parameters], name, epsilon=epsilon)
+
+
+def BatchNorm1D(
+    nb_features: int,
+    epsilon: float = 1e-5,
+    name: str = "",
+    *,
+    scale: Any = None,
+    shift: Any = None,
+    mean: Any = None,
+    variance: Any = None,
+) -> Node:
+    """Scale (x - mean) / sqrt(variance + epsilon) + shift of x [N, C] or [N, C, X], a number for each channel.
+
+    By default the scales and variances are 1, the shifts and means 0. Raises InputError: arrays that are not [C]
+    """
+    return _batch_norm(nb_features, epsilon, name, scale, shift, mean, variance)
+
+
+def BatchNorm2D(
+    nb_features: int,
+    epsilon: float = 1e-5,
+    name: str = "",
+    *,
+    scale: Any = None,
+    shift: Any = None,
+    mean: Any = None,
+    variance: Any = None,
+) -> Node:
+    """``BatchNorm1D`` of x [N, C, Y, X]."""
+    return _batch_norm(nb_features, epsilon, name, scale, shift, mean, variance)
+
+
+def BatchNorm3D(
+    nb_features: int,
+    epsilon: float = 1e-5,
+    name: str = "",
+    *,
+    scale: Any = None,
+    shift: Any = None,
+    mean: Any = None,
+    variance: Any = None,
+) -> Node:
+    """``BatchNorm1D`` of x [N, C, Z, Y, X]."""
+    return _batch_norm(nb_features, epsilon, name, scale, shift, mean, variance)
+
+
+def LayerNorm(
+    shape: Sequence[int], epsilon: float = 1e-5, name: str = "", *, scale: Any = None, shift: Any = None
+) -> Node:
+    """Scale (x - mean) / sqrt(variance + epsilon) + shift over the last axes, which have this shape."""
+    where = f"{name or 'layernormalization'} (LayerNormalization)"
+    ones, zeros = np.ones(shape, np.float32), np.zeros(shape, np.float32)
+    parameters = [
+        parameter("scale", ones if scale is None else scale, shape, 1, 0, where),
+        parameter("shift", zeros if shift is None else shift, shape, 1, 0, where),
+    ]
+    return make_node("LayerNormalization", ["x", *parameters], name, axis=-len(shape), epsilon=epsilon)
+
+
+def Softmax(axis: int = -1, name: str = "") -> Node:
+    """exp(x) over its sum along an axis."""
+    return make_node("Softmax", ["x"], name, axis=axis)
+
+
+def Softmin(axis: int = -1, name: str = "") -> GraphView:
+    """The softmax of -x along an axis."""
+    called = name or "softmin"
+    return Sequential(
+        [make_node("Neg", ["x"], f"{called}.neg"), make_node("Softmax", ["x"], called, axis=axis)]
+    )
+
+
+# recurrent layers
+
+
+def _recurrent(
+    kind: str,
+    in_channels: int,
+    hidden_channels: int,
+    name: str,
+    no_bias: bool,
+    direction: str,
+    batch_first: bool,
+    states: bool,
+    weight: Any,
+    recurrence: Any,
+    bias: Any,
+    seed: int,
+    **attributes: Any,
+) -> Node:
+    where = f"{name or kind.lower()} ({kind})"
+    cell: CellKind = {"RNN": "rnn", "GRU": "gru", "LSTM": "lstm"}[kind]  # pyright: ignore[reportAssignmentType]
+    if direction not in ("forward", "reverse", "bidirectional"):
+        raise InputError(f"{where}: direction {direction!r} is none of forward, reverse, bidirectional")
+    ways, rows = 2 if direction == "bidirectional" else 1, GATES[cell] * hidden_channels
+    places: list[Place] = [
+        "x",
+        parameter("weight", weight, [ways, rows, in_channels], hidden_channels, seed, where),
+        parameter("recurrence", recurrence, [ways, rows, hidden_channels], hidden_channels, seed, where),
+    ]
+    if not no_bias:
+        places.append(parameter("bias", bias, [ways, 2 * rows], hidden_channels, seed, where))
+    elif bias is not None:
+        raise InputError(f"{where}: a bias is given, and no_bias")
+    outputs = (3 if kind == "LSTM" else 2) if states else 1
+    return make_node(
+        kind,
+        places,
+        name,
+        outputs,
+        hidden_size=hidden_channels,
+        direction=direction,
+        layout=int(batch_first),
+        **attributes,
+    )
+
+
+def RNN(
+    in_channels: int,
+    hidden_channels: int,
+    name: str = "",
+    *,
+    no_bias: bool = False,
+    direction: str = "forward",
+    batch_first: bool = False,
+    states: bool = False,
+    weight: Any = None,
+    recurrence: Any = None,
+    bias: Any = None,
+    seed: int = 0,
+) -> Node:
+    """Elman's recurrent layer, h[t] = tanh(w x[t] + r h[t-1] + b), of x [T, N, in] -> y [T, D, N, hidden].
+
+    batch_first   x is [N, T, in], y [N, T, D, hidden]
+    direction     ``forward``, ``reverse`` or ``bidirectional``, which has D = 2 directions; only forward ones stream
+    states        its last state is a second output [D, N, hidden] ([N, D, hidden]); of an LSTM its cell a third one
+    weight, recurrence, bias  arrays [D, G hidden, in], [D, G hidden, hidden] and [D, 2 G hidden] with G gates (RNN 1,
+                  GRU 3: z r h, LSTM 4: i o f c); random numbers of ``seed`` where they are left out
+    Raises        InputError: sizes that do not fit
+    """
+    options = (no_bias, direction, batch_first, states, weight, recurrence, bias, seed)
+    return _recurrent("RNN", in_channels, hidden_channels, name, *options)
+
+
+def GRU(
+    in_channels: int,
+    hidden_channels: int,
+    name: str = "",
+    *,
+    linear_before_reset: bool = True,
+    no_bias: bool = False,
+    direction: str = "forward",
+    batch_first: bool = False,
+    states: bool = False,
+    weight: Any = None,
+    recurrence: Any = None,
+    bias: Any = None,
+    seed: int = 0,
+) -> Node:
+    """A gated recurrent unit; its parameters are those of ``RNN``.
+
+    linear_before_reset  the reset gate is behind the product with the state, as in PyTorch
+    """
+    options = (no_bias, direction, batch_first, states, weight, recurrence, bias, seed)
+    return _recurrent(
+        "GRU", in_channels, hidden_channels, name, *options, linear_before_reset=int(linear_before_reset)
+    )
+
+
+def LSTM(
+    in_channels: int,
+    hidden_channels: int,
+    name: str = "",
+    *,
+    no_bias: bool = False,
+    direction: str = "forward",
+    batch_first: bool = False,
+    states: bool = False,
+    weight: Any = None,
+    recurrence: Any = None,
+    bias: Any = None,
+    seed: int = 0,
+) -> Node:
+    """A long short-term memory; its parameters are those of ``RNN``."""
+    options = (no_bias, direction, batch_first, states, weight, recurrence, bias, seed)
+    return _recurrent("LSTM", in_channels, hidden_channels, name, *options)
+
+
+# operators that move elements
+
+
+def Concat(nb_inputs: int, axis: int, name: str = "") -> Node:
+    """Its inputs one behind the other along an axis."""
+    if nb_inputs < 1:
+        raise InputError(f"{name or 'concat'} (Concat): it needs an input at least")
+    return make_node("Concat", [f"x{number}" for number in range(nb_inputs)], name, axis=axis)
+
+
+def _numbers(label: str, values: Sequence[int], where: str) -> tuple[str, Any]:
+    try:
+        array = np.array([int(value) for value in values], np.int64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{where}: {label} must be integers, not {values!r}") from None
+    return label, array
+
+
+def Split(sizes: Sequence[int], axis: int, name: str = "") -> Node:
+    """Parts of these sizes along an axis, an output for each."""
+    where = f"{name or 'split'} (Split)"
+    return make_node("Split", ["x", _numbers("sizes", sizes, where)], name, len(sizes), axis=axis)
+
+
+def Slice(
+    starts: Sequence[int],
+    ends: Sequence[int],
+    axes: Sequence[int],
+    steps: Sequence[int] | None = None,
+    name: str = "",
+) -> Node:
+    """Positions start .. end - 1 of each of the axes; numbers below 0 count from the end."""
+    where = f"{name or 'slice'} (Slice)"
+    given = {
+        "starts": starts,
+        "ends": ends,
+        "axes": axes,
+        "steps": [1] * len(axes) if steps is None else steps,
+    }
+    if len({len(values) for values in given.values()}) != 1:
+        raise InputError(f"{where}: starts, ends, axes and steps need one number for each axis")
+    return make_node(
+        "Slice", ["x", *(_numbers(label, values, where) for label, values in given.items())], name
+    )
+
+
+def Transpose(output_dims_order: Sequence[int], name: str = "") -> Node:
+    """The axes in another order."""
+    return make_node("Transpose", ["x"], name, perm=list(output_dims_order))
+
+
+def Reshape(shape: Sequence[int], name: str = "") -> Node:
+    """The elements in another shape; 0 keeps a size, -1 is what is left, once."""
+    return make_node("Reshape", ["x", _numbers("shape", shape, f"{name or 'reshape'} (Reshape)")], name)
+
+
+def Unsqueeze(axes: Sequence[int], name: str = "") -> Node:
+    """New axes of size 1."""
+    return make_node("Unsqueeze", ["x", _numbers("axes", axes, f"{name or 'unsqueeze'} (Unsqueeze)")], name)
+
+
+def Squeeze(axes: Sequence[int], name: str = "") -> Node:
+    """Axes of size 1 less."""
+    return make_node("Squeeze", ["x", _numbers("axes", axes, f"{name or 'squeeze'} (Squeeze)")], name)
+
+
+def Pad(pads: Sequence[int], axes: Sequence[int], name: str = "", *, mode: str = "constant") -> Node:
+    """Frames added at the ends of axes: all in front of the axes, then all behind.
+
+    mode   ``constant`` (zeros), ``edge`` or ``reflect``
+    """
+    where = f"{name or 'pad'} (Pad)"
+    if len(pads) != 2 * len(axes):
+        raise InputError(f"{where}: {len(pads)} pads for {len(axes)} axes; give two for each")
+    places: list[Place] = ["x", _numbers("pads", pads, where), None, _numbers("axes", axes, where)]
+    return make_node("Pad", places, name, mode=mode)
+
+
+def ReduceMean(axes: Sequence[int], name: str = "", *, keepdims: bool = True) -> Node:
+    """The mean over axes."""
+    where = f"{name or 'reducemean'} (ReduceMean)"
+    return make_node("ReduceMean", ["x", _numbers("axes", axes, where)], name, keepdims=int(keepdims))

@@ -1,0 +1,223 @@
+"""Nodes of any operator: what all functions of this package make their nodes with."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from pulse.build.canvas import OpenInput
+from pulse.build.nodes import Drawing, Node
+from pulse.build.schemas import OPSET, checked_attributes, schema_of
+from pulse.errors import InputError
+from pulse.facts import DTYPES, Array, TypedFact
+from pulse.graph import OutletId
+from pulse.infer.op import ModelOp
+from pulse.onnx import operators as operators
+from pulse.onnx.read.node import OnnxOp
+from pulse.onnx.registry import DEFAULT_DOMAINS, operator_name
+from pulse.ops.op import Env, Op, Relation, Whole
+from pulse.record import record
+from pulse.typed import TypedNetwork
+from pulse.wiring import wire
+
+Place: TypeAlias = "str | tuple[str, Array] | None"
+"""An input of an operator: the name of data, the name and value of a parameter, or left out."""
+
+
+def make_node(
+    kind: str,
+    places: Sequence[Place],
+    name: str = "",
+    outputs: int = 1,
+    domain: str = "",
+    **attributes: Any,
+) -> Node:
+    """A node of an operator, its data inputs open. Raises InputError: no such attribute, or value."""
+    called = name or kind.lower()
+    checked = checked_attributes(domain, kind, attributes, f"{called} ({kind})")
+    while places and places[-1] is None:
+        places = places[:-1]
+    numbers = iter(range(len(places)))
+    op = OnnxOp(
+        kind,
+        "" if domain in DEFAULT_DOMAINS else domain,
+        OPSET if domain in DEFAULT_DOMAINS else 1,
+        "",
+        checked,
+        tuple(None if place is None else next(numbers) for place in places),
+        tuple(f"{called}.{slot}" if slot else called for slot in range(outputs)),
+    )
+    return placed(op, places, called, outputs)
+
+
+def placed(op: ModelOp, places: Sequence[Place], name: str, outputs: int = 1) -> Node:
+    """A node in a graph of its own: open inputs for data, constants for parameters."""
+    drawing = Drawing()
+    canvas = drawing.canvas
+    inputs = [
+        canvas.add(place, OpenInput())
+        if isinstance(place, str)
+        else canvas.constant(f"{name}.{place[0]}", place[1])
+        for place in places
+        if place is not None
+    ]
+    return drawing.node(canvas.add(name, op, inputs, outputs).node)
+
+
+def GenericOperator(
+    type: str,
+    inputs: int | None = None,
+    outputs: int = 1,
+    *,
+    domain: str = "",
+    name: str = "",
+    **attributes: Any,
+) -> Node:
+    """Any operator by its name, its attributes by keyword.
+
+    One of ONNX has its attributes checked. One that is not known is kept: ``GraphView.missing`` names it, and
+    ``GraphView.replace`` puts something else in its place. So does ``pulse.operator``, for all nodes of that name.
+
+    type     such as ``Clip``; ``domain`` where it is not ONNX's own
+    inputs   how many data inputs it has; by default as many as it needs at least
+    Raises   InputError: an attribute that the operator does not have, or ``inputs`` is missing or cannot be
+    """
+    where, schema = f"{name or type.lower()} ({operator_name(domain, type)})", schema_of(domain, type)
+    if schema is None:
+        if inputs is None:
+            raise InputError(
+                f"{where}: is not known; say how many inputs it has: GenericOperator({type!r}, inputs=1)"
+            )
+        return make_node(type, ["x"] * inputs, name, outputs, domain, **attributes)
+    count = schema.min_input if inputs is None else inputs
+    if (
+        not schema.min_input <= count <= schema.max_input
+        or not schema.min_output <= outputs <= schema.max_output
+    ):
+        raise InputError(
+            f"{where}: takes {schema.min_input} to {schema.max_input} inputs and has {schema.min_output} to "
+            f"{schema.max_output} outputs, not {count} and {outputs}"
+        )
+    return make_node(type, ["x"] * count, name, outputs, domain, **attributes)
+
+
+def Producer(value: Any, name: str = "producer") -> Node:
+    """A constant: its one output is ``value``; floats become f32. Raises InputError: not numbers."""
+    array = np.asarray(value)
+    if array.dtype == np.float64 and not isinstance(value, np.ndarray | np.generic):
+        array = array.astype(np.float32)
+    if array.dtype not in DTYPES.values():
+        raise InputError(f"{name} (Producer): {value!r} is not numbers")
+    drawing = Drawing()
+    return drawing.node(drawing.canvas.constant(name, array).node)
+
+
+Evaluation: TypeAlias = Callable[..., "Array | Sequence[Array]"]
+
+
+def _fits(result: object, fact: TypedFact) -> bool:
+    """Whether it is an array of a shape; its floats may be wider, as where rounding errors are measured."""
+    if not isinstance(result, np.ndarray):
+        return False
+    found = TypedFact.of(cast("Array", result))
+    return found.dtype.kind == fact.dtype.kind and TypedFact(fact.dtype, found.shape).agrees(fact)
+
+
+@record(eq=False)
+class FunctionOp(Op):
+    """An operation of a user: three functions.
+
+    Stream   what ``relate`` says; whole where it is left out
+
+    compute  the outputs in numpy, of the inputs in their order
+    infer    the facts of the outputs, of those of the inputs; as the first input where it is left out
+    relate   as ``Op.relation``
+    """
+
+    title: str
+    compute: Evaluation
+    infer: Callable[[Sequence[TypedFact]], Sequence[TypedFact]] | None = None
+    relate: Callable[[Sequence[TypedFact], Sequence[int | None]], Relation] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.title
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        if self.infer is not None:
+            return list(self.infer(inputs))
+        return [TypedFact(inputs[0].dtype, inputs[0].shape)]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        made: Any = self.compute(*inputs)
+        results: list[Any] = [*made] if isinstance(made, list | tuple) else [made]  # pyright: ignore[reportUnknownVariableType]
+        wanted = self.facts([TypedFact.of(array) for array in inputs])
+        if len(results) != len(wanted) or not all(map(_fits, results, wanted)):
+            forms = [f"{np.shape(each)} {np.asarray(each).dtype}" for each in results]
+            raise InputError(
+                f"{self.title} (a function): gives {', '.join(forms)}, and its facts say "
+                f"{'; '.join(map(str, wanted))}: correct one of them"
+            )
+        return results
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        if self.relate is not None:
+            return self.relate(inputs, axes)
+        return Whole("a function without a relation", "give Function a relation, such as Pointwise((axis,))")
+
+
+@record(eq=False)
+class Wrapped(ModelOp):
+    """An operation of the typed graph as a node: a function, or any ``pulse.extend.Op``."""
+
+    op: Op
+
+    @property
+    def name(self) -> str:
+        return self.op.name
+
+    def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
+        return _wire(target, wire, self.op, inputs)
+
+    def detail(self) -> str:
+        return self.op.detail()
+
+
+def _wire(target: TypedNetwork, name: str, op: Op, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
+    return wire(target.graph, name, op, inputs)
+
+
+def Function(
+    eval: "Evaluation | Op",
+    *,
+    facts: Callable[[Sequence[TypedFact]], Sequence[TypedFact]] | None = None,
+    relation: Callable[[Sequence[TypedFact], Sequence[int | None]], Relation] | None = None,
+    inputs: int = 1,
+    outputs: int = 1,
+    name: str = "function",
+) -> Node:
+    """A function as an operator, in numpy: for the numpy backend, as it has no kernel.
+
+    eval      arrays of the inputs -> the output, or a list of them; or a ``pulse.extend.Op``, which knows the rest
+    facts     facts of the inputs -> facts of the outputs (``TypedFact``); as the first input by default
+    relation  as ``pulse.extend.Op.relation``; refused in a stream where it is left out
+    """
+    op = eval if isinstance(eval, Op) else FunctionOp(name, eval, facts, relation)
+    return placed(Wrapped(op), ["x"] * inputs, name, outputs)
+
+
+def as_list(value: "int | Sequence[int]", rank: int, what: str, where: str) -> list[int]:
+    """One number for each axis; a number stands for all. Raises InputError."""
+    given: Any = value
+    listed: list[Any] = [given] if isinstance(given, int | float | str) else list(given)
+    if not all(isinstance(each, int | np.integer) and not isinstance(each, bool) for each in listed):
+        raise InputError(f"{where}: {what} must be integers, not {given!r}")
+    values = [value] * rank if isinstance(value, int) else list(value)
+    if len(values) != rank:
+        raise InputError(f"{where}: {what} has {len(values)} entries for {rank} axes")
+    return values
+
+
+def known(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes that are not None."""
+    return {name: value for name, value in attributes.items() if value is not None}

@@ -1,0 +1,116 @@
+"""What ONNX says of its operators: which inputs, outputs and attributes they have."""
+
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from functools import cache
+from typing import Any, TypeAlias
+
+import numpy as np
+from onnx import defs
+
+from pulse.errors import InputError
+
+OPSET = 22
+"""The version of the default domain that nodes written by hand are of."""
+
+_KINDS = defs.OpSchema.AttrType
+
+
+@cache
+def schema_of(domain: str, kind: str) -> "defs.OpSchema | None":
+    """The schema of an operator; None if ONNX has none."""
+    try:
+        return defs.get_schema(kind, OPSET if domain in ("", "ai.onnx") else 1, domain)
+    except defs.SchemaError:
+        return None
+
+
+def most_inputs(domain: str, kind: str) -> int:
+    """How many inputs an operator may have, the ones that are left out included; 0 if any number, or not known."""
+    schema = schema_of(domain, kind)
+    variadic = defs.OpSchema.FormalParameterOption.Variadic
+    if schema is None or any(each.option == variadic for each in schema.inputs):
+        return 0
+    return schema.max_input
+
+
+def checked_attributes(domain: str, kind: str, attributes: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The attributes in the types that the operator has; those that are None are left out.
+
+    Of an operator that ONNX does not know, they stay as they are. Raises InputError
+    """
+    given = {name: value for name, value in attributes.items() if value is not None}
+    schema = schema_of(domain, kind)
+    if schema is None:
+        return given
+    known = schema.attributes
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, list(known), 1)
+            meant = f" (did you mean {near[0]}?)" if near else ""
+            listed = ", ".join(sorted(known)) or "none"
+            raise InputError(f"{where}: no attribute is called {name}{meant}; there are {listed}")
+    for name, declared in known.items():
+        if declared.required and name not in given:
+            raise InputError(f"{where}: the attribute {name} is required")
+    return {name: _converted(known[name], value, where) for name, value in given.items()}
+
+
+def _converted(declared: "defs.OpSchema.Attribute", value: object, where: str) -> object:
+    if declared.type not in _CONVERSIONS:
+        raise InputError(f"{where}: the attribute {declared.name} is a graph; read such a node from a file")
+    what, convert = _CONVERSIONS[declared.type]
+    try:
+        return convert(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{where}: the attribute {declared.name} must be {what}, not {value!r}") from None
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, str | float) and not float(value).is_integer():
+        raise TypeError
+    return int(value)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, str):
+        raise TypeError
+    return float(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    if isinstance(value, str):
+        raise TypeError
+    return list(value)
+
+
+def _array(value: Any) -> Any:
+    array = np.asarray(value)
+    if array.dtype == object:
+        raise TypeError
+    return array
+
+
+_Conversion: TypeAlias = Callable[[Any], object]
+
+
+def _each(convert: _Conversion) -> _Conversion:
+    return lambda value: [convert(each) for each in _listed(value)]
+
+
+_CONVERSIONS: Mapping[object, tuple[str, _Conversion]] = {
+    _KINDS.INT: ("an integer", _integer),
+    _KINDS.FLOAT: ("a number", _number),
+    _KINDS.STRING: ("text", _text),
+    _KINDS.INTS: ("integers", _each(_integer)),
+    _KINDS.FLOATS: ("numbers", _each(_number)),
+    _KINDS.STRINGS: ("texts", _each(_text)),
+    _KINDS.TENSOR: ("an array", _array),
+}
+"""Kind of an attribute -> what it is called, and its value in the type that readers of nodes expect."""

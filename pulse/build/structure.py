@@ -1,0 +1,88 @@
+"""Nodes in a row and side by side."""
+
+import itertools
+from collections.abc import Sequence
+
+from pulse.build.nodes import GraphView, Node, Part
+from pulse.errors import InputError
+from pulse.infer.network import Constant
+
+
+def view_of(part: Part) -> GraphView:
+    """A part as a view: a list is a sequence. Raises InputError: something else, or an empty list."""
+    if isinstance(part, GraphView):
+        return part
+    if isinstance(part, Node):
+        if isinstance(part.op, Constant):
+            raise InputError(f"{part.name}: a constant is no part of a structure; connect it with add_child")
+        return GraphView([part])
+    if isinstance(part, Sequence) and not isinstance(part, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return Sequential(part)
+    raise InputError(f"a structure is made of nodes, views and lists of them, not of {part!r}")
+
+
+def Sequential(parts: Sequence[Part], name: str = "") -> GraphView:
+    """Parts in a row: the outputs of each feed the open inputs of the next, in their order.
+
+    parts   nodes, views, lists (which are sequences)
+    name    of the view
+    Raises  InputError: no parts, a part twice, or one with another number of inputs than the one before has outputs
+    """
+    views = [view_of(part) for part in parts]
+    if not views:
+        raise InputError("a sequence needs a part at least")
+    _require_once(views)
+    inputs = views[0].inputs()
+    for before, after in itertools.pairwise(views):
+        ends, places = before.outputs(), after.open_inputs()
+        if len(ends) != len(places):
+            raise InputError(
+                f"{_text(before)} gives {len(ends)} wires and {_text(after)} has {len(places)} open inputs; they are "
+                "connected one to one"
+            )
+        for end, place in zip(ends, places):
+            after.feed(place, end)
+    return GraphView([node for view in views for node in view], inputs, views[-1].outputs(), name)
+
+
+def Parallel(parts: Sequence[Part], name: str = "") -> GraphView:
+    """Parts side by side: all read the same inputs; the outputs are those of the parts, in their order.
+
+    parts   nodes, views, lists (which are sequences)
+    name    of the view
+    Raises  InputError: no parts, a part twice, or parts with different numbers of open inputs
+    """
+    views = [view_of(part) for part in parts]
+    if not views:
+        raise InputError("parallel parts need a part at least")
+    _require_once(views)
+    first = views[0].open_inputs()
+    for view in views[1:]:
+        places = view.open_inputs()
+        if len(places) != len(first):
+            raise InputError(
+                f"parallel parts read the same inputs: {_text(views[0])} has {len(first)} open ones, {_text(view)} has "
+                f"{len(places)}"
+            )
+        for place, shared in zip(places, first):
+            view.feed(place, shared)
+    outputs = [end for view in views for end in view.outputs()]
+    return GraphView([node for view in views for node in view], first, outputs, name)
+
+
+def _require_once(views: Sequence[GraphView]) -> None:
+    seen: set[Node] = set()
+    for view in views:
+        for node in view:
+            if node in seen:
+                raise InputError(
+                    f"{node.name} ({node.type}): is there twice; shared() makes another node with its parameters, "
+                    "clone() one with its own"
+                )
+            seen.add(node)
+
+
+def _text(view: GraphView) -> str:
+    return " -> ".join(f"{node.name} ({node.type})" for node in view.nodes[:3]) + (
+        " …" if len(view) > 3 else ""
+    )

@@ -1,0 +1,39 @@
+"""The first values of parameters."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array, numbers_of
+
+F32 = np.dtype(np.float32)
+
+
+def parameter(
+    name: str, value: object, shape: Sequence[int], inputs: int, seed: int, where: str
+) -> tuple[str, Array]:
+    """A parameter: what is given, or uniform numbers between -1 and 1 over the root of ``inputs``.
+
+    inputs   how many numbers each result is a sum of
+    Raises   InputError: of another shape, or not numbers
+    """
+    if any(size < 1 for size in shape):
+        raise InputError(f"{where}: its {name} of shape {list(shape)} is empty; sizes begin at 1")
+    if value is None:
+        limit = 1 / math.sqrt(max(1, inputs))
+        random = np.random.default_rng([seed, *name.encode(), *shape])
+        return name, random.uniform(-limit, limit, shape).astype(F32)
+    given = np.asarray(value)
+    array = given if given.dtype in (np.dtype(np.float16), F32) else numbers_of(given, F32)
+    if array is None:
+        raise InputError(f"{where}: its {name} is not numbers")
+    if array.shape != tuple(shape):
+        raise InputError(f"{where}: its {name} must have the shape {list(shape)}, not {list(array.shape)}")
+    return name, array
+
+
+def constant_parameter(name: str, value: object, size: int, fill: float, where: str) -> tuple[str, Array]:
+    """A parameter [size]: what is given, or the same number everywhere. Raises InputError."""
+    return parameter(name, np.full(size, fill, F32) if value is None else value, [size], 1, 0, where)

@@ -1,0 +1,126 @@
+"""Quotients of dims: what a file computes of sizes in floats, as long as floats compute it exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import gcd
+
+from pulse.dim.canonical import ceil_div, dim_max, dim_min
+from pulse.dim.tdim import DimLike, TDim
+from pulse.errors import DimError
+from pulse.record import record
+
+LARGEST = 1 << 12
+"""Numerators and denominators of constants beyond it are rounded numbers, such as 0.1, rather than exact ones."""
+
+
+@record
+class Ratio:
+    """num / den, den >= 1.
+
+    Floats round a quotient whose denominator is no power of two. Where its exact value is a whole number, or half of
+    one, it is not rounded; so its floor, ceiling and nearest integer are exact as long as nothing brings a rounded
+    value back to a whole number. Operators raise DimError where that may be, such as in T / 3 * 3.
+    """
+
+    num: TDim
+    den: int
+
+    @staticmethod
+    def of(value: DimLike | float | Ratio) -> Ratio:
+        """The same number. Raises DimError for a float that is not a simple fraction."""
+        if isinstance(value, Ratio):
+            return value
+        if not isinstance(value, float):
+            return Ratio(TDim.of(value), 1)
+        try:
+            fraction = Fraction(value)
+        except (ValueError, OverflowError) as error:
+            raise DimError(f"{value} is not a size") from error
+        if fraction.denominator != 1 and max(abs(fraction.numerator), fraction.denominator) > LARGEST:
+            raise DimError(
+                f"{value} is not a simple fraction, so sizes that are computed with it are rounded"
+            )
+        return Ratio(TDim.of(fraction.numerator), fraction.denominator)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether floats hold it, whatever the sizes are."""
+        return _is_power_of_two(self.den)
+
+    def __add__(self, other: Ratio) -> Ratio:
+        self._require(self.is_exact or other.is_exact)
+        return _reduced(self.num * other.den + other.num * self.den, self.den * other.den)
+
+    def __sub__(self, other: Ratio) -> Ratio:
+        return self + -other
+
+    def __neg__(self) -> Ratio:
+        return Ratio(-self.num, self.den)
+
+    def __mul__(self, other: Ratio) -> Ratio:
+        self._require((self.is_exact or other._scales()) and (other.is_exact or self._scales()))
+        return _reduced(self.num * other.num, self.den * other.den)
+
+    def __truediv__(self, other: Ratio) -> Ratio:
+        if not other.num.is_const or other.num == 0:
+            raise DimError(f"a size is divided by {other}, which is no constant other than 0")
+        divisor = int(other.num)
+        return _reduced(self.num * (other.den if divisor > 0 else -other.den), self.den * abs(divisor))
+
+    def minimum(self, other: Ratio) -> Ratio:
+        return self._selected(dim_min, other)
+
+    def maximum(self, other: Ratio) -> Ratio:
+        return self._selected(dim_max, other)
+
+    def floor(self) -> Ratio:
+        return Ratio(self.num // self.den, 1)
+
+    def ceil(self) -> Ratio:
+        return Ratio(ceil_div(self.num, self.den), 1)
+
+    def round(self) -> Ratio:
+        """To the nearest integer; to the even one of two."""
+        nearest = (2 * self.num + self.den) // (2 * self.den)
+        if self.den % 2:
+            return Ratio(nearest, 1)
+        # halves below an odd integer: num = den / 2 modulo 2 * den
+        beyond = self.num - self.den // 2
+        odd = beyond // (2 * self.den) - (beyond - 1) // (2 * self.den)
+        return Ratio(nearest - odd, 1)
+
+    def truncated(self) -> TDim:
+        """The integer towards 0. Raises DimError where the sign is not known."""
+        if self.den == 1:
+            return self.num
+        if not self.num.prove_ge(0).yes:
+            raise DimError(f"{self} may be negative, so it is not known how it is rounded towards 0")
+        return self.num // self.den
+
+    def _scales(self) -> bool:
+        """Whether floats round no product with it: a power of two."""
+        return self.is_exact and self.num.is_const and _is_power_of_two(abs(int(self.num)))
+
+    def _require(self, exact: bool) -> None:
+        if not exact:
+            raise DimError(f"{self} is rounded in floats, and what is computed of it may not be exact")
+
+    def _selected(self, choose: Callable[[TDim, TDim], TDim], other: Ratio) -> Ratio:
+        return _reduced(choose(self.num * other.den, other.num * self.den), self.den * other.den)
+
+    def __str__(self) -> str:
+        return str(self.num) if self.den == 1 else f"({self.num})/{self.den}"
+
+
+def _is_power_of_two(number: int) -> bool:
+    return number & (number - 1) == 0
+
+
+def _reduced(num: TDim, den: int) -> Ratio:
+    common = gcd(den, num.const, *(coefficient for _, coefficient in num.terms))
+    if common == 1:
+        return Ratio(num, den)
+    terms = tuple((monomial, coefficient // common) for monomial, coefficient in num.terms)
+    return Ratio(TDim(terms, num.const // common, num.scope), den // common)

@@ -1,0 +1,232 @@
+"""Queries for parts of graphs: ``Conv->BatchNorm?->(Relu|Tanh)``.
+
+query   chain ; chain ; …     all of them; nodes with one tag are one node
+chain   step -> step -> …     each reads the one before it
+step    Conv                  an operator by its name, case left out; ``Norm`` at the end stands for Normalization
+        $                     any operator
+        (a->b|c)              one of several chains
+        step? step* step+     none or one, any number, one at least; as many as fit
+        step.                 read by the next step alone
+        step#name             a tag
+"""
+
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import TypeAlias, TypeVar
+
+from pulse.dump import Described
+from pulse.errors import InputError
+from pulse.graph import Graph, OutletId
+from pulse.printable import printable
+from pulse.record import record
+
+F = TypeVar("F")
+O = TypeVar("O", bound=Described)
+
+MOST_STEPS = 1_000_000
+"""What one query may try; ``$*`` has exponentially many ways through some graphs."""
+LONGEST = 400
+"""Characters of a query."""
+MOST_REPEATS = 100
+"""How often one step may be repeated."""
+_TOKEN = re.compile(r"\s*(->|[A-Za-z_][\w:]*|[$()|?*+.;#]|\d+|\S)")
+_TIMES = {"?": (0, 1), "*": (0, None), "+": (1, None)}
+_INPUTS = ("Source", "Const", "Input", "Constant")
+"""Ops that no step matches, unless it has their name."""
+
+
+@record(eq=False)
+class _Step:
+    """One step of a chain.
+
+    names  the operators, in small letters; none: any
+    ways   the chains of a group; empty if it is no group
+    """
+
+    names: frozenset[str] = frozenset()
+    ways: "tuple[tuple[_Step, ...], ...]" = ()
+    least: int = 1
+    most: int | None = 1
+    alone: bool = False
+    tag: str = ""
+
+
+@record
+class Match:
+    """Nodes that fit a query.
+
+    nodes  their ids, in the order of the query
+    tags   tag -> node
+    """
+
+    nodes: tuple[int, ...]
+    tags: Mapping[str, int]
+
+
+_Chain: TypeAlias = tuple[_Step, ...]
+_Found: TypeAlias = tuple[tuple[int, ...], dict[str, int]]
+"""Nodes so far, and tags."""
+
+
+def find_matches(graph: Graph[F, O], query: str, among: Container[int] | None = None) -> list[Match]:
+    """The parts of a graph that fit, in the order of the graph, none of a node that is in an earlier one.
+
+    among   the nodes that parts are made of; all of them by default
+    Raises InputError: not a query, or one that has too many ways through this graph
+    """
+    chains = _Parser(query).query()
+    search = _Search(graph, query, among)
+    taken: set[int] = set()
+    matches: list[Match] = []
+    for start in search.order:
+        for nodes, tags in search.all_chains(chains, start):
+            if nodes and taken.isdisjoint(nodes):
+                taken.update(nodes)
+                matches.append(Match(tuple(dict.fromkeys(nodes)), tags))
+                break
+    return matches
+
+
+def matches_text(graph: Graph[F, O], query: str) -> str:
+    """The parts that fit, one a line, and how many there are. Raises InputError, as ``find_matches``."""
+    found = find_matches(graph, query)
+    nodes = graph.nodes
+    lines = [
+        " -> ".join(f"{nodes[node_id].name} ({nodes[node_id].op.name})" for node_id in match.nodes)
+        for match in found
+    ]
+    fit = "1 part fits" if len(found) == 1 else f"{len(found)} parts fit"
+    return "\n".join([*map(printable, lines), printable(f"{fit} {query}")]) + "\n"
+
+
+class _Parser:
+    """Reads a query."""
+
+    def __init__(self, query: str) -> None:
+        if len(query) > LONGEST:
+            raise InputError(f"a query of {len(query)} characters; at most {LONGEST} are covered")
+        self._query = query
+        self._tokens: list[str] = _TOKEN.findall(query)
+        self._at = 0
+
+    def query(self) -> list[_Chain]:
+        """All chains. Raises InputError."""
+        chains = [self._chain()]
+        while self._takes(";"):
+            chains.append(self._chain())
+        if self._at < len(self._tokens):
+            raise self._error(f"{self._tokens[self._at]!r} is not expected")
+        return chains
+
+    def _chain(self) -> _Chain:
+        steps = [self._step()]
+        while self._takes("->"):
+            steps.append(self._step())
+        return tuple(steps)
+
+    def _step(self) -> _Step:
+        names: frozenset[str] = frozenset()
+        ways: tuple[_Chain, ...] = ()
+        if self._takes("("):
+            listed = [self._chain()]
+            while self._takes("|"):
+                listed.append(self._chain())
+            if not self._takes(")"):
+                raise self._error("a bracket is not closed")
+            ways = tuple(listed)
+        elif not self._takes("$"):
+            name = self._name("an operator, $ or a bracket is expected").lower()
+            names = frozenset({name, f"{name}alization"} if name.endswith("norm") else {name})
+        tag = self._name("a tag is expected behind #", r"\w+") if self._takes("#") else ""
+        least, most = next((times for sign, times in _TIMES.items() if self._takes(sign)), (1, 1))
+        return _Step(names, ways, least, most, self._takes("."), tag)
+
+    def _takes(self, token: str) -> bool:
+        there = self._at < len(self._tokens) and self._tokens[self._at] == token
+        self._at += there
+        return there
+
+    def _name(self, otherwise: str, form: str = r"[A-Za-z_][\w:]*") -> str:
+        if self._at == len(self._tokens) or not re.fullmatch(form, self._tokens[self._at]):
+            raise self._error(otherwise)
+        self._at += 1
+        return self._tokens[self._at - 1]
+
+    def _error(self, message: str) -> InputError:
+        before = "".join(self._tokens[: self._at])
+        where = f" behind {before!r}" if before else ""
+        return InputError(
+            f"query {self._query!r}: {message}{where}; a query is such as 'Conv->BatchNorm?->Relu'"
+        )
+
+
+class _Search:
+    """The ways of chains through a graph."""
+
+    def __init__(self, graph: Graph[F, O], query: str, among: Container[int] | None) -> None:
+        self._among = among
+        self._names = {node.id: node.op.name.lower() for node in graph.nodes}
+        self._plain = {node.id for node in graph.nodes if type(node.op).__name__ not in _INPUTS}
+        self._readers: dict[int, list[int]] = {}
+        self._given: set[int] = {outlet.node for outlet in graph.outputs}
+        for node in graph.nodes:
+            found = dict.fromkeys(inlet.node for outlet in node.outputs for inlet in outlet.successors)
+            self._readers[node.id] = list(found)
+        self.order = graph.order([OutletId(node.id) for node in graph.nodes if node.outputs])
+        self._query, self._steps = query, 0
+
+    def all_chains(self, chains: Sequence[_Chain], start: int) -> Iterator[_Found]:
+        """The nodes and tags of all chains, the first of which begins at a node."""
+
+        def further(number: int, found: _Found) -> Iterator[_Found]:
+            if number == len(chains):
+                yield found
+                return
+            for first in (start,) if number == 0 else self.order:
+                for more, tags in self._chain(chains[number], 0, ((), found[1]), first):
+                    yield from further(number + 1, (found[0] + more, tags))
+
+        return further(0, ((), {}))
+
+    def _chain(self, chain: _Chain, at: int, found: _Found, start: int) -> Iterator[_Found]:
+        if at == len(chain):
+            yield found
+            return
+        for each in self._times(chain[at], 0, found, start):
+            yield from self._chain(chain, at + 1, each, start)
+
+    def _times(self, step: _Step, count: int, found: _Found, start: int) -> Iterator[_Found]:
+        """As often as it fits, the most first."""
+        if step.most is None or count < step.most:
+            if count == MOST_REPEATS:
+                raise InputError(
+                    f"query {self._query!r}: a step repeats more than {MOST_REPEATS} times; leave out * and +"
+                )
+            for each in self._once(step, found, start):
+                if len(each[0]) > len(found[0]):
+                    yield from self._times(step, count + 1, each, start)
+        if count >= step.least:
+            yield found
+
+    def _once(self, step: _Step, found: _Found, start: int) -> Iterator[_Found]:
+        nodes, tags = found
+        if step.ways:
+            for way in step.ways:
+                for each in self._chain(way, 0, found, start):
+                    if not step.alone or not each[0] or self._is_private(each[0][-1]):
+                        yield each
+            return
+        for node in self._readers[nodes[-1]] if nodes else (start,):
+            self._steps += 1
+            if self._steps > MOST_STEPS:
+                raise InputError(
+                    f"query {self._query!r}: it has too many ways through this graph; name operators in place of $"
+                )
+            named = self._names[node] in step.names if step.names else node in self._plain
+            fits = named and (self._among is None or node in self._among)
+            if fits and tags.get(step.tag, node) == node and (not step.alone or self._is_private(node)):
+                yield (*nodes, node), {**tags, step.tag: node} if step.tag else tags
+
+    def _is_private(self, node: int) -> bool:
+        """Whether one node at most reads it, and it is no output."""
+        return len(self._readers[node]) <= 1 and node not in self._given

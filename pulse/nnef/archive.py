@@ -1,0 +1,67 @@
+"""A model as files: ``graph.nnef`` and the tensors beside it, in a folder or in one archive."""
+
+import gzip
+import io
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+from pulse.errors import WriteError
+from pulse.facts import Array
+from pulse.nnef.likeness import GRAPH, TENSOR
+from pulse.nnef.syntax import Call, Document
+from pulse.nnef.tensors import dump_tensor
+from pulse.record import record
+
+ARCHIVES = (".tgz", ".tar.gz", ".tar")
+
+
+@record(eq=False)
+class Archive:
+    """A document and its tensors by label."""
+
+    document: Document
+    tensors: Mapping[str, Array]
+
+    @property
+    def assignments(self) -> int:
+        """How many calls of operators there are, in the graph and in fragments."""
+        parts = [self.document.body, *(fragment.body or () for fragment in self.document.fragments)]
+        return sum(map(len, parts))
+
+    @property
+    def states(self) -> int:
+        """How many tensors a scan carries from run to run."""
+        calls = [each.value for each in self.document.body if isinstance(each.value, Call)]
+        carried = [dict(call.named) for call in calls if call.operator == "tract_core_scan"]
+        states = [each["state"] for each in carried if not each["reset_every_turn"]]
+        return sum(len(each) for each in states if isinstance(each, list))
+
+    def files(self) -> dict[str, bytes]:
+        """File names and contents. Raises WriteError: a tensor that no file can hold."""
+        found = {GRAPH: self.document.text().encode()}
+        return found | {
+            f"{label}{TENSOR}": dump_tensor(value, label) for label, value in self.tensors.items()
+        }
+
+    def save(self, path: Path) -> None:
+        """Write an archive if the name ends as one, else a folder. Raises WriteError where the file system refuses."""
+        try:
+            if path.name.lower().endswith(ARCHIVES):
+                path.write_bytes(self.packed(compressed=not path.name.lower().endswith(".tar")))
+                return
+            path.mkdir()
+            for name, content in self.files().items():
+                (path / name).write_bytes(content)
+        except OSError as error:
+            raise WriteError(f"{path}: cannot be written ({error.strerror}); check the folder") from error
+
+    def packed(self, compressed: bool = True) -> bytes:
+        """All files as one archive; equal models give equal bytes."""
+        memory = io.BytesIO()
+        with tarfile.open(fileobj=memory, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+            for name, content in self.files().items():
+                entry = tarfile.TarInfo(str(PurePosixPath(name)))
+                entry.size = len(content)
+                archive.addfile(entry, io.BytesIO(content))
+        return gzip.compress(memory.getvalue(), mtime=0) if compressed else memory.getvalue()

@@ -1,0 +1,89 @@
+"""The proof that NNEF in tract gives what the offline model gives."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pulse.errors import InputError, NotProvedError
+from pulse.facts import Array
+from pulse.nnef.archive import Archive
+from pulse.nnef.tract import TractProcess, TractProgram
+from pulse.oracle import oracle_of
+from pulse.proof import ProofReport, compare
+from pulse.pulsify.network import PulsedNetwork
+from pulse.record import record
+from pulse.tolerance import Reference, offline
+from pulse.typed import TypedNetwork
+
+LENGTHS = (1, 2, 3, 5, 8, 16, 31, 64, 257)
+
+
+def check(
+    archive: Archive,
+    model: PulsedNetwork,
+    typed: TypedNetwork | None = None,
+    lengths: Sequence[int] | None = None,
+    seed: int = 0,
+    long: bool = False,
+) -> ProofReport:
+    """Run streams through what ``to_nnef`` made of a pulsed model, as ``pulse.proof.prove`` does.
+
+    typed   the offline model; see ``oracle_of``
+    Raises  WriteError: tract refuses the file. PulsifyError: no length can be run
+    """
+    return compare(model, oracle_of(model, typed), [TractProgram(model, archive)], lengths, seed, long)
+
+
+@record
+class OfflineProof:
+    """What runs of whole inputs gave.
+
+    lengths     values of every symbol that were tried
+    divergence  the first difference, as text; None: there is none
+    """
+
+    lengths: tuple[int, ...]
+    divergence: str | None
+
+
+def check_offline(
+    archive: Archive, typed: TypedNetwork, lengths: Sequence[int] | None = None, seed: int = 0
+) -> OfflineProof:
+    """Run whole inputs of several lengths through what ``to_nnef`` made of an offline model.
+
+    Raises  WriteError: tract refuses the file. NotProvedError: no length can be run
+    """
+    process = TractProcess(archive, typed.title)
+    tried: list[int] = []
+    for length in lengths or LENGTHS:
+        feeds = _feeds(typed, length, seed)
+        try:
+            reference = Reference(offline(typed), feeds)
+        except InputError:
+            continue
+        tried.append(length)
+        names = [typed.graph.label(outlet) for outlet in typed.graph.inputs]
+        results = process.run(str(length), [feeds[name] for name in names])
+        for (name, fact), result in zip(typed.outputs.items(), results):
+            axis = next((axis for axis, dim in enumerate(fact.shape) if dim.symbols), None)
+            judgement = reference.judge(name, result, axis)
+            if not judgement.fits or not judgement.agrees:
+                return OfflineProof(
+                    tuple(tried), f"{name} differs by {judgement.difference:g} at length {length}"
+                )
+    if not tried:
+        raise NotProvedError(f"{typed.title}: it takes none of the lengths that were tried; give others")
+    return OfflineProof(tuple(tried), None)
+
+
+def _feeds(typed: TypedNetwork, length: int, seed: int) -> dict[str, Array]:
+    """Random inputs, all symbols of one value."""
+    rng = np.random.default_rng([seed, length])
+    found: dict[str, Array] = {}
+    for outlet in typed.graph.inputs:
+        fact = typed.graph.fact(outlet)
+        sizes = [dim.eval(dict.fromkeys(dim.symbols, length)) for dim in fact.shape]
+        normal = rng.standard_normal(sizes)
+        drawn = normal if fact.dtype.kind == "f" else rng.integers(0, 2, sizes)
+        found[typed.graph.label(outlet)] = np.asarray(drawn).astype(fact.dtype)
+    return found

@@ -1,0 +1,25 @@
+"""Whether content is NNEF: a folder with ``graph.nnef``, or an archive that begins with the files of one."""
+
+from pathlib import Path
+
+GRAPH, TENSOR = "graph.nnef", ".dat"
+GZIP = b"\x1f\x8b"
+MAGIC = slice(257, 262)
+"""Where a tar says that it is one."""
+UNPACKED = 1 << 14
+
+
+def holds_graph(path: Path | None, head: bytes) -> bool:
+    """By the first bytes; by the name of a file in it, of a folder."""
+    if path is not None and not head:
+        return (path / GRAPH).is_file()
+    if head[:2] == GZIP:
+        import zlib
+
+        try:
+            head = zlib.decompressobj(31).decompress(head, UNPACKED)
+        except zlib.error:
+            return False
+    return head[MAGIC] == b"ustar" and (
+        GRAPH.encode() in head or head[:100].rstrip(b"\0").endswith(TENSOR.encode())
+    )

@@ -1,0 +1,44 @@
+"""Joins."""
+
+from pulse.nnef.read.node import NodeReader, Wire
+from pulse.nnef.registry import reads, writes
+from pulse.nnef.syntax import Name
+from pulse.nnef.write.node import NodeWriter
+
+
+@writes("Concat")
+def write_concat(w: NodeWriter) -> Name:
+    parts = [slot for slot in range(len(w.inputs)) if 0 not in w.scope.fact(w.inputs[slot])[1]]
+    if len(parts) == 1:
+        return w.emit("copy", w.x(parts[0]))
+    return w.emit("concat", [w.x(slot) for slot in parts], axis=w.axis(0, w.made_rank()))
+
+
+def _wires(node: NodeReader) -> list[Wire]:
+    values = node.arguments["values"]
+    if not isinstance(values, list) or not values:
+        raise node.error("values must be a list of tensors")
+    wires = [node.as_wire(value, f"values{at}") for at, value in enumerate(values)]
+    if len({(wire.rank, wire.dtype) for wire in wires}) != 1:
+        raise node.error("values have different types or numbers of axes")
+    return wires
+
+
+def _joined(node: NodeReader, wires: list[Wire], axis: int) -> Wire:
+    lengths = [wire.sizes[axis] for wire in wires]
+    length = None if None in lengths else sum(size for size in lengths if size is not None)
+    sizes = [length if at == axis else size for at, size in enumerate(wires[0].sizes)]
+    return node.add("Concat", wires, wires[0].dtype, sizes, axis=axis)
+
+
+@reads("concat", takes="values axis")
+def read_concat(node: NodeReader) -> Wire:
+    wires = _wires(node)
+    return _joined(node, wires, node.axis("axis", wires[0].rank))
+
+
+@reads("stack", takes="values axis")
+def read_stack(node: NodeReader) -> Wire:
+    wires = _wires(node)
+    axis = node.axis("axis", wires[0].rank + 1)
+    return _joined(node, [node.add_axes(wire, [axis], f"part{at}") for at, wire in enumerate(wires)], axis)

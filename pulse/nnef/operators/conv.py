@@ -1,0 +1,166 @@
+"""Convolutions and their transposes."""
+
+from typing import Any
+
+import numpy as np
+
+from pulse.nnef.read.node import NodeReader, Wire
+from pulse.nnef.read.signatures import WINDOW
+from pulse.nnef.registry import reads, writes
+from pulse.nnef.syntax import Expression, Name
+from pulse.nnef.write.node import NodeWriter
+
+
+def window(w: NodeWriter, spatial: int) -> dict[str, Any]:
+    """Padding, stride and dilation as NNEF's arguments."""
+    pads = list(w.attribute("pads", [0] * 2 * spatial))
+    if w.attribute("auto_pad", "NOTSET") != "NOTSET":
+        raise w.error("have padding in numbers only", "give the node pads instead of auto_pad")
+    return {
+        "padding": [(int(pads[at]), int(pads[spatial + at])) for at in range(spatial)],
+        "stride": [int(each) for each in w.attribute("strides", [1] * spatial)],
+        "dilation": [int(each) for each in w.attribute("dilations", [1] * spatial)],
+    }
+
+
+def _bias(w: NodeWriter) -> list[Expression]:
+    """NNEF's bias is [1, C]."""
+    if not w.has(2):
+        return []
+    value = w.known(2)
+    return [w.add_axes(w.x(2), [0], "bias") if value is None else w.tensor(value[None], "bias")]
+
+
+@writes("Conv")
+def write_conv(w: NodeWriter) -> Name:
+    groups = int(w.attribute("group", 1))
+    spatial = w.rank() - 2
+    return w.emit("conv", w.x(), w.x(1), *_bias(w), **window(w, spatial), groups=groups, border="constant")
+
+
+@writes("ConvTranspose")
+def write_transpose(w: NodeWriter) -> Name:
+    """With the filter as tract stores it: the output's channels first, unlike NNEF."""
+    groups, spatial = int(w.attribute("group", 1)), w.rank() - 2
+    filter = w.known(1)
+    if filter is None:
+        raise w.error("take filters as constants only", "give the model a constant filter")
+    taken, given, *taps = filter.shape
+    turned = filter.reshape(groups, taken // groups, given, *taps).swapaxes(1, 2)
+    stored = w.tensor(np.ascontiguousarray(turned).reshape(groups * given, taken // groups, *taps), "filter")
+    return w.emit(
+        "deconv",
+        w.x(),
+        stored,
+        *_bias(w),
+        **window(w, spatial),
+        output_shape=[*w.made()[2:]] if any(w.attribute("output_padding", ())) else [],
+        groups=groups,
+        border="constant",
+    )
+
+
+def read_window(node: NodeReader, size: int) -> dict[str, Any]:
+    """Attributes of ONNX for padding, stride and dilation of ``size`` axes; no padding means as much as keeps the size.
+
+    Raises LoadError: a border that is not covered
+    """
+    found: dict[str, Any] = {}
+    for name, attribute in (("stride", "strides"), ("dilation", "dilations")):
+        numbers = node.integers(name) if node.arguments[name] != [] else [1] * size
+        if len(numbers) != size or min(numbers, default=1) < 1:
+            raise node.error(f"{name} {numbers} must be {size} positive numbers")
+        found[attribute] = numbers
+    if node.arguments["padding"] == []:
+        return {**found, "auto_pad": "SAME_UPPER"}
+    padding = node.pairs("padding")
+    if len(padding) != size or min((min(pair) for pair in padding), default=0) < 0:
+        raise node.error(f"padding must be {size} pairs of numbers that are not negative")
+    return {**found, "pads": [pair[0] for pair in padding] + [pair[1] for pair in padding]}
+
+
+def _filter(node: NodeReader) -> tuple[Wire, Wire, int, list[int]]:
+    """Input, filter, groups and sizes of the filter."""
+    x, filter = node.wire("input"), node.wire("filter")
+    sizes = [size for size in filter.sizes if size is not None]
+    if x.rank < 3 or filter.rank != x.rank or len(sizes) != filter.rank:
+        raise node.error(
+            f"input and filter have {x.rank} and {filter.rank} axes; give both [N, C, …] of known sizes"
+        )
+    groups = node.integer("groups")
+    if groups == 0:
+        groups = x.sizes[1] or 0
+    if groups < 1:
+        raise node.error(f"groups is {groups}")
+    if node.text("border") != "constant":
+        raise node.error(f"the border {node.text('border')} is not covered; pad the input before")
+    return x, filter, groups, sizes
+
+
+def _read_bias(node: NodeReader, x: Wire, channels: int) -> list[Wire]:
+    """The bias as [C]; NNEF's is [1, C], or one number."""
+    bias = node.wire("bias", x.dtype)
+    if bias.value is None:
+        return [
+            node.add(
+                "Reshape", [bias, node.integers_tensor([channels], "channels")], x.dtype, [channels], "bias"
+            )
+        ]
+    if bias.value.size not in (1, channels):
+        raise node.error(f"the bias has {bias.value.size} entries for {channels} channels")
+    if not bias.value.any():
+        return []
+    value = np.broadcast_to(bias.value.ravel(), (channels,)).astype(x.dtype)
+    return [node.graph.constant(value, f"{node.targets[0]}.bias")]
+
+
+@reads("conv", takes=f"input filter bias=0.0 {WINDOW} groups=1")
+def read_conv(node: NodeReader) -> Wire:
+    x, filter, groups, sizes = _filter(node)
+    window = read_window(node, x.rank - 2)
+    made = [x.sizes[0], sizes[0], *[None] * (x.rank - 2)]
+    return node.add(
+        "Conv", [x, filter, *_read_bias(node, x, sizes[0])], x.dtype, made, group=groups, **window
+    )
+
+
+@reads("deconv", takes=f"input filter bias=0.0 {WINDOW} output_shape=[] groups=1")
+def read_deconv(node: NodeReader) -> Wire:
+    """In plain NNEF the filter's first axis is the input's channels, in tract's files the output's."""
+    x, filter, groups, sizes = _filter(node)
+    if not node.standard:
+        value = filter.value
+        if value is None or sizes[0] % groups:
+            raise node.error("its filter must be a constant whose channels the groups divide")
+        given, taken, *taps = sizes
+        turned = value.reshape(groups, given // groups, taken, *taps).swapaxes(1, 2)
+        sizes = [groups * taken, given // groups, *taps]
+        filter = node.graph.constant(np.ascontiguousarray(turned).reshape(sizes), f"{node.targets[0]}.filter")
+    window = read_window(node, x.rank - 2)
+    shape = node.integers("output_shape") if node.arguments["output_shape"] != [] else []
+    if shape:
+        window["output_padding"] = _left_over(node, x, shape[-(x.rank - 2) :], sizes[2:], window)
+    channels = sizes[1] * groups
+    made = [x.sizes[0], channels, *[None] * (x.rank - 2)]
+    return node.add(
+        "ConvTranspose", [x, filter, *_read_bias(node, x, channels)], x.dtype, made, group=groups, **window
+    )
+
+
+def _left_over(
+    node: NodeReader, x: Wire, shape: list[int], taps: list[int], window: dict[str, Any]
+) -> list[int]:
+    """What the given output is longer than the least one."""
+    spatial = len(taps)
+    if "pads" not in window or len(shape) != spatial:
+        raise node.error("output_shape needs padding in numbers")
+    found: list[int] = []
+    for at, (size, wanted) in enumerate(zip(x.sizes[2:], shape)):
+        if size is None:
+            raise node.error("output_shape of an input whose size is not known; leave it out")
+        span = (taps[at] - 1) * window["dilations"][at] + 1
+        least = (size - 1) * window["strides"][at] + span - window["pads"][at] - window["pads"][spatial + at]
+        if not 0 <= wanted - least < max(window["strides"][at], window["dilations"][at]):
+            raise node.error(f"output_shape {shape} does not follow from the input")
+        found.append(wanted - least)
+    return found

@@ -1,0 +1,131 @@
+"""Pools over windows."""
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from pulse.nnef.operators.conv import read_window, window
+from pulse.nnef.read.node import NodeReader, Wire
+from pulse.nnef.read.signatures import WINDOW
+from pulse.nnef.registry import reads, writes
+from pulse.nnef.syntax import Name
+from pulse.nnef.write.node import NodeWriter
+
+
+def _arguments(w: NodeWriter) -> dict[str, Any]:
+    """Windows with entries for the first two axes, which pools have in NNEF."""
+    spatial = w.rank() - 2
+    if w.attribute("ceil_mode", 0):
+        raise w.error(
+            "round the size of a pool down only", "give the node more padding behind instead of ceil_mode"
+        )
+    found = window(w, spatial)
+    padding, stride, dilation = (found[name] for name in ("padding", "stride", "dilation"))
+    return {
+        "size": [1, 1, *(int(size) for size in w.attributes["kernel_shape"])],
+        "padding": [(0, 0), (0, 0), *padding],
+        "stride": [1, 1, *stride],
+        "dilation": [1, 1, *dilation],
+    }
+
+
+@writes("MaxPool")
+def write_max(w: NodeWriter) -> Name:
+    if w.makes(1):
+        raise w.error("count the places of a pool otherwise", "leave out the second output")
+    return w.emit("max_pool", w.x(), **_arguments(w), border="ignore")
+
+
+@writes("AveragePool")
+def write_average(w: NodeWriter) -> Name:
+    """The border says whether the padding counts."""
+    border = "constant" if w.attribute("count_include_pad", 0) else "ignore"
+    return w.emit("box", w.x(), **_arguments(w), border=border, normalize=True)
+
+
+@writes("LpPool")
+def write_power(w: NodeWriter) -> Name:
+    x, dtype, power = w.emit("abs", w.x(), suffix="abs"), w.dtype(), int(w.attribute("p", 2))
+    if power == 1:
+        return w.emit("box", x, **_arguments(w), border="constant", normalize=False)
+    raised = (
+        w.emit("mul", x, x, suffix="square")
+        if power == 2
+        else w.emit("pow", x, w.number(power, dtype), suffix="power")
+    )
+    total = w.emit("box", raised, suffix="total", **_arguments(w), border="constant", normalize=False)
+    return w.emit("sqrt", total) if power == 2 else w.emit("pow", total, w.number(1 / power, dtype, "root"))
+
+
+def _read_pool(node: NodeReader) -> tuple[Wire, dict[str, Any], str]:
+    """Input, attributes of ONNX and border. Raises LoadError: windows over the first two axes."""
+    x, size, border = node.wire("input"), node.integers("size"), node.text("border")
+    if x.rank < 3 or len(size) != x.rank or min(size) < 1:
+        raise node.error(f"size {size} must be one positive number for each of {x.rank} axes, at least three")
+    window = read_window(node, x.rank)
+    first = [size[:2], window["strides"][:2], window["dilations"][:2]]
+    pads = window.get("pads")
+    if any(number != 1 for numbers in first for number in numbers) or (
+        pads and any(pads[at] for at in (0, 1, x.rank, x.rank + 1))
+    ):
+        raise node.error("windows over the first two axes are not covered; transpose the input")
+    spatial: dict[str, Any] = {
+        "kernel_shape": size[2:],
+        "strides": window["strides"][2:],
+        "dilations": window["dilations"][2:],
+    }
+    if pads is None:
+        spatial["auto_pad"] = "SAME_UPPER"
+    else:
+        spatial["pads"] = [*pads[2 : x.rank], *pads[x.rank + 2 :]]
+    if border not in ("constant", "ignore") and any(spatial.get("pads", [1])):
+        raise node.error(f"the border {border} is not covered; pad the input before")
+    return x, spatial, border
+
+
+def _pooled(x: Wire) -> list[int | None]:
+    return [*x.sizes[:2], *[None] * (x.rank - 2)]
+
+
+@reads("max_pool", takes=f"input size {WINDOW}")
+def read_max(node: NodeReader) -> Wire:
+    """A constant border is zeros, which may be the largest."""
+    return _largest(node)
+
+
+def _largest(node: NodeReader) -> Wire:
+    x, window, border = _read_pool(node)
+    if border == "constant" and node.standard and any(window.get("pads", [1])):
+        raise node.error("a border of zeros in a pool for the largest is not covered; use border = 'ignore'")
+    return node.add("MaxPool", [x], x.dtype, _pooled(x), **window)
+
+
+@reads("max_pool_with_index", takes=f"input size {WINDOW}")
+def read_max_with_index(node: NodeReader) -> tuple[Wire]:
+    """The places are not covered; a file that does not read them is."""
+    return (_largest(node),)
+
+
+@reads("box", takes=f"input size {WINDOW} normalize=False")
+def read_box(node: NodeReader) -> Wire:
+    x, window, border = _read_pool(node)
+    if node.truth("normalize"):
+        return _average(node, x, window, border == "constant")
+    mean = _average(node, x, window, True, "mean")
+    count = node.graph.constant(np.array(prod(window["kernel_shape"]), x.dtype), f"{node.targets[0]}.count")
+    return node.add("Mul", [mean, count], x.dtype, mean.sizes)
+
+
+@reads("avg_pool", takes=f"input size {WINDOW}")
+def read_average(node: NodeReader) -> Wire:
+    x, window, border = _read_pool(node)
+    return _average(node, x, window, border == "constant")
+
+
+def _average(node: NodeReader, x: Wire, window: dict[str, Any], counts: bool, suffix: str = "") -> Wire:
+    """ONNX's averages of opset 17 have no dilation: they are convolutions then."""
+    dilations = window.pop("dilations")
+    if any(step != 1 for step in dilations):
+        raise node.error("sums with a dilation are not covered; use a convolution")
+    return node.add("AveragePool", [x], x.dtype, _pooled(x), suffix, count_include_pad=int(counts), **window)

@@ -1,0 +1,254 @@
+"""RNN, GRU, LSTM: scans over cells, made of ONNX nodes that are written then."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+import numpy as np
+from onnx import GraphProto, NodeProto, helper
+
+from pulse.errors import WriteError
+from pulse.nnef.read.node import NodeReader, Wire
+from pulse.nnef.registry import reads
+from pulse.nnef.write.expansion import Expansion, expands
+from pulse.record import record
+
+USUAL: Mapping[str, Sequence[str]] = {
+    "RNN": ("Tanh",),
+    "GRU": ("Sigmoid", "Tanh"),
+    "LSTM": ("Sigmoid", "Tanh", "Tanh"),
+}
+GATES: Mapping[str, int] = {"RNN": 1, "GRU": 3, "LSTM": 4}
+PARAMETERS: Mapping[str, Sequence[str]] = {
+    "Affine": ("alpha", "beta"),
+    "LeakyRelu": ("alpha",),
+    "ThresholdedRelu": ("alpha",),
+    "ScaledTanh": ("alpha", "beta"),
+    "HardSigmoid": ("alpha", "beta"),
+    "Elu": ("alpha",),
+}
+
+
+@record(eq=False)
+class Cell:
+    """One turn of a layer, in nodes of ONNX.
+
+    body  the nodes so far
+    """
+
+    e: Expansion
+    kind: str
+    attributes: Mapping[str, Any]
+    hidden: int
+    functions: tuple[tuple[str, Mapping[str, float]], ...]
+    recurrent: str
+    bias: str
+    peepholes: str | None
+    body: list[NodeProto] = field(default_factory=list[NodeProto])
+
+    def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """A node of the body."""
+        return self.e.node(self.body, kind, inputs, kind.lower(), **attributes)
+
+    def part(self, x: str, first: int, last: int) -> str:
+        """Some gates of [B, G*H], or of [G*H]."""
+        return self.e.crop(self.body, x, first * self.hidden, last * self.hidden)
+
+    def apply(self, number: int, x: str) -> str:
+        """An activation, of inputs that are clipped where the node says so."""
+        clip = self.attributes.get("clip")
+        if clip is not None:
+            x = self.op("Min", self.op("Max", x, self.e.number(-clip)), self.e.number(clip))
+        return self.activation(number, x)
+
+    def activation(self, number: int, x: str) -> str:
+        name, given = self.functions[number]
+        if name == "Affine":
+            scaled = self.op("Mul", x, self.e.number(given.get("alpha", 1.0)))
+            return self.op("Add", scaled, self.e.number(given.get("beta", 0.0)))
+        if name == "ScaledTanh":
+            inner = self.op("Tanh", self.op("Mul", x, self.e.number(given.get("beta", 1.0))))
+            return self.op("Mul", inner, self.e.number(given.get("alpha", 1.0)))
+        return self.op(name, x, **given)
+
+    def product(self, x: str, first: int, last: int) -> str:
+        """Some gates of a state times the recurrent weights, plus their bias."""
+        span = first * self.hidden, last * self.hidden
+        weights, bias = (self.e.crop(self.body, each, *span) for each in (self.recurrent, self.bias))
+        return self.op("Add", self.op("MatMul", x, weights), bias)
+
+    def states(self, x: str, before: Sequence[str]) -> list[str]:
+        """The states after a frame [B, G*H]."""
+        if self.kind == "RNN":
+            return [self.apply(0, self.op("Add", x, self.product(before[0], 0, 1)))]
+        return [self._gru(x, before[0])] if self.kind == "GRU" else self._lstm(x, *before)
+
+    def _gru(self, x: str, h: str) -> str:
+        gates = self.apply(0, self.op("Add", self.part(x, 0, 2), self.product(h, 0, 2)))
+        update, reset = self.part(gates, 0, 1), self.part(gates, 1, 2)
+        if self.attributes.get("linear_before_reset"):
+            own = self.op("Mul", reset, self.product(h, 2, 3))
+        else:
+            own = self.product(self.op("Mul", reset, h), 2, 3)
+        fresh = self.apply(1, self.op("Add", self.part(x, 2, 3), own))
+        rest = self.op("Sub", self.e.number(1), update)
+        return self.op("Add", self.op("Mul", rest, fresh), self.op("Mul", update, h))
+
+    def _lstm(self, x: str, h: str, c: str) -> list[str]:
+        total = self.op("Add", x, self.product(h, 0, 4))
+        i, o, f, fresh = (self.part(total, gate, gate + 1) for gate in range(4))
+        entered = self.apply(0, self._peek(i, c, 0))
+        forgets = self.attributes.get("input_forget")
+        kept = self.op("Sub", self.e.number(1), entered) if forgets else self.apply(0, self._peek(f, c, 2))
+        added = self.op("Mul", entered, self.apply(1, fresh))
+        after = self.op("Add", self.op("Mul", kept, c), added)
+        out = self.apply(0, self._peek(o, after, 1))
+        return [self.op("Mul", out, self.activation(2, after)), after]
+
+    def _peek(self, gate: str, c: str, number: int) -> str:
+        if self.peepholes is None:
+            return gate
+        return self.op("Add", gate, self.op("Mul", self.part(self.peepholes, number, number + 1), c))
+
+
+@expands("RNN", "GRU", "LSTM")
+def expand_layer(e: Expansion, node: NodeProto) -> None:
+    """The product with the input weights for all frames at once, then a scan."""
+    kind = node.op_type
+    attributes = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+    inputs = [*node.input, *[""] * (8 - len(node.input))]
+    outputs = [*node.output, *[""] * (3 - len(node.output))]
+    direction = attributes.get("direction", b"forward").decode()
+    if direction not in ("forward", "reverse") or attributes.get("layout", 0) or inputs[4]:
+        raise WriteError(
+            f"{node.name} ({kind}): NNEF and tract have layers of one direction, frames first, without lengths; "
+            "give the model two layers, or inputs that are not padded"
+        )
+    x, w, r, bias, _, h, c, p = inputs
+    hidden, gates = int(attributes["hidden_size"]), GATES[kind]
+    batch = e.sizes(x)[1]
+    nodes = e.nodes
+    if bias:
+        halves = [
+            e.crop(nodes, e.squeeze(nodes, bias), half * gates * hidden, (half + 1) * gates * hidden)
+            for half in (0, 1)
+        ]
+    else:
+        halves = [e.constant(np.zeros(gates * hidden, np.float32))] * 2
+    functions = [each.decode() for each in attributes.get("activations", ())] or USUAL[kind]
+    cell = Cell(
+        e,
+        kind,
+        attributes,
+        hidden,
+        _with_parameters(functions, attributes),
+        e.turn(nodes, e.squeeze(nodes, r)),
+        halves[1],
+        e.squeeze(nodes, p) if p else None,
+    )
+    product = e.node(nodes, "MatMul", (x, e.turn(nodes, e.squeeze(nodes, w))), "seen")
+    frames = e.node(nodes, "Add", (product, halves[0]), "frames")
+    given = [h, c][: 2 if kind == "LSTM" else 1]
+    begin = [
+        e.squeeze(nodes, each) if each else e.constant(np.zeros((batch, hidden), np.float32))
+        for each in given
+    ]
+    states = [e.name(f"state{number}") for number in range(len(begin))]
+    frame = e.name("frame")
+    after = cell.states(frame, states)
+    shown = e.node(cell.body, "Identity", (after[0],), "shown")
+    after = [e.node(cell.body, "Identity", (each,), "next") for each in after]
+    body: GraphProto = helper.make_graph(
+        cell.body,
+        "cell",
+        [e.value(name, (batch, hidden)) for name in states] + [e.value(frame, (batch, gates * hidden))],
+        [e.value(name, (batch, hidden)) for name in (*after, shown)],
+    )
+    back = int(direction == "reverse")
+    last = [e.name(f"last{number}") for number in range(len(begin))]
+    made = e.name("made")
+    e.add(
+        "Scan",
+        [*begin, frames],
+        [*last, made],
+        body=body,
+        num_scan_inputs=1,
+        scan_input_directions=[back],
+        scan_output_directions=[back],
+    )
+    for name, value, axis in (
+        (outputs[0], made, 1),
+        *((out, value, 0) for out, value in zip(outputs[1:], last)),
+    ):
+        if name:
+            e.add("Unsqueeze", [value, e.integers([axis])], [name])
+
+
+def _with_parameters(
+    functions: Sequence[str], attributes: Mapping[str, Any]
+) -> tuple[tuple[str, Mapping[str, float]], ...]:
+    """Activations with their numbers, which the node has in one list for all."""
+    lists = {name: list(attributes.get(f"activation_{name}", ())) for name in ("alpha", "beta")}
+    found: list[tuple[str, Mapping[str, float]]] = []
+    for function in functions:
+        given = {name: lists[name].pop(0) for name in PARAMETERS.get(function, ()) if lists[name]}
+        found.append((function, given))
+    return tuple(found)
+
+
+def _gate(node: NodeReader, x: Wire, number: int, hidden: int, name: str) -> Wire:
+    """Some entries of the last axis."""
+    bounds = [
+        node.integers_tensor([each], name) for each in (number * hidden, (number + 1) * hidden, x.rank - 1)
+    ]
+    return node.add("Slice", [x, *bounds], x.dtype, [*x.sizes[:-1], hidden], name)
+
+
+def _apply(node: NodeReader, kind: str, name: str, *inputs: Wire) -> Wire:
+    return node.add(kind, inputs, inputs[0].dtype, inputs[0].sizes, name)
+
+
+@reads("tract_core_gru_epilogue", takes="xh rh h_prev hidden")
+def read_gru(node: NodeReader) -> Wire:
+    """The cell behind its two products, [B, 3H] each, gates z r h: the reset gate multiplies the recurrent product."""
+    x, r, h, hidden = node.wire("xh"), node.wire("rh"), node.wire("h_prev"), node.integer("hidden")
+    update, reset = (
+        _apply(
+            node,
+            "Sigmoid",
+            name,
+            _apply(
+                node,
+                "Add",
+                f"{name}.sum",
+                _gate(node, x, at, hidden, f"{name}.x"),
+                _gate(node, r, at, hidden, f"{name}.r"),
+            ),
+        )
+        for at, name in enumerate(("update", "reset"))
+    )
+    own = _apply(node, "Mul", "own", reset, _gate(node, r, 2, hidden, "own.r"))
+    fresh = _apply(
+        node, "Tanh", "fresh", _apply(node, "Add", "fresh.sum", _gate(node, x, 2, hidden, "fresh.x"), own)
+    )
+    difference = _apply(node, "Sub", "difference", h, fresh)
+    return node.add("Add", [fresh, _apply(node, "Mul", "kept", update, difference)], h.dtype, fresh.sizes)
+
+
+@reads("tract_core_lstm_epilogue", takes="preact c_prev hidden")
+def read_lstm(node: NodeReader) -> tuple[Wire, Wire]:
+    """The cell behind its products [B, 4H], gates i o f c."""
+    x, c, hidden = node.wire("preact"), node.wire("c_prev"), node.integer("hidden")
+    entered, out, kept = (
+        _apply(node, "Sigmoid", name, _gate(node, x, at, hidden, f"{name}.x"))
+        for at, name in enumerate(("entered", "out", "kept"))
+    )
+    fresh = _apply(node, "Tanh", "fresh", _gate(node, x, 3, hidden, "fresh.x"))
+    after = _apply(
+        node,
+        "Add",
+        "after",
+        _apply(node, "Mul", "left", kept, c),
+        _apply(node, "Mul", "added", entered, fresh),
+    )
+    return _apply(node, "Mul", "hidden", out, _apply(node, "Tanh", "shown", after)), after

@@ -1,0 +1,130 @@
+"""Reductions, and the places of an extreme."""
+
+from collections.abc import Mapping
+
+from pulse.nnef.read.node import LONG, NodeReader, Wire
+from pulse.nnef.registry import reads, writes
+from pulse.nnef.syntax import Name
+from pulse.nnef.write.node import NodeWriter
+
+SAME: Mapping[str, str] = {
+    "ReduceSum": "sum_reduce",
+    "ReduceMean": "mean_reduce",
+    "ReduceMax": "max_reduce",
+    "ReduceMin": "min_reduce",
+    "ReduceProd": "tract_core_product_reduce",
+}
+SUMS = ("ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp")
+
+
+def _axes(w: NodeWriter) -> list[int]:
+    rank = w.rank()
+    found = w.integers(1, "axes") if w.has(1) else w.attribute("axes", None)
+    if found is None or not len(found):
+        return [] if w.attribute("noop_with_empty_axes", 0) else [*range(rank)]
+    return sorted(int(axis) % rank for axis in found)
+
+
+def _finish(w: NodeWriter, operator: str, x: Name, axes: list[int]) -> Name:
+    """NNEF keeps the axes."""
+    if w.attribute("keepdims", 1) or not axes:
+        return w.emit(operator, x, axes=[*axes])
+    return w.remove_axes(w.emit(operator, x, suffix="kept", axes=[*axes]), axes)
+
+
+@writes(*SAME)
+def write_reduce(w: NodeWriter) -> Name:
+    axes = _axes(w)
+    return _finish(w, SAME[w.kind], w.x(), axes) if axes else w.emit("copy", w.x())
+
+
+@writes(*SUMS)
+def write_sum(w: NodeWriter) -> Name:
+    """Sums of a function of the entries, and a function of the sum."""
+    x, axes = w.x(), _axes(w)
+    if w.kind == "ReduceLogSumExp":
+        return _log_sum_exp(w, x, axes)
+    if w.kind == "ReduceL1":
+        x = w.emit("abs", x, suffix="abs")
+    elif w.kind in ("ReduceL2", "ReduceSumSquare"):
+        x = w.emit("mul", x, x, suffix="square")
+    after = {"ReduceL2": "sqrt", "ReduceLogSum": "log"}.get(w.kind)
+    if not axes:
+        return w.emit(after or "copy", x)
+    if after is None:
+        return _finish(w, "sum_reduce", x, axes)
+    total = w.emit(
+        after,
+        w.emit("sum_reduce", x, suffix="sum", axes=[*axes]),
+        suffix="" if w.attribute("keepdims", 1) else "kept",
+    )
+    return total if w.attribute("keepdims", 1) else w.remove_axes(total, axes)
+
+
+def _log_sum_exp(w: NodeWriter, x: Name, axes: list[int]) -> Name:
+    """The largest entry is taken out first."""
+    if not axes:
+        return w.emit("copy", x)
+    top = w.emit("max_reduce", x, suffix="top", axes=[*axes])
+    power = w.emit("exp", w.emit("sub", x, top, suffix="rest"), suffix="exp")
+    total = w.emit("log", w.emit("sum_reduce", power, suffix="sum", axes=[*axes]), suffix="log")
+    keeps = w.attribute("keepdims", 1)
+    result = w.emit("add", total, top, suffix="" if keeps else "kept")
+    return result if keeps else w.remove_axes(result, axes)
+
+
+@writes("ArgMax", "ArgMin")
+def write_place(w: NodeWriter) -> Name:
+    axis = w.axis(0, w.rank())
+    kind = w.kind.lower()
+    last = w.attribute("select_last_index", 0)
+    return _finish(w, f"tract_core_{kind}_reduce_last" if last else f"{kind}_reduce", w.x(), [axis])
+
+
+READ: Mapping[str, str] = {name: kind for kind, name in SAME.items()}
+TRUTHS: Mapping[str, str] = {"any_reduce": "ReduceMax", "all_reduce": "ReduceMin"}
+
+
+def _reduced(node: NodeReader, kind: str, x: Wire, suffix: str = "") -> Wire:
+    axes = node.axes("axes", x.rank)
+    if not axes:
+        return node.add("Identity", [x], x.dtype, x.sizes, suffix)
+    sizes = [1 if axis in axes else size for axis, size in enumerate(x.sizes)]
+    if kind == "ReduceSum":
+        return node.add(kind, [x, node.integers_tensor(axes, "axes")], x.dtype, sizes, suffix, keepdims=1)
+    return node.add(kind, [x], x.dtype, sizes, suffix, axes=axes, keepdims=1)
+
+
+@reads("sum_reduce", takes="input axes normalize=False")
+def read_sum(node: NodeReader) -> Wire:
+    return _reduced(node, "ReduceMean" if node.truth("normalize") else "ReduceSum", node.wire("input"))
+
+
+@reads("mean_reduce", "max_reduce", "min_reduce", "tract_core_product_reduce", takes="input axes")
+def read_reduce(node: NodeReader) -> Wire:
+    return _reduced(node, READ[node.operator], node.wire("input"))
+
+
+@reads(*TRUTHS, takes="input axes")
+def read_truths(node: NodeReader) -> Wire:
+    x = node.wire("input")
+    number = _reduced(node, TRUTHS[node.operator], node.cast(x, LONG, "numbers"), "extreme")
+    return node.cast(number, x.dtype)
+
+
+@reads(
+    "argmax_reduce",
+    "argmin_reduce",
+    "tract_core_argmax_reduce_last",
+    "tract_core_argmin_reduce_last",
+    takes="input axes",
+)
+def read_place(node: NodeReader) -> Wire:
+    x = node.wire("input")
+    axes = node.axes("axes", x.rank)
+    if len(axes) != 1:
+        raise node.error(f"the place of an extreme along {len(axes)} axes is not covered, one is")
+    kind = "ArgMax" if "argmax" in node.operator else "ArgMin"
+    sizes = [1 if axis in axes else size for axis, size in enumerate(x.sizes)]
+    last = int(node.operator.endswith("_last"))
+    return node.add(kind, [x], LONG, sizes, axis=axes[0], keepdims=1, select_last_index=last)

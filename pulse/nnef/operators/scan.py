@@ -1,0 +1,46 @@
+"""Bodies that run for every frame."""
+
+from dataclasses import replace
+
+from onnx import GraphProto
+
+from pulse.nnef.registry import writes
+from pulse.nnef.syntax import Name
+from pulse.nnef.write.node import NodeWriter
+from pulse.nnef.write.scan import ScanWriter
+from pulse.nnef.write.walk import write_nodes
+
+
+@writes("Scan")
+def write_scan(w: NodeWriter) -> list[Name]:
+    """Every run begins with the initial states; tract keeps the axis of frames in the body."""
+    body: GraphProto = w.attributes["body"]
+    count = int(w.attributes["num_scan_inputs"])
+    states = len(w.inputs) - count
+    made = len(body.output) - states
+    axes = [int(axis) for axis in w.attribute("scan_input_axes", [0] * count)]
+    turns = [-1 if back else 1 for back in w.attribute("scan_input_directions", [0] * count)]
+    scan = ScanWriter.begin(w.scope, f"{w.name}.body")
+    inner = replace(w, scope=scan.inner)
+    for slot, (value, result) in enumerate(zip(body.input[:states], body.output)):
+        scan.state(value.name, w.x(slot), result.name)
+    for slot, (value, axis, turn) in enumerate(zip(body.input[states:], axes, turns), states):
+        axis %= w.rank(slot)
+        piece = scan.slice(f"{value.name}.piece", w.x(slot), axis, turn)
+        scan.inner.known[value.name] = inner.remove_axes(piece, [axis], value.name)
+    write_nodes(scan.inner, body.node)
+    for result in body.output[:states]:
+        scan.result(result.name, None, 1)
+    axes = [int(axis) for axis in w.attribute("scan_output_axes", [0] * made)]
+    turns = [-1 if back else 1 for back in w.attribute("scan_output_directions", [0] * made)]
+    for slot, (result, axis, turn) in enumerate(zip(body.output[states:], axes, turns), states):
+        axis %= w.made_rank(slot) if w.makes(slot) else len(scan.inner.fact(result.name)[1]) + 1
+        piece = f"{result.name}.piece"
+        scan.inner.known[piece] = inner.add_axes(scan.inner.wire(result.name), [axis], piece)
+        scan.result(piece, axis, turn)
+    targets = [
+        w.scope.shared.identifier(w.outputs[slot] if w.makes(slot) else f"{w.name}.unused{slot}")
+        for slot in range(len(body.output))
+    ]
+    scan.finish(targets, resets=True)
+    return [Name(target) for target in targets]

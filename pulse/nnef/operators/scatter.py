@@ -1,0 +1,53 @@
+"""Entries written by index."""
+
+from typing import Any
+
+from pulse.nnef.operators.gather import from_the_start, read_index
+from pulse.nnef.read.node import NodeReader, Wire
+from pulse.nnef.registry import reads, writes
+from pulse.nnef.syntax import Name
+from pulse.nnef.write.node import NodeWriter
+from pulse.printable import printable
+
+
+@writes("ScatterElements")
+def write_elements(w: NodeWriter) -> Name:
+    axis = w.axis(0, w.rank())
+    index = from_the_start(w, [axis])
+    how = str(w.attribute("reduction", "none"))
+    return w.emit("tract_core_scatter_elements", w.x(), index, w.x(2), axis=axis, reduction=how)
+
+
+@writes("ScatterND")
+def write_nd(w: NodeWriter) -> Name:
+    index = from_the_start(w, range(w.sizes(1)[-1]))
+    return w.emit(
+        "tract_core_scatter_nd", w.x(), index, w.x(2), reduction=str(w.attribute("reduction", "none"))
+    )
+
+
+def _reduction(node: NodeReader) -> dict[str, Any]:
+    """ONNX's attribute; tract's names are the same."""
+    found = node.text("reduction")
+    if found not in ("none", "add", "mul", "min", "max"):
+        raise node.error(f"the reduction {printable(found)} is not covered")
+    return {} if found == "none" else {"reduction": found}
+
+
+@reads("tract_core_scatter_elements", takes="input indices updates axis reduction='none'")
+def read_elements(node: NodeReader) -> Wire:
+    x, index, updates = node.wire("input"), read_index(node), node.wire("updates")
+    return node.add(
+        "ScatterElements",
+        [x, index, updates],
+        x.dtype,
+        x.sizes,
+        axis=node.axis("axis", x.rank),
+        **_reduction(node),
+    )
+
+
+@reads("tract_core_scatter_nd", takes="input indices updates reduction='none'")
+def read_nd(node: NodeReader) -> Wire:
+    x, index, updates = node.wire("input"), read_index(node), node.wire("updates")
+    return node.add("ScatterND", [x, index, updates], x.dtype, x.sizes, **_reduction(node))

@@ -1,0 +1,35 @@
+"""Largest entries."""
+
+from pulse.nnef.read.node import LONG, NodeReader, Wire
+from pulse.nnef.registry import reads, writes
+from pulse.nnef.syntax import Name
+from pulse.nnef.write.node import NodeWriter
+
+
+@writes("TopK")
+def write_top(w: NodeWriter) -> list[Name]:
+    if not w.attribute("sorted", 1):
+        raise w.error("give the largest entries in order", "leave out sorted=0")
+    (count,) = w.integers(1, "k")
+    axis = w.axis(-1, w.rank())
+    largest = bool(w.attribute("largest", 1))
+    suffixes = ("" if w.makes(0) else "values", "" if w.makes(1) else "indices")
+    return w.emit_all("tract_core_topk", [w.x()], suffixes, k=count, axis=axis, largest=largest)
+
+
+@reads("tract_core_topk", takes="input k axis largest=True")
+def read_top(node: NodeReader) -> tuple[Wire, Wire]:
+    x, count = node.wire("input"), node.integer("k")
+    axis = node.axis("axis", x.rank)
+    sizes = [count if at == axis else size for at, size in enumerate(x.sizes)]
+    values = node.add(
+        "TopK",
+        [x, node.integers_tensor([count], "k")],
+        x.dtype,
+        sizes,
+        axis=axis,
+        largest=int(node.truth("largest")),
+    )
+    places = node.graph.names.new(node.targets[1] if len(node.targets) > 1 else f"{values.name}.indices")
+    node.graph.nodes[-1].output.append(places)
+    return values, Wire(places, LONG, tuple(sizes))

@@ -1,0 +1,126 @@
+"""Shapes: reshapes, transposes, axes of size 1, repetitions."""
+
+from pulse.nnef.read.node import LONG, NodeReader, Wire
+from pulse.nnef.registry import reads, writes
+from pulse.nnef.syntax import Name
+from pulse.nnef.write.node import NodeWriter
+
+
+@writes("Reshape", "Flatten")
+def write_reshape(w: NodeWriter) -> Name:
+    """A size that depends on a symbol is what is left, as in ONNX."""
+    if not all(isinstance(size, int) for size in w.scope.fact(w.outputs[0])[1]):
+        return w.emit("reshape", w.x(), shape=[*w.integers(1, "the shape")])
+    return w.reshape(w.x(), w.made())
+
+
+@writes("Transpose")
+def write_transpose(w: NodeWriter) -> Name:
+    rank = w.rank()
+    axes = [int(axis) for axis in w.attribute("perm", range(rank)[::-1])]
+    return w.emit("transpose", w.x(), axes=[*axes]) if rank else w.emit("copy", w.x())
+
+
+@writes("Unsqueeze")
+def write_unsqueeze(w: NodeWriter) -> Name:
+    rank = w.made_rank()
+    return w.add_axes(w.x(), sorted(axis % rank for axis in w.integers(1, "axes")))
+
+
+@writes("Squeeze")
+def write_squeeze(w: NodeWriter) -> Name:
+    axes = w.integers(1, "axes") if w.has(1) else [axis for axis, size in enumerate(w.sizes()) if size == 1]
+    return w.remove_axes(w.x(), sorted(axis % w.rank() for axis in axes))
+
+
+@writes("Expand")
+def write_expand(w: NodeWriter) -> Name:
+    made = w.made()
+    x = w.operand(0, len(made))
+    sizes = (1,) * (len(made) - w.rank()) + w.sizes()
+    if not made or sizes == made:
+        return w.emit("copy", x if isinstance(x, Name) else w.x())
+    return _tile(
+        w,
+        x
+        if isinstance(x, Name)
+        else w.scope.tensor(w.scope.constants[w.inputs[0]].reshape(sizes), w.inputs[0]),
+        [1 if size == old else size for old, size in zip(sizes, made)],
+    )
+
+
+@writes("Tile")
+def write_tile(w: NodeWriter) -> Name:
+    return _tile(w, w.x(), w.integers(1, "repeats"))
+
+
+def _tile(w: NodeWriter, x: Name, repeats: list[int]) -> Name:
+    if 0 in repeats:
+        raise w.error("have no tensors without elements", "give the model inputs that are not empty")
+    return w.emit("tile", x, repeats=[*repeats])
+
+
+@reads("reshape", takes="input shape axis_start=0 axis_count=-1")
+def read_reshape(node: NodeReader) -> Wire:
+    """0 keeps the size of an axis, -1 is what is left."""
+    x, shape = node.wire("input"), node.bounds("shape")
+    start, count = node.integer("axis_start"), node.integer("axis_count")
+    count = x.rank - start if count == -1 else count
+    stop = start + count
+    if (
+        start < 0
+        or count < 0
+        or stop > x.rank
+        or any(each == 0 and start + at >= x.rank for at, each in enumerate(shape))
+    ):
+        raise node.error(f"axes {start} to {stop} of a tensor with {x.rank} cannot be reshaped so")
+    if sum(each == -1 for each in shape) > 1 or any(isinstance(each, int) and each < -1 for each in shape):
+        raise node.error(f"the shape {shape} has more than one size that is left, or a negative one")
+    sizes = [x.sizes[start + at] if each == 0 else each for at, each in enumerate(shape)]
+    known = [size if isinstance(size, int) and size > 0 else None for size in sizes]
+    asked = node.bounds_tensor([*[0] * start, *shape], "shape")
+    if stop < x.rank:
+        tail = node.add("Shape", [x], LONG, [x.rank - stop], "tail", start=stop)
+        asked = node.add("Concat", [asked, tail], LONG, [None], "sizes", axis=0)
+    return node.add("Reshape", [x, asked], x.dtype, [*x.sizes[:start], *known, *x.sizes[stop:]])
+
+
+@reads("transpose", takes="input axes")
+def read_transpose(node: NodeReader) -> Wire:
+    """Axes that are left out stay behind the others."""
+    x = node.wire("input")
+    axes = node.axes("axes", x.rank)
+    axes += [axis for axis in range(x.rank) if axis not in axes]
+    return node.add("Transpose", [x], x.dtype, [x.sizes[axis] for axis in axes], perm=axes)
+
+
+@reads("squeeze", takes="input axes")
+def read_squeeze(node: NodeReader) -> Wire:
+    x = node.wire("input")
+    return node.remove_axes(x, node.axes("axes", x.rank))
+
+
+@reads("unsqueeze", takes="input axes")
+def read_unsqueeze(node: NodeReader) -> Wire:
+    x = node.wire("input")
+    count = len(node.integers("axes"))
+    return node.add_axes(x, node.axes("axes", x.rank + count))
+
+
+@reads("tile", takes="input repeats")
+def read_tile(node: NodeReader) -> Wire:
+    x, repeats = node.wire("input"), node.bounds("repeats")
+    if len(repeats) != x.rank or any(isinstance(times, int) and times < 1 for times in repeats):
+        raise node.error(f"repeats {repeats} must be a positive number for each of {x.rank} axes")
+    sizes = [
+        size * times if isinstance(times, int) and size is not None else None
+        for size, times in zip(x.sizes, repeats)
+    ]
+    return node.add("Tile", [x, node.bounds_tensor(repeats, "repeats")], x.dtype, sizes)
+
+
+@reads("tract_core_broadcast", takes="input shape")
+def read_broadcast(node: NodeReader) -> Wire:
+    x, shape = node.wire("input"), node.bounds("shape")
+    sizes = [size if isinstance(size, int) else None for size in shape]
+    return node.add("Expand", [x, node.bounds_tensor(shape, "shape")], x.dtype, sizes)

@@ -1,0 +1,137 @@
+"""Slices."""
+
+import re
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.nnef.read.node import NodeReader, Wire
+from pulse.nnef.registry import reads, writes
+from pulse.nnef.syntax import Call, Expression, Name
+from pulse.nnef.write.node import NodeWriter
+from pulse.wording import spell
+
+END = (1 << 63) - 1
+FAR = 1 << 31
+ARITHMETIC = re.compile(r"\w+([-+*/]\w+)*")
+"""Sizes that tract reads."""
+MOST = 1 << 12
+"""Into how many parts an axis is taken apart."""
+
+
+@writes("Slice")
+def write_slice(w: NodeWriter) -> Name:
+    """Forward cuts as one slice; an axis that goes backwards is read by index."""
+    rank = w.rank()
+    starts, stops = w.integers(1, "starts"), w.integers(2, "ends")
+    axes = [axis % rank for axis in w.integers(3, "axes")] if w.has(3) else [*range(len(starts))]
+    steps = w.integers(4, "steps") if w.has(4) else [1] * len(starts)
+    x = w.x()
+    for number, (axis, start, stop, step) in enumerate(zip(axes, starts, stops, steps), 1):
+        x = _cut(w, x, axis, (start, stop, step), "" if number == len(axes) else f"axis{axis}")
+    return x
+
+
+def _cut(w: NodeWriter, x: Name, axis: int, frames: tuple[int, int, int], suffix: str) -> Name:
+    """Some frames of one axis; one whose size depends on a symbol goes forward only."""
+    start, stop, step = frames
+    text = w.scope.fact(w.inputs[0])[1][axis]
+    if isinstance(text, str) and step > 0:
+        return _cut_symbolic(w, x, axis, frames, text, suffix)
+    size = w.size(axis)
+    places = range(*slice(start, stop, step).indices(size))
+    if not places:
+        raise w.error("have no tensors without elements", "give the model inputs that are not empty")
+    if places == range(size):
+        return w.emit("copy", x, suffix=suffix)
+    if places.step == 1:
+        return w.crop(x, axis, places.start, places.stop, suffix)
+    index = w.tensor(np.array([*places], np.int64), f"places{axis}")
+    return w.emit("tract_core_gather", x, index, suffix=suffix, axis=axis)
+
+
+def _cut_symbolic(
+    w: NodeWriter, x: Name, axis: int, frames: tuple[int, int, int], size: str, suffix: str
+) -> Name:
+    """Bounds that count from the end are sums with the symbol."""
+    start, stop, step = frames
+    if not ARITHMETIC.fullmatch(size):
+        raise w.error(
+            f"cannot say the size {size or 'of its input'}", f"fix the length with {spell('inputs')}"
+        )
+    begin: Expression = start if start >= 0 else Name(f"{size}-{-start}")
+    end: Expression = Name(size) if stop >= FAR else stop if stop > 0 else Name(f"{size}-{-stop}")
+    stride: list[tuple[str, Expression]] = [("stride", [step])] if step > 1 else []
+    return w.assign(
+        Call("slice", (x,), (("axes", [axis]), ("begin", [begin]), ("end", [end]), *stride)), suffix
+    )
+
+
+@reads("slice", takes="input axes begin end stride=[]")
+def read_slice(node: NodeReader) -> Wire:
+    """An end of 0 is that of the axis; bounds below 0 count from there."""
+    x = node.wire("input")
+    axes, begins, ends = node.axes("axes", x.rank), node.bounds("begin"), node.bounds("end")
+    steps = node.integers("stride") if node.arguments["stride"] != [] else [1] * len(axes)
+    if not len(axes) == len(begins) == len(ends) == len(steps) or any(step == 0 for step in steps):
+        raise node.error("axes, begin, end and stride must be lists of one length, no stride 0")
+    ends = [END if end == 0 and step > 0 else end for end, step in zip(ends, steps)]
+    sizes = [*x.sizes]
+    for axis, begin, end, step in zip(axes, begins, ends, steps):
+        size = sizes[axis]
+        if size is None or isinstance(begin, TDim) or isinstance(end, TDim):
+            sizes[axis] = None
+        else:
+            sizes[axis] = len(range(*slice(begin, end, step).indices(size)))
+    tensors = [
+        node.bounds_tensor(numbers, what)
+        for numbers, what in ((begins, "begin"), (ends, "end"), (axes, "axes"))
+    ]
+    return node.add("Slice", [x, *tensors, node.integers_tensor(steps, "stride")], x.dtype, sizes)
+
+
+@reads("split", takes="value axis ratios")
+def read_split(node: NodeReader) -> list[Wire]:
+    x, ratios = node.wire("value"), node.integers("ratios")
+    axis = node.axis("axis", x.rank)
+    size, total = x.sizes[axis], sum(ratios)
+    if size is None or min(ratios, default=0) < 1 or size % total:
+        raise node.error(f"an axis of {size} is not split into parts of {ratios}")
+    stops = np.cumsum(ratios) * (size // total)
+    return [
+        _part(node, x, axis, int(stop) - ratio * (size // total), int(stop), slot)
+        for slot, (stop, ratio) in enumerate(zip(stops, ratios))
+    ]
+
+
+@reads("unstack", takes="value axis")
+def read_unstack(node: NodeReader) -> list[Wire]:
+    x = node.wire("value")
+    axis = node.axis("axis", x.rank)
+    size = x.sizes[axis]
+    if size is None or size > MOST:
+        raise node.error(f"an axis of {size} is not unstacked")
+    return [node.remove_axes(_part(node, x, axis, at, at + 1, at), [axis], f"part{at}") for at in range(size)]
+
+
+@reads("tract_core_downsample", takes="input axis stride modulo")
+def read_downsample(node: NodeReader) -> Wire:
+    x, stride, modulo = node.wire("input"), node.integer("stride"), node.integer("modulo")
+    axis = node.axis("axis", x.rank)
+    if stride < 1 or modulo < 0:
+        raise node.error(f"every {stride}-th frame from {modulo} on is not covered")
+    sizes = [None if at == axis else size for at, size in enumerate(x.sizes)]
+    tensors = [
+        node.integers_tensor([number], what)
+        for number, what in ((modulo, "begin"), (END, "end"), (axis, "axes"), (stride, "stride"))
+    ]
+    return node.add("Slice", [x, *tensors], x.dtype, sizes)
+
+
+def _part(node: NodeReader, x: Wire, axis: int, start: int, stop: int, slot: int) -> Wire:
+    sizes = [stop - start if at == axis else size for at, size in enumerate(x.sizes)]
+    tensors = [
+        node.integers_tensor([number], what)
+        for number, what in ((start, "begin"), (stop, "end"), (axis, "axes"))
+    ]
+    return node.add("Slice", [x, *tensors], x.dtype, sizes, f"slice{slot}")

@@ -1,0 +1,48 @@
+"""Fourier transforms of complex numbers, whose parts are the last axis, as tract has them."""
+
+import numpy as np
+
+from pulse.nnef.read.node import NodeReader, Wire
+from pulse.nnef.registry import reads
+
+
+def _complex(node: NodeReader) -> Wire:
+    x = node.wire("input")
+    if x.rank < 2 or x.sizes[-1] not in (2, None):
+        raise node.error("the last axis must have the real and the imaginary part")
+    return x
+
+
+@reads("tract_core_fft", takes="input axis inverse=False")
+def read_transform(node: NodeReader) -> Wire:
+    """Neither direction is divided by the length; ONNX divides the inverse."""
+    x, inverse = _complex(node), node.truth("inverse")
+    axis = node.axis("axis", x.rank - 1)
+    made = node.add(
+        "DFT", [x], x.dtype, x.sizes, "scaled" if inverse else "", axis=axis, inverse=int(inverse)
+    )
+    if not inverse:
+        return made
+    size = x.sizes[axis]
+    if size is None:
+        raise node.error("an inverse transform of an axis whose size is not known is not covered")
+    count = node.graph.constant(np.array(size, x.dtype), f"{node.targets[0]}.size")
+    return node.add("Mul", [made, count], x.dtype, x.sizes)
+
+
+@reads("tract_core_stft", takes="input axis frame stride window=[]")
+def read_frames(node: NodeReader) -> Wire:
+    """Of [N, T, 2], a spectrum for every ``stride`` samples: [N, frames, frame, 2]."""
+    x, frame, stride = _complex(node), node.integer("frame"), node.integer("stride")
+    if x.rank != 3 or node.integer("axis") != 1 or frame < 1 or stride < 1:
+        raise node.error("it is covered along axis 1 of [N, T, 2], with positive numbers")
+    window = node.arguments["window"]
+    taps = np.ones(frame, x.dtype) if window in ([], False) else node.wire("window", x.dtype).value
+    if taps is None or taps.shape != (frame,):
+        raise node.error(f"its window must be {frame} constant numbers")
+    step, length = (
+        node.graph.constant(np.array(number, np.int64), f"{node.targets[0]}.{what}")
+        for number, what in ((stride, "step"), (frame, "length"))
+    )
+    stored = node.graph.constant(taps, f"{node.targets[0]}.window")
+    return node.add("STFT", [x, step, stored, length], x.dtype, [x.sizes[0], None, frame, 2], onesided=0)

@@ -1,0 +1,119 @@
+"""The files of a model, from a folder or an archive; only names inside of it are opened."""
+
+import gzip
+import io
+import tarfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+from pulse.errors import LoadError
+from pulse.facts import Array
+from pulse.nnef.likeness import GRAPH, GZIP, TENSOR
+from pulse.nnef.tensors import load_tensor
+from pulse.printable import printable
+from pulse.record import record
+
+QUANTISATION = "graph.quant"
+TEXT_BYTES = 1 << 26
+UNPACKED_BYTES = 1 << 28
+UNPACKED_TIMES = 64
+"""An archive unpacks to at most ``UNPACKED_BYTES``, or ``UNPACKED_TIMES`` its own size."""
+
+
+@record(eq=False)
+class Files:
+    """The contents of files by name, or the folder that has them."""
+
+    title: str
+    folder: Path | None
+    contents: Mapping[str, bytes]
+
+    @classmethod
+    def of(cls, source: "Path | bytes") -> "Files":
+        """Those of a folder, or of an archive's path or bytes. Raises LoadError."""
+        if isinstance(source, bytes):
+            return cls("the archive", None, _unpacked(source, "the archive"))
+        title = printable(str(source))
+        if source.is_dir():
+            return cls(title, source, {})
+        try:
+            return cls(title, None, _unpacked(source.read_bytes(), title))
+        except OSError as error:
+            raise LoadError(f"{title}: cannot be read ({error.strerror})") from error
+
+    def text(self) -> str:
+        """``graph.nnef``. Raises LoadError: it is missing, too long, or no text; or there is ``graph.quant``."""
+        if self._content(QUANTISATION) is not None:
+            raise LoadError(
+                f"{self.title}: quantisation files are not covered, and it has {QUANTISATION}; "
+                "export the model with floats, or as .tflite or ONNX with QDQ"
+            )
+        content = self._content(GRAPH)
+        if content is None:
+            raise LoadError(
+                f"{self.title}: there is no {GRAPH} in it; pack the files of the model, not their folder"
+            )
+        if len(content) > TEXT_BYTES:
+            raise LoadError(
+                f"{self.title}: {GRAPH} has {len(content)} bytes, over {TEXT_BYTES}; store weights as {TENSOR} files"
+            )
+        try:
+            return content.decode()
+        except UnicodeDecodeError as error:
+            raise LoadError(
+                f"{self.title}: {GRAPH} is no text in UTF-8 ({error.reason} at byte {error.start})"
+            ) from error
+
+    def tensor(self, label: str) -> Array:
+        """A stored tensor. Raises LoadError."""
+        name = f"{label}{TENSOR}"
+        shown = f"{self.title}: {printable(name)}"
+        parts = PurePosixPath(label).parts
+        if not label or label.endswith("/") or "\0" in label or any(part in ("..", "/") for part in parts):
+            raise LoadError(f"{shown}: is not a name inside of the model; rename the variable")
+        content = self._content(str(PurePosixPath(name)))
+        if content is None:
+            raise LoadError(f"{shown}: is missing; copy all files of the model")
+        return load_tensor(content, shown)
+
+    def _content(self, name: str) -> bytes | None:
+        if self.folder is None:
+            return self.contents.get(name)
+        path = self.folder / name
+        try:
+            if not path.is_file():
+                return None
+            if not path.resolve().is_relative_to(self.folder.resolve()):
+                raise LoadError(
+                    f"{self.title}: {printable(name)} leads out of the folder; copy the file into it"
+                )
+            return path.read_bytes()
+        except (OSError, ValueError) as error:
+            raise LoadError(f"{self.title}: {printable(name)} cannot be read ({error})") from error
+
+
+def _unpacked(content: bytes, title: str) -> dict[str, bytes]:
+    limit = max(UNPACKED_BYTES, UNPACKED_TIMES * len(content))
+    too_much = LoadError(f"{title}: it unpacks to more than {limit} bytes; unpack it, and give the folder")
+    try:
+        if content[:2] == GZIP:
+            with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
+                content = stream.read(limit + 1)
+        if len(content) > limit:
+            raise too_much
+        found: dict[str, bytes] = {}
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
+            for entry in archive:
+                if not entry.isreg():
+                    continue
+                if sum(map(len, found.values())) + entry.size > limit:
+                    raise too_much
+                stream = archive.extractfile(entry)
+                assert stream is not None
+                found[str(PurePosixPath(entry.name))] = stream.read()
+        return found
+    except (tarfile.TarError, OSError, EOFError, zlib.error, ValueError, OverflowError) as error:
+        raise LoadError(
+            f"{title}: the archive is damaged ({printable(str(error))}); copy it again"
+        ) from error

@@ -1,0 +1,314 @@
+"""An operator as its reader sees it: arguments by name, wires with type and rank, and a way to add ONNX nodes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import Any, TypeAlias, Union
+
+import numpy as np
+from onnx import NodeProto, helper, numpy_helper
+
+from pulse.dim import Symbol, TDim
+from pulse.errors import LoadError, WriteError
+from pulse.facts import Array, DType, dtype_name
+from pulse.onnx.proto import TensorProto
+from pulse.onnx.tensors import element_type
+from pulse.onnx.write.dims import DimWriter
+from pulse.onnx.write.graph import GraphWriter, Names
+from pulse.record import record
+
+SINGLE, LONG, TRUTH = np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool_)
+
+
+@record(eq=False)
+class Wire:
+    """A tensor: its name in ONNX, what is known of it, and its value where it is constant.
+
+    sizes  None of an axis whose size is not known before running
+    """
+
+    name: str
+    dtype: DType
+    sizes: "tuple[int | None, ...]"
+    value: Array | None = None
+
+    @property
+    def rank(self) -> int:
+        """The number of axes."""
+        return len(self.sizes)
+
+
+Value: TypeAlias = Union[Wire, TDim, bool, int, float, str, "list[Value]", "tuple[Value, ...]"]
+"""What an expression gives."""
+
+
+class Lengths:
+    """Sizes that depend on symbols, as nodes of the whole graph: computed from the shapes of its inputs."""
+
+    def __init__(self, opset: int, names: Names, nodes: list[NodeProto]) -> None:
+        self.writer = GraphWriter(opset, names, nodes=nodes)
+        self.places: dict[Symbol, tuple[str, int]] = {}
+        """Where a symbol is the size of an axis of an input."""
+        self._dims = DimWriter(self.writer, self._symbol)
+
+    def wire(self, dim: TDim) -> Wire:
+        """An i64 scalar. Raises WriteError: a symbol that is no size of an input."""
+        return Wire(self._dims.write(dim), LONG, ())
+
+    def _symbol(self, symbol: Symbol) -> str:
+        if symbol not in self.places:
+            raise WriteError(f"the symbol {symbol.name} is not the size of any input's axis")
+        name, axis = self.places[symbol]
+        shape = self._dims.op("Shape", [name], f"shape.{name}")
+        return self._dims.op("Gather", [shape, self._dims.number(axis)], f"size.{symbol.name}")
+
+
+@record(eq=False)
+class GraphReader:
+    """The ONNX nodes of a graph or a body so far; ``stored`` and ``lengths`` are shared by all of them."""
+
+    names: Names
+    lengths: Lengths
+    nodes: list[NodeProto]
+    stored: list[TensorProto] = field(default_factory=list[TensorProto])
+
+    @classmethod
+    def begin(cls, opset: int) -> "GraphReader":
+        """An empty graph."""
+        names, nodes = Names(), list[NodeProto]()
+        return cls(names, Lengths(opset, names, nodes), nodes)
+
+    def body(self) -> "GraphReader":
+        """The graph of a body."""
+        return GraphReader(self.names, self.lengths, [], self.stored)
+
+    def tensors(self) -> list[TensorProto]:
+        """All stored tensors."""
+        return [*self.stored, *self.lengths.writer.constants.values()]
+
+    def constant(self, value: Array, name: str) -> Wire:
+        """A stored tensor."""
+        chosen = self.names.new(name)
+        self.stored.append(numpy_helper.from_array(np.ascontiguousarray(value).reshape(value.shape), chosen))
+        return Wire(chosen, value.dtype, value.shape, value)
+
+
+@record(eq=False)
+class NodeReader:
+    """One call of an operator while it is read.
+
+    targets    the names that the results are to have
+    arguments  by name, defaults included
+    """
+
+    graph: GraphReader
+    operator: str
+    targets: tuple[str, ...]
+    arguments: Mapping[str, Value]
+    place: str
+    standard: bool = True
+    """Whether the file is plain NNEF: tract stores some things otherwise."""
+
+    def error(self, reason: str) -> LoadError:
+        """A LoadError that names the operator and its place."""
+        return LoadError(
+            f"{self.place}: {self.targets[0] if self.targets else '?'} = {self.operator}(…): {reason}"
+        )
+
+    # arguments
+
+    def wire(self, name: str, like: DType | None = None) -> Wire:
+        """A tensor; a number becomes one of the type ``like``. Raises LoadError."""
+        return self.as_wire(self.arguments[name], name, like)
+
+    def as_wire(self, value: Value, name: str, like: DType | None = None) -> Wire:
+        """A value as a tensor: a number, or nested lists of numbers. Raises LoadError."""
+        if isinstance(value, Wire):
+            return value
+        length, depth = value, 0
+        while isinstance(length, list) and len(length) == 1:
+            length, depth = length[0], depth + 1
+        if isinstance(length, TDim):
+            wire = self.length(length)
+            return self.add_axes(wire, range(depth), f"{name}.axes") if depth else wire
+        if isinstance(value, str | tuple | TDim):
+            raise self.error(f"{name} must be a tensor")
+        try:
+            array = np.array(value)
+        except ValueError as error:
+            raise self.error(f"{name} must have rows of one length") from error
+        if array.dtype.kind not in "bif" or not array.size:
+            raise self.error(f"{name} must be a tensor of numbers")
+        dtype = like if like is not None else {"b": TRUTH, "i": LONG, "f": SINGLE}[array.dtype.kind]
+        return self.graph.constant(array.astype(dtype), f"{self.targets[0]}.{name}")
+
+    def integers(self, name: str) -> list[int]:
+        """A list of integers. Raises LoadError."""
+        value = self.arguments[name]
+        if isinstance(value, Wire) and value.value is not None:
+            value = value.value.ravel().tolist()
+        return (
+            [self.plain(each, name) for each in value]
+            if isinstance(value, list)
+            else [self.plain(value, name)]
+        )
+
+    def plain(self, value: Value, name: str) -> int:
+        """A value as an integer. Raises LoadError."""
+        if isinstance(value, Wire) and value.value is not None and value.value.size == 1:
+            value = value.value.reshape(()).item()
+        if isinstance(value, TDim) and value.is_const:
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 1 << 62:
+            raise self.error(f"{name} must be integers")
+        return value
+
+    def length(self, value: TDim) -> Wire:
+        """A size that may depend on symbols, an i64 scalar. Raises LoadError."""
+        try:
+            return self.graph.lengths.wire(value)
+        except WriteError as error:
+            raise self.error(f"{error}") from error
+
+    def bounds(self, name: str) -> "list[int | TDim]":
+        """A list of integers that may depend on symbols. Raises LoadError."""
+        value = self.arguments[name]
+        found = value if isinstance(value, list) else [value]
+        return [
+            each if isinstance(each, TDim) and not each.is_const else self.plain(each, name) for each in found
+        ]
+
+    def integer(self, name: str) -> int:
+        """One integer. Raises LoadError."""
+        return self.plain(self.arguments[name], name)
+
+    def number(self, name: str) -> float:
+        """One number. Raises LoadError."""
+        value = self.arguments[name]
+        if isinstance(value, Wire) and value.value is not None and value.value.size == 1:
+            value = value.value.reshape(()).item()
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self.error(f"{name} must be a number")
+        return float(value)
+
+    def truth(self, name: str) -> bool:
+        """True or false. Raises LoadError."""
+        value = self.arguments[name]
+        if not isinstance(value, bool):
+            raise self.error(f"{name} must be true or false")
+        return value
+
+    def text(self, name: str) -> str:
+        """A string. Raises LoadError."""
+        value = self.arguments[name]
+        if not isinstance(value, str):
+            raise self.error(f"{name} must be a string")
+        return value
+
+    def pairs(self, name: str) -> list[tuple[int, int]]:
+        """A list of pairs of integers. Raises LoadError."""
+        value = self.arguments[name]
+        found: list[tuple[int, int]] = []
+        for pair in value if isinstance(value, list) else [value]:
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise self.error(f"{name} must be pairs of integers")
+            found.append((self.plain(pair[0], name), self.plain(pair[1], name)))
+        return found
+
+    def axes(self, name: str, rank: int) -> list[int]:
+        """Axes of a tensor, all different. Raises LoadError."""
+        found = self.integers(name)
+        if len(set(found)) != len(found) or any(not 0 <= axis < rank for axis in found):
+            raise self.error(f"{name} {found} are not axes of a tensor with {rank}")
+        return found
+
+    def axis(self, name: str, rank: int) -> int:
+        """One axis. Raises LoadError."""
+        axis = self.integer(name)
+        if not 0 <= axis < rank:
+            raise self.error(f"{name} {axis} is no axis of a tensor with {rank}")
+        return axis
+
+    # nodes
+
+    def add(
+        self,
+        kind: str,
+        inputs: Sequence[Wire | None],
+        dtype: DType,
+        sizes: "Sequence[int | None]",
+        suffix: str = "",
+        slot: int = 0,
+        **attributes: Any,
+    ) -> Wire:
+        """An ONNX node with one output; without a suffix it has the name of the target."""
+        target = self.targets[slot] if slot < len(self.targets) else self.operator
+        name = self.graph.names.new(f"{target}.{suffix}" if suffix else target)
+        read = [each.name if each is not None else "" for each in inputs]
+        self.graph.nodes.append(helper.make_node(kind, read, [name], name, **attributes))
+        return Wire(name, dtype, tuple(sizes))
+
+    def integers_tensor(self, numbers: Sequence[int], suffix: str) -> Wire:
+        """A stored list of i64."""
+        return self.graph.constant(np.array([*numbers], np.int64), f"{self.targets[0]}.{suffix}")
+
+    def bounds_tensor(self, numbers: "Sequence[int | TDim]", suffix: str) -> Wire:
+        """A list of i64, computed where one of them depends on a symbol."""
+        if all(isinstance(each, int) for each in numbers):
+            return self.integers_tensor([int(each) for each in numbers], suffix)
+        parts = [
+            self.integers_tensor([each], f"{suffix}{at}")
+            if isinstance(each, int)
+            else self.add_axes(self.length(each), [0], f"{suffix}{at}")
+            for at, each in enumerate(numbers)
+        ]
+        return self.add("Concat", parts, LONG, [len(parts)], suffix, axis=0)
+
+    def add_axes(self, x: Wire, axes: Sequence[int], suffix: str = "") -> Wire:
+        """New axes of size 1."""
+        rank = x.rank + len(axes)
+        old = iter(x.sizes)
+        sizes = [1 if axis in axes else next(old) for axis in range(rank)]
+        if x.value is not None and suffix:
+            return self.graph.constant(np.expand_dims(x.value, tuple(axes)), f"{self.targets[0]}.{suffix}")
+        return self.add("Unsqueeze", [x, self.integers_tensor(axes, "axes")], x.dtype, sizes, suffix)
+
+    def remove_axes(self, x: Wire, axes: Sequence[int], suffix: str = "") -> Wire:
+        """Without axes of size 1."""
+        sizes = [size for axis, size in enumerate(x.sizes) if axis not in axes]
+        return self.add("Squeeze", [x, self.integers_tensor(axes, "axes")], x.dtype, sizes, suffix)
+
+    def cast(self, x: Wire, dtype: DType, suffix: str = "") -> Wire:
+        """Another type."""
+        return self.add("Cast", [x], dtype, x.sizes, suffix, to=element_type(dtype))
+
+    def aligned(self, values: Sequence[tuple[str, Value]]) -> list[Wire]:
+        """Operands of one type, with as many axes each: NNEF aligns the first axes. Raises LoadError: two types."""
+        typed = [value for _, value in values if isinstance(value, Wire)]
+        firm = [wire for wire in typed if wire.value is None or wire.value.size != 1] or typed
+        like = firm[0].dtype if firm else None
+        wires = [self.as_wire(value, name, like) for name, value in values]
+        found: list[Wire] = []
+        rank = max(wire.rank for wire in wires)
+        for (name, _), wire in zip(values, wires):
+            if like is not None and wire.dtype != like:
+                if wire.value is None:
+                    raise self.error(
+                        f"{name} is {dtype_name(wire.dtype)} beside {dtype_name(like)}; cast one of them"
+                    )
+                wire = self.graph.constant(wire.value.astype(like), f"{self.targets[0]}.{name}")
+            if 0 < wire.rank < rank:
+                wire = self.add_axes(wire, range(wire.rank, rank), f"{name}.aligned")
+            found.append(wire)
+        return found
+
+    def broadcast(self, wires: Sequence[Wire]) -> "list[int | None]":
+        """The sizes of what operands broadcast to. Raises LoadError."""
+        rank = max(wire.rank for wire in wires)
+        found: list[int | None] = []
+        for axis in range(rank):
+            sizes = [wire.sizes[axis] for wire in wires if wire.rank]
+            firm = {size for size in sizes if size not in (None, 1)}
+            if len(firm) > 1:
+                raise self.error(f"sizes {sorted(each for each in firm if each)} meet on axis {axis}")
+            found.append(next(iter(firm)) if firm else None if None in sizes else 1)
+        return found

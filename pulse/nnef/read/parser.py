@@ -1,0 +1,390 @@
+"""The text of ``graph.nnef`` to a document: a recursive descent over the grammar of NNEF 1.0.5."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import NoReturn
+
+from pulse.errors import LoadError
+from pulse.nnef.syntax import (
+    Assignment,
+    Binary,
+    Call,
+    Choice,
+    Comprehension,
+    Document,
+    Expression,
+    Fragment,
+    Index,
+    Name,
+    Parameter,
+    Range,
+    Target,
+    Unary,
+)
+from pulse.printable import printable
+from pulse.record import record
+
+DEPTH = 60
+"""How deep brackets and fragments may be nested."""
+TOKEN = re.compile(
+    r"""(?P<skip>[ \t\r\n]+|\#[^\n]*)
+    |(?P<number>[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)
+    |(?P<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
+    |(?P<word>i"(?:[^"\\\n]|\\.)*"|[A-Za-z_][A-Za-z0-9_]*)
+    |(?P<sign>->|<=|>=|==|!=|&&|\|\||[-+*/^<>=!,;:()\[\]{}?])
+    |(?P<other>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+LEVELS: tuple[frozenset[str], ...] = (
+    frozenset({"||"}),
+    frozenset({"&&"}),
+    frozenset({"<", "<=", ">", ">=", "==", "!=", "in"}),
+    frozenset({"+", "-"}),
+    frozenset({"*", "/"}),
+    frozenset({"^"}),
+)
+"""The operators between two expressions, from the weakest on."""
+TYPES = frozenset({"integer", "scalar", "logical", "string", "complex", "?"})
+
+
+@record
+class Token:
+    """A word, number, string or sign; ``kind`` is empty at the end."""
+
+    kind: str
+    text: str
+    line: int
+
+
+def parse(text: str, title: str) -> Document:
+    """The document of a text. Raises LoadError with the line that does not fit."""
+    return _Parser(text, title).document()
+
+
+def parse_fragments(text: str, title: str) -> tuple[Fragment, ...]:
+    """Fragments without a graph. Raises LoadError."""
+    parser = _Parser(text, title)
+    found = parser.fragments()
+    parser.end()
+    return found
+
+
+class _Parser:
+    def __init__(self, text: str, title: str) -> None:
+        self._title = title
+        self._tokens = self._split(text)
+        self._at = 0
+        self._depth = 0
+
+    def _split(self, text: str) -> list[Token]:
+        tokens: list[Token] = []
+        at, line = 0, 1
+        while at < len(text):
+            found = TOKEN.match(text, at)
+            assert found is not None
+            kind = found.lastgroup or ""
+            if kind != "skip":
+                tokens.append(Token(kind, found[0], line))
+            line += found[0].count("\n")
+            at = found.end()
+        tokens.append(Token("", "the end", line))
+        return tokens
+
+    def _fail(self, line: int, reason: str) -> NoReturn:
+        raise LoadError(f"{self._title}, line {line}: {reason}; see the grammar of NNEF 1.0.5")
+
+    @property
+    def _next(self) -> Token:
+        return self._tokens[self._at]
+
+    def _take(self) -> Token:
+        token = self._next
+        self._at += 1 if token.kind else 0
+        return token
+
+    def _is(self, text: str) -> bool:
+        return self._next.text == text and self._next.kind in ("sign", "word")
+
+    def _skip(self, text: str) -> bool:
+        if self._is(text):
+            self._at += 1
+            return True
+        return False
+
+    def _need(self, text: str) -> None:
+        if not self._skip(text):
+            self._fail(self._next.line, f"{text} is expected, not {printable(self._next.text)}")
+
+    def _word(self, what: str = "a name") -> str:
+        token = self._next
+        if token.kind != "word":
+            self._fail(token.line, f"{what} is expected, not {printable(token.text)}")
+        self._at += 1
+        return _unquoted(token.text[1:]) if token.text.startswith('i"') else token.text
+
+    def _several(self, item: Callable[[], "Expression"], close: str) -> list[Expression]:
+        found: list[Expression] = []
+        while not self._is(close):
+            found.append(item())
+            if not self._skip(","):
+                break
+        self._need(close)
+        return found
+
+    def end(self) -> None:
+        if self._next.kind:
+            self._fail(self._next.line, f"{printable(self._next.text)} stands behind the end")
+
+    def document(self) -> Document:
+        self._need("version")
+        version = self._take().text
+        self._need(";")
+        if not version.startswith("1."):
+            self._fail(1, f"version {printable(version)} is not covered, NNEF 1.0 is")
+        extensions: list[tuple[str, ...]] = []
+        while self._skip("extension"):
+            words: list[str] = []
+            while self._next.kind and not self._is(";"):
+                words.append(self._take().text)
+            self._need(";")
+            extensions.append(tuple(words))
+        fragments = self.fragments()
+        self._need("graph")
+        name = self._word()
+        self._need("(")
+        inputs = self._names()
+        self._need("->")
+        self._need("(")
+        outputs = self._names()
+        body = self._body()
+        self.end()
+        return Document(name, inputs, outputs, body, fragments, tuple(extensions), version)
+
+    def _names(self) -> tuple[str, ...]:
+        found = self._several(lambda: Name(self._word()), ")")
+        return tuple(each.text for each in found if isinstance(each, Name))
+
+    def fragments(self) -> tuple[Fragment, ...]:
+        found: list[Fragment] = []
+        while self._skip("fragment"):
+            found.append(self._fragment())
+        return tuple(found)
+
+    def _fragment(self) -> Fragment:
+        name, generic = self._word(), None
+        if self._skip("<"):
+            self._need("?")
+            generic = self._word() if self._skip("=") else "?"
+            self._need(">")
+        self._need("(")
+        parameters: list[Parameter] = []
+        while not self._is(")"):
+            parameter = self._word()
+            self._need(":")
+            kind = self._type()
+            parameters.append(Parameter(parameter, kind, self._expression() if self._skip("=") else None))
+            if not self._skip(","):
+                break
+        self._need(")")
+        self._need("->")
+        self._need("(")
+        results: list[tuple[str, str]] = []
+        while not self._is(")"):
+            result = self._word()
+            self._need(":")
+            results.append((result, self._type()))
+            if not self._skip(","):
+                break
+        self._need(")")
+        body = None if self._skip(";") else self._body()
+        return Fragment(name, tuple(parameters), tuple(results), body, generic)
+
+    def _type(self) -> str:
+        """A type as text; it is not checked."""
+        if self._skip("("):
+            parts = [self._type()]
+            while self._skip(","):
+                parts.append(self._type())
+            self._need(")")
+            found = f"({', '.join(parts)})"
+        elif self._skip("tensor"):
+            self._need("<")
+            inner = "" if self._is(">") else self._plain_type()
+            self._need(">")
+            found = f"tensor<{inner}>"
+        else:
+            found = self._plain_type()
+        while self._skip("["):
+            self._need("]")
+            found += "[]"
+        return found
+
+    def _plain_type(self) -> str:
+        token = self._take()
+        if token.text not in TYPES:
+            self._fail(token.line, f"a type is expected, not {printable(token.text)}")
+        return token.text
+
+    def _body(self) -> tuple[Assignment, ...]:
+        self._need("{")
+        found: list[Assignment] = []
+        while not self._skip("}"):
+            line = self._next.line
+            target = self._targets()
+            self._need("=")
+            value = self._expression()
+            self._need(";")
+            found.append(Assignment(target, value, line))
+        return tuple(found)
+
+    def _targets(self) -> Target:
+        first = self._target()
+        if not self._is(","):
+            return first
+        found = [first]
+        while self._skip(","):
+            found.append(self._target())
+        return tuple(found)
+
+    def _target(self) -> Target:
+        self._deeper()
+        for open, close in (("(", ")"), ("[", "]")):
+            if self._skip(open):
+                found: list[Target] = []
+                while not self._is(close):
+                    found.append(self._target())
+                    if not self._skip(","):
+                        break
+                self._need(close)
+                self._depth -= 1
+                return found if open == "[" else tuple(found)
+        self._depth -= 1
+        return self._word()
+
+    def _deeper(self) -> None:
+        self._depth += 1
+        if self._depth > DEPTH:
+            self._fail(self._next.line, f"brackets are nested more than {DEPTH} deep")
+
+    def _expression(self) -> Expression:
+        self._deeper()
+        value = self._binary(0)
+        if self._skip("if"):
+            condition = self._binary(0)
+            self._need("else")
+            value = Choice(value, condition, self._expression())
+        self._depth -= 1
+        return value
+
+    def _binary(self, level: int) -> Expression:
+        if level == len(LEVELS):
+            return self._unary()
+        left = self._binary(level + 1)
+        count = 0
+        while self._next.kind in ("sign", "word") and self._next.text in LEVELS[level]:
+            count += 1
+            if count > DEPTH:
+                self._fail(self._next.line, f"more than {DEPTH} operators follow each other")
+            sign = self._take().text
+            left = Binary(left, sign, self._binary(level + 1))
+        return left
+
+    def _unary(self) -> Expression:
+        if self._next.kind == "sign" and self._next.text in "+-!":
+            self._deeper()
+            sign = self._take().text
+            operand = self._unary()
+            self._depth -= 1
+            return Unary(sign, operand)
+        value = self._atom()
+        while self._skip("["):
+            if self._skip(":"):
+                value = Range(value, None, None if self._is("]") else self._expression())
+            else:
+                at = self._expression()
+                if self._skip(":"):
+                    value = Range(value, at, None if self._is("]") else self._expression())
+                else:
+                    value = Index(value, at)
+            self._need("]")
+        return value
+
+    def _atom(self) -> Expression:
+        token = self._next
+        if token.kind == "number":
+            self._at += 1
+            return _number(token.text)
+        if token.kind == "string":
+            self._at += 1
+            return _unquoted(token.text)
+        if self._skip("("):
+            found = self._several(self._expression, ")")
+            return found[0] if len(found) == 1 else tuple(found)
+        if self._skip("["):
+            return self._comprehension() if self._is("for") else self._several(self._expression, "]")
+        if token.text in ("true", "false") and token.kind == "word":
+            self._at += 1
+            return token.text == "true"
+        name = self._word("a value")
+        return self._call(name) if self._is("(") or self._typed() else Name(name)
+
+    def _typed(self) -> bool:
+        """Whether ``<type>(`` follows."""
+        following = [each.text for each in self._tokens[self._at : self._at + 4]]
+        return (
+            len(following) == 4
+            and following[0] == "<"
+            and following[1] in TYPES
+            and following[2:] == [">", "("]
+        )
+
+    def _call(self, name: str) -> Call:
+        kind = ""
+        if self._skip("<"):
+            kind = self._take().text
+            self._need(">")
+        self._need("(")
+        positional: list[Expression] = []
+        named: list[tuple[str, Expression]] = []
+        while not self._is(")"):
+            follows = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
+            if self._next.kind == "word" and follows.kind == "sign" and follows.text == "=":
+                argument = self._word()
+                self._need("=")
+                named.append((argument, self._expression()))
+            elif named:
+                self._fail(self._next.line, "an argument without a name stands behind one with a name")
+            else:
+                positional.append(self._expression())
+            if not self._skip(","):
+                break
+        self._need(")")
+        return Call(name, tuple(positional), tuple(named), kind)
+
+    def _comprehension(self) -> Comprehension:
+        loops: list[tuple[str, Expression]] = []
+        self._need("for")
+        while True:
+            variable = self._word()
+            self._need("in")
+            loops.append((variable, self._binary(0)))
+            if not self._skip(","):
+                break
+        condition = self._expression() if self._skip("if") else None
+        self._need("yield")
+        result = self._expression()
+        self._need("]")
+        return Comprehension(tuple(loops), condition, result)
+
+
+def _number(text: str) -> int | float:
+    if text.isdigit():
+        return int(text) if len(text) < 20 else float(text)
+    return float(text)
+
+
+ESCAPES: Mapping[str, str] = {"n": "\n", "t": "\t"}
+
+
+def _unquoted(text: str) -> str:
+    return re.sub(r"\\(.)", lambda found: ESCAPES.get(found[1], found[1]), text[1:-1])

@@ -1,0 +1,208 @@
+"""``tract_core_scan``: bodies that run for every piece of their inputs, as ONNX Scan, or once if there is one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from onnx import helper
+
+from pulse.nnef.read.node import GraphReader, NodeReader, Value, Wire
+from pulse.nnef.syntax import Fragment
+from pulse.onnx.tensors import element_type
+from pulse.record import record
+
+Run = Callable[[dict[str, Value], GraphReader], dict[str, Value]]
+
+
+@record(eq=False)
+class Entries:
+    """The arguments of a scan: wires by the name that the body has for them."""
+
+    scanned: dict[str, tuple[Wire, int, int]]
+    full: dict[str, Wire]
+    states: dict[str, tuple[Wire, str]]
+    outputs: list[tuple[str, str, int, int]]
+
+
+def read_scan(node: NodeReader, fragment: Fragment, run: Run) -> Wire | tuple[Wire, ...]:
+    """A scan over frames, each of size 1; or one turn over all of the axis. Raises LoadError."""
+    if node.integer("skip"):
+        raise node.error("it is part of a model in pulses of tract's own; give the model before that")
+    entries = _entries(node, fragment)
+    turns = {_turns(wire, axis, chunk) for wire, axis, chunk in entries.scanned.values()}
+    if turns == {1}:
+        return _once(node, entries, run)
+    if any(abs(chunk) != 1 for _, _, chunk in entries.scanned.values()):
+        raise node.error("it takes several frames in a turn; only one, or all of them, are covered")
+    if not entries.scanned:
+        raise node.error("it has no input to go over")
+    return _loop(node, entries, run)
+
+
+def _turns(wire: Wire, axis: int, chunk: int) -> int | None:
+    size = wire.sizes[axis]
+    return None if size is None else -(-size // abs(chunk))
+
+
+def _tuples(node: NodeReader, name: str, length: int) -> list[Sequence[Value]]:
+    value = node.arguments[name]
+    found = value if isinstance(value, list) else [value]
+    made: list[Sequence[Value]] = []
+    for each in found:
+        if not isinstance(each, tuple) or len(each) != length:
+            raise node.error(f"{name} must be a list of {length} values each")
+        made.append(each)
+    return made
+
+
+def _name(node: NodeReader, value: Value) -> str:
+    """An identifier as tract writes it: without dots."""
+    if not isinstance(value, str):
+        raise node.error("names of a body are strings")
+    return value
+
+
+def _entries(node: NodeReader, fragment: Fragment) -> Entries:
+    names = {each.name for each in fragment.parameters}
+    results = {name for name, _ in fragment.results}
+
+    def inside(value: Value, known: set[str]) -> str:
+        name = _name(node, value)
+        found = name if name in known else "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+        if found not in known:
+            raise node.error(f"the body {fragment.name} has no {name}")
+        return found
+
+    scanned: dict[str, tuple[Wire, int, int]] = {}
+    for name, value, axis, chunk in _tuples(node, "scan", 4):
+        wire = node.as_wire(value, "scan")
+        at, step = node.plain(axis, "axis"), node.plain(chunk, "step")
+        if not 0 <= at < wire.rank or step == 0:
+            raise node.error(f"it goes over axis {at} in steps of {step}")
+        scanned[inside(name, names)] = (wire, at, step)
+    full = {inside(name, names): node.as_wire(value, "full") for name, value in _tuples(node, "full", 2)}
+    states = {
+        inside(name, names): (node.as_wire(value, "state"), inside(result, results))
+        for name, value, result in _tuples(node, "state", 3)
+    }
+    missing = names - {*scanned, *full, *states}
+    if missing:
+        raise node.error(f"the body's {sorted(missing)[0]} stands for nothing")
+    outputs = [
+        (inside(name, results), _name(node, kind), node.plain(axis, "axis"), node.plain(chunk, "step"))
+        for name, kind, axis, chunk in _tuples(node, "output", 4)
+    ]
+    return Entries(scanned, full, states, outputs)
+
+
+def _result(node: NodeReader, found: dict[str, Value], name: str) -> Wire:
+    value = found.get(name)
+    if not isinstance(value, Wire):
+        raise node.error(f"its body gives no {name}")
+    return value
+
+
+def _made(results: Sequence[Wire]) -> Wire | tuple[Wire, ...]:
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _once(node: NodeReader, entries: Entries, run: Run) -> Wire | tuple[Wire, ...]:
+    """One turn: the body is part of the graph."""
+    inside: dict[str, Value] = dict(entries.full)
+    inside |= {name: wire for name, (wire, _, _) in entries.scanned.items()}
+    inside |= {name: replace(initial, value=None) for name, (initial, _) in entries.states.items()}
+    found = run(inside, node.graph)
+    return _made([_result(node, found, name) for name, _, _, _ in entries.outputs])
+
+
+def _loop(node: NodeReader, entries: Entries, run: Run) -> Wire | tuple[Wire, ...]:
+    graph = node.graph.body()
+    body = replace(node, graph=graph)
+    inside: dict[str, Value] = dict(entries.full)
+    names = {
+        name: graph.names.new(f"{node.targets[0]}.{name}") for name in (*entries.states, *entries.scanned)
+    }
+    inputs = [
+        helper.make_tensor_value_info(names[name], element_type(initial.dtype), [*initial.sizes])
+        for name, (initial, _) in entries.states.items()
+    ]
+    for name, (initial, _) in entries.states.items():
+        inside[name] = replace(initial, name=names[name], value=None)
+    for name, (wire, axis, _) in entries.scanned.items():
+        sizes = [size for at, size in enumerate(wire.sizes) if at != axis]
+        inputs.append(helper.make_tensor_value_info(names[name], element_type(wire.dtype), sizes))
+        frame = Wire(names[name], wire.dtype, tuple(sizes))
+        inside[name] = body.add_axes(frame, [axis], f"{name}.frame")
+    found = run(inside, graph)
+    results: list[Wire] = []
+    for number, (_, result) in enumerate(entries.states.values()):
+        wire = _result(node, found, result)
+        results.append(body.add("Identity", [wire], wire.dtype, wire.sizes, f"state{number}"))
+    gathered: list[tuple[int, int]] = []
+    wires: list[Wire] = []
+    for number, (name, kind, axis, chunk) in enumerate(entries.outputs):
+        wire = _result(node, found, name)
+        if kind == "full":
+            if not 0 <= axis < wire.rank or abs(chunk) != 1 or wire.sizes[axis] not in (1, None):
+                raise node.error(f"its output {name} joins pieces of axis {axis} that are no single frames")
+            wire = body.remove_axes(wire, [axis], f"output{number}")
+            gathered.append((axis, int(chunk < 0)))
+            wires.append(wire)
+    values = [wire for wire, _ in entries.states.values()] + [wire for wire, _, _ in entries.scanned.values()]
+    outputs = [
+        helper.make_tensor_value_info(wire.name, element_type(wire.dtype), None)
+        for wire in (*results, *wires)
+    ]
+    made = helper.make_graph(graph.nodes, "body", inputs, outputs)
+    target = node.targets[0]
+    ends = [node.graph.names.new(f"{target}.last{number}") for number in range(len(results))]
+    joined = [node.graph.names.new(f"{target}.joined{number}") for number in range(len(wires))]
+    node.graph.nodes.append(
+        helper.make_node(
+            "Scan",
+            [wire.name for wire in values],
+            [*ends, *joined],
+            target,
+            body=made,
+            num_scan_inputs=len(entries.scanned),
+            scan_input_axes=[axis for _, axis, _ in entries.scanned.values()],
+            scan_input_directions=[int(chunk < 0) for _, _, chunk in entries.scanned.values()],
+            **_gathering(gathered),
+        )
+    )
+    return _made(_outputs(node, entries, results, wires, ends, joined))
+
+
+def _gathering(gathered: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    """ONNX's attributes; a scan may gather nothing."""
+    if not gathered:
+        return {}
+    axes, directions = zip(*gathered)
+    return {"scan_output_axes": [*axes], "scan_output_directions": [*directions]}
+
+
+def _outputs(
+    node: NodeReader,
+    entries: Entries,
+    results: Sequence[Wire],
+    wires: Sequence[Wire],
+    ends: Sequence[str],
+    joined: Sequence[str],
+) -> list[Wire]:
+    states = [result for _, result in entries.states.values()]
+    frames = {_turns(wire, axis, chunk) for wire, axis, chunk in entries.scanned.values()}
+    count = next(iter(frames)) if len(frames) == 1 else None
+    found: list[Wire] = []
+    full = 0
+    for name, kind, axis, _ in entries.outputs:
+        if kind == "full":
+            sizes = [*wires[full].sizes]
+            sizes.insert(axis, count)
+            found.append(Wire(joined[full], wires[full].dtype, tuple(sizes)))
+            full += 1
+            continue
+        if name not in states:
+            raise node.error(f"its output {name} is the last of something that is no state")
+        at = states.index(name)
+        found.append(replace(results[at], name=ends[at]))
+    return found

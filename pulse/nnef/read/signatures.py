@@ -1,0 +1,73 @@
+"""What operators take: the names of their arguments in order, and defaults."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pulse.errors import LoadError
+from pulse.nnef.syntax import Expression, Fragment, Unary
+from pulse.record import record
+
+if TYPE_CHECKING:
+    from pulse.nnef.read.node import Value
+
+WINDOW = "border='constant' padding=[] stride=[] dilation=[]"
+"""What all operators with windows take."""
+
+
+@record(eq=False)
+class Signature:
+    """Names in the order of arguments without names; those with defaults may be left out."""
+
+    names: tuple[str, ...]
+    defaults: "Mapping[str, Value]"
+
+
+def signature(text: str) -> Signature:
+    """Of names and ``name=default``, separated by blanks; defaults are literals of Python without blanks."""
+    from ast import literal_eval
+
+    names: list[str] = []
+    defaults: dict[str, Value] = {}
+    for each in text.split():
+        name, _, default = each.partition("=")
+        names.append(name)
+        if default:
+            defaults[name] = literal_eval(default)
+    return Signature(tuple(names), defaults)
+
+
+SIGNATURES: dict[str, Signature] = {
+    "external": signature("shape"),
+    "tract_core_external": signature("shape datum_type='F32'"),
+    "variable": signature("shape label"),
+    "tract_core_scan": signature(
+        "body scan full state output seq_length=-1 skip=0 reset_every_turn=False external_state=False"
+    ),
+}
+"""Operator -> signature; ``reads`` adds those of the operators that it registers."""
+
+
+def signature_of(fragment: Fragment) -> Signature:
+    """Of the parameters of a fragment. Raises LoadError: a default is no literal."""
+    defaults: dict[str, Value] = {
+        each.name: _literal(each.default, fragment.name)
+        for each in fragment.parameters
+        if each.default is not None
+    }
+    return Signature(tuple(each.name for each in fragment.parameters), defaults)
+
+
+def _literal(value: Expression, fragment: str) -> "Value":
+    match value:
+        case bool() | int() | float() | str():
+            return value
+        case list():
+            return [_literal(each, fragment) for each in value]
+        case tuple():
+            return tuple(_literal(each, fragment) for each in value)
+        case Unary(sign="-", operand=int() | float() as number):
+            return -number
+        case _:
+            raise LoadError(
+                f"the fragment {fragment} has a default that is no literal; give a number or a list"
+            )

@@ -1,0 +1,224 @@
+"""The text of NNEF as values: documents, fragments, assignments, expressions; and how they are printed."""
+
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias, Union
+
+from pulse.record import record
+
+WIDTH = 110
+
+
+@record
+class Name:
+    """An identifier, read as an expression."""
+
+    text: str
+
+
+@record
+class Call:
+    """An operator with its arguments.
+
+    type  what stands between angle brackets, such as ``integer`` in ``external<integer>``
+    """
+
+    operator: str
+    positional: tuple["Expression", ...] = ()
+    named: tuple[tuple[str, "Expression"], ...] = ()
+    type: str = ""
+
+
+@record
+class Unary:
+    """``-x``, ``+x`` or ``!x``."""
+
+    sign: str
+    operand: "Expression"
+
+
+@record
+class Binary:
+    """``x + y`` and the like; ``x in y`` too."""
+
+    left: "Expression"
+    sign: str
+    right: "Expression"
+
+
+@record
+class Choice:
+    """``value if condition else other``."""
+
+    value: "Expression"
+    condition: "Expression"
+    other: "Expression"
+
+
+@record
+class Index:
+    """``values[at]``."""
+
+    values: "Expression"
+    at: "Expression"
+
+
+@record
+class Range:
+    """``values[start:stop]``; a bound that is left out is None."""
+
+    values: "Expression"
+    start: "Expression | None"
+    stop: "Expression | None"
+
+
+@record
+class Comprehension:
+    """``[for i in values if condition yield result]``, of one or several loops side by side."""
+
+    loops: tuple[tuple[str, "Expression"], ...]
+    condition: "Expression | None"
+    result: "Expression"
+
+
+Literal: TypeAlias = "bool | int | float | str"
+Expression: TypeAlias = Union[
+    Literal, Name, Call, Unary, Binary, Choice, Index, Range, Comprehension, "Items", "Pair"
+]
+Items: TypeAlias = "list[Expression]"
+"""``[a, b]``."""
+Pair: TypeAlias = "tuple[Expression, ...]"
+"""``(a, b)``."""
+Target: TypeAlias = "str | list[Target] | tuple[Target, ...]"
+
+
+@record
+class Assignment:
+    """``target = value;``, in this line of the text."""
+
+    target: Target
+    value: Expression
+    line: int = 0
+
+
+@record
+class Parameter:
+    """A parameter of a fragment; ``type`` as it is written, ``default`` None if it must be given."""
+
+    name: str
+    type: str
+    default: Expression | None = None
+
+
+@record
+class Fragment:
+    """An operator in terms of others; without ``body`` it is only declared."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    results: tuple[tuple[str, str], ...]
+    body: tuple[Assignment, ...] | None = None
+    generic: str | None = None
+
+
+@record
+class Document:
+    """A graph and what stands before it.
+
+    version     as it is written
+    extensions  the words of each line
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    body: tuple[Assignment, ...]
+    fragments: tuple[Fragment, ...] = ()
+    extensions: tuple[tuple[str, ...], ...] = ()
+    version: str = "1.0"
+
+    def text(self) -> str:
+        """The document as it is stored."""
+        return "\n".join(_document(self)) + "\n"
+
+
+def spelled(value: Expression) -> str:
+    """An expression of names, literals, lists and calls as text."""
+    match value:
+        case Name():
+            return value.text
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case float():
+            return _number(value)
+        case str():
+            return f'"{value}"'
+        case list():
+            return f"[{', '.join(map(spelled, value))}]"
+        case tuple():
+            return f"({', '.join(map(spelled, value))})"
+        case Call():
+            return _call(value)
+        case _:
+            raise TypeError(f"{type(value).__name__} is read, never written")
+
+
+def _number(value: float) -> str:
+    text = repr(value)
+    if "e" not in text:
+        return text
+    mantissa, _, exponent = text.partition("e")
+    return f"{mantissa if '.' in mantissa else mantissa + '.0'}e{int(exponent)}"
+
+
+def _call(call: Call) -> str:
+    arguments = [
+        *map(spelled, call.positional),
+        *(f"{name} = {spelled(value)}" for name, value in call.named),
+    ]
+    return f"{call.operator}{f'<{call.type}>' if call.type else ''}({', '.join(arguments)})"
+
+
+def _document(document: Document) -> Iterator[str]:
+    yield f"version {document.version};"
+    yield ""
+    for words in document.extensions:
+        yield f"extension {' '.join(words)};"
+    if document.extensions:
+        yield ""
+    for fragment in document.fragments:
+        parameters = [f"{each.name}: {each.type}" for each in fragment.parameters]
+        yield from _signature(
+            f"fragment {fragment.name}", parameters, [f"{name}: {kind}" for name, kind in fragment.results]
+        )
+        yield from _body(fragment.body or ())
+        yield ""
+    yield from _signature(f"graph {document.name}", document.inputs, document.outputs)
+    yield from _body(document.body)
+
+
+def _signature(head: str, inputs: Sequence[str], outputs: Sequence[str]) -> Iterator[str]:
+    line = f"{head}({', '.join(inputs)}) -> ({', '.join(outputs)})"
+    if len(line) <= WIDTH:
+        yield line
+        return
+    yield f"{head}("
+    yield ",\n".join(f"    {name}" for name in inputs)
+    yield ") -> ("
+    yield ",\n".join(f"    {name}" for name in outputs)
+    yield ")"
+
+
+def _body(body: Sequence[Assignment]) -> Iterator[str]:
+    yield "{"
+    for assignment in body:
+        yield f"    {_target(assignment.target)} = {spelled(assignment.value)};"
+    yield "}"
+
+
+def _target(target: Target) -> str:
+    if isinstance(target, str):
+        return target
+    inner = ", ".join(map(_target, target))
+    return f"[{inner}]" if isinstance(target, list) else f"({inner})"

@@ -1,0 +1,98 @@
+"""The .dat files of NNEF: a header of 128 bytes, then the entries of a tensor in order."""
+
+import struct
+from collections.abc import Mapping
+from math import prod
+
+import numpy as np
+
+from pulse.errors import LoadError, WriteError
+from pulse.facts import Array, dtype_name
+
+HEADER = struct.Struct("<2sBBII8IIHH32s11I")
+"""Magic, version, bytes of data, rank, sizes, bits of an entry, kind and vendor, parameters, padding."""
+MAGIC = b"N\xef"
+RANK = 8
+FLOAT, UNSIGNED, QUANTIZED_UNSIGNED, QUANTIZED_SIGNED, SIGNED, BOOL = range(6)
+TRACT = ord("T") << 8 | ord("R")
+"""The vendor of the kinds that only tract has."""
+KINDS: Mapping[tuple[int, int], type[np.generic]] = {
+    (FLOAT, 16): np.float16,
+    (FLOAT, 32): np.float32,
+    (FLOAT, 64): np.float64,
+    **{
+        (kind, bits): dtype
+        for kind in (UNSIGNED, QUANTIZED_UNSIGNED)
+        for bits, dtype in ((8, np.uint8), (16, np.uint16), (32, np.uint32), (64, np.uint64))
+    },
+    **{
+        (kind, bits): dtype
+        for kind in (SIGNED, QUANTIZED_SIGNED)
+        for bits, dtype in ((8, np.int8), (16, np.int16), (32, np.int32), (64, np.int64))
+    },
+    (BOOL, 8): np.bool_,
+}
+WRITTEN: Mapping[str, int] = {"f": FLOAT, "u": UNSIGNED, "i": SIGNED, "b": BOOL}
+
+
+def dump_tensor(value: Array, name: str) -> bytes:
+    """The bytes of a file. Raises WriteError: a type or rank that the format does not have."""
+    kind = WRITTEN.get(value.dtype.kind)
+    if kind is None or (kind, value.dtype.itemsize * 8) not in KINDS:
+        raise WriteError(
+            f"{name}: a .dat file cannot hold {dtype_name(value.dtype)}; keep it out of the model"
+        )
+    if value.ndim > RANK:
+        raise WriteError(f"{name}: a .dat file holds up to {RANK} axes, not the {value.ndim} of this tensor")
+    bits = 1 if kind == BOOL else value.dtype.itemsize * 8
+    data = (
+        _packed(value)
+        if kind == BOOL
+        else np.ascontiguousarray(value, value.dtype.newbyteorder("<")).tobytes()
+    )
+    if max(len(data), *value.shape, 0) >= 1 << 32:
+        raise WriteError(f"{name}: a .dat file holds less than 4 GiB")
+    sizes = [*value.shape, *[0] * (RANK - value.ndim)]
+    head = HEADER.pack(MAGIC, 1, 0, len(data), value.ndim, *sizes, bits, kind, 0, bytes(32), *[0] * 11)
+    return head + data
+
+
+def load_tensor(data: bytes, name: str) -> Array:
+    """The tensor of a file. Raises LoadError: it is none, or its sizes contradict its length."""
+    if len(data) < HEADER.size:
+        raise LoadError(
+            f"{name}: {len(data)} bytes are no .dat file, whose header has {HEADER.size}; write it anew"
+        )
+    magic, major, minor, nbytes, rank, *rest = HEADER.unpack_from(data)
+    sizes, (bits, kind, vendor) = rest[:RANK], rest[RANK : RANK + 3]
+    if magic != MAGIC or (major, minor) != (1, 0):
+        raise LoadError(
+            f"{name}: not a .dat file of NNEF 1.0 (it begins with {data[:4].hex(' ')}); write it anew"
+        )
+    if rank > RANK:
+        raise LoadError(f"{name}: {rank} axes, where a .dat file has up to {RANK}; write it anew")
+    shape = tuple(sizes[:rank])
+    count = prod(shape)
+    packed = kind == BOOL and bits == 1
+    dtype = np.bool_ if packed else KINDS.get((kind, bits))
+    if vendor != 0 or dtype is None:
+        raise LoadError(
+            f"{name}: entries of kind {kind} with {bits} bits of vendor {vendor:#x} are not covered; "
+            "floats of 16, 32 and 64 bits, integers of 8 to 64 bits and booleans are"
+        )
+    needed = (count + 7) // 8 if packed else count * np.dtype(dtype).itemsize
+    if needed != nbytes or len(data) - HEADER.size != nbytes:
+        raise LoadError(
+            f"{name}: the header speaks of shape {list(shape)}, {needed} bytes, and of {nbytes} bytes of data, and "
+            f"{len(data) - HEADER.size} follow; write it anew"
+        )
+    content = data[HEADER.size :]
+    if packed:
+        return np.unpackbits(np.frombuffer(content, np.uint8), count=count).astype(np.bool_).reshape(shape)
+    found = np.frombuffer(content, np.dtype(dtype).newbyteorder("<"))
+    return (found != 0 if dtype is np.bool_ else found).reshape(shape)
+
+
+def _packed(value: Array) -> bytes:
+    """One bit for each entry, the first one in the highest bit."""
+    return np.packbits(np.ascontiguousarray(value).ravel()).tobytes()

@@ -1,0 +1,143 @@
+"""NNEF files in tract's own runtime, called as our own programs are: the proof of what is written."""
+
+import subprocess
+import sys
+import tempfile
+import weakref
+from collections.abc import Sequence
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+
+from pulse.bounds import FAR_END
+from pulse.errors import InputError, WriteError
+from pulse.facts import Array
+from pulse.nnef.archive import Archive
+from pulse.nnef.tract_worker import packed, receive, send, unpacked
+from pulse.not_copyable import NotCopyable
+from pulse.program.compiled import CompiledProgram
+from pulse.program.feeds import Feed
+from pulse.program.state import State
+from pulse.pulsify.network import PulsedNetwork
+
+
+def has_tract() -> bool:
+    """Whether tract is installed."""
+    return find_spec("tract") is not None
+
+
+class TractProcess:
+    """A process that has an archive open in tract, which ends a process where it meets what it does not expect.
+
+    inputs  how many the model has
+    Raises  WriteError: tract refuses the file
+    """
+
+    def __init__(self, archive: Archive, title: str) -> None:
+        self._title = title
+        self._folder = tempfile.TemporaryDirectory()
+        path = Path(self._folder.name) / "model"
+        archive.save(path)
+        command = [sys.executable, "-m", "pulse.nnef.tract_worker", str(path)]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        weakref.finalize(self, _end, self._process, self._folder)
+        self.inputs = int(self._answer())
+
+    def run(self, stream: str, arrays: Sequence[Array]) -> list[Array]:
+        """The outputs of one run of a stream, which keeps its states. Raises WriteError."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        try:
+            send(self._process.stdin, [stream.encode(), str(len(arrays)).encode(), *map(packed, arrays)])
+        except BrokenPipeError:
+            raise self._gone() from None
+        return [unpacked(receive(self._process.stdout)) for _ in range(int(self._answer()))]
+
+    def _answer(self) -> bytes:
+        assert self._process.stdout is not None
+        try:
+            kind, told = receive(self._process.stdout), receive(self._process.stdout)
+        except EOFError:
+            raise self._gone() from None
+        if kind == b"+":
+            return told
+        raise WriteError(
+            f"{self._title}: tract refuses what was written ({told.decode()}); write ONNX instead"
+        )
+
+    def _gone(self) -> WriteError:
+        return WriteError(f"{self._title}: tract ended its process on what was written; write ONNX instead")
+
+
+def _end(process: "subprocess.Popen[bytes]", folder: "tempfile.TemporaryDirectory[str]") -> None:
+    assert process.stdin is not None and process.stdout is not None
+    process.kill()
+    process.wait()
+    process.stdin.close()
+    process.stdout.close()
+    folder.cleanup()
+
+
+class TractProgram(NotCopyable, CompiledProgram):
+    """An archive that ``to_nnef`` made of a pulsed model, in tract. Raises WriteError where tract refuses it."""
+
+    instead = "its file is open in a process of tract; copy the model, and write and open it there"
+
+    def __init__(self, model: PulsedNetwork, archive: Archive) -> None:
+        super().__init__(model)
+        self.process = TractProcess(archive, model.title)
+        self.ends = self.process.inputs > len(model.inputs)
+        self.streams = count()
+
+    @property
+    def backend(self) -> str:
+        return "tract"
+
+    def spawn(self, constants: Feed | None = None) -> "TractState":
+        return TractState(self, constants)
+
+
+class TractState(State):
+    """One stream: a state of tract's. A mark is all that was fed, which is run again to go back to it."""
+
+    def __init__(self, program: TractProgram, constants: Feed | None) -> None:
+        super().__init__(program, constants)
+        self._program = program
+        self._given: list[list[Array]] = []
+        self._stream = ""
+        self._clear()
+
+    def _clear(self) -> None:
+        self._stream, self._given = str(next(self._program.streams)), []
+
+    def _run(self, feed: Feed) -> dict[str, Array]:
+        feeds = {**self.constants, **feed}
+        ports = self._program.inputs
+        arrays = [np.array(feeds[port.name]).reshape(port.shape) for port in ports]
+        if self._program.ends:
+            arrays.append(np.array(FAR_END if self.clock.end is None else self.clock.end, np.int64))
+        self.changing = True
+        self._given.append(arrays)
+        results = self._program.process.run(self._stream, arrays)
+        return {port.name: result.reshape(port.shape) for port, result in zip(self._program.outputs, results)}
+
+    def _ended(self) -> None:
+        """The end is fed with every pulse."""
+
+    def _save(self) -> bytes:
+        raise InputError("tract gives no bytes of its states; run the model here to take a snapshot")
+
+    def _load(self, memory: bytes) -> None:
+        raise InputError("tract takes no bytes of its states; run the model here to restore a snapshot")
+
+    def _keep(self) -> list[list[Array]]:
+        return [*self._given]
+
+    def _put_back(self, memory: list[list[Array]]) -> None:
+        self._clear()
+        self._given = [*memory]
+        for arrays in memory:
+            self._program.process.run(self._stream, arrays)

@@ -1,0 +1,81 @@
+"""A process that runs one NNEF file in tract, and may abort there: ``python -m pulse.nnef.tract_worker PATH``.
+
+It says first how many inputs the model has. A request is a number of a stream, the number of arrays, and the arrays as
+.npy, each behind its length; streams begin with their first request. An answer is + and arrays, or - and a text.
+"""
+
+import io
+import struct
+import sys
+from importlib import import_module
+from typing import IO, Any
+
+import numpy as np
+
+NUMBER = struct.Struct("<q")
+
+
+def send(file: IO[bytes], parts: list[bytes]) -> None:
+    """Byte strings, each behind its length."""
+    for part in parts:
+        file.write(NUMBER.pack(len(part)) + part)
+    file.flush()
+
+
+def receive(file: IO[bytes]) -> bytes:
+    """One byte string. Raises EOFError: the other side has ended."""
+    head = file.read(NUMBER.size)
+    if len(head) < NUMBER.size:
+        raise EOFError
+    (length,) = NUMBER.unpack(head)
+    return file.read(length)
+
+
+def packed(array: "np.ndarray[Any, Any]") -> bytes:
+    """An array as .npy."""
+    memory = io.BytesIO()
+    np.save(memory, array, allow_pickle=False)
+    return memory.getvalue()
+
+
+def unpacked(content: bytes) -> "np.ndarray[Any, Any]":
+    """The reverse of ``packed``."""
+    return np.load(io.BytesIO(content), allow_pickle=False)
+
+
+def told(error: Exception) -> str:
+    """What tract says, without the stack of its functions and the listings of its graphs."""
+    lines = str(error).partition("Stack backtrace")[0].splitlines()
+    return " ".join(" ".join(line for line in lines if "|" not in line).split())
+
+
+def main(path: str) -> None:
+    """Answer requests until the input ends."""
+    tract: Any = import_module("tract")
+    read, write = sys.stdin.buffer, sys.stdout.buffer
+    try:
+        model = tract.nnef().load(path)
+        inputs = model.input_count()
+        runnable = model.into_runnable()
+    except tract.TractError as error:
+        send(write, [b"-", told(error).encode()])
+        return
+    send(write, [b"+", str(inputs).encode()])
+    states: dict[bytes, Any] = {}
+    while True:
+        try:
+            stream = receive(read)
+        except EOFError:
+            return
+        arrays = [unpacked(receive(read)) for _ in range(int(receive(read)))]
+        try:
+            state = states.get(stream) or states.setdefault(stream, runnable.spawn_state())
+            results = [packed(np.array(each.to_numpy())) for each in state.run(arrays)]
+        except tract.TractError as error:
+            send(write, [b"-", told(error).encode()])
+        else:
+            send(write, [b"+", str(len(results)).encode(), *results])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

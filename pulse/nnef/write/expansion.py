@@ -1,0 +1,147 @@
+"""Operators of ONNX that are replaced by simpler ones of ONNX before NNEF is written."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from typing import Any, TypeAlias
+
+import numpy as np
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+
+from pulse.facts import Array
+from pulse.onnx.proto import AttributeProto
+from pulse.onnx.write.graph import Names, form
+from pulse.record import record
+
+Expander: TypeAlias = "Callable[[Expansion, NodeProto], None]"
+EXPANDERS: dict[str, Expander] = {}
+"""Operator -> the function that adds the nodes in its place."""
+
+
+def expands(*names: str) -> Callable[[Expander], Expander]:
+    """Register a function as the expander of operators."""
+
+    def register(expander: Expander) -> Expander:
+        for name in names:
+            if name in EXPANDERS:
+                raise ValueError(f"{name} is registered twice")
+            EXPANDERS[name] = expander
+        return expander
+
+    return register
+
+
+@record(eq=False)
+class Expansion:
+    """The nodes that stand for one node.
+
+    constants  of the whole model, by name; new ones are added
+    values     declared wires by name
+    """
+
+    title: str
+    names: Names
+    constants: dict[str, Array]
+    values: Mapping[str, ValueInfoProto]
+    added: list[TensorProto]
+    nodes: list[NodeProto] = field(default_factory=list[NodeProto])
+
+    def name(self, suffix: str) -> str:
+        """A new name of a wire."""
+        return self.names.new(f"{self.title}.{suffix}")
+
+    def add(self, kind: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> None:
+        """A node whose outputs have names."""
+        self.nodes.append(helper.make_node(kind, list(inputs), list(outputs), outputs[-1], **attributes))
+
+    def node(
+        self, nodes: list[NodeProto], kind: str, inputs: Sequence[str], suffix: str, **attributes: Any
+    ) -> str:
+        """A node with one output, among these nodes."""
+        name = self.name(suffix)
+        nodes.append(helper.make_node(kind, list(inputs), [name], name, **attributes))
+        return name
+
+    def constant(self, value: Array) -> str:
+        """A stored tensor."""
+        name = self.name("constant")
+        self.constants[name] = value
+        self.added.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
+        return name
+
+    def integers(self, numbers: Sequence[int]) -> str:
+        """A stored list of i64."""
+        return self.constant(np.array([*numbers], np.int64))
+
+    def number(self, value: float) -> str:
+        """A stored f32."""
+        return self.constant(np.array(value, np.float32))
+
+    def sizes(self, name: str) -> list[int]:
+        """The shape of a wire."""
+        return form(self.values[name])[1]
+
+    def value(self, name: str, sizes: Sequence[int]) -> ValueInfoProto:
+        """The declaration of an f32 wire."""
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, [*sizes])
+
+    # of constants at once, else as nodes
+
+    def squeeze(self, nodes: list[NodeProto], x: str) -> str:
+        """Without the first axis."""
+        if x in self.constants:
+            return self.constant(self.constants[x][0])
+        return self.node(nodes, "Squeeze", (x, self.integers([0])), "squeezed")
+
+    def turn(self, nodes: list[NodeProto], x: str) -> str:
+        """A matrix transposed."""
+        if x in self.constants:
+            return self.constant(self.constants[x].T)
+        return self.node(nodes, "Transpose", (x,), "turned", perm=[1, 0])
+
+    def crop(self, nodes: list[NodeProto], x: str, start: int, stop: int) -> str:
+        """Some entries of the last axis."""
+        if x in self.constants:
+            return self.constant(self.constants[x][..., start:stop])
+        return self.node(
+            nodes, "Slice", (x, self.integers([start]), self.integers([stop]), self.integers([-1])), "part"
+        )
+
+
+def expand(model: ModelProto) -> None:
+    """Replace nodes in place; ``model`` has the shape of each of its wires."""
+    taken: set[str] = set()
+    constants: dict[str, Array] = {}
+    _collect(model.graph, taken, constants)
+    _expand(model.graph, Names(taken), constants, model.graph)
+
+
+def _collect(graph: GraphProto, taken: set[str], constants: dict[str, Array]) -> None:
+    constants.update({tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer})
+    taken.update(constants)
+    taken.update(value.name for value in graph.input)
+    for node in graph.node:
+        taken.update(node.output)
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                _collect(attribute.g, taken, constants)
+
+
+def _expand(graph: GraphProto, names: Names, constants: dict[str, Array], root: GraphProto) -> None:
+    values = {value.name: value for value in (*graph.input, *graph.output, *graph.value_info)}
+    nodes: list[NodeProto] = []
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                _expand(attribute.g, names, constants, root)
+        expander = EXPANDERS.get(node.op_type)
+        if expander is None:
+            nodes.append(node)
+            continue
+        added: list[TensorProto] = []
+        expansion = Expansion(node.name or node.output[0], names, constants, values, added)
+        expander(expansion, node)
+        nodes += expansion.nodes
+        root.initializer.extend(added)
+    kept = list(nodes)
+    del graph.node[:]
+    graph.node.extend(kept)

@@ -1,0 +1,154 @@
+"""A graph or a body under construction: identifiers, stored tensors, and what a body takes from around it."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import field
+from typing import TypeAlias
+
+import numpy as np
+
+from pulse.errors import WriteError
+from pulse.facts import Array, DType
+from pulse.nnef.syntax import Assignment, Call, Expression, Fragment, Name, Parameter
+from pulse.record import record
+
+Sizes: TypeAlias = "tuple[int | str, ...]"
+"""Text of an axis whose size depends on a symbol; empty if it is not known."""
+SCALAR, INTEGER, LOGICAL = "scalar", "integer", "logical"
+INTEGERS = np.dtype(np.int64)
+RESERVED = frozenset(
+    {
+        "version",
+        "extension",
+        "graph",
+        "fragment",
+        "tensor",
+        "integer",
+        "scalar",
+        "logical",
+        "string",
+        "true",
+        "false",
+    }
+    | {"for", "in", "if", "else", "yield", "length_of", "range_of", "shape_of"}
+)
+"""Words of the language, which name no wire."""
+
+
+def kind_of(dtype: DType) -> str:
+    """NNEF's name for a type of entries."""
+    if dtype == np.bool_:
+        return LOGICAL
+    return INTEGER if dtype == INTEGERS else SCALAR
+
+
+@record(eq=False)
+class Shared:
+    """What all scopes of a document have in common.
+
+    tensors    by label, each a .dat file
+    fragments  the bodies of scans
+    """
+
+    taken: set[str] = field(default_factory=set[str])
+    tensors: dict[str, Array] = field(default_factory=dict[str, Array])
+    labels: dict[tuple[str, Sizes, bytes], str] = field(default_factory=dict[tuple[str, Sizes, bytes], str])
+    fragments: list[Fragment] = field(default_factory=list[Fragment])
+
+    def identifier(self, name: str) -> str:
+        """``name`` as far as NNEF's identifiers allow, different from all others."""
+        plain = re.sub(r"\W", "_", name, flags=re.ASCII) or "x"
+        plain = f"_{plain}" if plain[0].isdigit() or plain in RESERVED else plain
+        chosen, number = plain, 0
+        while chosen in self.taken:
+            number += 1
+            chosen = f"{plain}_{number}"
+        self.taken.add(chosen)
+        return chosen
+
+
+@record(eq=False)
+class Scope:
+    """Assignments in order. A body has the scope around it: what it reads of that becomes a parameter.
+
+    constants  the stored tensors of the ONNX graph, by name
+    facts      type and sizes of every wire, by its name in ONNX
+    known      identifiers of wires, by their names in ONNX
+    captured   identifiers of a body -> what they stand for around it
+    """
+
+    shared: Shared
+    constants: Mapping[str, Array]
+    facts: Mapping[str, tuple[DType, Sizes]]
+    around: "Scope | None" = None
+    known: dict[str, Name] = field(default_factory=dict[str, Name])
+    body: list[Assignment] = field(default_factory=list[Assignment])
+    captured: dict[str, Name] = field(default_factory=dict[str, Name])
+    _stored: dict[str, Name] = field(default_factory=dict[str, Name])
+
+    def inner(self) -> "Scope":
+        """A scope for the body of a scan."""
+        return Scope(self.shared, self.constants, self.facts, self)
+
+    def fact(self, name: str) -> tuple[DType, Sizes]:
+        """Type and sizes of a wire of ONNX. Raises WriteError: its sizes are not known."""
+        if name not in self.facts:
+            raise WriteError(
+                f"{name}: its shape is computed while running, which NNEF cannot say; fix it with constants"
+            )
+        return self.facts[name]
+
+    def declare(self, name: str) -> str:
+        """A new identifier for a wire of ONNX that this scope begins with."""
+        identifier = self.shared.identifier(name)
+        self.known[name] = Name(identifier)
+        return identifier
+
+    def wire(self, name: str) -> Name:
+        """The identifier of a wire of ONNX; a body gets it from the scope around it."""
+        if name in self.known:
+            return self.known[name]
+        if name in self.constants:
+            found = self.tensor(self.constants[name], name)
+        else:
+            assert self.around is not None, name
+            found = self._capture(self.around.wire(name))
+        self.known[name] = found
+        return found
+
+    def tensor(self, value: Array, name: str) -> Name:
+        """A stored tensor; the same one where an equal tensor is stored already."""
+        if self.around is not None:
+            return self._capture(self.around.tensor(value, name))
+        dense = np.ascontiguousarray(value).reshape(value.shape)
+        key = (dense.dtype.str, dense.shape, dense.tobytes())
+        label = self.shared.labels.get(key)
+        if label is None:
+            label = self.shared.labels[key] = self.shared.identifier(name)
+            self.shared.tensors[label] = dense
+        if label not in self._stored:
+            shape: list[Expression] = [int(size) for size in dense.shape]
+            call = Call("variable", (), (("shape", shape), ("label", label)), kind_of(dense.dtype))
+            self.body.append(Assignment(label, call))
+            self._stored[label] = Name(label)
+        return self._stored[label]
+
+    def _capture(self, outside: Name) -> Name:
+        for inside, known in self.captured.items():
+            if known == outside:
+                return Name(inside)
+        inside = self.shared.identifier(outside.text)
+        self.captured[inside] = outside
+        return Name(inside)
+
+    def assign(self, target: str | tuple[str, ...], call: Call) -> None:
+        """Append an assignment."""
+        self.body.append(Assignment(target, call))
+
+    def fragment(self, name: str, parameters: list[str], results: list[str]) -> str:
+        """Store the body as a fragment; gives its name. Captured wires are its last parameters."""
+        chosen = self.shared.identifier(name)
+        listed = tuple(Parameter(each, "tensor<scalar>") for each in [*parameters, *self.captured])
+        made = tuple((each, "tensor<scalar>") for each in results)
+        self.shared.fragments.append(Fragment(chosen, listed, made, tuple(self.body)))
+        return chosen

@@ -1,0 +1,216 @@
+"""A model as NNEF: its ONNX nodes in NNEF's operators; in pulses, one turn of a scan is one pulse with its states."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import cast
+
+import numpy as np
+from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto, numpy_helper, shape_inference
+
+from pulse.errors import WriteError
+from pulse.facts import Array, DType
+from pulse.nnef import operators as operators
+from pulse.nnef.archive import Archive
+from pulse.nnef.syntax import Assignment, Call, Document, Expression, Fragment, Name
+from pulse.nnef.write.expansion import expand
+from pulse.nnef.write.graph import Scope, Shared, Sizes, kind_of
+from pulse.nnef.write.scan import ScanWriter
+from pulse.nnef.write.walk import check_writers, graphs_of, write_nodes
+from pulse.onnx.metadata import Notes
+from pulse.onnx.tensors import onnx_dtype
+from pulse.onnx.write.model import offline_to_onnx, to_onnx
+from pulse.pulsify.network import PulsedNetwork
+from pulse.typed import TypedNetwork
+from pulse.wording import spell
+
+OPSET = 17
+"""Of the ONNX operators in between."""
+NAMED: Mapping[str, str] = {"f": "F", "i": "I", "u": "U"}
+"""How tract spells the kinds of types that NNEF has no name for."""
+TRACT = "tract_"
+"""How the operators of tract's registry begin."""
+UNLIKE = frozenset({"deconv"})
+"""Operators that tract reads otherwise than the standard."""
+
+
+def to_nnef(model: PulsedNetwork | TypedNetwork) -> Archive:
+    """Write a model with the operators of NNEF and of tract.
+
+    Raises  WriteError: nodes that these cannot express, by name
+
+    An offline model is plain NNEF as far as its operators are; its symbols are tract's. So is a pulsed model without
+    states. One with states is one call of ``tract_core_scan``, whose states tract keeps from run to run; each run is
+    one turn of it. The stream's length, where it is needed, is the last input: 1 << 45 until the stream has ended.
+    """
+    if isinstance(model, PulsedNetwork):
+        return _Pulsed(model).archive()
+    return _Offline(model).archive()
+
+
+class _Export:
+    """One model on its way to an archive."""
+
+    def __init__(self, proto: ModelProto, title: str, symbols: Iterable[str] = ()) -> None:
+        inferred = shape_inference.infer_shapes(proto, data_prop=True)
+        expand(inferred)
+        check_writers(inferred.graph, title)
+        self.graph = shape_inference.infer_shapes(inferred, data_prop=True).graph
+        self.symbols = [*symbols]
+        self.shared = Shared()
+        self.shared.taken.update(self.symbols)
+        constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in _stored(self.graph)}
+        self.root = Scope(self.shared, constants, _facts(self.graph, constants))
+
+    def begin(self, fed: Collection[str]) -> tuple[list[str], list[str]]:
+        """Declare the inputs, without those that carry state; their names here and in ONNX."""
+        values = [value for value in self.graph.input if value.name not in fed]
+        names = [self.root.declare(value.name) for value in values]
+        for value, name in zip(values, names):
+            self.root.assign(name, external(value))
+        return names, [value.name for value in values]
+
+    def finish(
+        self, names: Sequence[str], results: Sequence[str], fragments: Sequence[Fragment] = ()
+    ) -> Archive:
+        """The archive; it names tract's registry if it needs that."""
+        body, stored = tuple(self.root.body), (*self.shared.fragments, *fragments)
+        called = {name for part in (body, *(each.body or () for each in stored)) for name in _called(part)}
+        extensions = [("tract_symbol", symbol) for symbol in self.symbols]
+        if any(name.startswith(TRACT) or name in UNLIKE for name in called):
+            extensions.insert(0, ("tract_registry", "tract_core"))
+        document = Document("network", tuple(names), tuple(results), body, stored, tuple(extensions))
+        return Archive(document, self.shared.tensors)
+
+
+class _Offline(_Export):
+    """A model over whole streams."""
+
+    def __init__(self, model: TypedNetwork) -> None:
+        facts = [model.graph.fact(outlet) for outlet in model.graph.inputs]
+        symbols = {symbol.name for fact in facts for dim in fact.shape for symbol in dim.symbols}
+        strange = sorted(name for name in symbols if not name.isascii() or not name.isidentifier())
+        if strange:
+            raise WriteError(
+                f"{model.title}: the symbol {strange[0]} is no identifier of NNEF; name it with {spell('inputs')}"
+            )
+        super().__init__(offline_to_onnx(model, OPSET), model.title, sorted(symbols))
+
+    def archive(self) -> Archive:
+        names, _ = self.begin(())
+        write_nodes(self.root, self.graph.node)
+        return self.finish(names, [self.root.wire(value.name).text for value in self.graph.output])
+
+
+class _Pulsed(_Export):
+    """A model in pulses."""
+
+    def __init__(self, model: PulsedNetwork) -> None:
+        proto = to_onnx(model, OPSET)
+        super().__init__(proto, model.title)
+        notes = Notes.parse({entry.key: entry.value for entry in proto.metadata_props})
+        assert notes is not None
+        self._model, self._notes = model, notes
+
+    def archive(self) -> Archive:
+        names, inputs = self.begin({note.input for note in self._notes.states})
+        outputs = [note.name for note in self._notes.outputs]
+        if self._notes.states:
+            results = self._scan(inputs, outputs)
+        else:
+            write_nodes(self.root, self.graph.node)
+            results = [self.root.wire(name).text for name in outputs]
+        return self.finish(names, results, [self._properties()])
+
+    def _scan(self, inputs: Sequence[str], outputs: Sequence[str]) -> list[str]:
+        """The whole graph as the body of a scan with one turn in each run."""
+        axes = {note.name: note.axis for note in self._notes.inputs}
+        scan = ScanWriter.begin(self.root, "pulse")
+        for name in inputs:
+            axis = axes.get(name)
+            if axis is None:
+                scan.full(name, self.root.wire(name))
+            else:
+                scan.slice(name, self.root.wire(name), axis, self._frames(name, axis))
+        for note in self._notes.states:
+            value = note.value()
+            dtype, sizes = self.root.fact(note.input)
+            initial = np.zeros([int(size) for size in sizes], dtype) if value is None else value
+            scan.state(note.input, self.root.tensor(initial, f"{note.input}.initial"), note.output)
+        results = [self.shared.identifier(name) for name in outputs]
+        write_nodes(scan.inner, self.graph.node)
+        for note in self._notes.outputs:
+            scan.result(note.name, note.axis, 1 if note.axis is None else self._frames(note.name, note.axis))
+        scan.finish(results, resets=False)
+        return results
+
+    def _frames(self, name: str, axis: int) -> int:
+        return int(self.root.fact(name)[1][axis])
+
+    def _properties(self) -> Fragment:
+        """What tract calls the properties of a pulsed model; the axis of a port that does not stream is -1."""
+        model = self._model
+        axes = [
+            [-1 if port.axis is None else port.axis for port in ports]
+            for ports in (model.inputs, model.outputs)
+        ]
+        entries: list[Expression] = [
+            ("pulse.delay", _integers([int(port.delay) for port in model.outputs])),
+            ("pulse.input_axes", _integers(axes[0])),
+            ("pulse.output_axes", _integers(axes[1])),
+            ("pulse.streaming_symbol", [model.symbol.name]),
+        ]
+        body = (Assignment("properties", entries),)
+        return Fragment("tract_core_properties", (), (("properties", "(string, tensor<scalar>)[]"),), body)
+
+
+def _called(value: object) -> Iterator[str]:
+    """The operators of a part of a document."""
+    if isinstance(value, Call):
+        yield value.operator
+        yield from _called((value.positional, [each for _, each in value.named]))
+    elif isinstance(value, Assignment):
+        yield from _called(value.value)
+    elif isinstance(value, list | tuple):
+        for each in cast("Sequence[object]", value):
+            yield from _called(each)
+
+
+def external(value: ValueInfoProto) -> Call:
+    """An input of a graph; tract's own operator where NNEF has no name for the type."""
+    declared = value.type.tensor_type
+    dtype = onnx_dtype(declared.elem_type, value.name)
+    shape: list[Expression] = [
+        Name(dim.dim_param) if dim.dim_param else int(dim.dim_value) for dim in declared.shape.dim
+    ]
+    kind = kind_of(dtype)
+    if kind != "scalar":
+        return Call("external", (), (("shape", shape),), kind)
+    if dtype == np.float32:
+        return Call("external", (), (("shape", shape),))
+    named = f"{NAMED[dtype.kind]}{dtype.itemsize * 8}"
+    return Call("tract_core_external", (), (("shape", shape), ("datum_type", named)))
+
+
+def _integers(numbers: Sequence[int]) -> Expression:
+    return Call("tract_core_cast", ([*numbers],), (("to", "i64"),))
+
+
+def _stored(graph: GraphProto) -> Iterable[TensorProto]:
+    for each in graphs_of(graph):
+        yield from each.initializer
+
+
+def _facts(graph: GraphProto, constants: Mapping[str, Array]) -> dict[str, tuple[DType, Sizes]]:
+    found: dict[str, tuple[DType, Sizes]] = {
+        name: (value.dtype, value.shape) for name, value in constants.items()
+    }
+    for each in graphs_of(graph):
+        values: list[ValueInfoProto] = [*each.input, *each.output, *each.value_info]
+        for value in values:
+            declared = value.type.tensor_type
+            if declared.HasField("shape"):
+                sizes = [
+                    int(dim.dim_value) if dim.HasField("dim_value") else str(dim.dim_param)
+                    for dim in declared.shape.dim
+                ]
+                found[value.name] = onnx_dtype(declared.elem_type, value.name), tuple(sizes)
+    return found

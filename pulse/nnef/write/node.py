@@ -1,0 +1,192 @@
+"""A node of ONNX as its writer sees it: identifiers and facts of its inputs, and a way to add assignments."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pulse.errors import WriteError
+from pulse.facts import Array, DType, dtype_name
+from pulse.nnef.syntax import Call, Expression, Name
+from pulse.nnef.write.graph import INTEGERS, Scope, Sizes
+from pulse.record import record
+from pulse.wording import spell
+
+SINGLE = np.dtype(np.float32)
+
+
+@record(eq=False)
+class NodeWriter:
+    """One node while it is written.
+
+    inputs, outputs  names in ONNX; empty for what is left out
+    attributes       by name, as Python values; a body as its GraphProto
+    """
+
+    scope: Scope
+    name: str
+    kind: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Any]
+
+    def error(self, reason: str, way_out: str) -> WriteError:
+        """A WriteError that names the node."""
+        return WriteError(f"{self.name} ({self.kind}): NNEF and tract {reason}; {way_out}")
+
+    def attribute(self, name: str, default: Any) -> Any:
+        """An attribute, or the default where the node has none."""
+        return self.attributes.get(name, default)
+
+    def has(self, slot: int) -> bool:
+        """Whether an optional input is given."""
+        return slot < len(self.inputs) and bool(self.inputs[slot])
+
+    def makes(self, slot: int) -> bool:
+        """Whether an optional output is wanted."""
+        return slot < len(self.outputs) and bool(self.outputs[slot])
+
+    def sizes(self, slot: int = 0) -> tuple[int, ...]:
+        """The shape of an input. Raises WriteError: it depends on a symbol."""
+        return self._numbers(self.scope.fact(self.inputs[slot])[1])
+
+    def size(self, axis: int, slot: int = 0) -> int:
+        """The size of one axis of an input. Raises WriteError."""
+        return self._numbers(self.scope.fact(self.inputs[slot])[1][axis : axis + 1])[0]
+
+    def rank(self, slot: int = 0) -> int:
+        """The number of axes of an input."""
+        return len(self.scope.fact(self.inputs[slot])[1])
+
+    def dtype(self, slot: int = 0) -> DType:
+        """The type of an input."""
+        return self.scope.fact(self.inputs[slot])[0]
+
+    def made(self, slot: int = 0) -> tuple[int, ...]:
+        """The shape of an output. Raises WriteError: it depends on a symbol."""
+        return self._numbers(self.scope.fact(self.outputs[slot])[1])
+
+    def made_rank(self, slot: int = 0) -> int:
+        """The number of axes of an output."""
+        return len(self.scope.fact(self.outputs[slot])[1])
+
+    def _numbers(self, sizes: Sizes) -> tuple[int, ...]:
+        found = tuple(size for size in sizes if isinstance(size, int))
+        if len(found) < len(sizes):
+            raise self.error("need a size that depends on a symbol", f"fix the length with {spell('inputs')}")
+        return found
+
+    def made_dtype(self, slot: int = 0) -> DType:
+        """The type of an output."""
+        return self.scope.fact(self.outputs[slot])[0]
+
+    def known(self, slot: int) -> Array | None:
+        """The value of an input where it is stored."""
+        return self.scope.constants.get(self.inputs[slot]) if self.has(slot) else None
+
+    def integers(self, slot: int, what: str) -> list[int]:
+        """The stored integers of an input. Raises WriteError: they are computed."""
+        value = self.known(slot)
+        if value is None:
+            raise self.error(f"take {what} as constants only", f"give the model a constant for {what}")
+        return [int(number) for number in value.ravel()]
+
+    def x(self, slot: int = 0) -> Name:
+        """The identifier of an input."""
+        return self.scope.wire(self.inputs[slot])
+
+    def emit(self, operator: str, *inputs: Expression, suffix: str = "", **named: Expression) -> Name:
+        """Add an assignment with one target; without a suffix it is named after the node's first output."""
+        return self.assign(Call(operator, inputs, tuple(named.items())), suffix)
+
+    def assign(self, call: Call, suffix: str = "") -> Name:
+        """``emit`` of a call that is there already."""
+        target = self.scope.shared.identifier(f"{self.name}.{suffix}" if suffix else self.outputs[0])
+        self.scope.assign(target, call)
+        return Name(target)
+
+    def emit_all(
+        self, operator: str, inputs: Sequence[Expression], suffixes: Sequence[str], **named: Expression
+    ) -> list[Name]:
+        """Add an assignment with several targets; an empty suffix stands for the output of that slot."""
+        names = [
+            f"{self.name}.{suffix}" if suffix else self.outputs[slot] for slot, suffix in enumerate(suffixes)
+        ]
+        targets = tuple(self.scope.shared.identifier(name) for name in names)
+        call = Call(operator, tuple(inputs), tuple(named.items()))
+        self.scope.assign(targets[0] if len(targets) == 1 else targets, call)
+        return [Name(target) for target in targets]
+
+    def tensor(self, value: Array, suffix: str) -> Name:
+        """A stored tensor."""
+        return self.scope.tensor(value, f"{self.name}.{suffix}")
+
+    def number(self, value: float, dtype: DType, suffix: str = "number") -> Expression:
+        """One number: in the text where that says it exactly, else stored."""
+        entry = np.array(value).astype(dtype)
+        return literal(entry) if spoken(entry) else self.tensor(entry, suffix)
+
+    def operand(self, slot: int, rank: int) -> Expression:
+        """An input with axes of size 1 in front, up to this rank: NNEF aligns the first axes, ONNX the last."""
+        value = self.known(slot)
+        if value is not None:
+            if value.size == 1 and spoken(value):
+                return literal(value)
+            return self.scope.tensor(
+                value.reshape((1,) * (rank - value.ndim) + value.shape), self.inputs[slot]
+            )
+        missing = rank - self.rank(slot)
+        x = self.x(slot)
+        return self.add_axes(x, range(missing), f"operand{slot}") if missing > 0 else x
+
+    def operands(self, slots: Sequence[int] | None = None) -> list[Expression]:
+        """Inputs that broadcast to the first output."""
+        rank = self.made_rank()
+        chosen = range(len(self.inputs)) if slots is None else slots
+        found = [self.operand(slot, rank) for slot in chosen]
+        if all(not isinstance(each, Name) for each in found):
+            value = self.known(chosen[0])
+            assert value is not None
+            found[0] = self.scope.tensor(value, self.inputs[chosen[0]])
+        return found
+
+    # what several writers need
+
+    def reshape(self, x: Expression, sizes: Sequence[int], suffix: str = "") -> Name:
+        """The same elements in another shape."""
+        if 0 in sizes:
+            raise self.error("have no tensors without elements", "give the model inputs that are not empty")
+        return self.emit("reshape", x, suffix=suffix, shape=[int(size) for size in sizes])
+
+    def add_axes(self, x: Expression, axes: Sequence[int], suffix: str = "") -> Name:
+        """New axes of size 1."""
+        return self.emit("unsqueeze", x, suffix=suffix, axes=list(axes))
+
+    def remove_axes(self, x: Expression, axes: Sequence[int], suffix: str = "") -> Name:
+        """Without axes of size 1."""
+        return self.emit("squeeze", x, suffix=suffix, axes=list(axes))
+
+    def cast(self, x: Expression, dtype: DType, suffix: str = "") -> Name:
+        """Another type, as tract converts it."""
+        return self.emit("tract_core_cast", x, suffix=suffix, to=dtype_name(dtype))
+
+    def crop(self, x: Expression, axis: int, start: int, stop: int, suffix: str = "") -> Name:
+        """Some frames of an axis."""
+        return self.emit("slice", x, suffix=suffix, axes=[axis], begin=[start], end=[stop])
+
+    def axis(self, default: int, rank: int) -> int:
+        """The attribute ``axis``, not negative."""
+        return int(self.attribute("axis", default)) % max(rank, 1)
+
+
+def spoken(value: Array) -> bool:
+    """Whether one entry can stand in the text: NNEF reads it in the type of the other operand."""
+    if value.size != 1:
+        return False
+    return value.dtype == INTEGERS or (value.dtype == SINGLE and bool(np.isfinite(value).all()))
+
+
+def literal(value: Array) -> Expression:
+    """The entry of a tensor of one element. A bare integer is a dimension in tract, so it gets its type."""
+    entry = value.reshape(()).item()
+    return float(entry) if value.dtype == SINGLE else Call("tract_core_cast", (int(entry),), (("to", "i64"),))

@@ -1,0 +1,107 @@
+"""A call of ``tract_core_scan`` under construction: a body that runs for every piece of its inputs."""
+
+from dataclasses import field
+
+from pulse.nnef.syntax import Call, Expression, Name
+from pulse.nnef.write.graph import Scope
+from pulse.record import record
+
+
+@record
+class Sliced:
+    """How a wire is cut along an axis; a negative chunk goes backwards."""
+
+    name: str
+    axis: int
+    chunk: int
+
+
+@record(eq=False)
+class ScanWriter:
+    """A scan under construction.
+
+    outer  the scope around it
+    name   of its body
+    inner  the scope of the body
+    """
+
+    outer: Scope
+    name: str
+    inner: Scope
+    _parameters: list[str] = field(default_factory=list[str])
+    _scanned: list[Expression] = field(default_factory=list["Expression"])
+    _full: list[Expression] = field(default_factory=list["Expression"])
+    _states: list[tuple[str, Name, str]] = field(default_factory=list[tuple[str, Name, str]])
+    _results: list[tuple[str, int | None, int]] = field(default_factory=list[tuple[str, "int | None", int]])
+
+    @classmethod
+    def begin(cls, outer: Scope, name: str) -> "ScanWriter":
+        """A scan with an empty body."""
+        return cls(outer, name, outer.inner())
+
+    def slice(self, name: str, value: Name, axis: int, chunk: int) -> Name:
+        """A wire of the body that is a piece of one around it."""
+        inside = self._parameter(name)
+        self._scanned.append((inside.text, value, axis, chunk))
+        return inside
+
+    def full(self, name: str, value: Name) -> Name:
+        """A wire of the body that is the whole of one around it."""
+        inside = self._parameter(name)
+        self._full.append((inside.text, value))
+        return inside
+
+    def state(self, name: str, initial: Name, result: str) -> Name:
+        """A wire of the body that begins as ``initial`` and is then what the body's wire ``result`` was."""
+        inside = self._parameter(name)
+        self._states.append((inside.text, initial, result))
+        return inside
+
+    def result(self, name: str, axis: int | None, chunk: int) -> None:
+        """An output: the body's wire ``name`` of all turns joined along an axis, or of the last turn."""
+        self._results.append((name, axis, chunk))
+
+    def finish(self, targets: list[str], resets: bool) -> None:
+        """Add the assignment to the scope around; ``resets``: every run begins with the initial states."""
+        names = [
+            *dict.fromkeys(
+                [*(result for _, _, result in self._states), *(name for name, _, _ in self._results)]
+            )
+        ]
+        made: dict[str, str] = {}
+        for name in names:
+            identifier = self.inner.wire(name)
+            if identifier.text in made.values() or identifier.text in self._parameters:
+                copy = self.outer.shared.identifier(f"{name}.copy")
+                self.inner.assign(copy, Call("copy", (identifier,)))
+                identifier = Name(copy)
+            made[name] = identifier.text
+        body = self.inner.fragment(self.name, self._parameters, list(made.values()))
+        full = [*self._full, *((inside, outside) for inside, outside in self.inner.captured.items())]
+        states: list[Expression] = [
+            (inside, initial, made[result]) for inside, initial, result in self._states
+        ]
+        results: list[Expression] = [
+            (made[name], "last", 0, 1) if axis is None else (made[name], "full", axis, chunk)
+            for name, axis, chunk in self._results
+        ]
+        call = Call(
+            "tract_core_scan",
+            (),
+            (
+                ("body", body),
+                ("scan", self._scanned),
+                ("full", full),
+                ("state", states),
+                ("output", results),
+                ("skip", 0),
+                ("reset_every_turn", resets),
+                ("external_state", False),
+            ),
+        )
+        self.outer.assign(targets[0] if len(targets) == 1 else tuple(targets), call)
+
+    def _parameter(self, name: str) -> Name:
+        inside = self.inner.declare(name)
+        self._parameters.append(inside)
+        return Name(inside)

@@ -1,0 +1,59 @@
+"""The nodes of an ONNX graph, each written by the function of its operator."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from onnx import GraphProto, NodeProto, helper
+
+from pulse.errors import WriteError
+from pulse.nnef.registry import WRITERS
+from pulse.nnef.syntax import Name
+from pulse.nnef.write.graph import Scope
+from pulse.nnef.write.node import NodeWriter
+from pulse.onnx.proto import AttributeProto
+
+
+def check_writers(graph: GraphProto, title: str) -> None:
+    """Raise WriteError, listing every node whose operator has no writer."""
+    nodes = [node for each in graphs_of(graph) for node in each.node]
+    missing = [
+        f"{node.name or node.output[0]} ({node.op_type})" for node in nodes if node.op_type not in WRITERS
+    ]
+    if missing:
+        raise WriteError(
+            f"{title}: NNEF and tract have no operators for {', '.join(missing)}; keep them out of the model, "
+            "or write ONNX with states: a name that ends in .onnx"
+        )
+
+
+def graphs_of(graph: GraphProto) -> Iterator[GraphProto]:
+    """A graph and the bodies of its nodes."""
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                yield from graphs_of(attribute.g)
+
+
+def write_nodes(scope: Scope, nodes: Iterable[NodeProto]) -> None:
+    """Write nodes in order; ``scope.known`` has the identifiers of their outputs then."""
+    for node in nodes:
+        made = _written(WRITERS[node.op_type](_context(scope, node)))
+        for name, identifier in zip(node.output, made):
+            if name and identifier is not None:
+                scope.known[name] = identifier
+
+
+def _written(made: Name | Sequence[Name | None]) -> Sequence[Name | None]:
+    return [made] if isinstance(made, Name) else made
+
+
+def _context(scope: Scope, node: NodeProto) -> NodeWriter:
+    attributes = {each.name: _value(each) for each in node.attribute}
+    name = node.name or node.output[0]
+    return NodeWriter(scope, name, node.op_type, tuple(node.input), tuple(node.output), attributes)
+
+
+def _value(attribute: AttributeProto) -> Any:
+    value: Any = helper.get_attribute_value(attribute)
+    return value.decode() if isinstance(value, bytes) else value

@@ -1,0 +1,81 @@
+"""The time axis of a module, found by trying other lengths."""
+
+from collections.abc import Iterator, Mapping
+from itertools import chain, zip_longest
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.torch.comparison import Run
+from pulse.torch.inputs import SampledInputs, draw_inputs, lengths_of
+from pulse.torch.lengths import LEAST, variations
+
+SYMBOL = "T"
+MOST_TRIALS = 16
+"""Lengths of an axis that are tried."""
+
+Axes: TypeAlias = dict[str, dict[int, str]]
+
+
+def find_time(title: str, module: Run, examples: Mapping[str, Array]) -> Axes:
+    """The one axis, or one axis of each of several inputs, along which the module runs at another length.
+
+    examples  of all inputs that are tensors
+    returns   nothing where the module takes the example's lengths only
+    Raises    InputError: the module runs at other lengths along several axes, or not on the example
+    """
+    try:
+        example = module(dict(examples))
+    except InputError as error:
+        raise InputError(f"{title} does not run on the example: {error}") from error
+    shapes = [value.shape for value in example.values()]
+    axes = [
+        (name, axis)
+        for name, value in examples.items()
+        for axis in range(value.ndim)
+        if value.shape[axis] >= LEAST
+    ]
+    alone: list[Axes] = [{name: {axis: SYMBOL}} for name, axis in axes]
+    for choices in (alone, list(_together(examples, axes))):
+        found = [choice for choice in choices if _runs(module, examples, choice, shapes)]
+        if len(found) > 1:
+            listed = "; ".join(f"dynamic={choice}" for choice in found)
+            raise InputError(
+                f"{title} takes other lengths along several axes; say which one is time, as in {listed}, or that none "
+                "is: dynamic={}"
+            )
+        if found:
+            return found[0]
+    return {}
+
+
+def _together(examples: Mapping[str, Array], axes: list[tuple[str, int]]) -> Iterator[Axes]:
+    """Axes of one length, one of each input that has it once."""
+    for size in sorted({examples[name].shape[axis] for name, axis in axes}):
+        own = [(name, axis) for name, axis in axes if examples[name].shape[axis] == size]
+        names = [name for name, _ in own]
+        if len(names) == len(set(names)) > 1:
+            yield {name: {axis: SYMBOL} for name, axis in own}
+
+
+def _runs(module: Run, examples: Mapping[str, Array], axes: Axes, shapes: list[tuple[int, ...]]) -> bool:
+    """Whether the module runs at another length, and gives outputs of other shapes."""
+    samples = {name: SampledInputs(value, axes.get(name, {})) for name, value in examples.items()}
+    own = lengths_of(samples)
+    shorter, longer = variations(own, [SYMBOL])
+    trials = [length for length in chain(*zip_longest(longer, shorter)) if length is not None]
+    for lengths in trials[:MOST_TRIALS]:
+        try:
+            outputs = module(draw_inputs(samples, lengths, np.random.default_rng(0)))
+        except InputError:
+            continue
+        return [value.shape for value in outputs.values()] != shapes
+    return False
+
+
+def describe_time(axes: Axes) -> str:
+    """What was found, for the user."""
+    listed: Any = " and ".join(f"axis {axis} of {name}" for name, each in axes.items() for axis in each)
+    return f"time ({SYMBOL}) is {listed}: the module runs at other lengths; dynamic={axes} says so"

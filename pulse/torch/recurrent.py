@@ -1,0 +1,108 @@
+"""Recurrent layers that an export keeps as one node each, instead of a loop over the example's frames."""
+
+import contextlib
+from collections.abc import Generator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+
+class Cell(NamedTuple):
+    """A recurrent layer of ONNX.
+
+    gates       where PyTorch's weights have each gate of ONNX
+    attributes  of the node, besides direction and size
+    """
+
+    operator: str
+    gates: tuple[int, ...]
+    attributes: dict[str, Any]
+
+
+CELLS = {
+    "gru": Cell("GRU", (1, 0, 2), {"linear_before_reset": 1}),
+    "lstm": Cell("LSTM", (0, 3, 1, 2), {}),
+    "rnn_tanh": Cell("RNN", (0,), {}),
+    "rnn_relu": Cell("RNN", (0,), {"activations": "Relu"}),
+}
+"""By the names of PyTorch's functions."""
+
+
+@contextlib.contextmanager
+def keep_recurrent_layers(torch: Any) -> Generator[None]:
+    """While this lasts, nn.RNN, nn.GRU and nn.LSTM are nodes of ONNX to an export, and compute nothing."""
+    layers = torch.nn.modules.rnn
+    functions = layers._VF
+    layers._VF = RecurrentFunctions(torch, functions)
+    try:
+        yield
+    finally:
+        layers._VF = functions
+
+
+class RecurrentFunctions:
+    """The functions that PyTorch's recurrent layers call."""
+
+    def __init__(self, torch: Any, functions: Any) -> None:
+        self._torch = torch
+        self._functions = functions
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(self._functions, name)
+        return partial(_layer, self._torch, CELLS[name], function) if name in CELLS else function
+
+
+def _layer(torch: Any, cell: Cell, function: Any, *arguments: Any) -> Any:
+    """What the layer gives; packed sequences and projections stay PyTorch's own, as ONNX has no such layers."""
+    if not isinstance(arguments[3], bool):
+        return function(*arguments)
+    x, given, weights, biased, count, _, _, bidirectional, batch_first = arguments
+    states: list[Any] = [*given] if cell.operator == "LSTM" else [given]
+    if states[0].shape[-1] != states[-1].shape[-1]:
+        return function(*arguments)
+    directions = 2 if bidirectional else 1
+    each = len(weights) // (count * directions)
+    if batch_first:
+        x = x.transpose(0, 1)
+    last: list[list[Any]] = []
+    for layer in range(count):
+        begin = layer * directions
+        parts = [weights[place * each : (place + 1) * each] for place in range(begin, begin + directions)]
+        x, *ends = _node(
+            torch, cell, x, parts, [state[begin : begin + directions] for state in states], biased
+        )
+        last.append(ends)
+    if batch_first:
+        x = x.transpose(0, 1)
+    return x, *(torch.cat(each) for each in zip(*last))
+
+
+def _node(
+    torch: Any, cell: Cell, x: Any, parts: Sequence[Sequence[Any]], states: Sequence[Any], biased: bool
+) -> list[Any]:
+    """One layer, in both directions if there are two parts: frames [T, B, D * H] and last states [D, B, H]."""
+    frames, batch, _ = x.shape
+    directions, size = len(parts), states[0].shape[-1]
+
+    def gathered(place: int) -> Any:
+        return torch.stack([_reordered(torch, part[place], cell.gates) for part in parts])
+
+    biases = torch.cat([gathered(2), gathered(3)], 1) if biased else None
+    attributes: dict[str, Any] = {**cell.attributes, "hidden_size": size}
+    if directions == 2:
+        attributes["direction"] = "bidirectional"
+    if "activations" in attributes:
+        attributes["activations"] = [attributes["activations"]] * directions
+    y, *ends = torch.onnx.ops.symbolic_multi_out(
+        cell.operator,
+        [x, gathered(0), gathered(1), biases, None, *states],
+        attributes,
+        dtypes=[x.dtype] * (1 + len(states)),
+        shapes=[[frames, directions, batch, size], *([directions, batch, size] for _ in states)],
+    )
+    return [y.transpose(1, 2).flatten(2), *ends]
+
+
+def _reordered(torch: Any, weight: Any, gates: Sequence[int]) -> Any:
+    """Weights or biases [G * H, ...] with the gates of ONNX in its order."""
+    split = weight.chunk(len(gates))
+    return torch.cat([split[gate] for gate in gates])

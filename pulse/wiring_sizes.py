@@ -1,0 +1,90 @@
+"""Sizes that a file computes in floats: ``ceil(T / 4)``, or T itself as a float."""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from pulse.dim import Ratio
+from pulse.errors import DimError
+from pulse.facts import Array, TypedFact
+from pulse.graph import OutletId
+from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.op import Op, numbers_if_constant
+from pulse.typed import TypedGraph
+
+LARGEST = 64
+"""Elements of a tensor of sizes."""
+
+ARITHMETIC: dict[str, Callable[..., Ratio]] = {
+    "add": Ratio.__add__,
+    "sub": Ratio.__sub__,
+    "mul": Ratio.__mul__,
+    "div": Ratio.__truediv__,
+    "neg": Ratio.__neg__,
+    "min": Ratio.minimum,
+    "max": Ratio.maximum,
+    "floor": Ratio.floor,
+    "ceil": Ratio.ceil,
+    "round": Ratio.round,
+}
+"""What floats compute of sizes, by the names of ``Elementwise``."""
+
+
+def integer_sizes(graph: TypedGraph, outlet: OutletId) -> Array | None:
+    """What a wire of floats is if all of it is computed of sizes: its integers, towards 0, as numbers or dims.
+
+    None if it is not, or if floats may round it to another integer.
+    """
+    ratios = size_ratios(graph, outlet)
+    try:
+        return None if ratios is None else numbers_if_constant(_each(Ratio.truncated, ratios))
+    except DimError:
+        return None
+
+
+def size_ratios(graph: TypedGraph, outlet: OutletId) -> Array | None:
+    """The elements of a wire as quotients of dims, if all of it is constant or computed of sizes, else None."""
+    try:
+        return _ratios(graph, outlet)
+    except DimError:
+        return None
+
+
+def _ratios(graph: TypedGraph, outlet: OutletId) -> Array | None:
+    """The elements of a wire as quotients of dims. Raises DimError where floats may round them."""
+    fact = graph.fact(outlet)
+    if not _is_small(fact):
+        return None
+    if fact.value is not None:
+        return _each(Ratio.of, fact.value)
+    if fact.dtype.kind != "f":
+        return None
+    node = graph.node(outlet)
+    inputs: list[Array] = []
+    for place in node.inputs:
+        found = _ratios(graph, place)
+        if found is None:
+            return None
+        inputs.append(found)
+    return _computed(node.op, inputs)
+
+
+def _computed(op: Op, inputs: Sequence[Array]) -> Array | None:
+    """What an op with floats as its output gives. Raises DimError."""
+    if isinstance(op, Elementwise):
+        return _each(ARITHMETIC[op.kind], *inputs) if op.kind in ARITHMETIC else None
+    if len(inputs) != 1 or not (isinstance(op, Cast) or op.symbolic):
+        return None
+    return inputs[0] if isinstance(op, Cast) else op.eval(inputs, {})[0]
+
+
+def _is_small(fact: TypedFact) -> bool:
+    return all(dim.is_const for dim in fact.shape) and prod(int(dim) for dim in fact.shape) <= LARGEST
+
+
+def _each(function: Callable[..., Any], *operands: Array) -> Array:
+    return np.asarray(
+        np.frompyfunc(function, len(operands), 1)(*(operand.astype(object) for operand in operands))
+    )

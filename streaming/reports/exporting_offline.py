@@ -1,0 +1,87 @@
+"""Writing an offline model as NNEF, and the proof that it works in tract."""
+
+from pathlib import Path
+from typing import Any
+
+from pulse.errors import NotProvedError
+from pulse.nnef.check import OfflineProof, check_offline
+from pulse.nnef.tract import has_tract
+from pulse.record import record
+from pulse.report import Pairs, Report, Section, byte_size
+from streaming.reports.exporting import save_nnef
+from streaming.reports.opened_model import OpenedModel
+from streaming.reports.timed_proof import ProofChoice
+
+
+@record
+class ExportedOffline(Report):
+    """An archive of an offline model that was written.
+
+    path     None if it differs from the model: then there is no file
+    proof    None if there is none
+    reason   why there is no proof
+    """
+
+    title: str
+    path: Path | None
+    nodes: int
+    nbytes: int
+    proof: OfflineProof | None
+    reason: str = ""
+
+    @property
+    def outcome(self) -> str:
+        """As of a proof of a stream."""
+        if self.reason.startswith("none"):
+            return "equal"
+        return "not proved" if self.proof is None else "diverged" if self.proof.divergence else "equal"
+
+    @property
+    def verdict(self) -> str:
+        """One sentence."""
+        if self.proof is None:
+            return self.reason
+        return self.proof.divergence or f"equal in tract, at {len(self.proof.lengths)} lengths"
+
+    def sections(self) -> list[Section]:
+        """Names and texts."""
+        form = f"NNEF of the offline model, {self.nodes} nodes, {byte_size(self.nbytes)}"
+        written = f"{self.path}: {form}" if self.path else f"nothing: the file of {form} is wrong"
+        return [Pairs([("model", self.title), ("written", written), ("proof", self.verdict)])]
+
+    def values(self) -> dict[str, Any]:
+        """For JSON."""
+        lengths = [] if self.proof is None else [*self.proof.lengths]
+        return {
+            "model": self.title,
+            "path": self.path,
+            "nodes": self.nodes,
+            "bytes": self.nbytes,
+            "outcome": self.outcome,
+            "verdict": self.verdict,
+            "lengths": lengths,
+        }
+
+
+def export_offline(opened: OpenedModel, path: Path, choice: ProofChoice | None) -> ExportedOffline:
+    """Write the decluttered model as NNEF, prove it in tract, and only then give it its name.
+
+    choice   which lengths are tried; None: no proof
+    Raises   WriteError; InputError: a folder of this name exists, or refuses
+    """
+    archive = opened.typed.to_nnef()
+    proof, reason = None, ""
+    if choice is None:
+        reason = "none (--no-check)"
+    elif not has_tract():
+        reason = "none (pip install tract)"
+    else:
+        try:
+            proof = check_offline(archive, opened.typed, choice.lengths, choice.seed)
+        except NotProvedError as error:
+            reason = str(error)
+    good = proof is None or proof.divergence is None
+    if good:
+        save_nnef(archive, path)
+    nbytes = sum(map(len, archive.files().values()))
+    return ExportedOffline(opened.title, path if good else None, archive.assignments, nbytes, proof, reason)

@@ -1,0 +1,83 @@
+"""The shared cases as NNEF in tract: pulse by pulse, and what tract itself writes, read."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pulse
+from pulse.errors import PulseError, WriteError
+from pulse.nnef.check import check
+from pulse.nnef.tract import has_tract
+from tests.shared import shared
+
+pytestmark = pytest.mark.skipif(not has_tract(), reason="tract is not installed: pip install tract")
+UNABLE = frozenset({"refused", "WRONG", "crash", "runtime_error", "load_refused"})
+"""What tract's own pulses did with a case."""
+
+
+def manifest() -> list[Mapping[str, Any]]:
+    found: list[Mapping[str, Any]] = json.loads((shared("cases") / "manifest.json").read_text())
+    return found
+
+
+def specs(case: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        each["name"]: ",".join([*map(str, each["shape"]), each.get("dtype", "f32")])
+        for each in case["inputs"]
+    }
+
+
+def streamed(case: Mapping[str, Any], folder: Path) -> str:
+    """How a case ended: refused before pulses, refused as NNEF, or equal in tract."""
+    model = pulse.load(folder / case["file"], inputs=specs(case))
+    try:
+        typed = model.analyse()
+        pulsed = typed.declutter().pulsify(pulse=case["pulse"])
+    except PulseError:
+        return "no stream"
+    try:
+        archive = pulsed.to_nnef()
+    except WriteError as error:
+        return str(error)
+    report = check(archive, pulsed, typed, lengths=case["lengths"])
+    assert report.equal, (case["id"], report.verdict)
+    return "equal"
+
+
+def run(step: int) -> tuple[Counter[str], int]:
+    """Every ``step``-th case; and how many are equal that tract's own pulses cannot do."""
+    folder = shared("cases")
+    found: Counter[str] = Counter()
+    beyond = 0
+    for case in manifest()[::step]:
+        ended = streamed(case, folder)
+        found[ended] += 1
+        beyond += ended == "equal" and case["tract_0_23_9"] in UNABLE
+    return found, beyond
+
+
+def test_some_cases_stream_in_tract() -> None:
+    found, _ = run(12)
+    assert found["equal"] >= 12, found
+
+
+@pytest.mark.slow
+def test_all_cases_stream_in_tract() -> None:
+    found, beyond = run(1)
+    print(dict(found), beyond)
+    assert found["equal"] >= 159
+    assert set(found) == {"equal", "no stream"}
+    assert beyond >= 14
+
+
+@pytest.mark.slow
+def test_gtcrn_streams_in_tract() -> None:
+    """Tract's own pulses refuse it."""
+    typed = pulse.load(shared("models") / "gtcrn_offline.onnx").analyse()
+    pulsed = typed.declutter().pulsify(pulse=1)
+    report = check(pulsed.to_nnef(), pulsed, typed, lengths=[12])
+    assert report.equal, report.verdict

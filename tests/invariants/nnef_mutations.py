@@ -1,0 +1,85 @@
+"""Broken archives of NNEF, by number: words of the text, bytes of tensors and of the archive changed at random."""
+
+import re
+from functools import cache
+
+import numpy as np
+
+import pulse
+from pulse.nnef.archive import Archive
+from pulse.nnef.likeness import GRAPH
+from pulse.nnef.write.model import to_nnef
+from tests.pulse.cases.build import floats, model, node
+from tests.pulse.cases.families import all_cases
+from tests.pulse.nnef.folders import packed
+from tests.pulse.program.static import fixed, static_model
+
+EACH = 45
+"""One of so many operator cases is a seed."""
+WORDS = (
+    "0", "-1", "1", "2", "7", "1e9", "99999999999999999999", "1.5", "[]", "[1]", "()", "(1, 2)", "true", "x", "y", "T",
+    "\"x\"", "-", "^", "if", "else", "for", "fragment", "variable", "external", "[1] * 1000000", "{", "}", ";",
+    "tract_core_scan",
+)  # fmt: skip
+TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+def _streams() -> list[Archive]:
+    conv = model(
+        [
+            node("Conv", "x w", "c", pads=[2, 0]),
+            node("Transpose", "c", "t", perm=[2, 0, 1]),
+            node("GRU", "t a r", "y", hidden_size=2),
+        ],
+        {"x": floats("x", 1, 2, 9)},
+        {"w": floats("w", 3, 2, 3), "a": floats("a", 1, 6, 3), "r": floats("r", 1, 6, 2)},
+        stream={"x": 2},
+    )
+    typed = pulse.load(conv).analyse()
+    return [to_nnef(typed.declutter()), to_nnef(typed.declutter().pulsify(pulse=2))]
+
+
+@cache
+def seeds() -> tuple[dict[str, bytes], ...]:
+    """The files of good archives: single operators, and layers with open time and in pulses."""
+    found: list[dict[str, bytes]] = []
+    for name, source, feeds in [case for case in all_cases() if case[0].endswith("-fixed")][::EACH]:
+        try:
+            found.append(
+                to_nnef(static_model(pulse.load(source, inputs=fixed(feeds)).model.analyse())).files()
+            )
+        except pulse.PulseError:
+            assert name
+    return (*found, *[archive.files() for archive in _streams()] * 6)
+
+
+def mutated_archive(number: int) -> tuple[str, bytes]:
+    """The archive of a number, and how it came about."""
+    rng = np.random.default_rng(number)
+    files = dict(seeds()[int(rng.integers(len(seeds())))])
+    how = ("text", "text", "text", "tensor", "archive")[int(rng.integers(5))]
+    if how == "text":
+        files[GRAPH] = _reworded(files[GRAPH].decode(), rng).encode()
+    labels = [name for name in files if name != GRAPH]
+    if how == "tensor" and labels:
+        name = labels[int(rng.integers(len(labels)))]
+        files[name] = _damaged(files[name], rng, 60)
+    content = packed(files, compressed=bool(rng.integers(2)))
+    return f"{number}: {how}", _damaged(content, rng, len(content)) if how == "archive" else content
+
+
+def _reworded(text: str, rng: np.random.Generator) -> str:
+    for _ in range(int(rng.integers(1, 4))):
+        places = [found.span() for found in TOKEN.finditer(text)]
+        start, stop = places[int(rng.integers(len(places)))]
+        other = places[int(rng.integers(len(places)))]
+        word = text[slice(*other)] if rng.random() < 0.4 else WORDS[int(rng.integers(len(WORDS)))]
+        text = text[:start] + ("" if rng.random() < 0.15 else word) + text[stop:]
+    return text
+
+
+def _damaged(data: bytes, rng: np.random.Generator, reach: int) -> bytes:
+    changed = bytearray(data)
+    for _ in range(int(rng.integers(1, 4))):
+        changed[int(rng.integers(min(reach, len(changed))))] = int(rng.choice([0, 1, 2, 4, 0x7F, 0x80, 0xFF]))
+    return bytes(changed[: int(rng.integers(len(changed)))] if rng.random() < 0.1 else changed)

@@ -1,0 +1,16 @@
+"""A broken archive of NNEF loads as a model or raises an error with a reason: no crash, no hang, no other file read."""
+
+import pytest
+
+from tests.invariants.test_mutated_files import assert_harmless
+
+
+def test_archives_changed_at_random() -> None:
+    stages = assert_harmless("nnef", 0, 400)
+    assert sum(stages.values()) == 400
+    assert min(stages[stage] for stage in ("load", "pulsify", "pulsed")) > 5, stages
+
+
+@pytest.mark.slow
+def test_many_archives_changed_at_random() -> None:
+    assert sum(assert_harmless("nnef", 400, 4000).values()) == 3600

@@ -1,0 +1,338 @@
+"""Graphs written by hand: three ways to write one, parameters, errors."""
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.build import (
+    ELU,
+    FC,
+    GELU,
+    GRU,
+    LSTM,
+    RNN,
+    Add,
+    AvgPool1D,
+    AvgPool2D,
+    AvgPool3D,
+    BatchNorm1D,
+    BatchNorm3D,
+    Concat,
+    Connector,
+    Conv1D,
+    Conv2D,
+    Conv3D,
+    ConvDepthWise1D,
+    ConvTranspose1D,
+    ConvTranspose2D,
+    ConvTranspose3D,
+    ConvTransposeDepthWise1D,
+    Div,
+    Dropout,
+    GenericOperator,
+    GraphView,
+    HardSwish,
+    Identity,
+    LayerNorm,
+    LeakyReLU,
+    MatMul,
+    MaxPool1D,
+    MaxPool2D,
+    MaxPool3D,
+    Mul,
+    Pad,
+    Parallel,
+    Pow,
+    PReLU,
+    Producer,
+    ReduceMean,
+    ReLU,
+    Reshape,
+    Sequential,
+    Sigmoid,
+    Slice,
+    Softmax,
+    Softmin,
+    Softplus,
+    Split,
+    Squeeze,
+    Tanh,
+    Transpose,
+    Unsqueeze,
+)
+from pulse.errors import InputError, PulsifyError
+
+
+def random(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+
+
+def edges(view: GraphView) -> set[tuple[str, int, str, int]]:
+    """Who reads what: the names and numbers of both ends, open inputs left out."""
+    return {
+        (wire.node.name, wire.slot, node.name, place)
+        for node in view
+        for place, wire in enumerate(node.inputs())
+        if wire is not None
+    }
+
+
+def block() -> tuple[object, ...]:
+    return (
+        Conv1D(2, 4, 3, "conv", padding_dims=[2, 0]),
+        ReLU("relu"),
+        Conv1D(4, 4, 1, "point"),
+        Add("add"),
+        Tanh("tanh"),
+    )
+
+
+def by_calls() -> GraphView:
+    conv, relu, point, add, tanh = block()
+    x = Connector("x", "1,2,T")
+    y = conv(x)
+    return tanh(add(point(relu(y)), y)).graph()
+
+
+def by_structures() -> GraphView:
+    conv, relu, point, add, tanh = block()
+    merged = Sequential([Parallel([[relu, point], Identity("same")]), add])
+    return Sequential([conv, merged, tanh])
+
+
+def by_edges() -> GraphView:
+    conv, relu, point, add, tanh = block()
+    conv.add_child(relu).add_child(point).add_child(add, out=0, in_=0)
+    conv.add_child(add, out=0, in_=1)
+    add.add_child(tanh)
+    return GraphView([conv, relu, point, add, tanh])
+
+
+def test_three_ways_give_one_graph() -> None:
+    calls, lines = by_calls(), by_edges()
+    assert edges(calls) == edges(lines)
+    assert {node.name for node in calls} == {"conv", "relu", "point", "add", "tanh"}
+    structures = by_structures()
+    through = {edge for edge in edges(structures) if "same" not in (edge[0], edge[2])}
+    assert through | {("conv", 0, "add", 1)} == edges(calls)  # the identity stands for a wire
+    x = random(1, 2, 9)
+    results = [next(iter(view.forward(x).values())) for view in (calls, structures, lines)]
+    assert np.array_equal(results[0], results[1]) and np.array_equal(results[0], results[2])
+
+
+@pytest.mark.parametrize("make", [by_calls, by_structures, by_edges])
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
+def test_a_graph_by_hand_streams(make, backend: str) -> None:
+    model = make().graph({"x": "1,2,T"})
+    pulse.verify(model, pulse=4, backend=backend).require()
+    assert pulse.load(model).analyse().outputs["tanh"].rank == 3
+
+
+def test_deep_nesting_equals_manual_wiring() -> None:
+    def inception(seed: int) -> GraphView:
+        branches = [
+            Conv1D(4, 2, 1, seed=seed),
+            [Conv1D(4, 2, 1, seed=seed), Parallel([[ReLU(), Sigmoid()], Tanh()]), Concat(2, 1)],
+            [MaxPool1D(3, padding_dims=1), Conv1D(4, 2, 1, seed=seed)],
+        ]
+        return Sequential([Parallel(branches), Concat(3, 1), Conv1D(8, 4, 1, seed=seed)])
+
+    deep = Sequential([inception(1), [inception(2), [ReLU()]]])
+    x = random(1, 4, 11)
+    (y,) = deep.forward(x).values()
+
+    def plain(x: np.ndarray, seed: int) -> np.ndarray:
+        def conv(cin: int, cout: int, value: np.ndarray) -> np.ndarray:
+            return next(iter(GraphView([Conv1D(cin, cout, 1, seed=seed)]).forward(value).values()))
+
+        one = conv(4, 2, x)
+        two = np.concatenate([1 / (1 + np.exp(-np.maximum(one, 0))), np.tanh(one)], 1)
+        wide = np.pad(x, [(0, 0), (0, 0), (1, 1)], constant_values=-np.inf)
+        three = conv(4, 2, np.maximum(np.maximum(wide[..., :-2], wide[..., 1:-1]), wide[..., 2:]))
+        return conv(8, 4, np.concatenate([one, two, three], 1))
+
+    np.testing.assert_allclose(y, np.maximum(plain(plain(x, 1), 2), 0), rtol=1e-5, atol=1e-6)
+    pulse.verify(deep.graph("1,4,T"), pulse=3, backend="numpy").require()
+
+
+def test_parameters_are_given_or_come_of_a_seed() -> None:
+    w, b = random(4, 2, 3), random(4)
+    given = Conv1D(2, 4, 3, weight=w, bias=b)
+    x = random(1, 2, 5)
+    (y,) = GraphView([given]).forward(x).values()
+    expected = sum(np.einsum("oc,ct->ot", w[:, :, k], x[0, :, k : k + 3]) for k in range(3)) + b[:, None]
+    np.testing.assert_allclose(y[0], expected, rtol=1e-5, atol=1e-5)
+    one, same, other = (Conv1D(2, 4, 3, seed=seed).parent(1) for seed in (1, 1, 2))
+    assert np.array_equal(one.op.value, same.op.value) and not np.array_equal(one.op.value, other.op.value)
+
+
+def test_shared_parameters_are_stored_once_and_states_are_each_its_own() -> None:
+    gru = GRU(2, 3, "gru")
+    twin = gru.shared()
+    assert twin is not gru and twin.op is gru.op
+    assert [a is b for a, b in zip(gru.parents(), twin.parents())] == [True] * 3
+    one, two = gru(Connector("a", "T,1,2")), twin(Connector("b", "T,1,2"))
+    view = one.graph(two)
+    assert len(view.parameters()) == 3
+    model = view.graph()
+    alone = GRU(2, 3).shared()(Connector("a", "T,1,2")).graph().graph()
+    assert pulse.cost_report(model).parameters == pulse.cost_report(alone).parameters
+    pulse.verify(model, pulse=2, backend="numpy").require()
+    program = pulse.stream(model, pulse=1, backend="numpy")
+    state = program.spawn()
+    same = random(1, 1, 2)
+    state.step({"a": same, "b": np.zeros_like(same)})
+    a, b = state.step({"a": same, "b": same}).values()
+    assert not np.allclose(a, b)
+
+
+def test_called_again_a_node_is_shared() -> None:
+    conv = Conv1D(1, 2, 1)
+    x = Connector("x", "1,1,T")
+    view = Add()(conv(x), conv(x)).graph()
+    convolutions = [node for node in view if node.type == "Conv"]
+    assert len(convolutions) == 2 and convolutions[0].op is convolutions[1].op
+    assert len(view.parameters()) == 2
+
+
+def test_nodes_know_parents_and_children_by_slot() -> None:
+    split = Split([1, 3], axis=1, name="split")
+    left, right, both = ReLU("left"), Tanh("right"), Concat(2, 1, "both")
+    split.add_child(left, out=1)
+    split.add_child(right, out=0)
+    left.add_child(both, in_=1)
+    right.add_child(both, in_=0)
+    assert set(split.children()) == {left, right}
+    assert split.children(0) == [right] and split.children(1) == [left]
+    assert both.parents() == [right, left] and both.parent(1) is left
+    assert split.category(0) == "data" and split.category(1) == "param"
+    view = GraphView([split, left, right, both])
+    assert view.input_nodes() == [split] and view.output_nodes() == [both]
+    assert set(view.inner_nodes()) == {left, right}
+
+
+def test_softmin_is_the_softmax_of_the_negative() -> None:
+    x = random(2, 5)
+    (y,) = Softmin(axis=1).forward(x).values()
+    (z,) = GraphView([Softmax(axis=1)]).forward(-x).values()
+    assert np.array_equal(y, z)
+
+
+@pytest.mark.parametrize(
+    ("part", "shape"),
+    [
+        (lambda: ConvTranspose1D(2, 3, 4, stride_dims=2), "1,2,T"),
+        (lambda: ConvDepthWise1D(2, 3, padding_dims=1), "1,2,T"),
+        (lambda: BatchNorm1D(2, scale=[1, 2], mean=[0.5, 0]), "1,2,T"),
+        (lambda: AvgPool1D(3, stride_dims=2, padding_dims=1), "1,2,T"),
+        (lambda: [GRU(2, 3, batch_first=True), Reshape([0, 0, -1]), FC(3, 2), Dropout()], "1,T,2"),
+        (lambda: [Transpose([0, 2, 1]), FC(2, 2, no_bias=True), Softmax()], "1,2,T"),
+        (lambda: [Conv2D(1, 2, [3, 3], padding_dims=[0, 1, 0, 1]), ReLU()], "1,1,T,4"),
+        (lambda: Conv3D(2, 2, [3, 1, 2], stride_dims=[1, 2, 1]), "1,2,T,3,4"),
+        (lambda: ConvTranspose2D(2, 3, [3, 2], stride_dims=[2, 1], groups=1), "1,2,T,4"),
+        (lambda: ConvTransposeDepthWise1D(2, 3, output_padding=1, stride_dims=2), "1,2,T"),
+        (lambda: ConvTranspose3D(1, 2, [2, 1, 1]), "1,1,T,3,4"),
+        (lambda: [MaxPool3D([2, 1, 2]), AvgPool3D([3, 2, 1])], "1,2,T,3,4"),
+        (lambda: [MaxPool2D([3, 2], padding_dims=[1, 0]), AvgPool2D(2, count_include_pad=True)], "1,2,T,4"),
+        (lambda: [BatchNorm3D(2, variance=[0.5, 2]), ReLU()], "1,2,T,3,4"),
+        (lambda: [ELU(0.5), HardSwish(), LeakyReLU(0.1), GELU(), Tanh(), Sigmoid()], "1,2,T"),
+        (lambda: [Parallel([Softplus(), PReLU(2, 3)]), Mul()], "1,2,T"),
+        (lambda: [Parallel([[Sigmoid(), Sigmoid()], Tanh()]), Pow()], "1,2,T"),
+        (lambda: [Parallel([Tanh(), [Softplus(), Softplus()]]), Div()], "1,2,T"),
+        (lambda: [Parallel([[Transpose([0, 2, 1])], Identity()]), MatMul()], "T,3,3"),
+        (lambda: [RNN(2, 3), Squeeze([1]), LayerNorm([3])], "T,1,2"),
+        (lambda: [LSTM(2, 3, no_bias=True), Unsqueeze([0]), ReduceMean([4])], "T,1,2"),
+        (lambda: [Pad([2, 0], [2]), Slice([1], [-1], [2])], "1,2,T"),
+        (lambda: [Parallel([Sigmoid(), Tanh()]), Concat(2, 1)], "1,2,T"),
+        (lambda: GenericOperator("Clip"), "1,2,T"),
+    ],
+)
+@pytest.mark.parametrize("backend", ["numpy", "onnxruntime"])
+def test_operators_stream(part, shape: str, backend: str) -> None:
+    """Offline by definition, streamed by numpy, and by onnxruntime, which has operators of its own."""
+    pulse.verify(Sequential([part()]).graph(shape), pulse=2, backend=backend).require()
+
+
+def test_a_softmax_over_time_does_not_stream() -> None:
+    with pytest.raises(PulsifyError, match="softmax"):
+        pulse.stream(Sequential([Softmax(2)]).graph("1,2,T"), pulse=2)
+
+
+def test_a_producer_feeds_an_input() -> None:
+    scale = Producer([2.0, 3.0], "scale")
+    add = Add()
+    scale.add_child(add, in_=1)
+    (y,) = GraphView([add]).forward(np.ones((1, 2), np.float32)).values()
+    assert y.tolist() == [[3.0, 4.0]]
+
+
+def test_a_parameter_gives_way_to_a_node() -> None:
+    conv = Conv1D(1, 1, 1, "conv", no_bias=True)
+    Producer(np.full((1, 1, 1), 5, np.float32), "five").add_child(conv, in_=1)
+    assert conv.parent(1).name == "five" and conv.category(1) == "param"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Conv1D(2, 4, 3, stride_dims=0), "conv.*stride_dims.*at least 1"),
+        (lambda: Conv1D(3, 4, 3, groups=2), "2 groups do not divide 3"),
+        (lambda: Conv1D(1, 1, 3, weight=np.zeros((1, 1, 2))), r"weight must have the shape \[1, 1, 3\]"),
+        (lambda: Conv2D(1, 1, [3]), "kernel_dims has 1 entries for 2 axes"),
+        (lambda: Conv1D(1, 1, 3, no_bias=True, bias=[0.0]), "a bias is given, and no_bias"),
+        (lambda: Dropout(training=True), "does not train"),
+        (lambda: Add()(Connector()), "2 data inputs, and 1 connectors"),
+        (lambda: Sequential([]), "a part at least"),
+        (lambda: Sequential([ReLU(), Add()]), "gives 1 wires and .* has 2 open inputs"),
+        (lambda: Sequential([relu := ReLU(), relu]), "is there twice"),
+        (lambda: ReLU().add_child("relu"), "feeds a node or a view, not 'relu'"),
+        (lambda: ReLU()("x"), "called with connectors, not with 'x'"),
+        (lambda: Conv1D(2, 3, "wide"), "kernel_dims must be integers, not 'wide'"),
+        (lambda: Sequential([Producer([1.0]), ReLU()]), "a constant is no part"),
+        (lambda: Sequential(["relu"]), "made of nodes, views and lists"),
+        (lambda: Parallel([ReLU(), Add()]), "read the same inputs"),
+        (lambda: ReLU().add_child(Add(), in_=2), "no input 2"),
+        (lambda: ReLU().add_child(Add(), out=1), "no output 1"),
+        (lambda: GenericOperator("LeakyRelu", alhpa=1.0), "alhpa .did you mean alpha"),
+        (lambda: GenericOperator("LeakyRelu", alpha="much"), "alpha must be a number"),
+        (lambda: GenericOperator("Foo"), "say how many inputs"),
+        (lambda: GenericOperator("Relu", inputs=2), "takes 1 to 1 inputs"),
+        (lambda: Transpose([0, 1]).set_attributes(perm=0.5), "perm must be integers"),
+        (lambda: GraphView([ReLU(), ReLU()]), "several graphs"),
+        (lambda: ReLU()(Connector("x")).graph().graph({"y": "1,T"}), "no input is called y"),
+        (lambda: ReLU()(Connector("x")).graph().graph({"x": "1,,T/0"}), "input x: the shape"),
+    ],
+)
+def test_what_does_not_fit_is_refused(make, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+def test_an_optional_input_is_fed() -> None:
+    gru, clip = GRU(2, 3), GenericOperator("Clip")
+    Connector("h", "1,1,3").feed(gru, 5)
+    assert gru.category(4) == "optional" and gru.category(5) == "data"
+    Producer(np.float32(0.5)).add_child(clip, in_=2)
+    model = clip(gru(Connector("x", "T,1,2"))).graph().graph()
+    assert set(model.inputs) == {"x", "h"}
+    feeds = {"x": random(4, 1, 2), "h": 3 * np.ones((1, 1, 3), np.float32)}
+    (y,) = model.analyse().run(feeds).values()
+    assert y.max() == 0.5
+
+
+def test_a_connector_that_another_wire_replaces_is_refused() -> None:
+    x = Connector("x", "1,T")
+    view = ReLU()(x).graph()
+    view(Connector("z", "1,T"))
+    with pytest.raises(InputError, match="another wire feeds now"):
+        Tanh()(x)
+
+
+def test_a_circle_and_a_second_parent_are_refused() -> None:
+    one, two = Add("one"), ReLU("two")
+    one.add_child(two)
+    with pytest.raises(InputError, match="close a circle"):
+        two.add_child(one)
+    other = ReLU("other")
+    with pytest.raises(InputError, match="reads one already"):
+        other.add_child(two)

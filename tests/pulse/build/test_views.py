@@ -1,0 +1,220 @@
+"""Views of graphs: parts, overlaps, copies, replacement, unknown operators."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+import pulse
+from pulse.build import (
+    GRU,
+    Add,
+    BatchNorm2D,
+    Connector,
+    Conv1D,
+    Conv2D,
+    Function,
+    GraphView,
+    Node,
+    ReLU,
+    Sequential,
+    Sigmoid,
+    Tanh,
+)
+from pulse.errors import InputError, PulsifyError
+from pulse.extend import Pointwise, TypedFact
+
+
+def random(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+
+
+def row() -> tuple[GraphView, dict[str, Node]]:
+    nodes = [Conv1D(1, 2, 3, "conv"), ReLU("relu"), Conv1D(2, 2, 3, "second"), Tanh("tanh")]
+    return Sequential(nodes), {node.name: node for node in nodes}
+
+
+def test_a_part_runs_alone() -> None:
+    whole, nodes = row()
+    part = GraphView([nodes["relu"], nodes["second"]])
+    assert [wire.node.name for wire in part.inputs()] == ["conv"]
+    x = random(1, 1, 9)
+    before = whole.graph("1,1,T").analyse().run({"x": x}, ["conv", "second"])
+    (y,) = part.forward(before["conv"]).values()
+    assert np.array_equal(y, before["second"])
+    model = part.graph("1,2,T")
+    assert [node.op.name for node in model.graph.nodes if node.inputs] == ["Relu", "Conv"]
+
+
+def test_an_edit_through_one_view_is_seen_in_the_others() -> None:
+    whole, nodes = row()
+    part, other = GraphView([nodes["relu"], nodes["second"]]), GraphView([nodes["conv"], nodes["relu"]])
+    new = Sigmoid("sigmoid")
+    GraphView([nodes["relu"]]).replace(new)
+    assert [node.name for node in whole] == ["conv", "second", "tanh", "sigmoid"]
+    assert new in part and new in other and nodes["relu"] not in other
+    assert new.parents() == [nodes["conv"]] and new.children() == [nodes["second"]]
+    x = random(1, 1, 9)
+    names = ["conv", "sigmoid"]
+    values = whole.graph("1,1,T").analyse().run({"x": x}, names)
+    np.testing.assert_allclose(values["sigmoid"], 1 / (1 + np.exp(-values["conv"])), rtol=1e-6)
+    pulse.verify(whole.graph("1,1,T"), pulse=2, backend="numpy").require()
+
+
+def test_a_view_takes_the_place_of_a_view() -> None:
+    whole, nodes = row()
+    old = GraphView([nodes["relu"], nodes["second"]])
+    old.replace(Sequential([Conv1D(2, 3, 1, "in"), Conv1D(3, 2, 1, "out")]))
+    assert [node.name for node in whole] == ["conv", "tanh", "in", "out"]
+    (y,) = whole.forward(random(1, 1, 9)).values()
+    assert y.shape == (1, 2, 7)
+    with pytest.raises(InputError, match="1 inputs and 1 outputs cannot be replaced by one with 2"):
+        whole.replace(Add())
+
+
+def test_a_clone_is_independent() -> None:
+    whole, _ = row()
+    x = random(1, 1, 9)
+    (before,) = whole.forward(x).values()
+    clone, shared = whole.clone(), whole.clone(share="params")
+    for own, copied, same in zip(whole.parameters(), clone.parameters(), shared.parameters()):
+        assert np.array_equal(own.op.value, copied.op.value)
+        assert not np.shares_memory(own.op.value, copied.op.value)
+        assert np.shares_memory(own.op.value, same.op.value)
+    for node in clone.parameters():
+        node.op.value[...] = 0
+    (after,) = whole.forward(x).values()
+    (zero,) = clone.forward(x).values()
+    assert np.array_equal(before, after) and not zero.any()
+    with pytest.raises(InputError, match="share"):
+        whole.clone(share="all")
+
+
+def test_a_view_is_called_as_a_node_is() -> None:
+    whole, _ = row()
+    y = whole(Connector("sound", "1,1,T"))
+    view = Add()(y, y).graph()
+    x = random(1, 1, 9)
+    (doubled,) = view.forward(x).values()
+    (once,) = whole.forward(x).values()
+    assert np.array_equal(doubled, once + once)
+
+
+def test_a_named_view_follows_rewriting() -> None:
+    conv, norm = Conv2D(2, 3, [3, 1], "conv"), BatchNorm2D(3, name="norm", scale=[1, 2, 3])
+    whole = Sequential([Sequential([conv, norm], name="encoder"), Sequential([ReLU("relu")], name="rest")])
+    typed = whole.graph("1,2,T,4").analyse()
+    assert "conv" in [node.name for node in typed.view("encoder")]
+    lean = typed.declutter()
+    (fused,) = lean.view("encoder")
+    assert fused.op.name == "Conv" and fused.name not in ("conv", "relu")
+    assert [node.name for node in lean.view("rest")] == ["relu"]
+    with pytest.raises(pulse.PulseError, match="no view is called 'other'; the views are encoder, rest"):
+        lean.view("other")
+
+
+def test_two_views_of_one_name_are_refused() -> None:
+    whole = Sequential([Sequential([ReLU()], name="a"), Sequential([Tanh()], name="a")])
+    with pytest.raises(InputError, match="two views are called a"):
+        whole.graph("1,T")
+
+
+def test_the_receptive_field_equals_a_perturbation() -> None:
+    whole, _ = row()
+    field = whole.receptive_field("1,1,T")["tanh"]
+    x = random(1, 1, 20)
+    (y,) = whole.forward(x).values()
+    reached: list[int] = []
+    for at in range(20):
+        other = x.copy()
+        other[..., at] += 1
+        (z,) = whole.forward(other).values()
+        if not np.array_equal(y[..., 5], z[..., 5]):
+            reached.append(at - 5)
+    assert [reached[0], reached[-1]] == [field.first, field.last] == [0, 4]
+    with pytest.raises(PulsifyError):
+        Sequential([GRU(1, 1, direction="reverse")]).receptive_field("T,1,1")
+
+
+def test_nothing_runs_backward() -> None:
+    whole, _ = row()
+    assert not hasattr(whole, "backward") and not hasattr(whole.graph("1,1,T"), "backward")
+
+
+def unknown() -> bytes:
+    nodes = [
+        helper.make_node("Relu", ["x"], ["a"], name="relu"),
+        helper.make_node("Foo", ["a"], ["b"], domain="my", gain=2.0, name="foo"),
+        helper.make_node("Tanh", ["b"], ["y"], name="tanh"),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, "T"])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph(nodes, "unknown", [x], [y])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("my", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+
+
+def gain(x: np.ndarray) -> np.ndarray:
+    return x * np.float32(2)
+
+
+def pointwise(inputs: list[TypedFact], axes: list[int | None]) -> Pointwise:
+    assert axes[0] is not None
+    return Pointwise((axes[0],))
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda: Function(gain, relation=pointwise, name="gain"),
+        lambda: Sequential([Conv1D(3, 3, 1, weight=2 * np.eye(3)[:, :, None], no_bias=True)]),
+    ],
+)
+def test_something_takes_the_place_of_an_unknown_operator(part) -> None:
+    view = GraphView.of(pulse.load(unknown()).model)
+    assert view.missing() == ["my::Foo"] and view["b"].attributes == {"gain": 2.0}
+    with pytest.raises(pulse.LoadError, match="my::Foo"):
+        view.forward(random(1, 3, 5))
+    GraphView([view["b"]]).replace(part())
+    assert view.missing() == []
+    model = view.graph()
+    assert model.graph.output_names == ["y"]
+    x = random(1, 3, 5)
+    (y,) = view.forward(x).values()
+    np.testing.assert_allclose(y, np.tanh(2 * np.maximum(x, 0)), rtol=1e-6)
+    pulse.verify(model, pulse=2, backend="numpy").require()
+
+
+def test_a_function_without_a_relation_does_not_stream() -> None:
+    view = GraphView.of(pulse.load(unknown()).model)
+    GraphView([view["b"]]).replace(Function(gain, name="gain"))
+    assert view.forward(random(1, 3, 5))["y"].shape == (1, 3, 5)
+    with pytest.raises(PulsifyError, match="a function without a relation"):
+        pulse.stream(view.graph(), pulse=2)
+
+
+def test_a_function_with_facts_changes_the_shape() -> None:
+    def ends(x: np.ndarray) -> np.ndarray:
+        return x[:, :1]
+
+    def facts(inputs: list[TypedFact]) -> list[TypedFact]:
+        (x,) = inputs
+        return [TypedFact(x.dtype, (x.shape[0], x.shape[1] - x.shape[1] + 1, x.shape[2]))]
+
+    view = Sequential([ReLU(), Function(ends, facts=facts, relation=pointwise), Tanh()])
+    pulse.verify(view.graph("1,3,T"), pulse=2, backend="numpy").require()
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x: x[:1], lambda x: x.astype(np.int64), lambda x: (x, x), lambda x: "x"]
+)
+def test_a_function_that_gives_something_else_is_refused(function) -> None:
+    with pytest.raises(InputError, match=r"gives .* and its facts say"):
+        Sequential([Function(function)]).forward(random(2, 3))
+
+
+def test_a_model_that_was_read_comes_back() -> None:
+    whole, _ = row()
+    view = GraphView.of(whole.graph("1,1,T"))
+    x = random(1, 1, 9)
+    assert np.array_equal(view.forward(x)["tanh"], whole.forward(x)["tanh"])
+    assert str(view.graph().analyse().inputs["x"]) == "1,1,T,f32"

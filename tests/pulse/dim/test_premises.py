@@ -1,0 +1,47 @@
+"""Assumptions with quotients of one size: they allow what they say, and nothing more."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pulse.dim import SymbolScope
+from pulse.errors import DimError
+
+reached = {"rises": 0, "falls": 0}
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.integers(1, 7),
+    st.integers(1, 7),
+    st.integers(0, 9),
+    st.integers(0, 9),
+    st.integers(0, 6),
+    st.integers(2, 8),
+)
+def test_bounds_under_a_premise_are_those_of_all_sizes(
+    num: int, den: int, less: int, shift: int, other: int, k: int
+) -> None:
+    """``num*T/den - other*T/2 - less >= 0``, and the bounds of a remainder under it."""
+    scope = SymbolScope()
+    size = scope.symbol("T")
+    scope.assume("T >= 0")
+    premise = (num * size + shift) // den - (other * size) // 2 - less
+    allowed = [n for n in range(2000) if premise.eval({size: n}) >= 0]
+    try:
+        scope.assume(f"{premise} >= 0")
+    except DimError:
+        assert not allowed
+        return
+    slope = premise.slope(size)
+    dim = size - k * (size // k)
+    low, high = dim.bounds()
+    values = [dim.eval({size: n}) for n in allowed]
+    assert values and low is not None and high is not None and low <= min(values) and max(values) <= high
+    if slope > 0:
+        assert (low, high) == (min(values), max(values))
+        assert size.bounds()[0] == allowed[0] or min(allowed) >= (size.bounds()[0] or 0)
+    reached["rises" if slope > 0 else "falls"] += 1
+
+
+def test_both_kinds_were_reached() -> None:
+    assert min(reached.values()) >= 10

@@ -1,0 +1,60 @@
+"""The .dat files: what is written is read, and what contradicts itself is refused."""
+
+import numpy as np
+import pytest
+
+from pulse.errors import LoadError, WriteError
+from pulse.nnef.tensors import HEADER, dump_tensor, load_tensor
+
+TYPES = ("f2", "f4", "f8", "u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "?")
+
+
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 3, 5), (1,) * 8])
+def test_what_is_written_is_read(name: str, shape: tuple[int, ...]) -> None:
+    value = (np.random.default_rng(0).standard_normal(shape) * 3).astype(name)
+    back = load_tensor(dump_tensor(np.asarray(value), "x"), "x")
+    assert back.dtype == np.dtype(name)
+    np.testing.assert_array_equal(back, value)
+
+
+def test_the_header_is_that_of_the_standard() -> None:
+    head = dump_tensor(np.zeros((2, 3), np.float32), "x")[: HEADER.size]
+    assert HEADER.size == 128
+    assert head[:4] == b"N\xef\x01\x00"
+    assert int.from_bytes(head[4:8], "little") == 24
+    assert int.from_bytes(head[8:12], "little") == 2
+    assert [int.from_bytes(head[at : at + 4], "little") for at in (12, 16, 20)] == [2, 3, 0]
+    assert int.from_bytes(head[44:48], "little") == 32
+
+
+def changed(at: int, number: int) -> bytes:
+    data = bytearray(dump_tensor(np.zeros((2, 3), np.float32), "x"))
+    data[at : at + 4] = number.to_bytes(4, "little")
+    return bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "0 bytes are no .dat file"),
+        (b"PK" + bytes(200), "not a .dat file of NNEF 1.0"),
+        (changed(8, 9), "9 axes, where a .dat file has up to 8"),
+        (changed(12, 1 << 31), r"the header speaks of shape \[2147483648, 3\], 25769803776 bytes"),
+        (changed(4, 1 << 30), "of 1073741824 bytes of data, and 24 follow"),
+        (changed(44, 33), "entries of kind 0 with 33 bits of vendor 0x0 are not covered"),
+        (changed(48, 77), "entries of kind 77"),
+        (changed(0, 0x0002EF4E), "not a .dat file of NNEF 1.0"),
+        (dump_tensor(np.zeros(3, np.float32), "x")[:-1], "and 11 follow"),
+    ],
+)
+def test_files_that_contradict_themselves(data: bytes, reason: str) -> None:
+    with pytest.raises(LoadError, match=f"w: .*{reason}"):
+        load_tensor(data, "w")
+
+
+def test_what_no_file_holds() -> None:
+    with pytest.raises(WriteError, match=r"w: a .dat file cannot hold complex64"):
+        dump_tensor(np.zeros(2, np.complex64), "w")
+    with pytest.raises(WriteError, match=r"w: a .dat file holds up to 8 axes, not the 9"):
+        dump_tensor(np.zeros((1,) * 9, np.float32), "w")

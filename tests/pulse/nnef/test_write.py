@@ -1,0 +1,255 @@
+"""What is written as NNEF: read back, and run by tract, it gives what the offline model gives."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import ModelProto, NodeProto
+
+import pulse
+from pulse.errors import InputError, WriteError
+from pulse.models import PulsedModel, TypedModel
+from pulse.nnef.archive import Archive
+from pulse.nnef.check import check, check_offline
+from pulse.nnef.tract import TractProcess, has_tract
+from pulse.nnef.write.model import to_nnef
+from tests.agreement import Expected
+from tests.pulse.cases.build import floats, model, node
+from tests.pulse.cases.families import all_cases
+from tests.pulse.program.static import fixed, static_model
+
+needs_tract = pytest.mark.skipif(not has_tract(), reason="tract is not installed: pip install tract")
+REASONS = ("have no tensors without elements", "layers of one direction", "no operators for", "no exact remainders",
+           "count the places", "does not allow it")  # fmt: skip
+
+
+def operator_cases(step: int, in_tract: bool) -> Counter[str]:
+    """Every ``step``-th operator case of constant shape: how it ended."""
+    found: Counter[str] = Counter()
+    for name, source, feeds in [case for case in all_cases() if case[0].endswith("-fixed")][::step]:
+        typed = pulse.load(source, inputs=fixed(feeds)).model.analyse()
+        try:
+            expected = Expected(typed, feeds)
+            static = static_model(typed)
+            archive = to_nnef(static)
+        except (WriteError, InputError) as error:
+            assert isinstance(error, InputError) or any(each in str(error) for each in REASONS), (
+                name,
+                str(error),
+            )
+            found["refused"] += 1
+            continue
+        back = pulse.load(archive.packed()).model.analyse()
+        arrays = [feeds[port.name] for port in static.inputs]
+        names = [port.name for port in static.outputs]
+        read = back.run(dict(zip((back.graph.label(outlet) for outlet in back.graph.inputs), arrays)))
+        expected.require(dict(zip(names, read.values())), name)
+        found["read"] += 1
+        if not in_tract:
+            continue
+        try:
+            process = TractProcess(archive, name)
+        except WriteError:
+            found["refused by tract"] += 1
+            continue
+        expected.require_near(dict(zip(names, process.run("0", arrays))), name)
+        found["tract"] += 1
+    return found
+
+
+def test_some_operators() -> None:
+    found = operator_cases(9, in_tract=False)
+    assert found["read"] >= 180
+    assert found["refused"] <= 6, found
+
+
+@needs_tract
+def test_some_operators_in_tract() -> None:
+    found = operator_cases(43, in_tract=True)
+    assert found["tract"] >= 35
+    assert found["refused by tract"] <= 1, found
+
+
+@needs_tract
+@pytest.mark.slow
+def test_all_operators_in_tract() -> None:
+    found = operator_cases(1, in_tract=True)
+    print(dict(found))
+    assert found["tract"] >= 1_730
+    assert found["refused by tract"] <= 4, found
+
+
+def pulsed(source: ModelProto, frames: int) -> tuple[TypedModel, PulsedModel]:
+    typed = pulse.load(source).analyse()
+    return typed, typed.declutter().pulsify(pulse=frames)
+
+
+def conv(**attributes: object) -> ModelProto:
+    nodes = [node("Conv", "x w", "c", **attributes), node("Relu", "c")]
+    return model(nodes, {"x": floats("x", 1, 2, 9)}, {"w": floats("w", 3, 2, 3)}, stream={"x": 2})
+
+
+def deconv() -> ModelProto:
+    nodes = [node("ConvTranspose", "x w", "y", strides=[2], pads=[1, 1])]
+    return model(nodes, {"x": floats("x", 1, 2, 9)}, {"w": floats("w", 2, 3, 4)}, stream={"x": 2})
+
+
+def joined() -> ModelProto:
+    nodes = [node("Concat", "a x b", "y", axis=2)]
+    return model(
+        nodes,
+        {"x": floats("x", 1, 2, 9)},
+        {"a": floats("a", 1, 2, 3), "b": floats("b", 1, 2, 2)},
+        stream={"x": 2},
+    )
+
+
+def edge() -> ModelProto:
+    nodes = [node("Pad", "x p", "y", mode="edge")]
+    return model(nodes, {"x": floats("x", 1, 2, 9)}, {"p": np.array([0, 0, 2, 0, 0, 3])}, stream={"x": 2})
+
+
+def average() -> ModelProto:
+    nodes = [node("AveragePool", "x", "y", kernel_shape=[3], pads=[1, 1])]
+    return model(nodes, {"x": floats("x", 1, 2, 9)}, stream={"x": 2})
+
+
+def recurrent(kind: str, gates: int, **attributes: object) -> ModelProto:
+    nodes = [node(kind, "x w r b", "y", hidden_size=4, **attributes)]
+    weights = {
+        "w": floats("w", 1, gates * 4, 3),
+        "r": floats("r", 1, gates * 4, 4),
+        "b": floats("b", 1, gates * 8),
+    }
+    return model(nodes, {"x": floats("x", 9, 1, 3)}, weights, stream={"x": 0})
+
+
+STREAMS = [
+    (conv(pads=[2, 0]), 4),
+    (conv(pads=[1, 1]), 3),
+    (conv(strides=[2], pads=[0, 0]), 4),
+    (deconv(), 2),
+    (joined(), 2),
+    (edge(), 3),
+    (average(), 2),
+    (recurrent("GRU", 3), 2),
+    (recurrent("GRU", 3, linear_before_reset=1, clip=0.7), 3),
+    (recurrent("LSTM", 4), 2),
+    (recurrent("RNN", 1, activations=["Relu"]), 2),
+]
+
+
+@needs_tract
+@pytest.mark.parametrize("number", range(len(STREAMS)))
+def test_streams_in_tract(number: int) -> None:
+    """Pulse by pulse, flush included, the padding of the last pulse NaN."""
+    typed, streamed = pulsed(*STREAMS[number])
+    report = check(streamed.to_nnef(), streamed, typed, lengths=(1, 2, 5, 12))
+    assert report.backends == ("tract",)
+    assert report.equal, report.verdict
+
+
+@needs_tract
+@pytest.mark.parametrize("number", [0, 1, 2, 4, 7, 9])
+def test_offline_models_in_tract(number: int) -> None:
+    typed = pulse.load(STREAMS[number][0]).analyse().declutter()
+    proof = check_offline(typed.to_nnef(), typed, lengths=(3, 4, 7, 12))
+    assert proof.divergence is None
+    assert len(proof.lengths) == 4
+
+
+def test_a_wrong_file_is_found() -> None:
+    pytest.importorskip("tract", reason="pip install tract")
+    typed = pulse.load(conv(pads=[2, 0])).analyse()
+    archive = typed.to_nnef()
+    wrong = Archive(archive.document, {name: value + 1 for name, value in archive.tensors.items()})
+    assert "y differs by" in (check_offline(wrong, typed).divergence or "")
+
+
+def kinds(archive: Archive) -> set[str]:
+    return {
+        line.split(" = ", 1)[1].split("(", 1)[0]
+        for line in archive.document.text().splitlines()
+        if " = " in line
+    }
+
+
+def test_plain_nnef_where_it_suffices() -> None:
+    """No registry of tract's without its operators; a pulsed model has its states in one scan."""
+    typed, streamed = pulsed(conv(pads=[2, 0]), 4)
+    offline = typed.declutter().to_nnef()
+    assert kinds(offline) == {"external", "variable<scalar>", "conv", "relu"}
+    assert offline.document.extensions == (("tract_symbol", "T"),)
+    archive = streamed.to_nnef()
+    assert archive.states == 1
+    assert "tract_core_scan" in kinds(archive)
+    assert '("pulse.delay", tract_core_cast([0], to = "i64"))' in archive.document.text()
+    relu = model([node("Relu", "x")], {"x": floats("x", 1, 2, 9)}, stream={"x": 2})
+    stateless = pulsed(relu, 4)[1].to_nnef()
+    assert stateless.states == 0
+    assert [line.split(" = ", 1)[1] for line in stateless.document.text().splitlines()[-3:-1]] == [
+        "external(shape = [1, 2, 4]);", "relu(x);",
+    ]  # fmt: skip
+
+
+def test_names_become_identifiers() -> None:
+    nodes = [node("Relu", "a/b.c", "1y"), node("Relu", "1y", "in")]
+    source = model(nodes, {"a/b.c": floats("x", 1, 2)}, outputs="in")
+    document = pulse.load(source).analyse().to_nnef().document
+    assert (document.inputs, document.outputs) == (("a_b_c",), ("_in",))
+
+
+REFUSED: Sequence[tuple[ModelProto, str]] = [
+    (model([node("Mod", "x c", fmod=1)], {"x": floats("x", 1, 2)}, {"c": floats("c", 1, 2)}),
+     r"y \(Mod\): NNEF and tract have no exact remainders of floats; compute it with integers"),
+    (model([node("MaxPool", "x", "p y", kernel_shape=[2])], {"x": floats("x", 1, 2, 9)}),
+     "count the places of a pool otherwise; leave out the second output"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "reason"), REFUSED)
+def test_what_cannot_be_said(source: ModelProto, reason: str) -> None:
+    with pytest.raises(WriteError, match=reason):
+        pulse.load(source).analyse().to_nnef()
+
+
+def test_equal_models_give_equal_bytes() -> None:
+    first, second = (pulsed(conv(pads=[1, 1]), 4)[1].to_nnef() for _ in range(2))
+    assert first.packed() == second.packed()
+
+
+def streamed_node(*nodes: NodeProto, **constants: np.ndarray) -> ModelProto:
+    return model(nodes, {"x": floats("x", 1, 2, 12)}, constants, stream={"x": 2})
+
+
+BEYOND: Mapping[str, ModelProto] = {
+    "reflected": streamed_node(node("Pad", "x p", mode="reflect"), p=np.array([0, 0, 2, 0, 0, 3])),
+    "reflected, then a window": streamed_node(
+        node("Pad", "x p", "q", mode="reflect"), node("Conv", "q w"), p=np.array([0, 0, 1, 0, 0, 1]),
+        w=floats("w", 2, 2, 3),
+    ),
+    "average of 3": streamed_node(node("AveragePool", "x", kernel_shape=[3], pads=[1, 1])),
+    "average of 4": streamed_node(node("AveragePool", "x", kernel_shape=[4], pads=[2, 1])),
+    "average with stride": streamed_node(node("AveragePool", "x", kernel_shape=[3], pads=[1, 1], strides=[2])),
+    "root of squares": streamed_node(node("LpPool", "x", kernel_shape=[3], pads=[1, 1])),
+    "resized": streamed_node(
+        node("Resize", "x _ s", mode="linear", coordinate_transformation_mode="asymmetric"),
+        s=np.array([1, 1, 2], np.float32),
+    ),
+    "padded by stride": streamed_node(node("Conv", "x w", auto_pad="SAME_LOWER", strides=[2]), w=floats("w", 2, 2, 3)),
+}  # fmt: skip
+"""Models that tract's own pulses refuse."""
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_what_the_pulses_of_tract_refuse(name: str, tmp_path: Path) -> None:
+    tract = pytest.importorskip("tract", reason="pip install tract")
+    path = tmp_path / "model.onnx"
+    path.write_bytes(BEYOND[name].SerializeToString())
+    with pytest.raises(tract.TractError):
+        tract.onnx().load(path).into_model().transform(tract.Pulse(4, symbol="T"))
+    typed, streamed = pulsed(BEYOND[name], 4)
+    report = check(streamed.to_nnef(), streamed, typed, lengths=(4, 5, 9))
+    assert report.equal, report.verdict

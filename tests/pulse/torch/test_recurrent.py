@@ -1,0 +1,122 @@
+"""Recurrent layers of PyTorch: however many, whatever is around them, they are exported for every length."""
+
+import importlib.util
+from typing import Any
+
+import pytest
+
+import pulse
+
+torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("onnxscript") is None, reason="the exporter needs onnxscript"
+)
+nn = torch.nn
+
+
+class Layers(nn.Module):
+    """Recurrent layers in a row, over axis 1."""
+
+    def __init__(self, *layers: Any) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, x: Any) -> Any:
+        for layer in self.layers:
+            x = layer(x)[0]
+        return x
+
+
+class Encoder(nn.Module):
+    """Two layers of an LSTM after a strided convolution; the last states are outputs too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(1, 8, 8, 4)
+        self.lstm = nn.LSTM(8, 8, 2)
+
+    def forward(self, x: Any) -> Any:
+        return self.lstm(self.conv(x).permute(2, 0, 1))
+
+
+class Spectrum(nn.Module):
+    """A GRU over the frames of a short-time Fourier transform."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("window", torch.hann_window(64))
+        self.gru = nn.GRU(33, 8, batch_first=True)
+
+    def forward(self, x: Any) -> Any:
+        z = torch.stft(x, 64, 16, window=self.window, center=False, return_complex=True)
+        return self.gru(z.abs().transpose(1, 2))[0]
+
+
+class DualPath(nn.Module):
+    """Both directions over 6 bands, one over time, as in GTCRN and DPRNN; x [1, T, 6, 4]."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bands = nn.GRU(4, 2, batch_first=True, bidirectional=True)
+        self.time = nn.GRU(4, 4, batch_first=True)
+
+    def forward(self, x: Any) -> Any:
+        x = x + self.bands(x[0])[0][None]
+        return x + self.time(x[0].transpose(0, 1))[0].transpose(0, 1)[None]
+
+
+def layer(kind: str, **options: Any) -> Any:
+    return getattr(nn, kind)(8, 8, batch_first=True, **options)
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [
+        [("GRU", {}), ("GRU", {})],
+        [("GRU", {"bias": False}), ("LSTM", {"num_layers": 2})],
+        [("RNN", {"num_layers": 2, "nonlinearity": "relu"}), ("RNN", {}), ("LSTM", {"bias": False})],
+    ],
+)
+def test_layers_in_a_row(layers: list[tuple[str, dict[str, Any]]]) -> None:
+    torch.manual_seed(0)
+    module = Layers(*(layer(kind, **options) for kind, options in layers))
+    typed = pulse.from_torch(module, torch.randn(1, 20, 8), {"x": {1: "T"}}).analyse().declutter()
+    pulse.verify(typed, pulse=1).require()
+    assert typed.pulsify(pulse=1).outputs[0].delay == 0
+
+
+@pytest.mark.parametrize(
+    ("module", "example", "axis", "pulse_frames"),
+    [(Encoder, (1, 1, 200), 2, 4), (Spectrum, (1, 400), 1, 16), (DualPath, (1, 12, 6, 4), 1, 1)],
+)
+def test_layers_behind_other_layers(
+    module: type[Any], example: tuple[int, ...], axis: int, pulse_frames: int
+) -> None:
+    torch.manual_seed(0)
+    typed = pulse.from_torch(module(), torch.randn(example), {"x": {axis: "T"}}).analyse().declutter()
+    pulse.verify(typed, pulse=pulse_frames).require()
+
+
+def test_both_directions_in_time_are_compared_and_refused() -> None:
+    """The comparison of module and model is of both directions; the refusal is that of the stream."""
+    torch.manual_seed(0)
+    module = Layers(nn.RNN(8, 4, 2, nonlinearity="relu", batch_first=True, bidirectional=True), layer("GRU"))
+    model = pulse.from_torch(module, torch.randn(1, 20, 8), {"x": {1: "T"}})
+    with pytest.raises(pulse.PulsifyError, match="in reverse direction"):
+        model.analyse().declutter().pulsify()
+
+
+def test_a_projection_is_not_a_node() -> None:
+    """ONNX has no LSTM with a projection: what PyTorch makes of it is compared like anything else, and refused."""
+    with pytest.raises(pulse.PulseError):
+        pulse.from_torch(
+            layer("LSTM", proj_size=4), torch.randn(1, 20, 8), {"input": {1: "T"}}
+        ).analyse().pulsify()
+
+
+def test_the_layers_are_pytorch_s_own_afterwards() -> None:
+    module = layer("GRU")
+    x = torch.randn(1, 20, 8)
+    before = module(x)[0]
+    pulse.from_torch(module, x, {"input": {1: "T"}})
+    assert torch.equal(module(x)[0], before) and before.abs().max() > 0

@@ -1,0 +1,145 @@
+"""Modules as their authors write them: each is exported for every length, and streams."""
+
+import importlib.util
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import pulse
+from pulse.models import TypedModel
+
+torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("onnxscript") is None, reason="the exporter needs onnxscript"
+)
+nn, F = torch.nn, torch.nn.functional
+
+
+class Written(nn.Module):
+    """A forward that is given, and one layer."""
+
+    def __init__(self, forward: Callable[..., Any], layer: Any = None) -> None:
+        super().__init__()
+        self.written = forward
+        self.layer = layer
+
+    def forward(self, x: Any) -> Any:
+        return self.written(x) if self.layer is None else self.layer(self.written(x))
+
+
+def streamed(module: Any, example: Any, axis: int, pulse_frames: int | None = None) -> TypedModel:
+    """The model, proved on streams."""
+    torch.manual_seed(0)
+    typed = pulse.from_torch(module, example, {"x": {axis: "T"}}).analyse().declutter()
+    pulse.verify(typed, pulse=pulse_frames).require()
+    return typed
+
+
+def as_encodec_pads(x: Any) -> Any:
+    """Causal, and as far at the end as the stride needs."""
+    length, kernel, stride = x.shape[-1], 8, 4
+    frames = (length - kernel + (kernel - stride)) / stride + 1
+    ideal = (math.ceil(frames) - 1) * stride + (kernel - (kernel - stride))
+    return F.pad(x, (kernel - stride, ideal - length))
+
+
+def as_rotary_positions(x: Any) -> Any:
+    place = torch.arange(x.shape[1], dtype=torch.float32, device=x.device)
+    angle = torch.outer(place, 1 / 100 ** (torch.arange(8) / 8))
+    return x * torch.cos(angle) + x.roll(1, -1) * torch.sin(angle)
+
+
+def there_and_back(x: Any) -> Any:
+    window = torch.hann_window(64)
+    return torch.istft(torch.stft(x, 64, 16, window=window, return_complex=True), 64, 16, window=window)
+
+
+def folded(x: Any) -> Any:
+    """Frames of 16 samples, 4 apart, added."""
+    length = (x.shape[1] - 1) * 4 + 16
+    return F.fold(x.transpose(1, 2), (1, length), (1, 16), stride=(1, 4))[:, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("forward", "layer", "shape", "axis"),
+    [
+        (lambda x: F.pad(x, (0, math.ceil(x.shape[-1] / 4) * 4 - x.shape[-1])), (1, 3, 4, 4), (1, 1, 41), 2),
+        (as_encodec_pads, (1, 3, 8, 4), (1, 1, 41), 2),
+        (as_rotary_positions, None, (1, 20, 8), 1),
+        (lambda x: x - x[..., :1], None, (1, 2, 12), 2),
+        (there_and_back, None, (1, 400), 1),
+        (folded, None, (1, 20, 16), 1),
+        (lambda x: x, None, (1, 2, 40), 2),
+        (lambda x: x.squeeze(1), (16, 3, 3), (1, 16, 40), 2),
+    ],
+    ids=["ceil", "encodec", "rotary", "first", "istft", "fold", "identity", "squeeze"],
+)
+def test_streams(forward: Callable[..., Any], layer: Any, shape: tuple[int, ...], axis: int) -> None:
+    torch.manual_seed(0)
+    streamed(Written(forward, None if layer is None else nn.Conv1d(*layer)), torch.randn(shape), axis)
+
+
+def test_a_centred_transform_has_the_least_delay() -> None:
+    """The first frame needs 257 samples, mirrored in front: two hops of 128 behind the one that has just come."""
+
+    def spectrum(x: Any) -> Any:
+        return torch.stft(x, 512, 128, window=torch.hann_window(512), return_complex=True).abs()
+
+    model = pulse.from_torch(Written(spectrum), torch.randn(1, 4000), {"x": {1: "T"}})
+    pulsed = model.analyse().declutter().pulsify(pulse=128)
+    assert pulsed.outputs[0].delay == 2
+
+
+class Codec(nn.Module):
+    """An encoder with an output of a dict, and an input with a default."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.down = nn.Conv1d(1, 4, 4, 2)
+        self.up = nn.ConvTranspose1d(4, 1, 4, 2)
+
+    def encode(self, x: Any, gain: Any = None) -> dict[str, Any]:
+        frames = self.down(x if gain is None else x * gain)
+        return {"frames": frames, "levels": {"peak": frames.abs()}}
+
+    def forward(self, x: Any) -> Any:
+        return self.up(self.encode(x)["frames"])
+
+
+def test_a_module_and_an_example_are_enough() -> None:
+    with pytest.warns(
+        pulse.PulseWarning, match=r"Codec: time \(T\) is axis 2 of x: .*dynamic=\{'x': \{2: 'T'\}\}"
+    ):
+        typed = pulse.from_torch(Codec(), torch.randn(1, 1, 64)).analyse().declutter()
+    pulse.verify(typed, pulse=2).require()
+
+
+def test_a_method_and_a_dict() -> None:
+    codec = Codec().train()
+    example = {"x": torch.randn(1, 1, 64), "gain": torch.full((1,), 0.5)}
+    typed = pulse.from_torch(codec, example, {"x": {2: "T"}}, method="encode").analyse().declutter()
+    assert (typed.title, list(typed.outputs), codec.training) == (
+        "Codec.encode",
+        ["frames", "levels_peak"],
+        True,
+    )
+    with pytest.raises(pulse.InputError, match="Codec has no method 'decode'"):
+        pulse.from_torch(codec, torch.randn(1, 1, 64), method="decode")
+
+
+def test_errors_say_what_to_write(capfd: pytest.CaptureFixture[str]) -> None:
+    x = torch.randn(1, 2, 40)
+    with pytest.raises(
+        pulse.LoadError, match=r"does not cover complex numbers here: .*write them as pairs of real"
+    ):
+        pulse.from_torch(Written(lambda x: (x[:, :1] + 1j * x[:, 1:]).abs()), x, {"x": {2: "T"}})
+    with pytest.raises(pulse.LoadError, match="exporter fails: GuardOnDataDependentSymNode") as caught:
+        pulse.from_torch(Written(lambda x: x if x.sum() > 0 else -x), x, {"x": {2: "T"}})
+    assert "Original traceback" not in str(caught.value)
+    with pytest.raises(pulse.LoadError, match="draws random numbers"):
+        pulse.from_torch(Written(lambda x: x + torch.randn_like(x)), x, {"x": {2: "T"}})
+    with pytest.raises(pulse.InputError, match="Written does not run on the example: RuntimeError: "):
+        pulse.from_torch(Written(lambda x: x, nn.Conv1d(3, 3, 3)), x, {"x": {2: "T"}})
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,34 @@
+"""docs/nnef_operators.md: the operators of NNEF and tract that are read, and those of ONNX that are written."""
+
+from pulse.nnef import operators as operators
+from pulse.nnef.read.signatures import SIGNATURES
+from pulse.nnef.read.standard import standard_fragments
+from pulse.nnef.registry import WRITERS
+from pulse.nnef.write.expansion import EXPANDERS
+from tests.tables.markdown import table
+
+HEAD = """# Operators of NNEF
+
+Made by `python -m tests.tables` from the readers and writers; a test keeps it true. [nnef.md](nnef.md) tells how models
+are written and read. Those of ONNX that are written as NNEF, with tract's operators where NNEF has none:
+
+"""
+
+
+def document() -> str:
+    """The page."""
+    written = ", ".join(f"`{name}`" for name in sorted({*WRITERS, *EXPANDERS}))
+    fragments = standard_fragments()
+    names = {**{name: each.names for name, each in SIGNATURES.items()}}
+    names |= {
+        name: tuple(parameter.name for parameter in each.parameters) for name, each in fragments.items()
+    }
+    rows = [
+        [
+            f"`{name}`",
+            "tract" if name.startswith("tract_") else "NNEF",
+            ", ".join(f"`{each}`" for each in names[name]),
+        ]
+        for name in sorted(names)
+    ]
+    return f"{HEAD}{written}\n\nThose that are read:\n\n{table(['operator', 'of', 'arguments'], rows)}\n"
