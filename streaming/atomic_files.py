@@ -25,6 +25,11 @@ def _is_same(one: Path, other: Path) -> bool:
     return one.resolve() == other.resolve()
 
 
+def kind_of(path: Path) -> str:
+    """What a path of a wrong kind is, for messages: its suffix, or a folder, or ``this``."""
+    return "a folder" if path.is_dir() else path.suffix or "this"
+
+
 def temporary_file(path: Path) -> Path:
     """A new empty file beside ``path`` to write to first.
 

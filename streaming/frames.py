@@ -10,6 +10,7 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.not_copyable import NotCopyable
+from streaming.atomic_files import kind_of
 from streaming.frame_formats import FrameFormat, NpyFormat, TableFormat
 from streaming.part import PartialFile
 
@@ -53,9 +54,7 @@ class FramesFile(NotCopyable):
 
     def __init__(self, path: Path, axis: int | None, rate_hz: float | None) -> None:
         if path.suffix.lower() not in WRITABLE:
-            raise InputError(
-                f"{path}: frames are written as {' or '.join(WRITABLE)}, not {path.suffix or 'this'}"
-            )
+            raise InputError(f"{path}: frames are written as {' or '.join(WRITABLE)}, not {kind_of(path)}")
         if not path.absolute().parent.is_dir():
             raise InputError(f"{path}: no such folder; make it first")
         self.path = path

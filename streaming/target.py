@@ -8,6 +8,7 @@ from pulse.errors import InputError
 from pulse.interface import Port
 from pulse.record import record
 from pulse.wording import spell
+from streaming.atomic_files import kind_of
 from streaming.audio import AudioWriter
 from streaming.encodings import ENCODINGS, Encoding
 from streaming.frames import WRITABLE, FramesFile
@@ -97,7 +98,7 @@ class Target:
             sound = None if frames else find_format(usual)
         if sound is None and not frames:
             known = f"sound is written as {common_suffixes()}, frames as {', '.join(WRITABLE)}"
-            raise InputError(f"{_name(path)}: {known}, not {f'.{word}' if word else 'this'}")
+            raise InputError(f"{_name(path)}: {known}, not {f'.{word}' if word else kind_of(path)}")
         if streamed and _streamable(sound, word) is None:
             raise InputError(
                 f"{_name(path)}: takes {', '.join(STREAMED)}, not {word}, which is written only as a whole: name a file"

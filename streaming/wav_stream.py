@@ -19,6 +19,7 @@ LARGEST_SAID = 0x7FFF_F000
 FORM_BYTES = 40
 """The bytes of a ``fmt`` chunk that are read."""
 PIECE = 1 << 16
+CUT_SHORT = "ends before its samples begin; look at the program that writes it"
 
 
 @record
@@ -79,11 +80,13 @@ def read_header(name: str, exactly: Callable[[int], bytes]) -> StreamFormat:
     while True:
         header = exactly(8)
         if len(header) < 8:
-            raise InputError(f"{name}: ends before its samples begin")
+            raise InputError(f"{name}: {CUT_SHORT}")
         kind, size = unpack("<4sI", header)
         if kind == b"data":
             break
         kept = _chunk(exactly, size)
+        if len(kept) < min(size, FORM_BYTES):
+            raise InputError(f"{name}: {CUT_SHORT}")
         if kind == b"ds64":
             long_bytes = unpack("<Q", kept[8:16].ljust(8, b"\0"))[0]
         elif kind == b"fmt ":

@@ -9,7 +9,10 @@ MOST_FRAMES = 1 << 24
 
 
 class Effort:
-    """The seconds of one core that a run of a model's offline form takes, by the frames of the symbol."""
+    """The seconds of one core that a run of a model's offline form takes, by the frames of the symbol.
+
+    A file that was written in pulses has no offline form: it runs pulse by pulse, op by op (``pulse.oracle``).
+    """
 
     def __init__(self, model: PulsedNetwork) -> None:
         self._model = model
@@ -31,7 +34,8 @@ class Effort:
 
     def _at(self, frames: int) -> float:
         if frames not in self._known:
-            self._known[frames] = _count(self._model, frames)
+            pulse = self._model.pulse if self._model.registers else frames
+            self._known[frames] = -(-frames // pulse) * _count(self._model, pulse)
         return self._known[frames]
 
 

@@ -67,4 +67,4 @@ def compile(
     written = compile_to_file(opened, program, path, proof.choice() if check else None, kernel_preparation())
     shown.print(written)
     if written.proof is not None:
-        require_proof(written.proof, f"; {path} is not written")
+        require_proof(written.proof, f"; {path} is not written (--no-check writes it unproved)")

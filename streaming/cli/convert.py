@@ -71,4 +71,4 @@ def convert(
         written = export(opened, pulsed, output, opset, proof.choice() if check else None)
     shown.print(Conversion(opened, pulsed, written))
     if written is not None and written.proof is not None:
-        require_proof(written.proof, f"; {output} is not written")
+        require_proof(written.proof, f"; {output} is not written (--no-check writes it unproved)")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pulse.errors import InputError
 from pulse.loading.format import Content, format_of
 from pulse.recipes.recognition import holds_recipe, is_recipe_file
-from streaming.atomic_files import publish, refuse_same, temporary_file, write_error
+from streaming.atomic_files import kind_of, publish, refuse_same, temporary_file, write_error
 
 if TYPE_CHECKING:
     from pulse.recipes.recipe import RecipeContext
@@ -25,7 +25,7 @@ def refuse_bad_use(models: Sequence[Path], output: Path | None, embed: Path | No
         )
     for path, what in ((output, "recipe"), (embed, "model")):
         if path is not None and path.suffix.lower() != SUFFIXES[what]:
-            raise InputError(f"{path}: a {what} is written as {SUFFIXES[what]}, not {path.suffix or 'this'}")
+            raise InputError(f"{path}: a {what} is written as {SUFFIXES[what]}, not {kind_of(path)}")
         if path is not None and path.exists():
             refuse_same(models, [path])
             raise InputError(f"{path}: is there already; move it away, or give another name")

@@ -19,6 +19,7 @@ from pulse.proof.prover import compare
 from pulse.record import record
 from pulse.report import Pairs, Report, Section, byte_size
 from pulse.version import __version__
+from streaming.atomic_files import kind_of
 from streaming.reports.opened_model import OpenedModel, backend_text
 from streaming.reports.timed_proof import ProofChoice, TimedProof, time_proof
 
@@ -83,7 +84,7 @@ def compile_to_file(
     """
     assert isinstance(program, NativeProgram), "only programs of the numba backend are written"
     if path.suffix.lower() != SUFFIX:
-        raise InputError(f"{path}: a program is written as {SUFFIX}, not {path.suffix or 'this'}")
+        raise InputError(f"{path}: a program is written as {SUFFIX}, not {kind_of(path)}")
     known = opened.rate_hz is not None and opened.rate_from != "default"
     metadata = {"sample_rate": str(opened.rate_hz)} if known else {}
     proof, note, rounding = None, None, tuple[str, ...]()

@@ -14,7 +14,7 @@ from pulse.nnef.tract import has_tract
 from pulse.onnx.write.model import to_onnx
 from pulse.record import record
 from pulse.report import byte_size
-from streaming.atomic_files import publish, temporary_file
+from streaming.atomic_files import kind_of, publish, temporary_file
 from streaming.reports.opened_model import OpenedModel
 from streaming.reports.timed_proof import ProofChoice, TimedProof, time_proof
 
@@ -71,9 +71,7 @@ def export(
     if is_nnef(path):
         return _export_nnef(opened, pulsed, path, choice)
     if path.suffix.lower() != ".onnx":
-        raise InputError(
-            f"{path}: a model is written as .onnx, .nnef or .nnef.tgz, not {path.suffix or 'this'}"
-        )
+        raise InputError(f"{path}: a model is written as .onnx, .nnef or .nnef.tgz, not {kind_of(path)}")
     part = temporary_file(path)
     known = opened.rate_hz is not None and opened.rate_from != "default"
     try:

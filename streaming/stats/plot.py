@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.errors import InputError
-from streaming.atomic_files import publish, temporary_file
+from streaming.atomic_files import kind_of, publish, temporary_file
 from streaming.stats.columns import Columns
 from streaming.stats.problems import GROUPS
 from streaming.stats.reader import Stats
@@ -51,7 +51,7 @@ def draw(stats: Stats, path: Path) -> None:
     Raises  InputError: another ending, matplotlib is missing, or the file cannot be written
     """
     if path.suffix.lower() not in FORMATS:
-        raise InputError(f"{path}: pictures are {', '.join(FORMATS)}, not {path.suffix or 'this'}")
+        raise InputError(f"{path}: pictures are {', '.join(FORMATS)}, not {kind_of(path)}")
     figure = picture(stats)
     from streaming.stats.titles import without_glyphs
 

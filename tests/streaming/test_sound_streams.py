@@ -152,6 +152,8 @@ def test_memory_does_not_grow_with_what_waits():
         (b"RIFF", "in: does not begin as WAV does; a pipe brings WAV, or raw samples with"),
         (b"fLaC" + bytes(100), "put ffmpeg -i - -f wav - in front"),
         (b"RIFF\0\0\0\0WAVEfmt ", "in: ends before its samples begin"),
+        (b"RIFF\0\0\0\0WAVEfmt " + struct.pack("<I", 16), "in: ends before its samples begin"),
+        (b"RIFF\0\0\0\0WAVELIST" + struct.pack("<I", 99) + bytes(50), "in: ends before its samples begin"),
         (b"RIFF\0\0\0\0WAVEdata\0\0\0\0", "in: does not say how its samples are written"),
         (
             b"RIFF\0\0\0\0WAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 0, 8000, 0, 2, 16) + b"data\0\0\0\0",

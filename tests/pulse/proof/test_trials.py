@@ -8,6 +8,7 @@ import pytest
 
 import pulse
 from pulse.models import PulsedModel
+from pulse.onnx.write.model import to_onnx
 from pulse.ops.cumulative import CumSum
 from pulse.ops.matmul import MatMul
 from pulse.proof.effort import Effort
@@ -99,6 +100,16 @@ def test_what_takes_long_is_offered() -> None:
     wanting = replace(report, trials=replace(report.trials, wanted=10_000, left_out=7))
     told = "the longest stream has 3 of the 10,000 that are wanted, 7 others are left out: long= tries them"
     assert told in dict(wanting.pairs())["long enough"]
+
+
+def test_a_file_in_pulses_takes_time_for_each_pulse() -> None:
+    """It runs pulse by pulse, so its long streams are shorter than those of the model that it was written from."""
+    model = filtered(3, 4, channels=8)
+    read = pulse.load(to_onnx(model)).pulsed()
+    effort = Effort(read)
+    assert effort.seconds(4096) == pytest.approx(1024 * effort.seconds(4))
+    assert effort.seconds(4096) > 10 * Effort(model).seconds(4096)
+    assert effort.affordable(LONG_S) < Effort(model).affordable(LONG_S)
 
 
 def test_lengths_that_suit_the_model() -> None:

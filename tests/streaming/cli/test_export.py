@@ -64,7 +64,7 @@ def test_a_file_that_is_wrong_is_not_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(RuntimeProgram, "__init__", broken)
     result = pulse("convert", "-o", "out.onnx", "--length", 500, code=1)
     assert "denoised (output) diverges at frame 0 of a stream of 500" in result.stderr
-    assert "; out.onnx is not written" in result.stderr
+    assert "; out.onnx is not written (--no-check writes it unproved)" in result.stderr
     found = json.loads(pulse("convert", "-o", "out.onnx", "--length", 500, "--json", code=1).stdout)[
         "written"
     ]

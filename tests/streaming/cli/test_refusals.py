@@ -117,3 +117,16 @@ def test_bad_arrays(tmp_path):
 
 def test_an_unknown_backend():
     assert "no backend 'gpu'; choose numba or numpy" in refused("run", "--backend", "gpu")
+
+
+def test_a_folder_in_place_of_a_file(tmp_path):
+    """The message says that it is a folder, whatever the command writes."""
+    (tmp_path / "folder").mkdir()
+    write_sound(tmp_path / "in.wav", tone(800))
+    for command in (
+        ("run", "in.wav", "folder"),
+        ("convert", "-o", "folder"),
+        ("compile", "-o", "folder"),
+        ("recipe", str(model_path()), "-o", "folder"),
+    ):
+        assert "not a folder" in refused(*command)
