@@ -53,7 +53,7 @@ def size_ratios(graph: TypedGraph, outlet: OutletId) -> Array | None:
 
 
 def _ratios(graph: TypedGraph, outlet: OutletId) -> Array | None:
-    """The elements of a wire as quotients of dims. Raises DimError where floats may round them."""
+    """The elements of a wire as quotients of dims. Raises DimError: floats may round them."""
     fact = graph.fact(outlet)
     if not _is_small(fact):
         return None

@@ -1,4 +1,4 @@
-"""Another type or layout of the tensors of a part: the nodes at its borders that convert, and changed parameters."""
+"""Views of another type or layout: the nodes at their borders that convert, and changed parameters."""
 
 from collections.abc import Iterable, Sequence
 

@@ -177,7 +177,7 @@ class Node:
         return other
 
     def __call__(self, *connectors: "Connector") -> "Any":
-        """Feed the data inputs in their order; a Connector for each output, alone where there is one.
+        """Feed the data inputs in their order; a Connector for each output, alone if there is one.
 
         A node that is fed already stays as it is, and another one with the same operator and the same parameters
         (``shared``) is fed. Raises InputError: another number of connectors than data inputs
@@ -429,7 +429,7 @@ class GraphView:
         return other
 
     def __call__(self, *connectors: Connector) -> Any:
-        """Feed its open inputs in their order; a Connector for each output, alone where there is one.
+        """Feed its open inputs in their order; a Connector for each output, alone if there is one.
 
         Raises InputError: another number of connectors than open inputs, a circle, or it was called before
         """
@@ -482,7 +482,7 @@ class GraphView:
     ) -> Model:
         """The part as a model of its own, which ``pulse.load`` and all other calls take.
 
-        inputs   name -> shape, such as ``{"x": "1,80,T"}``; the shape alone where there is one input. Others
+        inputs   name -> shape, such as ``{"x": "1,80,T"}``; the shape alone if there is one input. Others
                  are found from the weights, or were given with the Connector
         outputs  their names; those of their nodes by default
         Raises   InputError: no such input, no such shape, another number of names
@@ -511,7 +511,7 @@ class GraphView:
     def forward(self, feeds: Mapping[str, Array] | Array) -> dict[str, Array]:
         """Its outputs, computed by numpy from what its inputs are fed; nothing outside of the view is computed.
 
-        feeds   input -> array; one array where there is one input
+        feeds   input -> array; one array if there is one input
         Raises  InputError: another input, or arrays that do not fit
         """
         wires = self.inputs()
@@ -538,7 +538,7 @@ class GraphView:
     # changes
 
     def set_backend(self, backend: str, kernel: str = "") -> None:
-        """Let programs run its nodes on a backend, and where there are several kernels of an operator, by that one.
+        """Let programs run its nodes on a backend, and if there are several kernels of an operator, by that one.
 
         backend  ``numba``, ``numpy`` or ``onnxruntime``; "" for the one that a program is compiled for
         kernel   such as ``fft`` of convolutions in numpy; see docs/aidge.md

@@ -92,7 +92,7 @@ class Ratio:
         return Ratio(nearest - odd, 1)
 
     def truncated(self) -> TDim:
-        """The integer towards 0. Raises DimError where the sign is not known."""
+        """The integer towards 0. Raises DimError: the sign is not known."""
         if self.den == 1:
             return self.num
         if not self.num.prove_ge(0).yes:

@@ -45,7 +45,7 @@ class Archive:
         }
 
     def save(self, path: Path) -> None:
-        """Write an archive if the name ends as one, else a folder. Raises WriteError where the file system refuses."""
+        """Write an archive if the name ends as one, else a folder. Raises WriteError: the file system refuses."""
         try:
             if path.name.lower().endswith(ARCHIVES):
                 path.write_bytes(self.packed(compressed=not path.name.lower().endswith(".tar")))

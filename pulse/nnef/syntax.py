@@ -63,7 +63,7 @@ class Index:
 
 
 @record
-class Range:
+class Subrange:
     """``values[start:stop]``; a bound that is left out is None."""
 
     values: "Expression"
@@ -82,7 +82,7 @@ class Comprehension:
 
 Literal: TypeAlias = "bool | int | float | str"
 Expression: TypeAlias = Union[
-    Literal, Name, Call, Unary, Binary, Choice, Index, Range, Comprehension, "Items", "Pair"
+    Literal, Name, Call, Unary, Binary, Choice, Index, Subrange, Comprehension, "Items", "Pair"
 ]
 Items: TypeAlias = "list[Expression]"
 """``[a, b]``."""

@@ -17,7 +17,7 @@ from pulse.nnef.syntax import (
     Index,
     Name,
     Parameter,
-    Range,
+    Subrange,
     Target,
     Unary,
 )
@@ -299,11 +299,11 @@ class _Parser:
         value = self._atom()
         while self._skip("["):
             if self._skip(":"):
-                value = Range(value, None, None if self._is("]") else self._expression())
+                value = Subrange(value, None, None if self._is("]") else self._expression())
             else:
                 at = self._expression()
                 if self._skip(":"):
-                    value = Range(value, at, None if self._is("]") else self._expression())
+                    value = Subrange(value, at, None if self._is("]") else self._expression())
                 else:
                     value = Index(value, at)
             self._need("]")

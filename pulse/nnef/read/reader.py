@@ -30,7 +30,7 @@ from pulse.nnef.syntax import (
     Fragment,
     Index,
     Name,
-    Range,
+    Subrange,
     Target,
     Unary,
 )
@@ -227,7 +227,7 @@ class _Reading:
                 return self._value(value.value if condition else value.other, scope, graph, targets, line)
             case Index():
                 return self._index(value, scope, graph, targets, line)
-            case Range():
+            case Subrange():
                 found = self._value(value.values, scope, graph, _parts(targets, 0), line)
                 bounds = [
                     None
