@@ -119,7 +119,7 @@ def _export_nnef(
 
 
 def save_nnef(archive: Archive, path: Path) -> None:
-    """Write all files under another name first. Raises InputError: a folder of this name exists, or the check refuses."""
+    """Write all files under another name first. Raises InputError: a folder has this name, or the check refuses."""
     if path.name.lower().endswith(ARCHIVES):
         part = temporary_file(path)
         try:
