@@ -1,4 +1,4 @@
-"""Convolutions in numpy by other algorithms than the reference, which multiplies a matrix of all windows."""
+"""The algorithms of convolutions in numpy."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -83,3 +83,9 @@ def convolve_by_transforms(op: Conv, inputs: Sequence[Array]) -> list[Array]:
     cut = tuple(slice(0, (count - 1) * stride + 1, stride) for count, stride in zip(counts, op.strides))
     y = y[(slice(None), slice(None), slice(None), *cut)]
     return _finished(op, y.reshape(len(x), -1, *counts), inputs)
+
+
+@implements(Conv, kernel="im2col", priority=-3, dtypes=FLOATS, refuses=_pads_vary)
+def convolve_by_windows(op: Conv, inputs: Sequence[Array]) -> list[Array]:
+    """The product of the kernels with a matrix of all windows, which is how the op itself is defined."""
+    return op.eval(inputs, {})

@@ -64,7 +64,7 @@ def test_a_view_runs_on_its_backend(default: str, other: str) -> None:
         ]
 
 
-@pytest.mark.parametrize("kernel", ["reference", "direct", "fft"])
+@pytest.mark.parametrize("kernel", ["reference", "direct", "im2col", "fft"])
 def test_kernels_of_a_convolution_give_the_same(kernel: str) -> None:
     shape = "1,4,T,9"
     view = Sequential(
