@@ -259,7 +259,8 @@ def _broadcast(dims: Sequence[TDim], what: str) -> TDim:
 
 def at_most_one(dim: TDim, other: TDim) -> bool:
     """Whether there is at most one frame of the first, and not as many as of the other for certain."""
-    return dim.bounds() in ((0, 1), (1, 1)) and not dim.prove_eq(other).yes
+    few = dim.prove_le(1).yes and dim.prove_ge(0).yes and not dim.prove_eq(0).yes
+    return few and not dim.prove_eq(other).yes
 
 
 def normal_axis(axis: int, rank: int, what: str) -> int:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import permutations
 
 from pulse.dim import Symbol, TDim
 from pulse.errors import DimError, PulsifyError, Refusal
@@ -294,9 +295,9 @@ def _refusal_reason(
                 "resample one of them",
             )
     if isinstance(relation, Pointwise):
-        lengths = [fact.shape[flow.axis] for fact, flow in zip(facts, streaming) if flow.axis is not None]
-        lengths += [outlet.fact.shape[at] for outlet, at in zip(node.outputs, relation.axes)]
-        if any(at_most_one(length, other) for length in lengths for other in lengths):
+        lengths = {fact.shape[flow.axis] for fact, flow in zip(facts, streaming) if flow.axis is not None}
+        lengths |= {outlet.fact.shape[at] for outlet, at in zip(node.outputs, relation.axes)}
+        if any(at_most_one(*pair) for pair in permutations(lengths, 2)):
             reason = "one frame of the stream meets all of its frames"
             advice = "take the first frame (x[..., :1]) by elementwise functions only, or make it an input"
             return _refusal(node, axis, relation, reason, advice)
