@@ -61,14 +61,14 @@ class Loaded:
         if isinstance(self.read, Model):
             return self.read
         if self.program is not None:
-            raise self._is_program()
+            raise self._program_error()
         raise LoadError(f"{self.title}: has no nodes of a file; the typed model is the first that there is")
 
     @cached_property
     def resolved(self) -> "ResolvedModel":
         """What it turns out to be. Raises PulseError."""
         if isinstance(self.read, StoredProgram):
-            raise self._is_program()
+            raise self._program_error()
         from pulse.loading.resolution import resolve
 
         return resolve(self.read, self.chunking, self.symbol, self.outputs)
@@ -130,7 +130,7 @@ class Loaded:
     ) -> "PulsedModel":
         """The model in pulses; of whole chunks, one by default, if it takes chunks. Raises PulseError."""
         if self.program is not None:
-            raise self._is_program()
+            raise self._program_error()
         given = self._given_pulsed
         if given is None:
             return self.with_pulse(pulse).resolved.pulsify(pulse, align, max_context)
@@ -173,7 +173,7 @@ class Loaded:
             prepare(program.kernel_names)
         return program
 
-    def _is_program(self) -> LoadError:
+    def _program_error(self) -> LoadError:
         return LoadError(
             f"{self.title}: is a program, whose file does not contain the model; give the model that it was compiled of"
         )

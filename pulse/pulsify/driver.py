@@ -1,4 +1,4 @@
-"""``TypedNetwork.pulsify``: relate the ops, fit the pulse, schedule the wires, describe the ports."""
+"""``pulsify``: relate the ops, fit the pulse, schedule the wires, describe the ports."""
 
 from pulse.dim import Symbol
 from pulse.errors import PulsifyError

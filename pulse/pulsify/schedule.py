@@ -141,7 +141,7 @@ class Scheduler:
             case Cumulative():
                 return self._cumulative(node, relation, inputs, flows)
             case Banded():
-                return [self._lower_banded(node, relation, inputs, flows[0].rate, length)]
+                return [self._schedule_banded(node, relation, inputs, flows[0].rate, length)]
             case Final():
                 reads = [static_outlet(wire) for wire in inputs]
                 return self.wiring.add_all(node.name, node.op, reads, [None] * len(flows))
@@ -293,7 +293,7 @@ class Scheduler:
 
     # bands
 
-    def _lower_banded(
+    def _schedule_banded(
         self, node: Node[TypedFact, Op], band: Banded, inputs: list[Wire], rate: Fraction, length: TDim
     ) -> Stream:
         unknown = any(isinstance(wire, Free) and wire.first(1) is None for wire in inputs)

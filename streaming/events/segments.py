@@ -108,7 +108,7 @@ class Segments(Detector[_State]):
         self._least, self._silence = clock.frames(min_speech_s), clock.frames(min_silence_s)
         self._most = None if max_s is None else clock.frames(max_s)
         self._split = None if split_silence_s is None else clock.frames(split_silence_s)
-        self._before, self._after = (_part(clock, seconds) for seconds in (pad_before_s, pad_after_s))
+        self._before, self._after = (_in_frames(clock, seconds) for seconds in (pad_before_s, pad_after_s))
         if self._after > self._silence:
             raise InputError(
                 f"pad_after_s={pad_after_s:g}: longer than min_silence_s={min_silence_s:g}, so segments could overlap; "
@@ -246,7 +246,7 @@ class Segments(Detector[_State]):
             if self._starts:
                 score = (state.total - state.start_total) / (frame + 1 - start)
                 known_s = self.clock.known_s(frame)
-                yield Event(self.clock.time_s(self._padded_end(state)), None, self._label, score, known_s)
+                yield Event(self.clock.time_s(self._padded_start(state)), None, self._label, score, known_s)
 
     def _cut(self, state: _State, frame: int) -> Iterator[Event]:
         """What is too long, at a frame of speech."""
@@ -267,11 +267,11 @@ class Segments(Detector[_State]):
         start = state.start or 0
         if state.certain and behind > start:
             score = (total - state.start_total) / (behind - start)
-            first = self._padded_end(state)
+            first = self._padded_start(state)
             yield Event(self.clock.time_s(first), self.clock.time_s(end), self._label, score, known_s)
             state.last_end = end
 
-    def _padded_end(self, state: _State) -> Fraction:
+    def _padded_start(self, state: _State) -> Fraction:
         start = Fraction(state.start or 0)
         return start if state.cut else max(start - self._before, state.last_end)
 
@@ -282,6 +282,6 @@ class Segments(Detector[_State]):
         state.gaps = []
 
 
-def _part(clock: Clock, seconds: float) -> Fraction:
+def _in_frames(clock: Clock, seconds: float) -> Fraction:
     """Seconds in frames, as near as decimals are."""
     return Fraction(seconds).limit_denominator(10**9) * clock.rate_hz
