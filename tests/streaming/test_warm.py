@@ -252,7 +252,7 @@ def counted():
     return begun[-1]
 warming.begin_process = counted
 warming.compile_in_parallel("machine.read_ticks")(["tick", "move", "mine"])
-print(len(begun), [KERNELS[name].kept for name in ("tick", "move", "mine")])
+print(len(begun), [KERNELS[name].is_kept for name in ("tick", "move", "mine")])
 """
 
 
@@ -273,7 +273,7 @@ def test_commands_compile_side_by_side(tmp_path, monkeypatch, arguments):
     asked = []
     monkeypatch.setattr(CompiledFunction, "is_kept", False)
     monkeypatch.setattr(warming, "compile_in_parallel", lambda *entries: asked.extend)
-    monkeypatch.setattr("streaming.cli.model.STEPPING", (SimpleNamespace(kept=False),))
+    monkeypatch.setattr("streaming.cli.model.STEPPING", (SimpleNamespace(is_kept=False),))
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output

@@ -109,7 +109,7 @@ def test_a_file_in_pulses_takes_time_for_each_pulse() -> None:
     effort = Effort(read)
     assert effort.seconds(4096) == pytest.approx(1024 * effort.seconds(4))
     assert effort.seconds(4096) > 10 * Effort(model).seconds(4096)
-    assert effort.affordable(LONG_S) < Effort(model).affordable(LONG_S)
+    assert effort.affordable_frames(LONG_S) < Effort(model).affordable_frames(LONG_S)
 
 
 def test_lengths_that_suit_the_model() -> None:
