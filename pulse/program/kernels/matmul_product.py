@@ -335,7 +335,7 @@ def rows_of_digits(row: "Product", scales: Scales) -> int:
 
 @device
 def panels_of_one_row(row: "Product", scales: Scales, n: int) -> int:
-    """The whole panels from column n on, if there is one row; how many columns are done then.
+    """The whole panels, if there is one row; how many columns are done then. n columns are done before: none or all.
 
     A loop of its own: nothing is stored in parts, and what leads from panel to panel stays in registers.
     """
