@@ -15,9 +15,7 @@ SPECIAL = re.compile(r"[*|\\`]|_(?!\w)")
 def escape(text: str) -> str:
     """The text, with what reStructuredText would read as markup escaped, except for code."""
     parts = CODE.split(text)
-    return "".join(
-        part if place % 2 else SPECIAL.sub(r"\\\g<0>", part) for place, part in enumerate(parts)
-    )
+    return "".join(part if place % 2 else SPECIAL.sub(r"\\\g<0>", part) for place, part in enumerate(parts))
 
 
 def entries(lines: list[str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The documentation site builds without a warning, its links have targets, and no page loads anything from elsewhere."""
+"""The documentation site builds without a warning, links have targets, and nothing is loaded from elsewhere."""
 
 import subprocess
 import sys
@@ -21,7 +21,9 @@ LOADED_LINKS = {"stylesheet", "icon", "preload", "preconnect", "modulepreload", 
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(bool(MISSING), reason=f"pip install 'pulse-stream[docs]': {', '.join(MISSING)} missing"),
+    pytest.mark.skipif(
+        bool(MISSING), reason=f"pip install 'pulse-stream[docs]': {', '.join(MISSING)} missing"
+    ),
 ]
 
 
@@ -71,7 +73,19 @@ class Built:
 @pytest.fixture(scope="module")
 def site() -> dict[Path, Built]:
     """The pages by their paths, just built."""
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-E", "-c", "docs/site", ".", str(SITE)]
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-W",
+        "--keep-going",
+        "-q",
+        "-E",
+        "-c",
+        "docs/site",
+        ".",
+        str(SITE),
+    ]
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert built.returncode == 0, built.stderr
     return {path: Built(path) for path in sorted(SITE.rglob("*.html"))}
@@ -106,7 +120,9 @@ def test_nothing_is_loaded_from_elsewhere(site: dict[Path, Built]) -> None:
     assert len(loaded) > 10
     assert not {link for link in loaded if urlsplit(link).scheme or urlsplit(link).netloc}
     sheets = "".join(path.read_text("utf-8") for path in SITE.rglob("*.css"))
-    assert "font" in sheets and "@import" not in sheets and "url(http" not in sheets and "url(//" not in sheets
+    assert (
+        "font" in sheets and "@import" not in sheets and "url(http" not in sheets and "url(//" not in sheets
+    )
 
 
 def test_the_gallery_has_its_sounds(site: dict[Path, Built]) -> None:
