@@ -21,9 +21,9 @@ LAYERS: Mapping[str, str] = {
     "onnx.write.check onnx.write.backend nnef",
     "models": "pulse: models",
     "loading": "pulse: build front chains loading recipes tensorflow",
-    "pulse": "pulse: costs extend torch formats api __init__",
-    "sessions": "streaming: errors atomic_files partial_file snapshot reblocking input_blocks output_trim session "
-    "__init__",
+    "pulse": "pulse: costs extend torch deploy formats api __init__",
+    "sessions": "streaming: errors wire atomic_files partial_file snapshot reblocking input_blocks output_trim "
+    "session __init__",
     "sound": "streaming: latency native terminal progress warming libraries sound builtin events routing",
     "devices": "streaming: realtime stats hosts",
     "live": "streaming: live executor",
