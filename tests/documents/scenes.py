@@ -206,6 +206,6 @@ SCENES: Mapping[str, tuple[Scene, ...]] = {
 
 ELSEWHERE = {
     "docs/extend.md": "tests/pulse/onnx/test_extend.py",
-    "docs/threads.md": "tests/pulse/program/test_threads.py",  # with as many cores as it needs
+    "docs/threads.md": "tests/pulse/program/machine/test_threads.py",  # with as many cores as it needs
 }
 """Pages whose blocks are run by other tests."""
