@@ -22,13 +22,16 @@ LAYERS: Mapping[str, str] = {
     "models": "pulse: models",
     "loading": "pulse: build front chains loading recipes tensorflow",
     "pulse": "pulse: costs extend torch formats api __init__",
-    "sessions": "streaming: errors wire atomic_files part snapshot reblocking input_blocks output_trim session __init__",
+    "sessions": "streaming: errors wire atomic_files part snapshot reblocking input_blocks output_trim session "
+    "__init__",
     "sound": "streaming: channels latency native terminal progress warming libraries resampling rf64 encodings "
     "sound_formats sound wav_stream audio frame_formats frames sound_streams source target files builtin events "
     "routing aligned_sounds output_files",
     "devices": "streaming: realtime stats hosts",
     "live": "streaming: live executor",
     "reports": "streaming: reports",
+    "serving": "streaming: serve client",
+    "facades": "pulse: client",
     "commands": "streaming: cli",
     "bench": "bench: __init__",
 }
