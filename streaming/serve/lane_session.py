@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pulse.facts import Array
 from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
-from pulse.program.state import State
+from pulse.program.streams.state import State
 from streaming.session import Session
 
 
