@@ -186,7 +186,7 @@ def compiled() -> Mapping[str, Any]:
 
 
 SCENES: Mapping[str, tuple[Scene, ...]] = {
-    "README.md": (chunks, sound, nothing, sound, spectral, lanes),
+    "README.md": (sound,),
     "docs/aidge.md": (nothing, nothing, nothing, nothing, nothing, unknown, nothing, nothing),
     "docs/chains.md": (published, nothing),
     "docs/copies.md": (sound,),
@@ -199,6 +199,7 @@ SCENES: Mapping[str, tuple[Scene, ...]] = {
     "docs/pytorch.md": (module,),
     "docs/recipes.md": (lambda: {**published(), "pulse": pulse}, embedded),
     "docs/sound.md": (two_sounds,),
+    "docs/tour.md": (chunks, sound, nothing, sound, spectral, lanes),
     "docs/tensorflow.md": (graphs, spotter, graph_of_x, nothing, own_operator),
 }
 """Page -> what each of its blocks is given; names that it leaves stay for the next."""

@@ -23,8 +23,11 @@ from pulse.program.table.table import Table, row_at, row_starts, segments_at
 
 READINGS = 1000
 
-run_row = c_function_at(c_signature(None, "i64", "i64"))
-"""The kernel at an address, of the addresses of a row and of the bases of the memories."""
+run_row = c_function_at(c_signature("address", "address", "address"))
+"""The kernel at an address, of the addresses of a row and of the bases of the memories; gives null, as numba's do.
+
+WebAssembly checks this type at each call, and has pointers of 32 bits.
+"""
 
 
 @device
