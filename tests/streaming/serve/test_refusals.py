@@ -194,10 +194,9 @@ def test_a_client_that_does_not_read_holds_back_only_itself():
 def test_floods_are_ended():
     with limited(messages_per_s=50) as server, raw(server) as client:
         client.hello()
-        with pytest.raises(ConnectionClosed):
-            for _ in range(500):
-                client.send({"type": "ping"})
-                time.sleep(0.001)
+        for _ in range(120):  # some of them in one second
+            client.send({"type": "ping"})
+        assert client.closed() == 1008
         assert server.service.counts["ended_pace"] == 1
 
 
