@@ -1,6 +1,7 @@
 """A browser without a window, whose microphone is a file: Debian's Chromium, driven by playwright."""
 
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,7 +27,8 @@ FLAGS = (
     "--use-fake-device-for-media-stream",
     "--use-fake-ui-for-media-stream",
 )
-PATIENCE_MS = 30_000
+PATIENCE_MS = 60_000
+FADE = 128
 Samples = NDArray[np.float32]
 
 
@@ -66,6 +68,11 @@ class Recording:
     delay: int
     since: int
 
+    @property
+    def first(self) -> int:
+        """The frame from which on the output is the model's, after fades, at this delay."""
+        return max(self.since, self.delay) + FADE
+
 
 class Page:
     """The page of a server in a browser, used as a person would; it fails if the page logs an error."""
@@ -85,15 +92,26 @@ class Page:
             self.page.add_init_script(before)
         self.page.goto(url)
 
+    def wait_for(self, expression: str, argument: object = None) -> None:
+        """Until a function of JavaScript is true; from outside, for the page's policy forbids eval."""
+        end = time.monotonic() + PATIENCE_MS / 1000
+        while not self.page.evaluate(expression, argument):
+            assert time.monotonic() < end, f"{expression} with {argument}; the page says: {self.said()}"
+            self.page.wait_for_timeout(50)
+
+    def said(self) -> str:
+        """The status line and the error."""
+        return self.page.locator("#status").inner_text() + " " + self.page.locator("#error").inner_text()
+
     def wait_for_status(self, text: str) -> None:
         """Until the status line begins with a text."""
-        self.page.wait_for_function(f"document.querySelector('#status').textContent.startsWith({text!r})")
+        self.wait_for("text => document.querySelector('#status').textContent.startsWith(text)", text)
 
     def start(self, source: str, file: Path | None = None, model: str = "") -> None:
         """Choose the model and where sound comes from, and press the button."""
         self.page.wait_for_selector("#model:enabled")
         if model:
-            self.page.get_by_label("Model").select_option(model)
+            self.page.get_by_label("Model", exact=True).select_option(model)
         self.page.get_by_label(source, exact=True).first.check()
         if file is not None:
             self.page.get_by_label("Sound file").set_input_files(file)
@@ -101,13 +119,12 @@ class Page:
 
     def wait_for_calm(self, seconds: float) -> None:
         """Until the delay has been what it is for so long, without a late block."""
-        self.page.wait_for_function(
-            """([seconds, rate]) => {
-                const { since, now, samples } = document.querySelector("#delay-total").dataset;
+        self.wait_for(
+            """seconds => {
+                const { since, now, samples, rate } = document.querySelector("#delay-total").dataset;
                 return samples && now - since > seconds * rate + Number(samples);
             }""",
-            arg=[seconds, 16_000],
-            timeout=2 * PATIENCE_MS,
+            seconds,
         )
 
     def recording(self, folder: Path) -> Recording:

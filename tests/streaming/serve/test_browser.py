@@ -20,7 +20,6 @@ pytestmark = pytest.mark.slow
 require_browser()
 
 PULSE = 160
-FADE = 128
 DETECTOR = {"kind": "segments", "min_silence_s": 0.1}
 CALM_S = 1.0
 
@@ -91,7 +90,7 @@ def test_the_microphone_comes_back_denoised_at_the_delay_that_is_told(
     assert recorded.rate_hz == SAMPLE_RATE_HZ
     assert np.abs(recorded.given).max() > 0.05
     expected = streamed(model_path(), recorded.given)
-    at = np.arange(recorded.since + FADE, len(recorded.played))
+    at = np.arange(recorded.first, len(recorded.played))
     assert len(at) > CALM_S / 2 * SAMPLE_RATE_HZ
     np.testing.assert_allclose(recorded.played[at], expected[at - recorded.delay], rtol=1e-5, atol=1e-6)
 
@@ -107,7 +106,7 @@ def test_bypass_is_the_input_at_the_same_delay(visit: Callable[..., Page], tmp_p
     page.page.get_by_role("button", name="Stop").click()
     page.wait_for_status("Ready")
     recorded = page.recording(tmp_path)
-    at = np.arange(recorded.since + FADE, len(recorded.played))
+    at = np.arange(recorded.first, len(recorded.played))
     np.testing.assert_array_equal(recorded.played[at], recorded.given[at - recorded.delay])
 
 
@@ -123,7 +122,7 @@ def test_a_file_is_played_to_the_last_sample_of_the_flush(visit: Callable[..., P
     recorded = page.recording(tmp_path)
     np.testing.assert_array_equal(recorded.given[: len(sound)], sound)
     expected = streamed(model_path(), sound)
-    at = np.arange(max(recorded.since + FADE, recorded.delay), recorded.delay + len(expected))
+    at = np.arange(recorded.first, recorded.delay + len(expected))
     assert len(recorded.played) >= recorded.delay + len(expected)
     np.testing.assert_allclose(recorded.played[at], expected[at - recorded.delay], rtol=1e-5, atol=1e-6)
 
@@ -151,7 +150,7 @@ def test_a_browser_that_keeps_its_own_rate_is_resampled(visit: Callable[..., Pag
     assert recorded.rate_hz == 48_000
     given = samplerate.resample(recorded.given, 1 / 3, "sinc_best").astype(np.float32)
     expected = samplerate.resample(streamed(model_path(), given), 3, "sinc_best")
-    at = np.arange(recorded.since + FADE, min(len(recorded.played), len(expected)))
+    at = np.arange(recorded.first, min(len(recorded.played), len(expected)))
     found, wanted = recorded.played[at], expected[at - recorded.delay]
     assert np.sum((found - wanted) ** 2) < 1e-3 * np.sum(wanted**2)
 
@@ -160,7 +159,7 @@ def test_events_and_probabilities_are_shown(visit: Callable[..., Page]) -> None:
     page = visit()
     page.start("Example", model="voice")
     page.wait_for_status("Playing")
-    page.page.wait_for_function("document.querySelector('#frames-legend').textContent.startsWith('voice 0.')")
+    page.wait_for("() => document.querySelector('#frames-legend').textContent.startsWith('voice 0.')")
     page.wait_for_status("Ready")
     assert not page.page.get_by_role("button", name="Bypass").is_enabled()
     detector = Segments(SAMPLE_RATE_HZ / PULSE, min_silence_s=0.1)
