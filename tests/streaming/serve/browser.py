@@ -34,9 +34,9 @@ Samples = NDArray[np.float32]
 
 def require_browser() -> None:
     """Skip with the reason if there is no browser to drive."""
-    pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+    pytest.importorskip("playwright.sync_api", reason="needs the extra browser")
     if not CHROMIUM:
-        pytest.skip("apt-get install chromium")
+        pytest.skip("apt-get install chromium", allow_module_level=True)
 
 
 @contextmanager
@@ -77,7 +77,9 @@ class Recording:
 class Page:
     """The page of a server in a browser, used as a person would; it fails if the page logs an error."""
 
-    def __init__(self, browser: Any, url: str, width: int = 1440, height: int = 900, before: str = "") -> None:
+    def __init__(
+        self, browser: Any, url: str, width: int = 1440, height: int = 900, before: str = ""
+    ) -> None:
         self.context = browser.new_context(
             viewport={"width": width, "height": height}, permissions=["microphone"], accept_downloads=True
         )
