@@ -7,7 +7,7 @@ from pulse.deploy.vector import make_vector
 from pulse.errors import InputError
 from pulse.jit.levels import LEVELS, TARGETS, Level
 from pulse.oracle import oracle_of
-from pulse.program.native_program import NativeProgram
+from pulse.program.backends.native_program import NativeProgram
 from pulse.program.program import Program
 from streaming.deploy.library import Library, build_library
 from streaming.reports.opened_model import OpenedModel
