@@ -202,7 +202,7 @@ def test_a_server_that_goes_is_told_and_the_page_can_start_again(chromium: Any) 
     with serving(ServerSettings()) as server:
         page = Page(chromium, server.url)
         page.start("Microphone")
-        page.wait_for_status("Stopped by an error")
+    page.wait_for_status("Stopped by an error")
     assert page.page.get_by_role("alert").is_visible()
     assert page.page.get_by_role("button", name="Start").is_enabled()
     page.context.close()
@@ -216,7 +216,7 @@ def test_a_token_is_asked_for(chromium: Any) -> None:
         page.page.get_by_label("Token of the server").fill("secret")
         page.page.keyboard.press("Enter")
         page.start("Example")
-            page.context.close()
+        page.context.close()
 
 
 CLIENT = """
