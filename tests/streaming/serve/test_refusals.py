@@ -138,11 +138,11 @@ def test_pings_and_statistics(server):
         assert client.until("stats")[-1]["step_us"]["count"] >= 1
 
 
-def limited(**limits):
+def limited(pulse=PULSE, **limits):
     """A server with one model of two streams."""
     model = ModelSettings(name="filtered", streams=2)
     found = ServerSettings((model,), limits=replace(LimitSettings(speed=1e6), **limits))
-    return running([(model, ready("filtered", PULSE), RATE_HZ)], found, threads=1)
+    return running([(model, ready("filtered", pulse), RATE_HZ)], found, threads=1)
 
 
 def test_as_many_streams_as_the_model_may_have():
@@ -174,19 +174,19 @@ def test_idle_slow_and_silent_clients_are_ended():
 
 
 def test_a_client_that_does_not_read_holds_back_only_itself():
-    with limited(slow_s=1.0, idle_s=20, window_s=1e4) as server, raw(server) as good:
+    with limited(3000, slow_s=1.0, idle_s=20, window_s=1e4) as server, raw(server) as good:
         good.hello()
         with raw(server, max_queue=1) as slow:
             slow.hello()
             block, first = np.zeros(30_000, np.float32), 0
             with pytest.raises((ConnectionClosed, TimeoutError)):
-                slow.socket.socket.settimeout(5)
+                slow.socket.socket.settimeout(3)
                 while True:
                     slow.frames(block, first)
                     first += block.size
-            good.frames(np.ones(4 * PULSE), 0)
+            good.frames(np.ones(4000), 0)
             good.send({"type": "flush"})
-            assert good.until("flushed")[-1]["received"] == [4 * PULSE]
+            assert good.until("flushed")[-1]["received"] == [4000]
         assert first < 100_000_000
         assert server.service.counts["ended_slow"] == 1
 
