@@ -10,6 +10,7 @@ from pulse.errors import WriteError
 from pulse.facts import Array, DType
 from pulse.nnef import operators as operators
 from pulse.nnef.archive import Archive
+from pulse.nnef.properties import properties_fragment
 from pulse.nnef.syntax import Assignment, Call, Document, Expression, Fragment, Name
 from pulse.nnef.write.expansion import expand
 from pulse.nnef.write.graph import Scope, Shared, Sizes, kind_of
@@ -108,7 +109,7 @@ class _Pulsed(_Export):
         super().__init__(proto, model.title)
         notes = Notes.parse({entry.key: entry.value for entry in proto.metadata_props})
         assert notes is not None
-        self._model, self._notes = model, notes
+        self._notes = notes
 
     def archive(self) -> Archive:
         names, inputs = self.begin({note.input for note in self._notes.states})
@@ -118,7 +119,7 @@ class _Pulsed(_Export):
         else:
             write_nodes(self.root, self.graph.node)
             results = [self.root.wire(name).text for name in outputs]
-        return self.finish(names, results, [self._properties()])
+        return self.finish(names, results, [properties_fragment(self._notes, names, results)])
 
     def _scan(self, inputs: Sequence[str], outputs: Sequence[str]) -> list[str]:
         """The whole graph as the body of a scan with one turn in each run."""
@@ -144,22 +145,6 @@ class _Pulsed(_Export):
 
     def _frames(self, name: str, axis: int) -> int:
         return int(self.root.fact(name)[1][axis])
-
-    def _properties(self) -> Fragment:
-        """What tract calls the properties of a pulsed model; the axis of a port that does not stream is -1."""
-        model = self._model
-        axes = [
-            [-1 if port.axis is None else port.axis for port in ports]
-            for ports in (model.inputs, model.outputs)
-        ]
-        entries: list[Expression] = [
-            ("pulse.delay", _integers([int(port.delay) for port in model.outputs])),
-            ("pulse.input_axes", _integers(axes[0])),
-            ("pulse.output_axes", _integers(axes[1])),
-            ("pulse.streaming_symbol", [model.symbol.name]),
-        ]
-        body = (Assignment("properties", entries),)
-        return Fragment("tract_core_properties", (), (("properties", "(string, tensor<scalar>)[]"),), body)
 
 
 def _called(value: object) -> Iterator[str]:
@@ -188,10 +173,6 @@ def external(value: ValueInfoProto) -> Call:
         return Call("external", (), (("shape", shape),))
     named = f"{NAMED[dtype.kind]}{dtype.itemsize * 8}"
     return Call("tract_core_external", (), (("shape", shape), ("datum_type", named)))
-
-
-def _integers(numbers: Sequence[int]) -> Expression:
-    return Call("tract_core_cast", ([*numbers],), (("to", "i64"),))
 
 
 def _stored(graph: GraphProto) -> Iterable[TensorProto]:
