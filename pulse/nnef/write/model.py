@@ -1,11 +1,13 @@
 """A model as NNEF: its ONNX nodes in NNEF's operators; in pulses, one turn of a scan is one pulse with its states."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
 from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto, numpy_helper, shape_inference
 
+from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import WriteError
 from pulse.facts import Array, DType
 from pulse.nnef import operators as operators
@@ -20,9 +22,12 @@ from pulse.onnx.metadata import Notes
 from pulse.onnx.tensors import onnx_dtype
 from pulse.onnx.write.model import offline_to_onnx, to_onnx
 from pulse.pulsify.network import PulsedNetwork
+from pulse.substitution import Terms
 from pulse.typed import TypedNetwork
 from pulse.wording import spell
 
+SHORTEST = 1 << 12
+"""Up to which length one is looked for of which no wire is empty."""
 OPSET = 17
 """Of the ONNX operators in between."""
 NAMED: Mapping[str, str] = {"f": "F", "i": "I", "u": "U"}
@@ -93,12 +98,28 @@ class _Offline(_Export):
             raise WriteError(
                 f"{model.title}: the symbol {strange[0]} is no identifier of NNEF; name it with {spell('inputs')}"
             )
-        super().__init__(offline_to_onnx(model, OPSET), model.title, sorted(symbols))
+        super().__init__(offline_to_onnx(_without_empty(model), OPSET), model.title, sorted(symbols))
 
     def archive(self) -> Archive:
         names, _ = self.begin(())
         write_nodes(self.root, self.graph.node)
         return self.finish(names, [self.root.wire(value.name).text for value in self.graph.output])
+
+
+def _without_empty(model: TypedNetwork) -> TypedNetwork:
+    """The same model, its symbols assumed to be so large that no wire is empty: tract has no empty tensors."""
+    terms = Terms(SymbolScope(), {})
+    dims = {dim for node in model.graph.nodes for outlet in node.outputs for dim in outlet.fact.shape}
+    alone: dict[Symbol, list[TDim]] = {}
+    for dim in dims:
+        if len(dim.symbols) == 1:
+            alone.setdefault(next(iter(dim.symbols)), []).append(dim)
+    terms.assume(model.scope)
+    for symbol, lengths in alone.items():
+        sizes = (size for size in range(SHORTEST) if all(dim.eval({symbol: size}) > 0 for dim in lengths))
+        if (least := next(sizes, 0)) > 0:
+            terms.scope.assume(f"{terms.dim(TDim.of(symbol))} >= {least}")
+    return replace(terms.model(model), spending=model.spending)
 
 
 class _Pulsed(_Export):
