@@ -8,7 +8,7 @@ pulse.frames            frames of the symbol in a pulse
 pulse.input_rates       frames of each input for each frame of the symbol, such as 1/2
 pulse.input_lengths     frames of each input in a whole stream, integer arithmetic on the symbol
 pulse.output_rates, pulse.output_lengths   the same of outputs
-pulse.end               the input that is fed with the stream's length; left out where there is none
+pulse.end               the input that is fed with the stream's length; left out if no input is
 pulse.await_frames, pulse.await_offsets, pulse.await_lengths   pulses go on until offset + length frames, that many in
                         each pulse, have been run; left out where nothing is awaited
 pulse.assumptions       what must hold of the symbol; left out where nothing must

@@ -319,7 +319,7 @@ class NodeReader:
         mode: str = "constant",
         value: Array | None = None,
     ) -> Wire:
-        """Frames in front of an axis and behind it; zeros where there is no value."""
+        """Frames in front of an axis and behind it; zeros by default."""
         size = x.sizes[axis]
         sizes = [*x.sizes]
         sizes[axis] = None if size is None or not isinstance(after, int) else size + before + after
