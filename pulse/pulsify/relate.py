@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations
 
+from pulse.bounds import MOST_FRAMES
 from pulse.dim import Symbol, TDim
 from pulse.errors import DimError, PulsifyError, Refusal
 from pulse.facts import TypedFact
@@ -32,9 +33,6 @@ from pulse.typed import TypedGraph, TypedNetwork
 from pulse.wording import spell
 
 TypedNode = Node[TypedFact, Op]
-
-MOST_FRAMES = 1 << 24
-"""A pulse, a window or padding of more frames than this is refused: a mistake, and memory would run out."""
 
 
 @record

@@ -55,25 +55,25 @@ class NativeProgram(NativeStreams, CompiledProgram):
             checks=model.checks,
             unchecked=find_unchecked_bodies(model),
         )
-        table = step.table
-        self.arena_bytes = max(table.plan(), 64)
-        self.weights = aligned_bytes(max(table.weights.size, 64))
-        image = table.weights.image()
+        builder = step.builder
+        self.arena_bytes = max(builder.plan(), 64)
+        self.weights = aligned_bytes(max(builder.weights.size, 64))
+        image = builder.weights.image()
         self.weights[: image.size] = image
         self.weights.flags.writeable = False
-        self.initial = table.state.image()
+        self.initial = builder.state.image()
         self.instructions = (
-            *table.instructions,
-            *table.endings,
-            Emitted(Tick(clock=table.clock), "", "clock"),
+            *builder.instructions,
+            *builder.endings,
+            Emitted(Tick(clock=builder.clock), "", "clock"),
         )
         self.ends = tuple(
-            (length, value.buffer.offset) for length, value in table.ends if not length.is_const
+            (length, value.buffer.offset) for length, value in builder.ends if not length.is_const
         )
-        self.counters = tuple((site, value.buffer.offset) for site, value in table.counted.items())
+        self.counters = tuple((site, value.buffer.offset) for site, value in builder.counted.items())
         self.total_at, self.last_at = (
             None if word is None else word.buffer.offset
-            for word in (table.word_of("faults"), table.word_of("last"))
+            for word in (builder.word_of("faults"), builder.word_of("last"))
         )
         graph = model.graph
         self.received = tuple(

@@ -2,7 +2,7 @@
 
 from pulse.graph import OutletId
 from pulse.ops.quantize import CodeTable
-from pulse.program.kernels.gather import LookUpCodes
+from pulse.program.kernels.quantize import LookUpCodes
 from pulse.program.lower.elementwise import result_order
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
