@@ -76,7 +76,7 @@ def _require_once(views: Sequence[GraphView]) -> None:
         for node in view:
             if node in seen:
                 raise InputError(
-                    f"{node.name} ({node.type}): is there twice; shared() makes another node with its parameters, "
+                    f"{node.name} ({node.type}): is there twice; share() makes another node with its parameters, "
                     "clone() one with its own"
                 )
             seen.add(node)

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from pulse.budget import counting
+from pulse.budget import count_spending
 from pulse.chunks.chunking import Chunks, PortAxis
 from pulse.chunks.scanned import Timing, scan_over_calls
 from pulse.chunks.states import Pair
@@ -35,7 +35,7 @@ def pulsify_or_reopen(
     """The model in pulses of constant size; what was written in pulses comes back as the stream that it was."""
     from pulse.pulsify.driver import pulsify
 
-    with counting(typed.spending):
+    with count_spending(typed.spending):
         if is_exported(typed.metadata):
             return reopen_stream(typed, pulse, symbol)
         return pulsify(typed, symbol, pulse, align, max_context)

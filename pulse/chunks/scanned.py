@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pulse.budget import counting
+from pulse.budget import count_spending
 from pulse.chunks.chunking import Chunking, Chunks, PortAxis
 from pulse.chunks.initial import initial_value
 from pulse.chunks.plan import plan_chunks
@@ -89,7 +89,7 @@ def pulsify_chunks(
         )
     from pulse.pulsify.driver import pulsify
 
-    with counting(typed.spending):
+    with count_spending(typed.spending):
         return replace(pulsify(typed, None, pulse or frames, align), chunks=chunks)
 
 

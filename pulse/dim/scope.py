@@ -19,7 +19,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def cached_in_scope(function: Callable[Concatenate[TDim, P], R]) -> Callable[Concatenate[TDim, P], R]:
+def cache_in_scope(function: Callable[Concatenate[TDim, P], R]) -> Callable[Concatenate[TDim, P], R]:
     """Found out once for a dim and other arguments, and again when something has been assumed of its symbols."""
 
     @wraps(function)

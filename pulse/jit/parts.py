@@ -52,7 +52,7 @@ def parts_of(kernel: Kernel, words: Sequence[int], count: int) -> Parts | None:
         bounds = [cut.block * (blocks * part // count) for part in range(count)]
         placed = _words(kernel, row)
         scratch = [elements * placed[name].element for name, elements in cut.scratch.items()]
-        found.append(Parts(cut, (*bounds, total), sum(map(_aligned, scratch))))
+        found.append(Parts(cut, (*bounds, total), sum(map(_align, scratch))))
     return min(found, key=lambda each: (round(each.largest, 1), each.cut.shared), default=None)
 
 
@@ -74,12 +74,12 @@ def rows_of(kernel: Kernel, words: Sequence[int], parts: Parts, scratch_at: int)
             for name, elements in cut.scratch.items():
                 word = placed[name]
                 part[word.index] = ARENA << REGION_SHIFT | at
-                at += _aligned(elements * word.element)
+                at += _align(elements * word.element)
         made.append(part)
     return made
 
 
-def _aligned(size: int) -> int:
+def _align(size: int) -> int:
     line = LINE * WORD
     return -(-size // line) * line
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from pulse.budget import Spending, counting
+from pulse.budget import Spending, count_spending
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import InputError, LoadError
 from pulse.facts import Array, dtype_name, numbers_of
@@ -320,7 +320,7 @@ class Session:
             self._plans.move_to_end(key)
             return self._plans[key]
         names = sorted({*(each.node for each in key.fetches if each not in key.feeds), *key.targets})
-        with counting(Spending()):
+        with count_spending(Spending()):
             graph = prepare_graph(
                 list(self._nodes.values()), self._library, self._title, names, list(key.feeds)
             )
@@ -366,7 +366,7 @@ class Session:
         }
         fetches = {str(end): end for end in sorted(key.fetches)}
         request = Request(fetches, tuple(sorted(key.targets)), facts, values, False)
-        with counting(Spending()):
+        with count_spending(Spending()):
             return build_model(plan.graph, self._library, request, SymbolScope()).analyse()
 
     def _require_tensor(self, endpoint: Endpoint) -> None:

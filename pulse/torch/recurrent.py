@@ -83,10 +83,10 @@ def _node(
     frames, batch, _ = x.shape
     directions, size = len(parts), states[0].shape[-1]
 
-    def gathered(place: int) -> Any:
-        return torch.stack([_reordered(torch, part[place], cell.gates) for part in parts])
+    def gather(place: int) -> Any:
+        return torch.stack([_reorder(torch, part[place], cell.gates) for part in parts])
 
-    biases = torch.cat([gathered(2), gathered(3)], 1) if biased else None
+    biases = torch.cat([gather(2), gather(3)], 1) if biased else None
     attributes: dict[str, Any] = {**cell.attributes, "hidden_size": size}
     if directions == 2:
         attributes["direction"] = "bidirectional"
@@ -94,7 +94,7 @@ def _node(
         attributes["activations"] = [attributes["activations"]] * directions
     y, *ends = torch.onnx.ops.symbolic_multi_out(
         cell.operator,
-        [x, gathered(0), gathered(1), biases, None, *states],
+        [x, gather(0), gather(1), biases, None, *states],
         attributes,
         dtypes=[x.dtype] * (1 + len(states)),
         shapes=[[frames, directions, batch, size], *([directions, batch, size] for _ in states)],
@@ -102,7 +102,7 @@ def _node(
     return [y.transpose(1, 2).flatten(2), *ends]
 
 
-def _reordered(torch: Any, weight: Any, gates: Sequence[int]) -> Any:
+def _reorder(torch: Any, weight: Any, gates: Sequence[int]) -> Any:
     """Weights or biases [G * H, ...] with the gates of ONNX in its order."""
     split = weight.chunk(len(gates))
     return torch.cat([split[gate] for gate in gates])

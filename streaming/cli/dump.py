@@ -30,7 +30,14 @@ class Stage(StrEnum):
 @takes_groups
 def dump(
     model: options.ModelPath = None,
-    stage: Annotated[Stage, typer.Option("--stage", help="Stage to print.")] = Stage.PULSED,
+    stage: Annotated[
+        Stage,
+        typer.Option(
+            "--stage",
+            metavar="STAGE",
+            help="Stage to print: load, typed, decluttered, pulsed, program or costs.",
+        ),
+    ] = Stage.PULSED,
     dot: Annotated[bool, typer.Option("--dot", help="Print in Graphviz's language instead of text.")] = False,
     match: Annotated[
         str | None,
@@ -155,7 +162,7 @@ def _text(
     if stage is Stage.PULSED:
         pulsed = opened.pulsify(pulse)
         shown = show(pulsed.graph, f"{opened.title}, pulse {pulsed.pulse}")
-        detected = "".join(f"{what}: {text}\n" for what, text in opened.model.detected())
+        detected = "".join(f"{what}: {text}\n" for what, text in opened.model.detections())
         return shown if dot else _totals(pulsed, opened.rate_hz) + shown + detected
     if dot:
         raise InputError("a program is a list, not a graph; leave out --dot")

@@ -63,7 +63,7 @@ def test_targets_are_compared(found):
 
 
 def test_what_is_missed_is_told(found):
-    lines = list(report.missed(found))
+    lines = list(report.missed_targets(found))
     assert "net, 4 against tract: 2.00 instead of 3" in lines
     assert any("p99.9 of tract is 0.25 (0.25..0.25) times ours" in line for line in lines)
     assert not any("net, 4 against onnxruntime" in line for line in lines)

@@ -120,7 +120,7 @@ class _Parser:
         if token.kind != "word":
             self._fail(token.line, f"{what} is expected, not {printable(token.text)}")
         self._at += 1
-        return _unquoted(token.text[1:]) if token.text.startswith('i"') else token.text
+        return _unquote(token.text[1:]) if token.text.startswith('i"') else token.text
 
     def _several(self, item: Callable[[], "Expression"], close: str) -> list[Expression]:
         found: list[Expression] = []
@@ -316,7 +316,7 @@ class _Parser:
             return _number(token.text)
         if token.kind == "string":
             self._at += 1
-            return _unquoted(token.text)
+            return _unquote(token.text)
         if self._skip("("):
             found = self._several(self._expression, ")")
             return found[0] if len(found) == 1 else tuple(found)
@@ -326,9 +326,9 @@ class _Parser:
             self._at += 1
             return token.text == "true"
         name = self._word("a value")
-        return self._call(name) if self._is("(") or self._typed() else Name(name)
+        return self._call(name) if self._is("(") or self._is_type_next() else Name(name)
 
-    def _typed(self) -> bool:
+    def _is_type_next(self) -> bool:
         """Whether ``<type>(`` follows."""
         following = [each.text for each in self._tokens[self._at : self._at + 4]]
         return (
@@ -386,5 +386,5 @@ def _number(text: str) -> int | float:
 ESCAPES: Mapping[str, str] = {"n": "\n", "t": "\t"}
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     return re.sub(r"\\(.)", lambda found: ESCAPES.get(found[1], found[1]), text[1:-1])

@@ -102,7 +102,7 @@ def _result(node: NodeReader, found: dict[str, Value], name: str) -> Wire:
     return value
 
 
-def _made(results: Sequence[Wire]) -> Wire | tuple[Wire, ...]:
+def _as_result(results: Sequence[Wire]) -> Wire | tuple[Wire, ...]:
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -112,7 +112,7 @@ def _once(node: NodeReader, entries: Entries, run: Run) -> Wire | tuple[Wire, ..
     inside |= {name: wire for name, (wire, _, _) in entries.scanned.items()}
     inside |= {name: replace(initial, value=None) for name, (initial, _) in entries.states.items()}
     found = run(inside, node.graph)
-    return _made([_result(node, found, name) for name, _, _, _ in entries.outputs])
+    return _as_result([_result(node, found, name) for name, _, _, _ in entries.outputs])
 
 
 def _loop(node: NodeReader, entries: Entries, run: Run) -> Wire | tuple[Wire, ...]:
@@ -167,13 +167,13 @@ def _loop(node: NodeReader, entries: Entries, run: Run) -> Wire | tuple[Wire, ..
             num_scan_inputs=len(entries.scanned),
             scan_input_axes=[axis for _, axis, _ in entries.scanned.values()],
             scan_input_directions=[int(chunk < 0) for _, _, chunk in entries.scanned.values()],
-            **_gathering(gathered),
+            **_gather_attributes(gathered),
         )
     )
-    return _made(_outputs(node, entries, results, wires, ends, joined))
+    return _as_result(_outputs(node, entries, results, wires, ends, joined))
 
 
-def _gathering(gathered: Sequence[tuple[int, int]]) -> dict[str, Any]:
+def _gather_attributes(gathered: Sequence[tuple[int, int]]) -> dict[str, Any]:
     """ONNX's attributes; a scan may gather nothing."""
     if not gathered:
         return {}

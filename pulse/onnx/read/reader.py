@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pulse.budget import Budget, Spending, counting, spending
+from pulse.budget import Budget, Spending, count_spending, current_spending
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError
 from pulse.facts import Array
@@ -35,7 +35,7 @@ def load(
     Raises   LoadError: the file cannot be read, or ``inputs`` or ``constants`` does not fit it
     """
     check_given(inputs, constants)
-    with counting(Spending(Budget.of(budget))):
+    with count_spending(Spending(Budget.of(budget))):
         return read(source, inputs or {}, constants or {}, ignore_value_info)
 
 
@@ -116,7 +116,7 @@ class _Builder:
         return self._values[name]
 
     def _constant(self, name: str, value: Array) -> None:
-        spending().stored += value.size
+        current_spending().stored += value.size
         fact = InferenceFact(value.dtype, tuple(TDim.of(size) for size in value.shape), value)
         (outlet,) = self.graph.add(name, Constant(value), (), [fact])
         self._define(name, outlet)

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pulse.budget import spending
+from pulse.budget import current_spending
 from pulse.dim import TDim
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
@@ -210,7 +210,7 @@ class _While:
         current = {place: self._first[place] for place in parts.states}
         rows = {place: self._head_rows(place, parts) for place in parts.written}
         last: dict[int, OutletId] = {}
-        spending().unfold(iterations * len(self._body.graph.nodes), node.wire_name)
+        current_spending().unfold(iterations * len(self._body.graph.nodes), node.wire_name)
         for iteration in range(iterations):
             given = {source: self._first[place] for place, source in parts.sources.items()}
             given |= {

@@ -5,7 +5,7 @@ from dataclasses import field
 
 import numpy as np
 
-from pulse.budget import spending
+from pulse.budget import current_spending
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError
 from pulse.facts import Array, TypedFact
@@ -160,7 +160,7 @@ class _Building:
         return self._current[variable]
 
     def _constant(self, name: str, value: Array) -> OutletId:
-        spending().stored += value.size
+        current_spending().stored += value.size
         fact = InferenceFact(value.dtype, tuple(TDim.of(size) for size in value.shape), value)
         return self._model.add(name, Constant(value), (), [fact])[0]
 
@@ -290,7 +290,7 @@ def function_model(
     """
     if len(facts) != len(function.inputs):
         raise LoadError(f"{title}: {len(facts)} arguments for {len(function.inputs)}; export the model again")
-    spending().unfold(len(function.nodes), title)
+    current_spending().unfold(len(function.nodes), title)
     held: dict[str, InferenceFact] = {}
     feeds: dict[Endpoint, InferenceFact] = {}
     for place, (name, fact) in enumerate(zip(function.inputs, facts)):

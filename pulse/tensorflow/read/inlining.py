@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from pulse.budget import spending
+from pulse.budget import current_spending
 from pulse.tensorflow.library import Library
 from pulse.tensorflow.nodes import Endpoint, Function, GraphNode
 from pulse.tensorflow.tensors import FunctionName
@@ -39,7 +39,7 @@ def _expand(node: GraphNode, library: Library, depth: int) -> list[GraphNode]:
             f"{len(node.inputs)} arguments for the {len(function.inputs)} of function {function.name}; "
             "export the model again"
         )
-    spending().unfold(len(function.nodes) + 1, node.name)
+    current_spending().unfold(len(function.nodes) + 1, node.name)
     result = _result(node, function)
     return [
         *(inner for each in _body(node, function) for inner in _expand(each, library, depth + 1)),
