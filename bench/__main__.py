@@ -20,7 +20,7 @@ from bench.results import Results, Row
 from bench.roofline import Machine, Reading, measured_machine, roofline, working_set
 from bench.timing import alternate
 from pulse.errors import PulseError
-from pulse.program.native_program import NativeProgram
+from pulse.program.backends.native_program import NativeProgram
 
 READING = "memory"
 """The stepper that only reads."""

@@ -9,7 +9,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 import pulse
-from pulse.program.native import NativeState
+from pulse.program.native.executable import NativeState
 from streaming import Session
 
 MACHINE = "machine"

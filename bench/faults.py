@@ -12,8 +12,8 @@ from onnx import ModelProto, NodeProto, helper, numpy_helper
 
 import pulse
 from pulse.models import PulsedModel
-from pulse.program.native import NativeState
-from pulse.program.native_program import NativeProgram
+from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.executable import NativeState
 
 ROWS, WIDTH = 1000, 64
 ROUNDS, STEPS = 60, 200

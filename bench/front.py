@@ -19,8 +19,8 @@ from pulse import front
 from pulse.facts import Array
 from pulse.front.windows import window_values
 from pulse.models import TypedModel
-from pulse.program.native import NativeState
-from pulse.program.native_program import NativeProgram
+from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.executable import NativeState
 
 ROUNDS, STEPS, HOPS = 20, 1000, 200
 PULSES = (1, 4)

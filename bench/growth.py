@@ -11,7 +11,7 @@ from bench.models import Entry, catalogue
 from bench.models.entry import Source
 from bench.roofline import Machine, Reading, roofline, working_set
 from bench.timing import alternate, make_stepper
-from pulse.program.native_program import NativeProgram
+from pulse.program.backends.native_program import NativeProgram
 
 GROWN = ("tcn_1", "gru", "gtcrn")
 """The models whose growth is measured, where no other is given."""

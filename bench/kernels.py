@@ -11,8 +11,8 @@ import pulse
 from bench.models import PUBLISHED
 from bench.models.tcn import tcn
 from bench.roofline import measured_machine, working_set
-from pulse.program.native import NativeState
-from pulse.program.native_program import NativeProgram
+from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.executable import NativeState
 
 BLOCK = 4096
 PUBLISHED_STREAMS = ("gtcrn_offline.onnx", "fireredvad_stream.onnx", "swift_f0.onnx")

@@ -12,9 +12,9 @@ from bench.models.published import published_entries
 from bench.power import watts
 from bench.timing import Ratio, alternate
 from pulse.facts import Array
-from pulse.program.lanes import Lanes
 from pulse.program.program import Program
-from pulse.program.state import State
+from pulse.program.streams.lanes import Lanes
+from pulse.program.streams.state import State
 
 COUNTS = (1, 4, 16, 64, 256)
 ROUNDS = 7

@@ -15,9 +15,9 @@ from pulse.jit.instruction import Instruction, Operand, reads, writes
 from pulse.jit.pointer import operand
 from pulse.jit.registry import Kernel
 from pulse.jit.simd import LANES, vadd, vfma, vload, vsplat, vstore, vzero
-from pulse.program.cost import Cost, cost_of
-from pulse.program.memory import aligned_bytes
-from pulse.program.native_program import NativeProgram
+from pulse.program.backends.native_program import NativeProgram
+from pulse.program.table.cost import Cost, cost_of
+from pulse.program.table.memory import aligned_bytes
 
 SIZES = tuple(1 << power for power in range(14, 27))
 """Bytes of the working sets that bandwidth is measured with: 16 KiB to 64 MiB."""

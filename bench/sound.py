@@ -21,8 +21,8 @@ from bench.models.explicit import Explicit
 from bench.page import laid_out
 from bench.peers import OnnxRuntimePeer
 from bench.timing import Comparison, alternate, make_stepper
-from pulse.program.native import NativeState
-from pulse.program.native_program import NativeProgram
+from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.executable import NativeState
 from pulse.program.program import Program
 
 ROUNDS, STEPS = 12, 500

@@ -20,7 +20,7 @@ import pulse
 from bench.roofline import Reading, roofline, working_set
 from bench.timing import alternate
 from pulse.facts import Array, DType
-from pulse.program.native_program import NativeProgram
+from pulse.program.backends.native_program import NativeProgram
 
 ROUNDS, STEPS, READING = 15, 1000, "reading"
 

@@ -10,7 +10,7 @@ import numpy as np
 import pulse
 from bench.models import PUBLISHED, catalogue
 from bench.timing import Ratio, alternate, make_stepper
-from pulse.program.native import NativeExecutable
+from pulse.program.native.executable import NativeExecutable
 from pulse.program.program import Program
 
 PULSES = {

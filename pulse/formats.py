@@ -7,8 +7,8 @@ from pulse.loading.format import Content, Format, Reading, read_onnx, register
 from pulse.models import Model, TypedModel
 from pulse.nnef.likeness import holds_graph
 from pulse.onnx.registry import COVERING
-from pulse.program.container import is_program
-from pulse.program.stored_program import StoredProgram, read_program
+from pulse.program.file.container import is_program
+from pulse.program.file.stored_program import StoredProgram, read_program
 from pulse.recipes.recognition import holds_recipe, is_recipe
 from pulse.tensorflow.likeness import is_tensorflow
 from pulse.tensorflow.registry import DOMAIN

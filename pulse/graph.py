@@ -47,7 +47,7 @@ class Node(Generic[F, O]):
 class View:
     """Some nodes of a graph under a name; rewriting keeps it up to date.
 
-    backend, kernel   what its nodes are to run on, where that is said; see ``pulse.program.implementations``
+    backend, kernel   what its nodes are to run on, where that is said; see ``pulse.program.backends.implementations``
     """
 
     nodes: set[int]

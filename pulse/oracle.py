@@ -2,7 +2,7 @@
 
 from pulse.facts import Array
 from pulse.ops.arithmetic import Arithmetic
-from pulse.program.reference import ReferenceProgram
+from pulse.program.backends.reference import ReferenceProgram
 from pulse.program.whole import stream_whole
 from pulse.pulsify.network import PulsedNetwork
 from pulse.tolerance import Feeds, Oracle

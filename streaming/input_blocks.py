@@ -9,7 +9,7 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array, dtype_name
 from pulse.interface import Port
-from pulse.program.executable import Executable
+from pulse.program.streams.executable import Executable
 from streaming.reblocking import Reblocker
 
 _empty = attrgetter("empty")

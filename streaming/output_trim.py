@@ -11,7 +11,7 @@ from pulse.errors import InputError
 from pulse.facts import Array, DType
 from pulse.interface import Port
 from pulse.ops.stateful import frames_at, most_frames
-from pulse.program.executable import Executable
+from pulse.program.streams.executable import Executable
 from pulse.pulsify.lengths import lag
 
 Mark = tuple[int, int | None, dict[str, int], dict[str, Array], dict[str, Array]]

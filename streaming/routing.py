@@ -8,7 +8,7 @@ from pulse.interface import Port
 from pulse.program.program import Program
 from pulse.record import record
 from pulse.wording import spell
-from streaming.channels import Channels
+from streaming.sound.channels import Channels
 
 _CHANNEL = re.compile(r"(.*):([0-9]+)", re.DOTALL)
 

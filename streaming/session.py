@@ -6,8 +6,8 @@ from typing import Any
 from pulse.errors import FaultError, InputError
 from pulse.facts import Array
 from pulse.program.program import Program, require_program
-from pulse.program.state import Mark as StateMark
-from pulse.program.state import State
+from pulse.program.streams.state import Mark as StateMark
+from pulse.program.streams.state import State
 from pulse.record import record
 from streaming.input_blocks import InputBlocks
 from streaming.output_trim import Mark as OutputTrimMark

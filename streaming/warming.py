@@ -21,11 +21,11 @@ from pulse.jit.compiled import CompiledFunction
 from pulse.jit.entries import ENTRIES
 from pulse.jit.registry import KERNELS
 from pulse.plugins import load_plugins
-from pulse.program import team as team
-from pulse.program.array_step import STEPPING
 from pulse.program.compiler import Prepare
 from pulse.program.kernels import families as families
 from pulse.program.lowering import GROUP
+from pulse.program.machine import team as team
+from pulse.program.machine.array_step import STEPPING
 from pulse.record import record
 from pulse.report import Pairs, Report, Section, duration
 from streaming.native import callback as callback

@@ -12,7 +12,7 @@ from pulse.loading.load import load
 from pulse.ops.bodies import bodies
 from pulse.ops.source import Const, Source
 from pulse.ops.time import Delay
-from pulse.program.compiled import CompiledProgram
+from pulse.program.backends.compiled import CompiledProgram
 from pulse.pulsify.network import PulsedNetwork
 from pulse.typed import TypedGraph, TypedNetwork
 
@@ -109,7 +109,7 @@ def _count_pulse(model: PulsedNetwork) -> PulseCost:
 
 
 def _count_program(program: CompiledProgram) -> ProgramCost:
-    from pulse.program.native_program import NativeProgram
+    from pulse.program.backends.native_program import NativeProgram
 
     if not isinstance(program, NativeProgram):
         raise InputError(f"the {program.backend} backend has no instructions to count; use numba")

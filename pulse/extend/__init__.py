@@ -51,7 +51,7 @@ from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose, vol
 from pulse.ops.slice import Slice
 from pulse.ops.stateful import Clock, Stateful
 from pulse.ops.time_position import Range
-from pulse.program.implementations import implements
+from pulse.program.backends.implementations import implements
 
 __all__ = [
     "AddAxis",

@@ -13,7 +13,7 @@ from pulse.jit.registry import device, kernel, named_kernel
 from pulse.jit.simd import LANES, vfma, vload, vload_part, vsplat, vstore, vstore_part
 from pulse.program.lower.elementwise import broadcast
 from pulse.program.lowering import Lowering, PulsedNode, lowers
-from pulse.program.memory import Value
+from pulse.program.table.memory import Value
 
 __all__ = [
     "LANES",

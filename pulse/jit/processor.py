@@ -45,6 +45,11 @@ def has_f16() -> bool:
     return not processor().triple.startswith(("x86", "i")) or has_features("f16c")
 
 
+def has_fma() -> bool:
+    """Whether it can multiply and add with one rounding; WebAssembly cannot, and would call libm for each lane."""
+    return not processor().triple.startswith("wasm")
+
+
 def target_machine() -> Any:
     """LLVM's compiler for the processor: of code that is linked into this process, or into a library."""
     here = processor()

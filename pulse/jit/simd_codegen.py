@@ -14,7 +14,7 @@ from numba.extending import lower_builtin, lower_cast, models, register_model
 
 from pulse.jit import simd
 from pulse.jit.pointer_codegen import PointerType, declare_type
-from pulse.jit.processor import has_f16
+from pulse.jit.processor import has_f16, has_fma
 from pulse.jit.simd import LANES
 
 BIT, INT32, INT64, FLOAT32 = ir.IntType(1), ir.IntType(32), ir.IntType(64), ir.FloatType()
@@ -287,6 +287,8 @@ for _function, _name in (
 
 @lowers(simd.vfma, FLOATS, FLOATS, FLOATS, FLOATS)
 def _fma(builder, a, b, c):
+    if not has_fma():
+        return builder.fadd(builder.fmul(a, b), c)
     return call(builder, "llvm.fma.v16f32", FLOATS_LL, a, b, c)
 
 

@@ -10,7 +10,7 @@ from pulse.errors import LoadError
 from pulse.models import Model, TypedModel
 from pulse.onnx.metadata import TITLE, is_exported
 from pulse.printable import is_title
-from pulse.program.stored_program import StoredProgram
+from pulse.program.file.stored_program import StoredProgram
 from pulse.record import record
 from pulse.wording import spell
 

@@ -11,9 +11,9 @@ from pulse.loading.format import Content, Reading, format_of
 from pulse.loading.loaded import Loaded
 from pulse.loading.stored import load_program
 from pulse.models import Model, Network, PulsedModel, TypedModel, model_of
-from pulse.program.compiled import CompiledProgram
+from pulse.program.backends.compiled import CompiledProgram
+from pulse.program.file.stored_program import StoredProgram
 from pulse.program.program import Program
-from pulse.program.stored_program import StoredProgram
 from pulse.wording import spell
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pulse.chunks.chunking import Chunking
 from pulse.errors import LoadError
 from pulse.loading.loaded import Loaded
-from pulse.program.stored_program import StoredProgram
+from pulse.program.file.stored_program import StoredProgram
 
 
 def load_program(

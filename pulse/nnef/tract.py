@@ -17,9 +17,9 @@ from pulse.facts import Array
 from pulse.nnef.archive import Archive
 from pulse.nnef.tract_worker import pack, receive, send, unpack
 from pulse.not_copyable import NotCopyable
-from pulse.program.compiled import CompiledProgram
-from pulse.program.feeds import Feed
-from pulse.program.state import State
+from pulse.program.backends.compiled import CompiledProgram
+from pulse.program.streams.feeds import Feed
+from pulse.program.streams.state import State
 from pulse.pulsify.network import PulsedNetwork
 
 

@@ -6,12 +6,12 @@ from pulse.errors import CompileError
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.ops.op import Op
-from pulse.program import conv_kernels as conv_kernels
-from pulse.program.implementations import Compute, Implementation, has_preferred, register
-from pulse.program.mixed import MixedProgram
-from pulse.program.parts import choices
+from pulse.program.backends import conv_kernels as conv_kernels
+from pulse.program.backends.implementations import Compute, Implementation, has_preferred, register
+from pulse.program.backends.mixed import MixedProgram
+from pulse.program.backends.parts import choices
+from pulse.program.backends.reference import ReferenceProgram
 from pulse.program.program import Program
-from pulse.program.reference import ReferenceProgram
 from pulse.pulsify.network import PulsedNetwork
 
 BACKENDS = ("numba", "numpy")
@@ -70,13 +70,13 @@ def _compiled(
 ) -> Program:
     if backend == "numpy":
         return ReferenceProgram(model, fetches, weights, computes=computes)
-    from pulse.program.native_program import NativeProgram
+    from pulse.program.backends.native_program import NativeProgram
 
     return NativeProgram(model, fetches, weights, prepare)
 
 
 def _without_kernel(op: Op, facts: Sequence[TypedFact]) -> str:
-    from pulse.program.native_program import has_kernel
+    from pulse.program.backends.native_program import has_kernel
 
     return "" if has_kernel(op) else "has no kernel for it"
 

@@ -21,10 +21,10 @@ from pulse.ops.source import Const, Source
 from pulse.ops.stateful import most_frames
 from pulse.ops.time import Delay
 from pulse.plugins import load_plugins
-from pulse.program.emitted import Emitted
 from pulse.program.kernels.copy import COPY_LOOPS, Copy
-from pulse.program.loops import Loops
-from pulse.program.memory import Buffer, Image, Region, Value, dense_strides, plan
+from pulse.program.table.emitted import Emitted
+from pulse.program.table.loops import Loops
+from pulse.program.table.memory import Buffer, Image, Region, Value, dense_strides, plan
 from pulse.pulsify.network import PulsedGraph
 from pulse.pulsify.registers import Register
 from pulse.wording import spell

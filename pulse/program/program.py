@@ -6,10 +6,10 @@ from os import PathLike
 from typing import ClassVar, Self
 
 from pulse.errors import InputError, PulseError, WriteError
-from pulse.program.executable import Executable
-from pulse.program.feeds import Feed
-from pulse.program.lanes import Lanes, lane_count
-from pulse.program.state import State
+from pulse.program.streams.executable import Executable
+from pulse.program.streams.feeds import Feed
+from pulse.program.streams.lanes import Lanes, lane_count
+from pulse.program.streams.state import State
 from pulse.wording import spell
 
 

@@ -9,7 +9,7 @@ from pulse.facts import Array
 from pulse.interface import Port
 from pulse.ops.stateful import frames_at
 from pulse.program.program import Program
-from pulse.program.state import State
+from pulse.program.streams.state import State
 
 
 def stream_whole(program: Program, feeds: Mapping[str, Array], fill: float = np.nan) -> dict[str, Array]:

@@ -9,7 +9,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.interface import Interface
 from pulse.ops.stateful import frames_at
-from pulse.program.compiled import CompiledProgram
+from pulse.program.backends.compiled import CompiledProgram
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.program import Program
 from pulse.program.whole import run_whole, spawn_with_inputs, stream_whole

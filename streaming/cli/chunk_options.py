@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pulse.chunks.chunking import Chunking
 from pulse.errors import InputError
 from streaming.cli.options import ModelOptions
-from streaming.frames import read_arrays
+from streaming.sound.frames import read_arrays
 
 V = TypeVar("V")
 

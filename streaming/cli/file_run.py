@@ -12,16 +12,16 @@ from streaming.builtin import noisy_path
 from streaming.cli.run_request import RunRequest, find_output
 from streaming.cli.sounds import open_sounds
 from streaming.cli.standard_output import take_stdout
-from streaming.files import stream_arrays, stream_sound
-from streaming.frames import read_arrays
-from streaming.output_files import OutputRoute
 from streaming.progress import progress
 from streaming.reports.file_run import FileReport, builtin_snr_db
 from streaming.reports.opened_model import OpenedModel
 from streaming.routing import is_playable, sound_inputs
-from streaming.source import is_stream
-from streaming.target import OUTPUT_NAMES, Target
-from streaming.wav_stream import StreamFormat
+from streaming.sound.file_run import stream_arrays, stream_sound
+from streaming.sound.frames import read_arrays
+from streaming.sound.output_files import OutputRoute
+from streaming.sound.source import is_stream
+from streaming.sound.target import OUTPUT_NAMES, Target
+from streaming.sound.wav_stream import StreamFormat
 
 
 def run_file(opened: OpenedModel, program: Program, request: RunRequest) -> FileReport:

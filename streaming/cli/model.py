@@ -13,10 +13,10 @@ from pulse.facts import TypedFact
 from pulse.jit.registry import KERNELS
 from pulse.loading.loaded import Loaded
 from pulse.loading.stored import load_program
-from pulse.program.array_step import STEPPING
-from pulse.program.container import is_program_file
+from pulse.program.file.container import is_program_file
+from pulse.program.file.stored_program import read_program
+from pulse.program.machine.array_step import STEPPING
 from pulse.program.program import Program
-from pulse.program.stored_program import read_program
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.cli.chunk_options import budget, chunking, constants, pairs
 from streaming.cli.options import ModelOptions

@@ -11,8 +11,8 @@ from streaming.atomic_files import refuse_same
 from streaming.builtin import noisy_path
 from streaming.cli.live.options import LiveOptions
 from streaming.cli.sound_options import SoundOptions
-from streaming.frames import READABLE
-from streaming.source import is_sound_source, is_stream
+from streaming.sound.frames import READABLE
+from streaming.sound.source import is_sound_source, is_stream
 
 if TYPE_CHECKING:
     from streaming.events.choice import Choice

@@ -9,12 +9,12 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program
 from pulse.record import record
-from streaming.aligned_sounds import RoutedSound
-from streaming.channels import Channels
-from streaming.frames import READABLE, read_arrays
 from streaming.routing import Route, channels_in_order, parse_routes, sound_inputs
-from streaming.source import open_source
-from streaming.wav_stream import StreamFormat
+from streaming.sound.aligned_sounds import RoutedSound
+from streaming.sound.channels import Channels
+from streaming.sound.frames import READABLE, read_arrays
+from streaming.sound.source import open_source
+from streaming.sound.wav_stream import StreamFormat
 
 
 @record

@@ -5,8 +5,8 @@ from typing import NamedTuple, Protocol
 
 from pulse.facts import Array
 from pulse.jit.events import Event
-from pulse.program.feeds import Feed
-from pulse.program.state import State
+from pulse.program.streams.feeds import Feed
+from pulse.program.streams.state import State
 from streaming.realtime import RealtimeSetting
 
 

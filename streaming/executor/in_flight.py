@@ -8,7 +8,7 @@ from math import inf
 from typing import NamedTuple
 
 from pulse.facts import Array
-from pulse.program.feeds import Feed
+from pulse.program.streams.feeds import Feed
 from streaming.executor.engine import Slots
 from streaming.executor.statistics import StreamCounters
 

@@ -7,13 +7,13 @@ import anyio.to_thread
 
 from pulse.errors import InputError
 from pulse.not_copyable import NotCopyable
-from streaming.channels import Samples
 from streaming.errors import DeviceError, ExecutorError
 from streaming.executor.sources import SoundSource
 from streaming.hosts.default import default_host
 from streaming.hosts.host import Host
 from streaming.live.capture import Capture
 from streaming.live.plan import STEREO
+from streaming.sound.channels import Samples
 
 
 class Microphone(NotCopyable, SoundSource):

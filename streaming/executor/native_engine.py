@@ -10,11 +10,11 @@ import numpy as np
 from pulse.facts import Array
 from pulse.jit.events import Event
 from pulse.not_copyable import NotCopyable
-from pulse.program.feeds import Feed
-from pulse.program.memory import aligned_bytes
-from pulse.program.native import NativeState
-from pulse.program.packed import Packed, Slot
-from pulse.program.state import State
+from pulse.program.machine.packed import Packed, Slot
+from pulse.program.native.executable import NativeState
+from pulse.program.streams.feeds import Feed
+from pulse.program.streams.state import State
+from pulse.program.table.memory import aligned_bytes
 from streaming.executor.engine import Result
 from streaming.executor.worker import Worker
 from streaming.native import slots

@@ -17,14 +17,14 @@ from pulse.facts import Array
 from pulse.interface import Port
 from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
-from streaming.audio import AudioWriter
-from streaming.encodings import Encoding
 from streaming.executor.sources import SoundSource, require_rate
-from streaming.frames import FramesFile
-from streaming.resampling import Resampler
 from streaming.routing import sound_inputs
-from streaming.sound import Clipping
-from streaming.sound_formats import is_sound
+from streaming.sound.encodings import Encoding
+from streaming.sound.files import AudioWriter
+from streaming.sound.formats import is_sound
+from streaming.sound.frames import FramesFile
+from streaming.sound.resampling import Resampler
+from streaming.sound.sound import Clipping
 
 Write = Callable[[Mapping[str, Array]], Awaitable[None]]
 BATCH_S = 0.5
@@ -107,7 +107,7 @@ class SoundFileSink(NotCopyable, Sink):
     path      the suffix says the format: .wav, .flac, .mp3 and whatever else libsndfile writes
     rate_hz   of the file; that of the source if it is sound, else that of the model
     output    its name; the first that is sound by default
-    encoding  see ``streaming.audio``
+    encoding  see ``streaming.sound.files``
     Raises    InputError: a suffix that is not sound
     """
 

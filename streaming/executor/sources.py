@@ -18,12 +18,12 @@ from anyio.abc import ByteReceiveStream
 from pulse.errors import InputError
 from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
-from streaming.audio import AudioReader
-from streaming.channels import Channels, Samples
-from streaming.encodings import Encoding
 from streaming.executor.stream_steps import Block
-from streaming.resampling import Resampler
 from streaming.routing import channels_in_order, sound_inputs
+from streaming.sound.channels import Channels, Samples
+from streaming.sound.encodings import Encoding
+from streaming.sound.files import AudioReader
+from streaming.sound.resampling import Resampler
 
 LONG_S = 0.05
 """Longer blocks are resampled in a helper thread, so that the event loop goes on."""
@@ -35,7 +35,7 @@ class SoundSource(ABC):
     rate_hz  samples a second
     channels of every block
     samples  of the whole sound; None if unknown
-    quality  of the resampler to the model's rate; see ``streaming.resampling``
+    quality  of the resampler to the model's rate; see ``streaming.sound.resampling``
     """
 
     rate_hz: int

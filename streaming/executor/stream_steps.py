@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import inf
 
 from pulse.facts import Array
-from pulse.program.state import State
+from pulse.program.streams.state import State
 from streaming.errors import ExecutorError
 from streaming.executor.engine import Slots
 from streaming.executor.in_flight import Arrival, InFlight

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pulse.facts import Array
 from pulse.jit.events import Event
 from pulse.not_copyable import NotCopyable
-from pulse.program.feeds import Feed
-from pulse.program.state import State
+from pulse.program.streams.feeds import Feed
+from pulse.program.streams.state import State
 from streaming.executor.engine import Result
 from streaming.executor.worker import Worker
 from streaming.realtime import Realtime, RealtimeSetting

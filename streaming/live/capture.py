@@ -4,7 +4,6 @@ import numpy as np
 
 from pulse.jit.events import Event
 from pulse.not_copyable import NotCopyable
-from streaming.channels import Samples
 from streaming.hosts.host import Endpoint, Host, OpenStream, StreamRequest
 from streaming.live.memory import ring_frames
 from streaming.live.watchdog import TEARDOWN_S, stall_s
@@ -12,6 +11,7 @@ from streaming.native import positions
 from streaming.native.callback import stream_callback
 from streaming.native.control_block import ON_WORKER, ControlBlock
 from streaming.native.histogram import Histogram
+from streaming.sound.channels import Samples
 
 
 class Capture(NotCopyable):

@@ -3,9 +3,9 @@
 from pulse.errors import InputError
 from pulse.record import record
 from pulse.wording import spell
-from streaming.channels import Channels
 from streaming.native import control_block as cb
 from streaming.native.filters import QUALITIES
+from streaming.sound.channels import Channels
 
 LONGEST_BLOCK_S = 10
 ENGINES = {"worker": cb.ON_WORKER, "callback": cb.IN_CALLBACK}

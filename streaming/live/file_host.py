@@ -14,16 +14,16 @@ from pulse.errors import InputError
 from pulse.not_copyable import NotCopyable
 from pulse.wording import spell
 from streaming.atomic_files import refuse_same
-from streaming.audio import AudioReader, AudioWriter
-from streaming.channels import Samples
 from streaming.errors import DeviceError
 from streaming.hosts.devices import Kind
 from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.live.device_call import DeviceCall
 from streaming.live.pipeline_statistics import late_frames
 from streaming.native.control_block import IN_CALLBACK, control_at
-from streaming.sound import Clipping
-from streaming.sound_formats import sound_format
+from streaming.sound.channels import Samples
+from streaming.sound.files import AudioReader, AudioWriter
+from streaming.sound.formats import sound_format
+from streaming.sound.sound import Clipping
 
 BLOCK_S = 0.01
 NOWHERE = "nowhere"

@@ -10,10 +10,10 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.interface import Port
 from pulse.not_copyable import NotCopyable
-from pulse.program.native import NativeState
-from pulse.program.packed import Packed, pack
+from pulse.program.machine.packed import Packed, pack
+from pulse.program.native.executable import NativeState
 from pulse.program.program import Program
-from pulse.program.state import State
+from pulse.program.streams.state import State
 from streaming.native.control_block import Instance
 from streaming.routing import is_playable
 

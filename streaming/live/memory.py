@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pulse.facts import Array
 from pulse.jit.structs import S
 from pulse.not_copyable import NotCopyable
-from pulse.program.memory import align
+from pulse.program.table.memory import align
 from pulse.record import record
 from streaming.live.config import ENGINES, POLICIES, EngineConfig, StreamConfig
 from streaming.live.instances import Instances

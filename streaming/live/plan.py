@@ -3,13 +3,13 @@
 from pulse.errors import InputError
 from pulse.program.program import Program
 from pulse.record import record
-from streaming.channels import Channels
 from streaming.errors import DeviceError
 from streaming.hosts.host import Endpoint, Finished, Host, OpenStream, StreamRequest
 from streaming.live.config import StreamConfig
 from streaming.live.input_routing import route_inputs
 from streaming.live.pipeline import Pipeline
 from streaming.routing import Route
+from streaming.sound.channels import Channels
 
 STEREO = 2
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.not_copyable import NotCopyable
-from streaming.audio import AudioWriter
 from streaming.live.pipeline import Pipeline
 from streaming.live.taps import Tap
+from streaming.sound.files import AudioWriter
 
 PERIOD_S = 0.1
 

@@ -3,9 +3,9 @@
 import numpy as np
 
 from pulse.not_copyable import NotCopyable
-from streaming.channels import Samples
 from streaming.native import positions
 from streaming.native.control_block import ControlBlock
+from streaming.sound.channels import Samples
 
 
 class Tap(NotCopyable):

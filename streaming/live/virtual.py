@@ -18,7 +18,6 @@ from itertools import cycle, repeat
 import numpy as np
 
 from pulse.errors import InputError
-from streaming.channels import Samples
 from streaming.errors import DeviceError
 from streaming.hosts.devices import Device, Kind, choose_device
 from streaming.hosts.host import Endpoint, StreamRequest
@@ -26,6 +25,7 @@ from streaming.live.pipeline import Pipeline
 from streaming.live.virtual_device import SECOND, VirtualDevice, VirtualStream
 from streaming.live.virtual_worker import VirtualWorker
 from streaming.live.watchdog import PERIOD_S
+from streaming.sound.channels import Samples
 
 __all__ = ["VirtualDevice", "VirtualHost", "VirtualStream"]
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pulse.not_copyable import NotCopyable
-from streaming.channels import Samples
 from streaming.hosts.host import StreamRequest
 from streaming.live.device_call import DeviceCall
 from streaming.native.control_block import control_at
+from streaming.sound.channels import Samples
 
 SECOND = 1_000_000_000
 

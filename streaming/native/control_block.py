@@ -5,7 +5,7 @@ Each group of fields has one writer, and begins on a cache line of its own.
 
 from pulse.jit.fields import starts_line
 from pulse.jit.structs import Struct, bytes_of, struct_at
-from pulse.program.memory import align
+from pulse.program.table.memory import align
 
 
 class Side(Struct):

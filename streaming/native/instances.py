@@ -5,7 +5,7 @@ from pulse.jit.address import bytes_at, floats_at
 from pulse.jit.atomics import store
 from pulse.jit.raw import as_u8, fill_bytes, move_bytes
 from pulse.jit.registry import device
-from pulse.program.packed import call_at, packed_step, take_faults
+from pulse.program.machine.packed import call_at, packed_step, take_faults
 from streaming.native.control_block import ControlBlock, instances_at
 from streaming.native.device_side import FLOAT, now_ns
 from streaming.native.histogram import histogram_at, record

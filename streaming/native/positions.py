@@ -4,7 +4,7 @@
 from pulse.jit import atomics
 from pulse.jit.entries import entry
 from pulse.jit.structs import Struct
-from pulse.program.packed import count_at
+from pulse.program.machine.packed import count_at
 
 
 @entry("pipeline.load_word", 1, gives_int=True, keeps_gil=True)

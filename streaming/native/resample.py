@@ -19,7 +19,7 @@ from pulse.jit.registry import device, exact
 from pulse.jit.simd import LANES, vfma, vload, vsum, vzero
 from pulse.jit.structs import Struct, struct_at
 from pulse.not_copyable import NotCopyable
-from pulse.program.memory import aligned_bytes
+from pulse.program.table.memory import aligned_bytes
 from streaming.native.filters import design
 
 UNIT_BITS = 20

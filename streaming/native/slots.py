@@ -16,7 +16,7 @@ from pulse.jit.events import set_event, wait_event
 from pulse.jit.fields import starts_line
 from pulse.jit.registry import device, routine
 from pulse.jit.structs import Struct, numbers, struct_at
-from pulse.program.packed import call_at, fault_count, packed_step
+from pulse.program.machine.packed import call_at, fault_count, packed_step
 from streaming.native.primitives import monotonic_ns
 
 

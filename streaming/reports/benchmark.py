@@ -8,7 +8,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.interface import Port
-from pulse.program.profile import Profile
+from pulse.program.native.profile import Profile
 from pulse.program.program import Program
 from pulse.record import record
 from pulse.report import Pairs, Report, Section, Table, Text, duration

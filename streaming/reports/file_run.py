@@ -10,11 +10,11 @@ import soundfile
 from pulse.program.program import Program
 from pulse.record import record
 from pulse.report import Pairs, Report, Section, duration
-from streaming.aligned_sounds import RoutedSound
 from streaming.builtin import clean_path, noisy_path
-from streaming.files import FileRun
 from streaming.reports.opened_model import OpenedModel, backend_text
-from streaming.sound_formats import float_way
+from streaming.sound.aligned_sounds import RoutedSound
+from streaming.sound.file_run import FileRun
+from streaming.sound.formats import float_way
 
 
 @record

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pulse.program.stored_program import StoredProgram
+from pulse.program.file.stored_program import StoredProgram
 from pulse.record import record
 from pulse.report import Pairs, Report, Section, Text, byte_size
 from streaming.reports.opened_model import OpenedModel, backend_text

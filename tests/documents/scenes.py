@@ -186,7 +186,7 @@ def compiled() -> Mapping[str, Any]:
 
 
 SCENES: Mapping[str, tuple[Scene, ...]] = {
-    "README.md": (chunks, sound, nothing, sound, spectral, lanes),
+    "README.md": (sound,),
     "docs/aidge.md": (nothing, nothing, nothing, nothing, nothing, unknown, nothing, nothing),
     "docs/chains.md": (published, nothing),
     "docs/copies.md": (sound,),
@@ -199,12 +199,13 @@ SCENES: Mapping[str, tuple[Scene, ...]] = {
     "docs/pytorch.md": (module,),
     "docs/recipes.md": (lambda: {**published(), "pulse": pulse}, embedded),
     "docs/sound.md": (two_sounds,),
+    "docs/tour.md": (chunks, sound, nothing, sound, spectral, lanes),
     "docs/tensorflow.md": (graphs, spotter, graph_of_x, nothing, own_operator),
 }
 """Page -> what each of its blocks is given; names that it leaves stay for the next."""
 
 ELSEWHERE = {
     "docs/extend.md": "tests/pulse/onnx/test_extend.py",
-    "docs/threads.md": "tests/pulse/program/test_threads.py",  # with as many cores as it needs
+    "docs/threads.md": "tests/pulse/program/machine/test_threads.py",  # with as many cores as it needs
 }
 """Pages whose blocks are run by other tests."""

@@ -21,11 +21,10 @@ LAYERS: Mapping[str, str] = {
     "onnx.write.check onnx.write.backend nnef",
     "models": "pulse: models",
     "loading": "pulse: build front chains loading recipes tensorflow",
-    "pulse": "pulse: costs extend torch formats api __init__",
-    "sessions": "streaming: errors atomic_files part snapshot reblocking input_blocks output_trim session __init__",
-    "sound": "streaming: channels latency native terminal progress warming libraries resampling rf64 encodings "
-    "sound_formats sound wav_stream audio frame_formats frames sound_streams source target files builtin events "
-    "routing aligned_sounds output_files",
+    "pulse": "pulse: costs extend torch deploy formats api __init__",
+    "sessions": "streaming: errors wire atomic_files partial_file snapshot reblocking input_blocks output_trim "
+    "session __init__",
+    "sound": "streaming: latency native terminal progress warming libraries sound builtin events routing",
     "devices": "streaming: realtime stats hosts",
     "live": "streaming: live executor",
     "reports": "streaming: reports",

@@ -30,11 +30,11 @@ from pulse.ops.stateful import Clock, OnPulses, Stateful
 from pulse.ops.time import Delay, LastFrames
 from pulse.ops.time_ends import FillEnds
 from pulse.ops.time_position import Positions, Range
-from pulse.program.machine import run_python
-from pulse.program.memory import aligned_bytes
-from pulse.program.native_program import NativeProgram
-from pulse.program.reference import ReferenceProgram
-from pulse.program.table import link, row_starts
+from pulse.program.backends.native_program import NativeProgram
+from pulse.program.backends.reference import ReferenceProgram
+from pulse.program.machine.machine import run_python
+from pulse.program.table.memory import aligned_bytes
+from pulse.program.table.table import link, row_starts
 from pulse.program.whole import stream_whole
 from pulse.pulsify.driver import pulsify
 from pulse.tolerance import Feeds

@@ -27,7 +27,7 @@ from pulse import dump
 from pulse.budget import Budget
 from pulse.errors import PulseError, PulseWarning
 from pulse.plugins import load_plugins
-from pulse.program.stored_program import StoredProgram
+from pulse.program.file.stored_program import StoredProgram
 from streaming import Session
 from tests.invariants.mutations import models_in, mutated, small_models
 from tests.invariants.nnef_mutations import mutated_archive

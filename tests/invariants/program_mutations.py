@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 import pulse
-from pulse.program.container import Container, encode, open_container
-from pulse.program.memory import Region
-from pulse.program.native_program import NativeProgram
+from pulse.program.backends.native_program import NativeProgram
+from pulse.program.file.container import Container, encode, open_container
 from pulse.program.program import Program
+from pulse.program.table.memory import Region
 from tests.invariants.mutations import FLOATS, INTEGERS, TEXTS, Random, cut, flipped, moved
 from tests.pulse.cases.families import cases
 from tests.pulse.program.programs import program

@@ -31,8 +31,8 @@ TIME = {
 ALLOWED = {
     "pulse.jit.compiled": {"threading"},  # a lock: two threads may ask for one function at once
     "pulse.jit.events": {"threading"},  # a lock: one thread may set an event that another one closes
-    "pulse.program.team": {"threading"},  # the threads that share long steps
-    "pulse.program.machine": {"time"},  # how long a tick of the cycle counter is
+    "pulse.program.machine.team": {"threading"},  # the threads that share long steps
+    "pulse.program.machine.machine": {"time"},  # how long a tick of the cycle counter is
 }
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from pulse.models import PulsedModel
 from pulse.oracle import oracle_of
-from pulse.program.native_program import NativeProgram
-from pulse.program.reference import ReferenceProgram
+from pulse.program.backends.native_program import NativeProgram
+from pulse.program.backends.reference import ReferenceProgram
 from pulse.proof import compare
 from pulse.proof.signals import feeds_of
 from pulse.proof.trials import plan_trials, short_lengths

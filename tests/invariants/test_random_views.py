@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pulse.graph import View
+from pulse.program.backends.mixed import MixedProgram
 from pulse.program.compiler import compile_model
-from pulse.program.mixed import MixedProgram
 from pulse.pulsify.driver import pulsify
 from tests.invariants.graphs import feeds, random_model, shortest
 from tests.invariants.operator_cases import compared

@@ -16,11 +16,11 @@ from bench.live.server import JackServer, jack_server
 from bench.models.amplifier import amplifier
 from streaming import Session
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
-from streaming.channels import Channels
 from streaming.hosts.host import OpenStream
 from streaming.hosts.portaudio.portaudio import PortAudio
 from streaming.live import EngineConfig, Live, Plan
 from streaming.routing import Route
+from streaming.sound.channels import Channels
 from tests.live.cassette import Cassette
 from tests.live.own_process import until
 from tests.live.servers import had

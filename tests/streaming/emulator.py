@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from pulse.jit.lanes import COUNT, LANE_WORDS
 from pulse.jit.library import symbol_of
 from pulse.jit.registry import kernel_of
-from pulse.program import machine
-from pulse.program.memory import Region
-from pulse.program.native import NativeExecutable
-from pulse.program.table import row_starts
+from pulse.program.machine import machine
+from pulse.program.native.executable import NativeExecutable
+from pulse.program.table.memory import Region
+from pulse.program.table.table import row_starts
 
 SOURCE = Path(__file__).parent / "emulator.c"
 

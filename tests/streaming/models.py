@@ -18,7 +18,7 @@ from pulse.wiring import wire
 
 BACKENDS = [
     "numpy",
-    *(["numba"] if importlib.util.find_spec("pulse.program.native") is not None else []),
+    *(["numba"] if importlib.util.find_spec("pulse.program.native.executable") is not None else []),
 ]
 
 

@@ -15,12 +15,12 @@ import pulse
 from pulse.errors import CopyError
 from pulse.program.program import Program
 from streaming import Session
-from streaming.audio import AudioReader, AudioWriter
 from streaming.executor import Executor
-from streaming.frames import FramesFile
 from streaming.live import Live
 from streaming.native.resample import NativeResampler
-from streaming.resampling import Resampler
+from streaming.sound.files import AudioReader, AudioWriter
+from streaming.sound.frames import FramesFile
+from streaming.sound.resampling import Resampler
 from tests.pulse.program.programs import FORMS, MODELS, block, constants, program, pulsed, same
 from tests.streaming.processes import attributes, go_on, run
 

@@ -10,8 +10,8 @@ import pulse
 from bench.models import tcn
 from pulse.errors import CompileError
 from pulse.jit.library import file_of
+from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
-from pulse.program.native_program import NativeProgram
 from pulse.pulsify.driver import pulsify
 from streaming.builtin import model_path
 from streaming.libraries import build
@@ -19,7 +19,7 @@ from streaming.warming import kernel_names
 from tests.invariants.moved_cases import loaded
 from tests.invariants.operator_cases import compared
 from tests.invariants.test_moved_operators import every_kind
-from tests.pulse.program.test_lanes import MODELS, close, lane, pulses, recurrent
+from tests.pulse.program.native.test_lanes import MODELS, close, lane, pulses, recurrent
 from tests.streaming.emulator import PROCESSORS, Emulator
 
 pytestmark = [

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from pulse.errors import InputError
-from pulse.program.native import NativeState
+from pulse.program.native.executable import NativeState
 from streaming import Session
 from streaming.native.resample import NativeResampler
-from streaming.resampling import Resampler
+from streaming.sound.resampling import Resampler
 from tests.interruption import everywhere
 from tests.pulse.program.doubling import TooLoudError
 from tests.pulse.program.programs import block, constants, program, same

@@ -71,7 +71,7 @@ def test_a_function_of_a_library_computes(folder: Path) -> None:
     row, bases = np.array([0, 5, operand(0, 0), operand(0, 4), 4]), np.array([memory.ctypes.data])
     ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(address)(row.ctypes.data, bases.ctypes.data)
     assert memory.tolist() == [4, 5, 6, 7, 4, 5, 6, 7]
-    ticks = found.address("machine.read_ticks", "pulse.program.machine")
+    ticks = found.address("machine.read_ticks", "pulse.program.machine.machine")
     assert ticks is not None
     read = builtin("machine.read_ticks", ticks)
     assert 0 < read() < read()
@@ -118,7 +118,7 @@ def test_an_index_tells_of_all_sources(folder: Path) -> None:
     sources = set(json.loads((folder / INDEX).read_bytes())["sources"])
     assert {
         "pulse/program/kernels/copy.py",
-        "pulse/program/machine.py",
+        "pulse/program/machine/machine.py",
         "pulse/jit/simd_codegen.py",
         "pulse/jit/native_code.py",
         "pulse/errors.py",

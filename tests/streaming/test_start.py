@@ -46,7 +46,7 @@ MODELS = (
     "pulse.program.lowering",
 )
 """What reads and analyses models."""
-UNUSED = ("pulse.program.kernels.recurrent", "pulse.program.profile")
+UNUSED = ("pulse.program.kernels.recurrent", "pulse.program.native.profile")
 """Kernels that a Relu has none of, and what a step does not need."""
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from pulse.errors import InputError
-from pulse.program import parting, team
-from pulse.program.native_program import NativeProgram
-from pulse.program.team import HELP, RUN_PARTS
+from pulse.program.backends.native_program import NativeProgram
+from pulse.program.machine import parting, team
+from pulse.program.machine.team import HELP, RUN_PARTS
 from streaming import warming
 from streaming.builtin import noisy_path
 from streaming.executor import Executor

@@ -17,7 +17,7 @@ from pulse.errors import CompileError, PulseWarning
 from pulse.jit.cache import cache_location
 from pulse.jit.compiled import CompiledFunction
 from pulse.jit.registry import KERNELS
-from pulse.program.array_step import STEPPING
+from pulse.program.machine.array_step import STEPPING
 from streaming import warming
 from streaming.cli.commands import app
 from tests.pulse.jit.folders import COMPILING, kernels_in

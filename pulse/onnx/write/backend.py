@@ -7,8 +7,8 @@ from pulse.errors import CompileError
 from pulse.facts import TypedFact
 from pulse.onnx.write.registry import WRITERS
 from pulse.ops.op import Op
+from pulse.program.backends.implementations import Implementation, register
 from pulse.program.compiler import FURTHER
-from pulse.program.implementations import Implementation, register
 from pulse.program.program import Program
 from pulse.pulsify.network import PulsedNetwork
 

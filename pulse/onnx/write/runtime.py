@@ -13,9 +13,9 @@ from pulse.facts import Array
 from pulse.not_copyable import NotCopyable
 from pulse.onnx.metadata import Notes
 from pulse.onnx.write.graph import form
-from pulse.program.compiled import CompiledProgram
-from pulse.program.feeds import Feed
-from pulse.program.state import State
+from pulse.program.backends.compiled import CompiledProgram
+from pulse.program.streams.feeds import Feed
+from pulse.program.streams.state import State
 from pulse.pulsify.network import PulsedNetwork
 
 Run: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, Array]]

@@ -9,7 +9,7 @@ from pulse.graph import OutletId
 from pulse.ops.attention import BandedAttentionStream
 from pulse.program.kernels.attention import BandAttention
 from pulse.program.lowering import Lowering, PulsedNode, lowers
-from pulse.program.memory import Value
+from pulse.program.table.memory import Value
 
 
 @lowers(BandedAttentionStream)

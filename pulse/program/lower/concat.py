@@ -7,7 +7,7 @@ from pulse.ops.concat import Concat
 from pulse.ops.shape import Reshape, Transpose
 from pulse.program.lower.shape import matching_axes
 from pulse.program.lowering import Lowering, PulsedNode, lowers
-from pulse.program.memory import Value
+from pulse.program.table.memory import Value
 
 
 def allocate_like(cx: Lowering, outlet: OutletId, value: Value) -> Value:

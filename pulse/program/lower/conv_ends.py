@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from pulse.ops.conv import Conv
-from pulse.program.memory import Value
+from pulse.program.table.memory import Value
 from pulse.program.weights import is_depthwise
 from pulse.record import record
 

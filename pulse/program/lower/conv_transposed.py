@@ -15,7 +15,7 @@ from pulse.program.lower.matmul_finishing import Finishing, find_finishing
 from pulse.program.lower.matmul_product import bias_of, emit_product, grid_offsets, stored_of
 from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, PulsedNode, lowers
-from pulse.program.memory import Value
+from pulse.program.table.memory import Value
 from pulse.program.weights import Stored, is_depthwise
 from pulse.record import record
 

@@ -21,9 +21,9 @@ from pulse.program.kernels.elementwise import (
     ChainOutput,
     MicroOp,
 )
-from pulse.program.loops import Loops
 from pulse.program.lowering import Lowering, PulsedNode, lowers
-from pulse.program.memory import Value
+from pulse.program.table.loops import Loops
+from pulse.program.table.memory import Value
 from pulse.wording import spell
 
 MAX_INPUTS = 8

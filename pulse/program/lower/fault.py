@@ -12,10 +12,10 @@ from pulse.ops.check import Check
 from pulse.ops.fault import CountFaults
 from pulse.program.kernels import fault
 from pulse.program.kernels.fault import BETWEEN, NONZERO, WITHIN
-from pulse.program.loops import Loops
 from pulse.program.lower.elementwise import code_of
 from pulse.program.lowering import Lowering, PulsedNode, lowers
-from pulse.program.memory import Value
+from pulse.program.table.loops import Loops
+from pulse.program.table.memory import Value
 from pulse.record import record
 
 LOOPS = 3

@@ -14,7 +14,7 @@ from pulse.ops.gather_elements import GatherBatches, GatherElements
 from pulse.program.kernels import gather as kernels
 from pulse.program.lower.elementwise import Chain, store_chain
 from pulse.program.lowering import Lowering, PulsedNode, lowers
-from pulse.program.memory import Value, dense_strides
+from pulse.program.table.memory import Value, dense_strides
 
 
 @lowers(Gather)

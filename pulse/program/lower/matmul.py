@@ -13,7 +13,7 @@ from pulse.program.kernels.matmul import Matmul
 from pulse.program.lower.matmul_finishing import find_finishing
 from pulse.program.lower.matmul_product import emit_product, grid_offsets, stored_of
 from pulse.program.lowering import Lowering, PulsedNode, lowers
-from pulse.program.memory import Value
+from pulse.program.table.memory import Value
 from pulse.program.weights import Stored, packed_operand
 
 FEW = 8

@@ -11,7 +11,7 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.slice import Slice
 from pulse.program.kernels import matmul_finish as finish
 from pulse.program.lowering import Lowering, PulsedNode
-from pulse.program.memory import Value
+from pulse.program.table.memory import Value
 from pulse.record import record
 
 ONE_PARAMETER = ("leaky_relu", "elu", "swish")

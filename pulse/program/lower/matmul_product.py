@@ -17,7 +17,7 @@ from pulse.program.kernels.matmul_product import Product, pack_product
 from pulse.program.kernels.matmul_product_few import ProductFew, pack_few, width_of_few
 from pulse.program.kernels.spectral import Fourier
 from pulse.program.lowering import Lowering, PulsedNode
-from pulse.program.memory import Value
+from pulse.program.table.memory import Value
 from pulse.program.weights import Stored, stored_operand
 from pulse.wording import spell
 

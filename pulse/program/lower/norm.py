@@ -8,7 +8,7 @@ from pulse.ops.norm import LayerNorm, Softmax
 from pulse.program.kernels.norm import LayerNormRows, SoftmaxRows
 from pulse.program.lower.elementwise import broadcast
 from pulse.program.lowering import Lowering, PulsedNode, lowers
-from pulse.program.memory import Value
+from pulse.program.table.memory import Value
 
 
 @lowers(Softmax)

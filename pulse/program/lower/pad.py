@@ -10,7 +10,7 @@ from pulse.ops.time_ends import shown_frame
 from pulse.program.kernels.copy import Fill
 from pulse.program.lower.concat import allocate_like
 from pulse.program.lowering import Lowering, PulsedNode, lowers
-from pulse.program.memory import Value
+from pulse.program.table.memory import Value
 
 
 @lowers(Pad)

@@ -9,7 +9,7 @@ from pulse.program.kernels.copy import Fill
 from pulse.program.kernels.reduce import MAX, SUM
 from pulse.program.lower.elementwise import Chain, emit_chain, store_chain
 from pulse.program.lowering import Lowering, PulsedNode, lowers
-from pulse.program.memory import Value
+from pulse.program.table.memory import Value
 
 
 @lowers(Pool)

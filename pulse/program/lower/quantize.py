@@ -5,7 +5,7 @@ from pulse.ops.quantize import CodeTable
 from pulse.program.kernels.gather import LookUpCodes
 from pulse.program.lower.elementwise import result_order
 from pulse.program.lowering import Lowering, PulsedNode, lowers
-from pulse.program.memory import Value
+from pulse.program.table.memory import Value
 
 
 @lowers(CodeTable)

@@ -19,7 +19,7 @@ from pulse.program.lower.recurrent_small import lower_side_by_side
 from pulse.program.lower.recurrent_start import stream_start
 from pulse.program.lower.stream_state import StateTiming, restart_each_pulse
 from pulse.program.lowering import Lowering, PulsedNode, lowers
-from pulse.program.memory import Value
+from pulse.program.table.memory import Value
 from pulse.program.weights import Stored
 from pulse.wording import spell
 

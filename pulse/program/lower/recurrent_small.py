@@ -18,7 +18,7 @@ from pulse.program.lower.recurrent_siblings import width_of
 from pulse.program.lower.recurrent_start import stream_start
 from pulse.program.lower.stream_state import StateTiming, restart_each_pulse
 from pulse.program.lowering import Lowering, PulsedNode
-from pulse.program.memory import Value
+from pulse.program.table.memory import Value
 
 
 def lower_side_by_side(cx: Lowering, nodes: Sequence[PulsedNode]) -> list[Value]:

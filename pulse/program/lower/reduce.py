@@ -11,7 +11,7 @@ from pulse.program.kernels import reduce as kernels
 from pulse.program.kernels.reduce import MAX, MIN, PROD, SUM
 from pulse.program.lower.elementwise import Chain, emit_chain, store_chain
 from pulse.program.lowering import Lowering, PulsedNode, lowers
-from pulse.program.memory import Value
+from pulse.program.table.memory import Value
 
 BEFORE: dict[str, tuple[str, float]] = {
     "l1": ("abs", 0.0),

@@ -7,7 +7,7 @@ from pulse.ops.resize import Polyphase
 from pulse.program.lower.concat import allocate_like
 from pulse.program.lower.elementwise import MAX_INPUTS, Chain, store_chain
 from pulse.program.lowering import Lowering, PulsedNode, lowers
-from pulse.program.memory import Value
+from pulse.program.table.memory import Value
 
 
 @lowers(Polyphase)

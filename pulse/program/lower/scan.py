@@ -8,7 +8,7 @@ from pulse.ops.scan import Scan, ScanStream
 from pulse.program.kernels.scan import KeepFrame
 from pulse.program.lower.fault import Valid, always_valid, fault_checker
 from pulse.program.lowering import Lowering, PulsedNode, lowers
-from pulse.program.memory import Value
+from pulse.program.table.memory import Value
 from pulse.pulsify.constant import transfer_constants
 from pulse.pulsify.network import PulsedGraph
 from pulse.wording import spell

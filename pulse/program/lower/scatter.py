@@ -8,7 +8,7 @@ from pulse.ops.scatter import ScatterElements, ScatterND
 from pulse.program.kernels.scatter import ScatterRows
 from pulse.program.lower.gather import element_places, row_places
 from pulse.program.lowering import Lowering, PulsedNode, lowers
-from pulse.program.memory import Value
+from pulse.program.table.memory import Value
 from pulse.wording import spell
 
 

@@ -4,7 +4,7 @@ from pulse.graph import OutletId
 from pulse.ops.search import TopK
 from pulse.program.kernels.search import TopRows
 from pulse.program.lowering import Lowering, PulsedNode, lowers
-from pulse.program.memory import Value
+from pulse.program.table.memory import Value
 
 
 @lowers(TopK)

@@ -7,7 +7,7 @@ from pulse.ops.conv import Conv, ConvTranspose
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose
 from pulse.program.lower.elementwise import broadcast
 from pulse.program.lowering import Lowering, PulsedNode, lowers
-from pulse.program.memory import Value
+from pulse.program.table.memory import Value
 
 
 @lowers(Transpose)

@@ -6,7 +6,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.program.lower.shape import matching_axes
 from pulse.program.lowering import Lowering
-from pulse.program.memory import Value, dense_strides
+from pulse.program.table.memory import Value, dense_strides
 from pulse.record import record
 
 

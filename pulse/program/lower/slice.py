@@ -4,7 +4,7 @@ from pulse.graph import OutletId
 from pulse.ops.slice import Decimate, Slice
 from pulse.ops.slice_frames import Frames
 from pulse.program.lowering import Lowering, PulsedNode, lowers
-from pulse.program.memory import Value
+from pulse.program.table.memory import Value
 
 
 @lowers(Slice)

@@ -2,7 +2,7 @@
 
 from pulse.bounds import FAR
 from pulse.program.lowering import Lowering
-from pulse.program.memory import Value
+from pulse.program.table.memory import Value
 from pulse.record import record
 
 

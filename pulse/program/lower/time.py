@@ -14,7 +14,7 @@ from pulse.program.kernels import time as kernels
 from pulse.program.kernels.copy import Move
 from pulse.program.lower.elementwise import code_of
 from pulse.program.lowering import Lowering, PulsedNode, lowers
-from pulse.program.memory import Region, Value
+from pulse.program.table.memory import Region, Value
 from pulse.wording import spell
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from pulse.errors import InputError
 from pulse.interface import Port
 from pulse.program.program import Program
-from streaming.channels import Channels
 from streaming.cli.live.options import LiveOptions
 from streaming.cli.run_request import RunRequest, find_output
 from streaming.live.config import EngineConfig
@@ -15,7 +14,8 @@ from streaming.live.instances import live_inputs, sound_output
 from streaming.live.plan import Plan
 from streaming.realtime import Realtime
 from streaming.routing import Route, is_playable, parse_routes, split_channel
-from streaming.target import Target
+from streaming.sound.channels import Channels
+from streaming.sound.target import Target
 
 SILENT = "none"
 

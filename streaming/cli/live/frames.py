@@ -8,7 +8,7 @@ from pulse.facts import Array
 from pulse.interface import Port
 from streaming.errors import DeviceError
 from streaming.live.live import Live
-from streaming.target import Target
+from streaming.sound.target import Target
 
 
 class FramesWriter:

@@ -25,8 +25,8 @@ from pulse.build import (
 )
 from pulse.errors import CompileError, InputError, PulsifyError
 from pulse.extend import Conv, Pointwise, implements
-from pulse.program import implementations
-from pulse.program.mixed import MixedProgram
+from pulse.program.backends import implementations
+from pulse.program.backends.mixed import MixedProgram
 from streaming import Session
 
 

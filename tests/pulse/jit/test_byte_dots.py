@@ -19,8 +19,8 @@ from pulse.jit.pointer import Pointer, operand
 from pulse.jit.raw import as_f32, as_u8
 from pulse.jit.registry import Kernel, device, named_kernel
 from pulse.jit.simd import Vector, vfrombits, vstore, vtoint, vzero
-from pulse.program import machine
-from pulse.program.table import TableBuilder, link
+from pulse.program.machine import machine
+from pulse.program.table.table import TableBuilder, link
 
 ROWS, BLOCK = 4, 16
 RNG = np.random.default_rng(0)

@@ -37,8 +37,8 @@ from pulse.jit.cache import cache_location
 from pulse.jit.instruction import Instruction, Operand, updates
 from pulse.jit.pointer import operand
 from pulse.jit.registry import kernel
-from pulse.program.table import TableBuilder, link
-from pulse.program import machine
+from pulse.program.table.table import TableBuilder, link
+from pulse.program.machine import machine
 import numpy as np
 
 class Scaling(Instruction):

@@ -22,8 +22,8 @@ from pulse.jit.instruction import (
 from pulse.jit.pointer import operand, real_bits
 from pulse.jit.registry import named_kernel
 from pulse.jit.row_codegen import RowType
-from pulse.program.emitted import Emitted
-from pulse.program.memory import Buffer, Region, Value
+from pulse.program.table.emitted import Emitted
+from pulse.program.table.memory import Buffer, Region, Value
 from tests.pulse.program.kernels.rows import At, run_both
 
 

@@ -57,8 +57,8 @@ from pulse.jit.simd import (
     vturn_fours,
     vzero,
 )  # fmt: skip
-from pulse.program import machine
-from pulse.program.table import TableBuilder, link
+from pulse.program.machine import machine
+from pulse.program.table.table import TableBuilder, link
 
 F = np.float32
 INF, NAN = np.inf, np.nan

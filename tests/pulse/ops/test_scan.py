@@ -6,9 +6,9 @@ import pytest
 import pulse
 from pulse.errors import CompileError, PulsifyError
 from pulse.ops.scan import ScanStream
+from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.lower.scan import MOST_INSTRUCTIONS
-from pulse.program.native_program import NativeProgram
 from pulse.program.whole import stream_whole
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.scan import scan, smoothed

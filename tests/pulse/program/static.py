@@ -6,7 +6,7 @@ from pulse.dim import SymbolScope
 from pulse.facts import Array
 from pulse.interface import Port
 from pulse.models import PulsedModel, TypedModel
-from pulse.program.native_program import NativeProgram
+from pulse.program.backends.native_program import NativeProgram
 from pulse.pulsify.constant import transfer_constants
 from pulse.pulsify.network import PulsedGraph
 
@@ -29,8 +29,8 @@ def run_native(program: NativeProgram, feeds: dict[str, Array]) -> dict[str, Arr
 
 def run_as_python(program: NativeProgram, feeds: dict[str, Array]) -> dict[str, Array]:
     """One run of the same table with every kernel as plain Python, each access checked."""
-    from pulse.program.machine import run_python
-    from pulse.program.memory import Region
+    from pulse.program.machine.machine import run_python
+    from pulse.program.table.memory import Region
 
     regions = {
         Region.WEIGHTS: np.array(program.weights),

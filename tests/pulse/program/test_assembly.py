@@ -14,8 +14,8 @@ from pulse.errors import CompileError
 from pulse.jit.native_code import optimise
 from pulse.jit.processor import has_features
 from pulse.jit.registry import KERNELS
-from pulse.program import machine
 from pulse.program.kernels import families as families
+from pulse.program.machine import machine
 from tests.pulse.jit.assembly import (
     ARM,
     AVX2,

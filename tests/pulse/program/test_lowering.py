@@ -12,11 +12,11 @@ from pulse.models import TypedModel
 from pulse.ops.cumulative import CumSum
 from pulse.ops.op import Env, Op, Pointwise, Relation
 from pulse.ops.shape import AddAxis, Transpose
+from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
-from pulse.program.loops import Loops
 from pulse.program.lowering import LOWER, Lowering
-from pulse.program.memory import Region, Value
-from pulse.program.native_program import NativeProgram
+from pulse.program.table.loops import Loops
+from pulse.program.table.memory import Region, Value
 from pulse.pulsify.driver import pulsify
 from tests.invariants.graphs import random_model
 from tests.pulse.models import Sketch

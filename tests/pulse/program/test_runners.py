@@ -11,7 +11,7 @@ import pytest
 import pulse
 from pulse.errors import CompileError
 from pulse.facts import Array
-from pulse.program.native_program import NativeProgram
+from pulse.program.backends.native_program import NativeProgram
 from tests.pulse.cases.families import FAMILIES, cases
 from tests.pulse.program.static import fixed, run_as_python, run_native, static_model
 

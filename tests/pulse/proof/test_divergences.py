@@ -19,7 +19,7 @@ from pulse.ops.time_position import Range
 from pulse.program import lowering
 from pulse.program.lower import time as time_lowering
 from pulse.program.lowering import Lowering, PulsedNode
-from pulse.program.memory import Value
+from pulse.program.table.memory import Value
 from pulse.proof.trials import short_lengths
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.wiring import Stream, Wiring

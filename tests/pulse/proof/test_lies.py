@@ -151,7 +151,7 @@ def test_a_long_filter_is_filled_twice(taps: int) -> None:
 def test_a_wrong_last_tap_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 3,000: it only meets sound when the memory is full."""
     from pulse.ops.conv import Conv
-    from pulse.program.reference import ReferenceState
+    from pulse.program.backends.reference import ReferenceState
 
     s = Sketch(x="1,1,T")
     typed = s.model(s.conv(s.pad(s["x"], (2999, 0)), 3000, name="fir", bias=False))

@@ -87,7 +87,7 @@ def test_a_row_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     table = np.arange(4000, dtype=np.float32).reshape(1000, 4)
     typed = s.model(s.add("rows", Gather(0), s.constant(table), s["x"]))
     assert pulse.verify(typed, pulse=4, backend="numpy").require().equal
-    from pulse.program.reference import ReferenceState
+    from pulse.program.backends.reference import ReferenceState
 
     evaluated = ReferenceState.evaluate
 

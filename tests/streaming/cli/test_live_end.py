@@ -23,14 +23,14 @@ from streaming.cli import signals
 from streaming.cli.live import command
 from streaming.cli.live.frames import FramesWriter
 from streaming.errors import DeviceError
-from streaming.frame_formats import NpyFormat
 from streaming.live import live as live_module
 from streaming.live.outputs import Outputs
 from streaming.live.recorder import Recorder
 from streaming.live.worker import Worker
-from streaming.part import PartialFile
+from streaming.partial_file import PartialFile
+from streaming.sound.frame_formats import NpyFormat
+from streaming.sound.target import Target
 from streaming.stats.writer import StatsWriter
-from streaming.target import Target
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, tone, voice
 from tests.streaming.disks import small_disk as small_disk

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from pulse.program.container import encode, open_container
+from pulse.program.file.container import encode, open_container
 from streaming.builtin import noisy_path
 from tests.streaming.command import pulse, refused, report
 

@@ -74,7 +74,7 @@ def test_a_terminal_that_is_closed(tmp_path):
 
 def test_processes_that_compile_end_with_the_command(tmp_path, monkeypatch):
     """What each of them compiles may take many seconds."""
-    from pulse.program import machine
+    from pulse.program.machine import machine
     from streaming import warming
 
     monkeypatch.setenv("PULSE_CACHE", str(tmp_path))

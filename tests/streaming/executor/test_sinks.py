@@ -10,9 +10,9 @@ import soundfile
 
 from pulse.errors import InputError
 from pulse.ops.shape import AddAxis
-from streaming.audio import AudioReader
 from streaming.builtin import model_path, noisy_path
 from streaming.executor import Executor, FramesFileSink, PcmSink, SoundFileSink, sinks
+from streaming.sound.files import AudioReader
 from tests.streaming.executor.streams import assert_same, blocks, joined, noise, nothing_left, ready
 from tests.streaming.models import Sketch
 from tests.streaming.models import program as small_program

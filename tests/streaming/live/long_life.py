@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from streaming.audio import AudioWriter
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live import live as live_module
 from streaming.live.config import ENGINES
 from streaming.live.file_host import FileHost
 from streaming.live.virtual import VirtualDevice
 from streaming.realtime.options import UNCHANGED
+from streaming.sound.files import AudioWriter
 from tests.streaming.live.by_hand import nothing_left
 from tests.streaming.live.runs import RATE, check_books, fields, held, late, noise, plain, ready, streamed
 from tests.streaming.models import filtered

@@ -15,12 +15,12 @@ from pulse.ops.cumulative import CumSum
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.shape import AddAxis, RemoveAxis
 from streaming import Session
-from streaming.channels import Channels
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live.config import ENGINES
 from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.native.control_block import ControlBlock
 from streaming.realtime.options import UNCHANGED
+from streaming.sound.channels import Channels
 from tests.pulse.chunks.models import build, node
 from tests.streaming.models import Sketch, pads, program
 

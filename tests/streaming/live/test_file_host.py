@@ -10,12 +10,12 @@ import pytest
 import soundfile
 
 from pulse.errors import InputError, PulseError
-from streaming.audio import AudioWriter
-from streaming.channels import Channels
 from streaming.errors import DeviceError
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live.file_host import NOWHERE, FileHost, FileStream
 from streaming.realtime.options import UNCHANGED
+from streaming.sound.channels import Channels
+from streaming.sound.files import AudioWriter
 from tests.streaming.disks import limited
 from tests.streaming.live.by_hand import LIMIT_S, Halt, nothing_left
 from tests.streaming.live.runs import (

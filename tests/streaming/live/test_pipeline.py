@@ -7,10 +7,10 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import pulse
-from streaming.audio import AudioReader
 from streaming.builtin import model_path, noisy_path
-from streaming.channels import Channels
 from streaming.live.virtual import VirtualDevice
+from streaming.sound.channels import Channels
+from streaming.sound.files import AudioReader
 from tests.streaming.live.runs import (
     RATE,
     check_books,

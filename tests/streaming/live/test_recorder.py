@@ -8,12 +8,12 @@ import pytest
 import soundfile
 
 from pulse.errors import InputError
-from streaming.audio import AudioWriter
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live.config import ENGINES
 from streaming.live.file_host import FileHost
 from streaming.live.virtual import VirtualDevice
 from streaming.realtime.options import UNCHANGED
+from streaming.sound.files import AudioWriter
 from tests.streaming.disks import limited
 from tests.streaming.live.by_hand import Halt, nothing_left, ramp, until
 from tests.streaming.live.runs import RATE, fields, late_by, noise, ready, runs

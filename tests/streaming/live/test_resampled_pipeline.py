@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import pulse
-from streaming.audio import AudioReader
 from streaming.builtin import model_path, noisy_path
 from streaming.live.virtual import VirtualDevice
-from streaming.resampling import Resampler
+from streaming.sound.files import AudioReader
+from streaming.sound.resampling import Resampler
 from tests.streaming.live.runs import RATE, check_books, engines, ready, runs
 from tests.streaming.models import filtered
 

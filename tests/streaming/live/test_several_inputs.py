@@ -8,12 +8,12 @@ import pytest
 import soundfile
 
 from pulse.errors import InputError
-from streaming.channels import Channels, Samples
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live.file_host import FileHost
 from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.realtime.options import UNCHANGED
 from streaming.routing import Route
+from streaming.sound.channels import Channels, Samples
 from tests.streaming.cancelling import cancelled, cancelling, noise
 from tests.streaming.live.runs import BLOCK, RATE, check_books, engines, late_by
 

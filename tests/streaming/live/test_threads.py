@@ -8,7 +8,6 @@ import pytest
 import soundfile
 
 from pulse.errors import InputError, PulseError
-from streaming.audio import AudioWriter
 from streaming.errors import DeviceError
 from streaming.live import EngineConfig, Live, Plan, watchdog
 from streaming.live import control as control_module
@@ -17,6 +16,7 @@ from streaming.live.file_host import FileHost
 from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.live.worker import Worker
 from streaming.realtime.options import UNCHANGED
+from streaming.sound.files import AudioWriter
 from tests.streaming.live.by_hand import LIMIT_S, HandHost, nothing_left, open_descriptors, ramp, until
 from tests.streaming.live.runs import (
     BLOCK,

@@ -14,7 +14,7 @@ from pulse.jit.events import Event
 from pulse.jit.foreign import c_signature
 from pulse.jit.foreign_codegen import external
 from pulse.jit.pointer_codegen import INT64
-from pulse.program import team as team
+from pulse.program.machine import team as team
 from streaming.native import callback as callback
 from streaming.native import gate as gate
 from streaming.native import resample as resample
@@ -26,7 +26,7 @@ from tests.pulse.jit.assembly import check_calls, llvm_code
 PATH = sorted(
     name
     for name, one in ENTRIES.items()
-    if one.function.__module__.startswith(("streaming.native.", "pulse.program.team"))
+    if one.function.__module__.startswith(("streaming.native.", "pulse.program.machine.team"))
 )
 SYSTEM = {"read", "write", "clock_gettime"}
 """Of the C library: to wait for an event, to set one, to know the time."""

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from pulse.jit.pointer import real_bits
 from pulse.jit.registry import Kernel
-from pulse.program import machine
-from pulse.program.table import TableBuilder, link, row_count
+from pulse.program.machine import machine
+from pulse.program.table.table import TableBuilder, link, row_count
 
 Array = NDArray[Any]
 GUARD = 64

@@ -1,0 +1,1 @@
+"""Programs without Python: a model as a library with a C interface (docs/deploy.md)."""

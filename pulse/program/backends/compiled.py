@@ -1,0 +1,78 @@
+"""A program that was made in this process: it has its model, graph and all."""
+
+import hashlib
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from pulse.errors import PulseError
+from pulse.ops.bodies import nodes_within
+from pulse.ops.op import Op
+from pulse.ops.source import Const
+from pulse.ops.stateful import Stateful
+from pulse.program.backends.implementations import Choice
+from pulse.program.backends.parts import choices
+from pulse.program.program import Program
+from pulse.program.weights import check_form
+from pulse.pulsify.network import PulsedNetwork
+from pulse.record import record
+
+
+@record(eq=False)
+class PlacedNode:
+    """A node of a program: its name, what it computes, and which implementation does."""
+
+    name: str
+    op: Op
+    implementation: Choice
+
+
+class CompiledProgram(Program):
+    """A program and the model that it is made of, which ``network`` is."""
+
+    def __init__(self, model: PulsedNetwork, form: str = "f32") -> None:
+        super().__init__(model, check_form(form))
+        self.network = model
+
+    @cached_property
+    def choices(self) -> Mapping[int, Choice]:
+        """The implementation of each node of ``network``."""
+        return choices(self.network, self.default_backend)
+
+    @property
+    def default_backend(self) -> str:
+        """The backend of nodes that no view asks for another one for."""
+        return self.backend
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        state.pop("choices", None)  # found again where they are asked for
+        return state
+
+    def node(self, name: str) -> "PlacedNode":
+        """A node of the pulsed graph with its implementation. Raises PulseError: no such node."""
+        for node in self.network.graph.nodes:
+            if node.name == name and node.id in self.choices:
+                return PlacedNode(name, node.op, self.choices[node.id])
+        known = ", ".join(self.network.graph.nodes[node_id].name for node_id in self.choices)
+        raise PulseError(f"{self.model.title}: no node is called {name!r}; the nodes are {known}")
+
+    @property
+    def nodes(self) -> "list[PlacedNode]":
+        """The nodes of the pulsed graph, each with its implementation."""
+        graph = self.network.graph
+        return [
+            PlacedNode(graph.nodes[node_id].name, graph.nodes[node_id].op, choice)
+            for node_id, choice in sorted(self.choices.items())
+        ]
+
+    def _digest(self) -> bytes:
+        digest = hashlib.blake2b(f"{self.backend} {self.pulse} {self.form}".encode(), digest_size=16)
+        for node in nodes_within(self.network.graph.nodes):
+            value = node.op.value.tobytes() if isinstance(node.op, Const) else node.op.detail().encode()
+            digest.update(f"{node.name} {node.op.name} {node.inputs}".encode() + value)
+            if isinstance(node.op, Stateful):
+                digest.update(b"".join(array.tobytes() for array in node.op.begin()))
+        for register in self.network.registers:
+            digest.update(f"{register.read} {register.write}".encode() + register.initial.tobytes())
+        return digest.digest()

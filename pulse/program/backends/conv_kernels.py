@@ -1,0 +1,91 @@
+"""The algorithms of convolutions in numpy."""
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+
+from pulse.facts import Array, TypedFact
+from pulse.ops.arithmetic import accumulator_type
+from pulse.ops.conv import Conv, pad_spatial
+from pulse.ops.op import Op
+from pulse.program.backends.implementations import implements
+
+FLOATS = ("f16", "f32", "f64")
+
+
+def _pads_vary(op: Op, facts: Sequence[TypedFact]) -> str:
+    assert isinstance(op, Conv)
+    return "" if all(dim.is_const for pair in op.pads for dim in pair) else "its padding depends on a length"
+
+
+def _padded(op: Conv, x: Array) -> Array:
+    return pad_spatial(x, op.pads, {}).astype(accumulator_type(x), copy=False)
+
+
+def _finished(op: Conv, y: Array, inputs: Sequence[Array]) -> list[Array]:
+    """With the bias, in the type of the input."""
+    x = inputs[0]
+    if len(inputs) > 2:
+        y = y + inputs[2].astype(y.dtype).reshape(-1, *(1,) * len(op.strides))
+    return [np.ascontiguousarray(y.astype(x.dtype, copy=False))]
+
+
+def _groups(op: Conv, x: Array, w: Array) -> tuple[Array, Array]:
+    """Channels and kernels by groups: [N, G, C/G, X...] and [G, O/G, C/G, K...]."""
+    grouped = x.reshape(len(x), op.group, -1, *x.shape[2:])
+    return grouped, w.astype(x.dtype).reshape(op.group, -1, *w.shape[1:])
+
+
+def _counts(op: Conv, x: Array, w: Array) -> list[int]:
+    """Output frames along each spatial axis."""
+    spans = [(size - 1) * dilation + 1 for size, dilation in zip(w.shape[2:], op.dilations)]
+    return [max(0, (size - span) // stride + 1) for size, span, stride in zip(x.shape[2:], spans, op.strides)]
+
+
+@implements(Conv, kernel="direct", priority=-1, dtypes=FLOATS, refuses=_pads_vary)
+def convolve_directly(op: Conv, inputs: Sequence[Array]) -> list[Array]:
+    """The sum over the taps of a kernel, one strided slice of the input for each."""
+    x, w = _padded(op, inputs[0]), inputs[1]
+    counts = _counts(op, x, w)
+    grouped, kernels = _groups(op, x, w)
+    y = np.zeros((len(x), op.group, kernels.shape[1], *counts), x.dtype)
+    for tap in product(*map(range, w.shape[2:])):
+        starts = [at * dilation for at, dilation in zip(tap, op.dilations)]
+        cut = tuple(
+            slice(start, start + (count - 1) * stride + 1 if count else start, stride)
+            for start, count, stride in zip(starts, counts, op.strides)
+        )
+        part = grouped[(slice(None), slice(None), slice(None), *cut)]
+        y += np.einsum("ngc...,goc->ngo...", part, kernels[(slice(None), slice(None), slice(None), *tap)])
+    return _finished(op, y.reshape(len(x), -1, *counts), inputs)
+
+
+@implements(Conv, kernel="fft", priority=-2, dtypes=FLOATS, refuses=_pads_vary)
+def convolve_by_transforms(op: Conv, inputs: Sequence[Array]) -> list[Array]:
+    """The product of Fourier transforms in f64.
+
+    A transform would spread a frame that is not finite, or is not of the stream, over all others; then it is direct.
+    """
+    x, w = _padded(op, inputs[0]), inputs[1]
+    counts = _counts(op, x, w)
+    if not np.isfinite(x).all() or 0 in counts:
+        return convolve_directly(op, inputs)
+    axes = tuple(range(3, 3 + len(counts)))
+    grouped, kernels = _groups(op, x.astype(np.float64), w)
+    spans = [(size - 1) * dilation + 1 for size, dilation in zip(w.shape[2:], op.dilations)]
+    spread = np.zeros((*kernels.shape[:3], *spans))
+    spread[(Ellipsis, *(slice(None, None, dilation) for dilation in op.dilations))] = kernels
+    sizes = x.shape[2:]
+    ahead = np.fft.rfftn(grouped, sizes, axes)
+    behind = np.conj(np.fft.rfftn(spread, sizes, axes))
+    y = np.fft.irfftn(np.einsum("ngc...,goc...->ngo...", ahead, behind), sizes, axes)
+    cut = tuple(slice(0, (count - 1) * stride + 1, stride) for count, stride in zip(counts, op.strides))
+    y = y[(slice(None), slice(None), slice(None), *cut)]
+    return _finished(op, y.reshape(len(x), -1, *counts), inputs)
+
+
+@implements(Conv, kernel="im2col", priority=-3, dtypes=FLOATS, refuses=_pads_vary)
+def convolve_by_windows(op: Conv, inputs: Sequence[Array]) -> list[Array]:
+    """The product of the kernels with a matrix of all windows, which is how the op itself is defined."""
+    return op.eval(inputs, {})

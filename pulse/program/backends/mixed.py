@@ -1,0 +1,152 @@
+"""Programs whose nodes run on several backends: each part is a program of its own, over one clock."""
+
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.ops.check import Site
+from pulse.ops.source import Const
+from pulse.program.backends.compiled import CompiledProgram
+from pulse.program.backends.implementations import Choice, Compute
+from pulse.program.backends.parts import Part, split, transfers
+from pulse.program.program import Program
+from pulse.program.streams.feeds import Feed
+from pulse.program.streams.state import State
+from pulse.pulsify.network import PulsedNetwork
+
+Compile: TypeAlias = Callable[[str, PulsedNetwork, Mapping[int, Compute]], Program]
+"""Backend, a part, and the functions that compute nodes of it -> the program of the part."""
+
+_SIZE = struct.Struct("<q")
+
+
+class MixedProgram(CompiledProgram):
+    """A pulsed model of which views run on other backends than the rest.
+
+    parts      the parts in the order in which they run, and the program of each
+    transfers  the wires that go from one backend to another
+    """
+
+    def __init__(
+        self,
+        model: PulsedNetwork,
+        backend: str,
+        chosen: Mapping[int, Choice],
+        compile: Compile,
+        fetches: Sequence[OutletId] = (),
+        form: str = "f32",
+    ) -> None:
+        super().__init__(model, form)
+        self._default = backend
+        self.fetches = tuple(fetches)
+        self.parts: list[tuple[Part, Program]] = []
+        for part in split(model, chosen, fetches):
+            computed = {part.nodes[node_id]: chosen[node_id].implementation.compute for node_id in part.nodes}
+            functions = {node_id: compute for node_id, compute in computed.items() if compute is not None}
+            self.parts.append((part, compile(part.backend, part.network, functions)))
+        self.transfers = transfers([part for part, _ in self.parts], model.graph)
+        names = dict.fromkeys([backend, *(part.backend for part, _ in self.parts)])
+        self._backend = " + ".join(names)
+
+    @property
+    def backend(self) -> str:
+        return self._backend
+
+    @property
+    def default_backend(self) -> str:
+        return self._default
+
+    def spawn(self, constants: Feed | None = None) -> "MixedState":
+        return MixedState(self, constants)
+
+
+class MixedState(State):
+    """One stream: that of each part."""
+
+    def __init__(self, program: MixedProgram, constants: Feed | None) -> None:
+        super().__init__(program, constants)
+        self._program = program
+        self._states = [each.spawn() for _, each in program.parts]
+        for state in self._states:
+            state.clock = self.clock
+        self._counting = any(state._counting for state in self._states)
+
+    def _clear(self) -> None:
+        for state in self._states:
+            state._clear()
+
+    def _run(self, feed: Feed) -> dict[str, Array]:
+        graph = self._program.network.graph
+        values: dict[OutletId, Array] = {
+            outlet: self.constants[name] if name in self.constants else feed[name]
+            for outlet, name in ((outlet, graph.label(outlet)) for outlet in graph.inputs)
+        }
+        self.changing = True
+        for (part, _), state in zip(self._program.parts, self._states):
+            made = state._run({name: values[outlet] for name, outlet in part.reads.items()})
+            state.changing = False
+            values |= {outlet: made[name] for name, outlet in part.gives.items()}
+        self.fetched = [self._value(values, outlet) for outlet in self._program.fetches]
+        return {
+            name: np.array(self._value(values, outlet))
+            for name, outlet in zip(graph.output_names, graph.outputs)
+        }
+
+    def _value(self, values: Mapping[OutletId, Array], outlet: OutletId) -> Array:
+        op = self._program.network.graph.node(outlet).op
+        return op.value if isinstance(op, Const) else values[outlet]
+
+    def _set_end(self) -> None:
+        for state in self._states:
+            state._set_end()
+
+    @property
+    def faulted(self) -> bool:
+        return any(state.faulted for state in self._states)
+
+    def take_faults(self) -> int:
+        return sum(state.take_faults() for state in self._states)
+
+    def _counts(self) -> Iterator[tuple[Site, int]]:
+        for state in self._states:
+            yield from state._counts()
+
+    def _save(self) -> bytes:
+        saved = [state._save() for state in self._states]
+        return b"".join(_SIZE.pack(len(each)) + each for each in saved)
+
+    def _load(self, memory: bytes) -> None:
+        loaded: list[bytes] = []
+        start = 0
+        for _ in self._states:
+            size = _SIZE.unpack_from(memory, start)[0] if len(memory) >= start + _SIZE.size else -1
+            start += _SIZE.size
+            if size < 0 or start + size > len(memory):
+                raise InputError(
+                    f"the snapshot holds {len(memory)} bytes of memory, which is not this stream's"
+                )
+            loaded.append(memory[start : start + size])
+            start += size
+        before = self._keep()
+        self.changing = True
+        try:
+            for state, each in zip(self._states, loaded):
+                state._load(each)
+                state.changing = False
+        except InputError:
+            self._put_back(before)
+            self.changing = False
+            raise
+
+    def _keep(self) -> list[Any]:
+        return [state._keep() for state in self._states]
+
+    def _put_back(self, memory: list[Any]) -> None:
+        for state, each in zip(self._states, memory):
+            state._put_back(each)
+            state.changing = False

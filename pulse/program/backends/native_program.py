@@ -1,0 +1,178 @@
+"""The programs of the numba backend: streams of native kernels, and how a pulsed model becomes their rows."""
+
+from collections.abc import Callable, Sequence
+from os import PathLike
+from typing import Any
+
+from pulse.graph import OutletId
+from pulse.jit.registry import (
+    KERNELS,
+    compile_kernels,
+    modules_of,
+    require_kernels,
+)
+from pulse.ops.op import Op
+from pulse.plugins import load_plugins
+from pulse.program import lower as lower
+from pulse.program.backends.compiled import CompiledProgram
+from pulse.program.file.program_file import encode_program, write_file
+from pulse.program.file.proof_note import ProofNote
+from pulse.program.kernels import families as families
+from pulse.program.kernels.time import Tick
+from pulse.program.lower.recurrent_siblings import side_by_side
+from pulse.program.lowering import GROUP, LOWER, Lowering
+from pulse.program.native.streams import NativeStreams
+from pulse.program.table.copies import copies
+from pulse.program.table.cost import RowNote, cost_of
+from pulse.program.table.emitted import Emitted, table_of
+from pulse.program.table.memory import Value, aligned_bytes
+from pulse.program.table.place import Place
+from pulse.pulsify.faults import find_unchecked_bodies
+from pulse.pulsify.network import PulsedNetwork
+from pulse.report import json_value
+
+_MODULES = "kernels"
+SHOWN = 12
+"""Fields of an instruction in a listing."""
+
+
+class NativeProgram(NativeStreams, CompiledProgram):
+    """A pulsed model as rows of native kernels."""
+
+    def __init__(
+        self,
+        model: PulsedNetwork,
+        fetches: Sequence[OutletId] = (),
+        form: str = "f32",
+        prepare: Callable[[Sequence[str]], None] | None = None,
+    ) -> None:
+        super().__init__(model, form)
+        lowering = Lowering(
+            model.graph,
+            set(fetches),
+            model.registers,
+            form,
+            checks=model.checks,
+            unchecked=find_unchecked_bodies(model),
+            arrange=side_by_side,
+        )
+        lowering.run()
+        self.arena_bytes = max(lowering.plan(), 64)
+        self.weights = aligned_bytes(max(lowering.weights.size, 64))
+        image = lowering.weights.image()
+        self.weights[: image.size] = image
+        self.weights.flags.writeable = False
+        self.initial = lowering.state.image()
+        self.instructions = (
+            *lowering.instructions,
+            *lowering.endings,
+            Emitted(Tick(clock=lowering.clock), "", "clock"),
+        )
+        self.ends = tuple(
+            (length, value.buffer.offset) for length, value in lowering.ends if not length.is_const
+        )
+        self.counters = tuple((site, value.buffer.offset) for site, value in lowering.counted.items())
+        self.total_at, self.last_at = (
+            None if word is None else word.buffer.offset
+            for word in (lowering.word_of("faults"), lowering.word_of("last"))
+        )
+        graph = model.graph
+        self.received = tuple(
+            (graph.label(outlet), Place.of(lowering.values[outlet])) for outlet in graph.inputs
+        )
+        self.sent = tuple(
+            (name, Place.of(lowering.results[outlet]))
+            for name, outlet in zip(graph.output_names, graph.outputs)
+        )
+        self.fetched = tuple(Place.of(lowering.results[outlet]) for outlet in fetches)
+        if prepare is not None:
+            prepare(self._kernels())
+        self.link()
+
+    def _kernels(self) -> list[str]:
+        """The names of all that it runs."""
+        return list(dict.fromkeys(row.kernel for row in self.instructions))
+
+    def link(self) -> None:
+        """Find the kernels in this process. Raises CompileError."""
+        compile_kernels(self._kernels())
+        self.unlinked = table_of(self.instructions)
+        super().link()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        for made_here in ("unlinked", "_linked", "_parallel", "parting"):
+            state.pop(made_here, None)
+        rows = [(row.kernel, dict(vars(row.instruction)), row.node, row.op) for row in self.instructions]
+        return {**state, "instructions": rows, _MODULES: modules_of(self._kernels())}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        parts = dict(state)
+        modules = parts.pop(_MODULES)
+        super().__setstate__(parts)
+        self.weights = aligned_bytes(self.weights.size)
+        self.weights[:] = parts["weights"]
+        self.weights.flags.writeable = False
+        require_kernels(modules)
+        self.instructions = tuple(
+            Emitted(KERNELS[kernel].instruction(**fields), node, op)
+            for kernel, fields, node, op in parts["instructions"]
+        )
+        self.link()
+
+    @property
+    def rows(self) -> int:
+        return len(self.instructions)
+
+    @property
+    def emitted_instructions(self) -> Sequence[Emitted]:
+        return self.instructions
+
+    @property
+    def notes(self) -> Sequence[RowNote]:
+        return [RowNote(row.node, row.op, row.kernel, cost_of(row)) for row in self.instructions]
+
+    def save(self, path: "str | PathLike[str]", proof: ProofNote | None = None, **metadata: str) -> None:
+        """``Program.save``, with what a proof has shown and more metadata, such as ``sample_rate``."""
+        write_file(self.to_bytes(proof, **metadata), path)
+
+    def to_bytes(self, proof: ProofNote | None = None, **metadata: str) -> bytes:
+        """The bytes of the file that ``save`` writes. Raises WriteError."""
+        model = self.network
+        chunks = None if model.chunks is None else json_value(model.chunks)
+        sizes = tuple(("size", f"{name} = {size}") for name, size in model.sizes.items())
+        told = () if model.chunks is None else tuple(model.chunks.lines())
+        return encode_program(self, {**model.typed.metadata, **metadata}, proof, chunks, (*told, *sizes))
+
+    def _stored(self) -> str:
+        """In what form the instructions have their weights; those of small matrices and of loops stay f32."""
+        forms = [row.instruction.form for row in self.instructions if len(row.instruction.forms()) > 1]
+        counts = [f"{forms.count(form)} with weights of {form}" for form in dict.fromkeys(forms)]
+        return f"; {', '.join(counts)}" if counts else ""
+
+    def listing(self) -> list[str]:
+        lines = [
+            f"{len(self.instructions)} instructions, {self.weights.size} bytes of weights ({self.form}), "
+            f"{self.state_bytes} of state, {self.arena_bytes} of arena{self._stored()}",
+            *map(str, copies(self.instructions)),
+        ]
+        for number, (row, parts) in enumerate(zip(self.instructions, self.parting.rows)):
+            fields = [f"{name}={_text(value)}" for name, value in row.instruction.fields_by_name()]
+            text = " ".join(fields if len(fields) <= SHOWN else [*fields[:SHOWN], "…"])
+            cut = "" if parts is None else f"  in parts of {parts.cut.count} from {parts.bounds[:-1]}"
+            lines.append(f"{number:4d} {row.kernel:<14} {row.node} ({row.op})  {text}{cut}")
+        return lines
+
+
+def has_kernel(op: Op) -> bool:
+    """Whether instructions are known for an op, those of plugins included."""
+    if type(op) not in LOWER:
+        load_plugins(GROUP)
+    return type(op) in LOWER
+
+
+def _text(value: object) -> str:
+    if isinstance(value, Value):
+        place = Place.of(value)
+        return f"{place.region.name.lower()[0]}{place.offset}[{'x'.join(map(str, place.shape))}]"
+    return str(value)

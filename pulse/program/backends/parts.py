@@ -1,0 +1,183 @@
+"""A pulsed model cut into parts, each for one backend."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from pulse.dim import TDim
+from pulse.errors import CompileError
+from pulse.facts import PulsedFact
+from pulse.graph import OutletId
+from pulse.interface import Port
+from pulse.ops.source import Const, Source
+from pulse.program.backends.implementations import Choice, choose
+from pulse.pulsify.network import PulsedGraph, PulsedNetwork
+from pulse.record import record
+
+
+@record(eq=False)
+class Part:
+    """Nodes that one backend runs in one go.
+
+    network   them, as a pulsed model of its own
+    reads     its inputs: name -> wire of the whole
+    gives     its outputs: name -> wire of the whole
+    nodes     node of the whole -> node of ``network``
+    """
+
+    backend: str
+    network: PulsedNetwork
+    reads: Mapping[str, OutletId]
+    gives: Mapping[str, OutletId]
+    nodes: Mapping[int, int]
+
+
+@record
+class Transfer:
+    """A wire that goes from one backend to another."""
+
+    wire: str
+    source: str
+    target: str
+
+
+def choices(network: PulsedNetwork, backend: str) -> dict[int, Choice]:
+    """The implementation of each node: what its view asks for, else the default backend's.
+
+    A kernel is asked of the nodes of a view that have one of that name, and there must be one.
+    Raises CompileError, with the candidates: nothing fits
+    """
+    graph = network.graph
+    found: dict[int, Choice] = {}
+    asked: dict[int, str] = {}
+    for view in graph.views.values():
+        wanted = view.backend or backend
+        asked |= dict.fromkeys(view.nodes, wanted)
+        if view.kernel:
+            found |= _with_kernel(network, sorted(view.nodes), wanted, view.kernel)
+    for node in graph.nodes:
+        if node.outputs and node.id not in found and not isinstance(node.op, Source | Const):
+            facts = graph.input_facts(node)
+            found[node.id] = choose(node.name, node.op, facts, asked.get(node.id, backend))
+    return found
+
+
+def _with_kernel(
+    network: PulsedNetwork, nodes: Iterable[int], backend: str, kernel: str
+) -> dict[int, Choice]:
+    """The nodes that a kernel of this name computes. Raises CompileError: there is none."""
+    graph = network.graph
+    found: dict[int, Choice] = {}
+    refused: list[CompileError] = []
+    for node in map(graph.nodes.__getitem__, nodes):
+        try:
+            found[node.id] = choose(node.name, node.op, graph.input_facts(node), backend, kernel)
+        except CompileError as error:
+            refused.append(error)
+    if refused and not found:
+        raise max(refused, key=lambda error: len(str(error)))  # the one with the most candidates
+    return found
+
+
+def split(network: PulsedNetwork, chosen: Mapping[int, Choice], kept: Iterable[OutletId]) -> list[Part]:
+    """The parts in an order in which each finds what it reads.
+
+    kept    further wires that are read from outside
+    Raises  CompileError: a model that was read back in pulses, whose registers belong to no node
+    """
+    if network.registers:
+        raise CompileError(
+            f"{network.title}: a model that was written in pulses runs on one backend; set backends of the model that "
+            "it was made of"
+        )
+    graph = network.graph
+    kept = {*network.targets, *network.checks, *kept}
+    order = [node_id for node_id in graph.order(list(kept)) if node_id in chosen]
+    groups = _grouped(graph, order, lambda node_id: chosen[node_id].implementation.backend)
+    return [_part(network, backend, nodes, kept) for backend, nodes in groups]
+
+
+def _grouped(
+    graph: PulsedGraph, order: Sequence[int], backend_of: Callable[[int], str]
+) -> list[tuple[str, list[int]]]:
+    """Groups of one backend, few of them: all nodes of it that are ready are taken before another backend is."""
+    waiting, done = list(order), set[int]()
+    inside = set(order)
+    groups: list[tuple[str, list[int]]] = []
+    while waiting:
+        backend = backend_of(waiting[0])
+        taken: list[int] = []
+        left: list[int] = []
+        for node_id in waiting:
+            reads = {outlet.node for outlet in graph.nodes[node_id].inputs} & inside
+            if backend_of(node_id) == backend and reads <= done:
+                taken.append(node_id)
+                done.add(node_id)
+            else:
+                left.append(node_id)
+        groups.append((backend, taken))
+        waiting = left
+    return groups
+
+
+def _part(network: PulsedNetwork, backend: str, nodes: Sequence[int], kept: set[OutletId]) -> Part:
+    graph, part = network.graph, PulsedGraph()
+    made: dict[OutletId, OutletId] = {}
+    inside = set(nodes)
+    reads: dict[str, OutletId] = {}
+    ports: list[Port] = []
+    for node_id in nodes:
+        for outlet in graph.nodes[node_id].inputs:
+            if outlet in made or outlet.node in inside:
+                continue
+            source, fact = graph.node(outlet), graph.fact(outlet)
+            op = source.op if isinstance(source.op, Const) else Source(fact)
+            made[outlet] = part.add(graph.label(outlet), op, (), [fact])[0]
+            if isinstance(op, Source):
+                name = part.label(made[outlet])
+                part.inputs.append(made[outlet])
+                reads[name] = outlet
+                ports.append(_port(name, fact))
+    places: dict[int, int] = {}
+    for node_id in nodes:
+        node = graph.nodes[node_id]
+        added = part.add(node.name, node.op, [made[o] for o in node.inputs], [o.fact for o in node.outputs])
+        places[node_id] = added[0].node
+        made |= {OutletId(node_id, slot): outlet for slot, outlet in enumerate(added)}
+    given = [
+        outlet
+        for node_id in nodes
+        for outlet in (OutletId(node_id, slot) for slot in range(len(graph.nodes[node_id].outputs)))
+        if outlet in kept or any(inlet.node not in inside for inlet in graph.outlet(outlet).successors)
+    ]
+    part.set_outputs([made[outlet] for outlet in given])
+    gives = dict(zip(part.output_names, given))
+    result = replace(
+        network,
+        graph=part,
+        inputs=tuple(ports),
+        outputs=tuple(_port(name, graph.fact(outlet)) for name, outlet in gives.items()),
+        wires={},
+        fields={},
+        registers=(),
+        awaited=(),
+        checks=tuple(made[outlet] for outlet in network.checks if outlet.node in inside),
+    )
+    return Part(backend, result, reads, gives, places)
+
+
+def _port(name: str, fact: PulsedFact) -> Port:
+    """A border: all of it is new in every pulse, also what does not stream."""
+    return Port(name, fact.sizes, fact.dtype, 0, 0, Fraction(1), TDim.of(0))
+
+
+def transfers(parts: Sequence[Part], graph: PulsedGraph) -> tuple[Transfer, ...]:
+    """The wires that go from one backend to another, each once for each backend that reads it."""
+    made = {outlet: part.backend for part in parts for outlet in part.gives.values()}
+    found = dict.fromkeys(
+        Transfer(graph.label(outlet), made[outlet], part.backend)
+        for part in parts
+        for outlet in part.reads.values()
+        if outlet in made and made[outlet] != part.backend
+    )
+    return tuple(found)

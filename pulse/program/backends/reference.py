@@ -1,0 +1,211 @@
+"""The numpy backend: a pulsed model run node by node, the reference of the kernels."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.ops.arithmetic import NATIVE, Arithmetic
+from pulse.ops.bodies import bodies
+from pulse.ops.check import Site, Tally, count_faults, replace_all_failing
+from pulse.ops.fault import CountFaults
+from pulse.ops.source import Source
+from pulse.ops.stateful import Stateful
+from pulse.program.backends.compiled import CompiledProgram
+from pulse.program.backends.implementations import Compute
+from pulse.program.streams.feeds import Feed
+from pulse.program.streams.state import State
+from pulse.program.weights import stored_operand
+from pulse.pulsify.faults import body_sites, find_unchecked_bodies
+from pulse.pulsify.network import PulsedNetwork
+
+BODIES = -1
+"""Where a state counts the faults of bodies, beside the memories of nodes."""
+
+
+class ReferenceProgram(CompiledProgram):
+    """Runs each op's own numpy form.
+
+    arithmetic  as in ``TypedNetwork.run``
+    computes    node -> what computes it, where that is not the op's own form
+    """
+
+    def __init__(
+        self,
+        model: PulsedNetwork,
+        fetches: Sequence[OutletId] = (),
+        form: str = "f32",
+        arithmetic: Arithmetic = NATIVE,
+        computes: Mapping[int, Compute] | None = None,
+    ) -> None:
+        super().__init__(model, form)
+        self.arithmetic = arithmetic
+        self.computes = dict(computes or {})
+        self.fetches = tuple(fetches)
+        graph = model.graph
+        self.order = graph.order([*model.targets, *self.fetches, *model.checks])
+        self.unchecked = find_unchecked_bodies(model)
+        nodes = [graph.nodes[node_id] for node_id in self.order]
+        self.bodied = {node.id for node in nodes if bodies(node.op)}
+        self.read_back = bool(model.registers)
+        """Whether it is unknown which values are of the stream: then the ops raise by themselves."""
+        looked_at = (node for node in nodes if node.id not in self.unchecked)
+        sites = (site for node in looked_at for site in body_sites(node.name, node.op))
+        self.sites = {site: place for place, site in enumerate(dict.fromkeys(sites))}
+        """What is looked at for faults in bodies, and where it is counted."""
+        self.rounded = dict(self._round_weights())
+        """(node, slot) -> the weight as f32 that its stored form stands for, where that differs."""
+
+    def _round_weights(self) -> Iterator[tuple[tuple[int, int], Array]]:
+        graph = self.network.graph
+        for node in map(graph.nodes.__getitem__, self.order):
+            facts = [graph.fact(outlet) for outlet in node.inputs]
+            for slot in range(len(facts)):
+                stored = stored_operand(node.name, node.op, facts, slot, self.form)
+                if stored is not None and stored.codes is not facts[slot].value:
+                    yield (node.id, slot), stored.values
+
+    @property
+    def backend(self) -> str:
+        return "numpy"
+
+    def spawn(self, constants: Feed | None = None) -> "ReferenceState":
+        return ReferenceState(self, constants)
+
+
+class ReferenceState(State):
+    """One stream in numpy arrays."""
+
+    def __init__(self, program: ReferenceProgram, constants: Feed | None) -> None:
+        super().__init__(program, constants)
+        self._program = program
+        self._memory: dict[int, list[Array]] = {}
+        self._next: dict[int, list[Array]] = {}
+        """What the pulse that is being run leaves behind; it becomes the memory when all of it is known."""
+        self._counting = bool(program.network.checks or program.sites)
+        self._clear()
+
+    def _clear(self) -> None:
+        self._taken = 0
+        nodes = self._program.network.graph.nodes
+        self._memory = {BODIES: [np.zeros(len(self._program.sites), np.int64)]}
+        self._memory |= {
+            node_id: [self._program.arithmetic.take_input(array) for array in op.begin()]
+            for node_id in self._program.order
+            if isinstance(op := nodes[node_id].op, Stateful)
+        }
+        for register in self._program.network.registers:
+            initial = self._program.arithmetic.take_input(register.initial)
+            self._memory[register.read.node] = [initial.copy()]
+
+    def _run(self, feed: Feed) -> dict[str, Array]:
+        graph, rounded, arithmetic = (
+            self._program.network.graph,
+            self._program.rounded,
+            self._program.arithmetic,
+        )
+        memory = {node_id: [array.copy() for array in arrays] for node_id, arrays in self._memory.items()}
+        self._next = memory
+        values: dict[OutletId, Array] = {}
+        for node_id in self._program.order:
+            node = graph.nodes[node_id]
+            inputs = [rounded.get((node_id, slot), values[outlet]) for slot, outlet in enumerate(node.inputs)]
+            if isinstance(node.op, Source) and node_id in memory:
+                results = memory[node_id]
+            elif isinstance(node.op, Source):
+                given = feed[node.name] if node.name in feed else self.constants[node.name]
+                results = [arithmetic.take_input(given)]
+            else:
+                dtypes = [outlet.fact.dtype for outlet in node.outputs]
+                try:
+                    results = arithmetic.evaluate(node.op, inputs, dtypes, partial(self.evaluate, node_id))
+                except (ValueError, IndexError) as error:
+                    raise InputError(f"{node.name} ({node.op.name}): {error}") from error
+            for slot, result in enumerate(results):
+                values[OutletId(node_id, slot)] = result
+        fetched = [values[outlet] for outlet in self._program.fetches]
+        outputs = {
+            name: np.array(values[outlet])
+            for name, outlet in zip(graph.output_names, graph.outputs, strict=True)
+        }
+        for register in self._program.network.registers:
+            memory[register.read.node] = [np.array(values[register.write])]
+        self.changing = True
+        self._memory, self.fetched = memory, fetched
+        return outputs
+
+    def evaluate(self, node_id: int, inputs: Sequence[Array]) -> Sequence[Array]:
+        op = self._program.network.graph.nodes[node_id].op
+        if isinstance(op, Stateful):
+            return self._with_bodies(node_id, lambda: op.step(inputs, self._next[node_id], self.clock))
+        if self._program.read_back:
+            return op.eval(inputs, {})
+        compute = self._program.computes.get(node_id)
+        checks = op.checks([value.shape for value in inputs], [value.dtype for value in inputs])
+        given, _ = replace_all_failing(
+            checks, inputs
+        )  # nodes of their own count: most of this is not of the stream
+        if compute is not None:
+            return compute(op, given)
+        return self._with_bodies(node_id, lambda: op.eval(given, {}))
+
+    def _with_bodies(self, node_id: int, compute: Callable[[], list[Array]]) -> list[Array]:
+        """The results of a node; faults in its bodies are counted."""
+        if node_id not in self._program.bodied:
+            return compute()
+        tally = Tally(path=[self._program.network.graph.nodes[node_id].name])
+        results = count_faults(tally, compute)
+        if node_id not in self._program.unchecked:
+            (counts,) = self._next[BODIES]
+            for site, count in tally.counts.items():
+                counts[self._program.sites[site]] += count
+        return results
+
+    @property
+    def faulted(self) -> bool:
+        return sum(count for _, count in self._counts()) != self._taken
+
+    def take_faults(self) -> int:
+        before, self._taken = self._taken, sum(count for _, count in self._counts())
+        return self._taken - before
+
+    def _counts(self) -> Iterator[tuple[Site, int]]:
+        graph = self._program.network.graph
+        for outlet in self._program.network.checks:
+            op = graph.node(outlet).op
+            assert isinstance(op, CountFaults)
+            yield (op.node, op.op, op.check), int(self._memory[outlet.node][0][0])
+        for site, place in self._program.sites.items():
+            yield site, int(self._memory[BODIES][0][place])
+
+    def _set_end(self) -> None:
+        """Every op looks at the clock itself."""
+
+    def _save(self) -> bytes:
+        return b"".join(array.tobytes() for arrays in self._memory.values() for array in arrays)
+
+    def _load(self, memory: bytes) -> None:
+        expected = sum(array.nbytes for arrays in self._memory.values() for array in arrays)
+        if len(memory) != expected:
+            raise InputError(f"the snapshot holds {len(memory)} bytes of memory where {expected} are needed")
+        self.changing = True
+        self._taken = 0
+        loaded: dict[int, list[Array]] = {}
+        start = 0
+        for node_id, arrays in self._memory.items():
+            loaded[node_id] = []
+            for array in arrays:
+                stop = start + array.nbytes
+                part = np.frombuffer(memory[start:stop], array.dtype).reshape(array.shape)
+                loaded[node_id].append(part.copy())
+                start = stop
+        self._memory = loaded
+
+    def _keep(self) -> tuple[dict[int, list[Array]], int]:
+        return self._memory, self._taken  # each pulse makes the memory anew
+
+    def _put_back(self, memory: tuple[dict[int, list[Array]], int]) -> None:
+        self._memory, self._taken = memory

@@ -1,0 +1,128 @@
+"""Writing a program to a file: ports, places, rows, weights, the first state, and what a proof has shown."""
+
+import json
+import os
+from collections.abc import Mapping
+from hashlib import blake2b
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pulse.errors import WriteError
+from pulse.facts import dtype_name
+from pulse.jit.instruction import Part, fields_of
+from pulse.jit.registry import Kernel, kernel_of
+from pulse.ops.check import Site
+from pulse.program.file.container import encode
+from pulse.program.file.proof_note import ProofNote
+from pulse.program.file.safety import require_safe
+from pulse.program.file.stored_interface import write_interface
+from pulse.program.native.executable import NativeExecutable
+from pulse.program.table.place import Place
+from pulse.program.table.table import row_starts
+from pulse.version import __version__
+
+LONGEST_TEXT = 4096
+"""Of the metadata of a model that is kept."""
+
+
+def encode_program(
+    program: NativeExecutable,
+    metadata: Mapping[str, str],
+    proof: ProofNote | None,
+    chunks: Any = None,
+    detected: tuple[tuple[str, str], ...] = (),
+) -> bytes:
+    """The content of its file.
+
+    metadata          what the model's file says beside its graph, such as ``sample_rate``; long texts are left out
+    proof             what a proof has shown; None: nothing has been proved
+    chunks, detected  how a model of chunks is called, for reports
+    Raises            WriteError: further wires are fetched, or a row may reach outside of its memory
+    """
+    if program.fetched:
+        raise WriteError(
+            f"{program.model.title}: a program that fetches inner wires is not saved; leave out fetches"
+        )
+    require_safe(program)
+    kernels: dict[Kernel, int] = {}
+    table = program.unlinked.copy()
+    for start in row_starts(table):
+        table[start] = kernels.setdefault(kernel_of(int(table[start])), len(kernels))
+    notes = {
+        "rows": [[note.node, note.op, *vars(note.cost).values()] for note in program.notes],
+        "listing": program.listing(),
+    }
+    header = {
+        "version": __version__,
+        **write_interface(program.model),
+        "form": program.form,
+        "fingerprint": program.fingerprint.hex(),
+        "rows": program.rows,
+        "arena_bytes": program.arena_bytes,
+        "kernels": [
+            {"name": kernel.name, "module": kernel.function.__module__, "layout": layout(kernel)}
+            for kernel in kernels
+        ],
+        "received": [_write_place(*each) for each in program.received],
+        "sent": [_write_place(*each) for each in program.sent],
+        "ends": [{"length": str(length), "byte": byte} for length, byte in program.ends],
+        "counters": [_write_site(site, byte) for site, byte in program.counters],
+        "total_at": program.total_at,
+        "last_at": program.last_at,
+        "metadata": {name: text for name, text in metadata.items() if len(text) <= LONGEST_TEXT},
+        "chunks": chunks,
+        "detected": [list(each) for each in detected],
+        "proof": None if proof is None else proof.as_dict(),
+    }
+    sections = {
+        "table": table.astype("<i8"),
+        "initial": program.initial,
+        "notes": np.frombuffer(json.dumps(notes).encode(), np.uint8),
+        "weights": program.weights,
+    }
+    return encode(header, sections)
+
+
+def write_file(content: bytes, path: "str | PathLike[str]") -> None:
+    """Put a whole file in the place of whatever is there, at once. Raises WriteError."""
+    target = Path(path)
+    unfinished = target.with_name(f".{target.name}.{os.urandom(16).hex()}")
+    try:
+        unfinished.write_bytes(content)
+        os.replace(unfinished, target)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise WriteError(f"{target}: cannot be written ({error.strerror}); check the folder") from error
+
+
+def layout(kernel: Kernel) -> str:
+    """A checksum of how the rows of a kernel are laid out, which tells rows of other versions apart."""
+    return blake2b(repr(_fields(kernel.instruction)).encode(), digest_size=8).hexdigest()
+
+
+def _fields(part: type[Part]) -> list[Any]:
+    return [
+        (each.name, each.spec.kind, each.spec.element, each.spec.written, each.spec.count, each.at)
+        if each.part is None
+        else (each.name, each.spec.kind, each.spec.count, each.at, _fields(each.part))
+        for each in fields_of(part).values()
+    ]
+
+
+def _write_place(name: str, place: Place) -> dict[str, Any]:
+    return {
+        "name": name,
+        "region": int(place.region),
+        "offset": place.offset,
+        "shape": list(place.shape),
+        "strides": list(place.strides),
+        "dtype": dtype_name(place.dtype),
+    }
+
+
+def _write_site(site: Site, byte: int) -> dict[str, Any]:
+    node, op, check = site
+    return {"node": node, "op": op, "byte": byte, "check": dict(vars(check))}

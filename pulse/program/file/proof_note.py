@@ -1,0 +1,62 @@
+"""What a proof has shown of a program, as its file tells it."""
+
+from dataclasses import asdict
+from typing import Any
+
+from pulse.program.file.json_object import JsonObject
+from pulse.record import record
+
+
+@record
+class ProofNote:
+    """A proof in short.
+
+    outcome   ``equal``, or ``not proved`` where equality says nothing of some output
+    verdict   the same in a sentence
+    when      day and time of it, in UTC
+    version   of pulse
+    of        what was compared with the offline model: ``the file``, or ``weights of f32`` where its own are rounded
+    streams   how many; ``shortest`` and ``longest`` of them in frames of the symbol
+    error     the largest absolute difference from the offline model in f64, ``relative`` to the largest value
+    share     of what rounding may do, by the tolerance in docs/proof.md: at most 1
+    rounding  what rounded weights change, by output
+    """
+
+    outcome: str
+    verdict: str
+    when: str
+    version: str
+    of: str
+    streams: int
+    shortest: int
+    longest: int
+    seed: int
+    error: float
+    relative: float
+    share: float
+    rounding: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The note, for JSON."""
+        return {**asdict(self), "rounding": list(self.rounding)}
+
+    @classmethod
+    def read(cls, record: JsonObject) -> "ProofNote":
+        """The reverse. Raises LoadError."""
+        values: dict[str, Any] = {
+            key: record.text(key) for key in ("outcome", "verdict", "when", "version", "of")
+        }
+        values |= {key: record.number(key) for key in ("streams", "shortest", "longest", "seed")}
+        values |= {key: record.real(key) for key in ("error", "relative", "share")}
+        return cls(**values, rounding=record.texts("rounding"))
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Names and texts for reports."""
+        span = f"{self.streams} of {self.shortest:,} to {self.longest:,} frames; seed {self.seed}"
+        worst = f"{self.error:.3g} at most, {self.relative:.2g} of the largest value"
+        return [
+            ("proof", f"{self.outcome}, {self.when}, pulse {self.version}, of {self.of}"),
+            ("streams", span),
+            ("difference", f"{worst}, {self.share:.2g} of what rounding may do"),
+            *(("rounded", text) for text in self.rounding),
+        ]

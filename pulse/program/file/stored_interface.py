@@ -1,0 +1,153 @@
+"""What a program file says of the model's inputs and outputs."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from pulse.bounds import FAR, FAR_FRAMES
+from pulse.dim import Symbol, SymbolScope, TDim
+from pulse.errors import DimError, LoadError
+from pulse.facts import DTYPES, MOST_AXES, dtype_name
+from pulse.interface import AwaitedWire, Interface, Port, find_port
+from pulse.printable import is_title
+from pulse.program.file.json_object import JsonObject
+from pulse.record import record
+
+MOST_TAIL_PULSES = 1 << 20
+"""That a stream may take after its last frame."""
+MOST_LETTERS, MOST_ASSUMPTIONS = 1 << 10, 16
+MOST_RATE = 1 << 31
+
+
+@record
+class StoredInterface:
+    """See ``Interface``."""
+
+    title: str
+    symbol: Symbol
+    pulse: int
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    assumptions: Sequence[TDim]
+    awaited: tuple[AwaitedWire, ...]
+    sizes: Mapping[str, int]
+    chunks: Any
+
+    def port(self, name: str) -> Port:
+        """An input or output by its name. Raises PulsifyError."""
+        return find_port(self, name)
+
+    def waits(self) -> tuple[AwaitedWire, ...]:
+        """Every wire whose last frame some output waits for."""
+        return self.awaited
+
+
+def write_interface(model: Interface) -> dict[str, Any]:
+    """The interface, for JSON."""
+    waits = [
+        {"frames": wire.frames, "offset": wire.offset, "length": str(wire.length)} for wire in model.waits()
+    ]
+    return {
+        "title": model.title if is_title(model.title) else "model",
+        "symbol": model.symbol.name,
+        "pulse": model.pulse,
+        "inputs": [_write_port(port) for port in model.inputs],
+        "outputs": [_write_port(port) for port in model.outputs],
+        "assumptions": [str(each) for each in model.assumptions],
+        "waits": waits,
+        "sizes": dict(model.sizes),
+    }
+
+
+def _write_port(port: Port) -> dict[str, Any]:
+    return {
+        "name": port.name,
+        "shape": list(port.shape),
+        "dtype": dtype_name(port.dtype),
+        "axis": port.axis,
+        "delay": port.delay,
+        "rate": [port.rate.numerator, port.rate.denominator],
+        "length": str(port.length),
+    }
+
+
+def read_interface(record: JsonObject, chunks: Any) -> StoredInterface:
+    """The reverse; lengths are bounded, so that no stream goes on without an end. Raises LoadError."""
+    try:
+        scope = SymbolScope()
+        symbol = scope.symbol(record.text("symbol", MOST_LETTERS))
+        texts = record.texts("assumptions")
+        if len(texts) > MOST_ASSUMPTIONS or sum(map(len, texts)) > MOST_LETTERS:
+            raise LoadError(f"{record.name}: it assumes too much of {symbol}; compile the model again")
+        for text in texts:
+            scope.assume(text)
+        reading = _Reading(record.name, scope, symbol, record.number("pulse", 1, MOST_RATE))
+        inputs = tuple(reading.port(each, True) for each in record.records("inputs"))
+        outputs = tuple(reading.port(each, False) for each in record.records("outputs"))
+        waits = tuple(map(reading.read_awaited, record.records("waits")))
+    except DimError as error:
+        raise LoadError(f"{record.name}: {error}; compile the model again") from None
+    title = record.text("title")
+    twice = any(len({port.name for port in ports}) < len(ports) for ports in (inputs, outputs))
+    if twice or not is_title(title):
+        raise LoadError(f"{record.name}: two of its inputs or outputs have one name, or its title is none")
+    if not any(port.streams for port in inputs):
+        raise LoadError(f"{record.name}: none of its inputs streams; compile the model again")
+    sizes = record.mapping("sizes", int)
+    return StoredInterface(
+        title, symbol, reading.pulse, inputs, outputs, scope.assumptions, waits, sizes, chunks
+    )
+
+
+@record
+class _Reading:
+    """The reader of ports whose lengths are dims of one symbol. Its methods raise LoadError and DimError."""
+
+    name: str
+    scope: SymbolScope
+    symbol: Symbol
+    pulse: int
+
+    def port(self, record: JsonObject, is_input: bool) -> Port:
+        """An input or output."""
+        name, shape = record.text("name"), record.numbers("shape", 0, 1 << 31)
+        dtype = DTYPES.get(record.text("dtype", MOST_LETTERS))
+        axis = record.optional_number("axis", 0, len(shape) - 1)
+        over, under = (*record.numbers("rate", 0, MOST_RATE), 0, 0)[:2]
+        if dtype is None or under == 0 or len(shape) > MOST_AXES:
+            raise LoadError(
+                f"{self.name}: {name!r} has no valid type, shape or rate; compile the model again"
+            )
+        rate, length = Fraction(over, under), self.length(record)
+        port = Port(name, shape, dtype, axis, record.number("delay", 0, FAR_FRAMES), rate, length)
+        if port.streams:
+            if port.frames < 1 or rate * self.pulse != port.frames:
+                raise LoadError(f"{self.name}: {name!r} has {port.frames} frames a pulse at rate {rate}")
+            self._check_bound(length, rate, port.frames, port.delay)
+            if is_input and length.eval({self.symbol: FAR_FRAMES}) < rate * FAR_FRAMES - FAR_FRAMES // 2:
+                raise LoadError(f"{self.name}: input {name!r} does not grow with the stream")
+        elif is_input and axis is not None:
+            raise LoadError(f"{self.name}: input {name!r} has frames and does not stream")
+        return port
+
+    def read_awaited(self, record: JsonObject) -> AwaitedWire:
+        """A wire that an output waits for."""
+        frames, length = record.number("frames", 1, MOST_RATE), self.length(record)
+        offset = record.number("offset", -FAR_FRAMES, FAR_FRAMES)
+        self._check_bound(length, Fraction(frames, self.pulse), frames, max(offset, 0))
+        return AwaitedWire(frames, offset, length)
+
+    def length(self, record: JsonObject) -> TDim:
+        """A length of this symbol alone that fits into an int64 for every stream."""
+        length = self.scope.parse(record.text("length", MOST_LETTERS))
+        if not length.symbols <= {self.symbol}:
+            raise LoadError(f"{self.name}: the length {length} is not of {self.symbol} alone")
+        if abs(length.eval({self.symbol: FAR_FRAMES})) > FAR or abs(length.eval({self.symbol: 0})) > 1 << 60:
+            raise LoadError(f"{self.name}: the length {length} is too large")
+        return length
+
+    def _check_bound(self, length: TDim, rate: Fraction, frames: int, delay: int) -> None:
+        """Refuse a wire whose tail takes too many pulses."""
+        for end in (0, 1, FAR_FRAMES):
+            if length.eval({self.symbol: end}) + delay > rate * end + MOST_TAIL_PULSES * frames:
+                raise LoadError(f"{self.name}: a stream would go on for too long: {length} frames")

@@ -1,0 +1,250 @@
+"""A program that was read from a file. Neither the model nor numba is needed to run it."""
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.bounds import FAR, FAR_FRAMES
+from pulse.collector import fewer_collections
+from pulse.dim import Symbol, TDim, scope_of
+from pulse.errors import DimError, LoadError
+from pulse.facts import DTYPES, MOST_AXES
+from pulse.interface import Port
+from pulse.jit.registry import KERNELS, Kernel
+from pulse.ops.check import Check, Site
+from pulse.plugins import load_plugins
+from pulse.program.file.container import Container, open_container
+from pulse.program.file.json_object import JsonObject
+from pulse.program.file.program_file import layout, write_file
+from pulse.program.file.proof_note import ProofNote
+from pulse.program.file.safety import require_safe
+from pulse.program.file.stored_interface import read_interface
+from pulse.program.native.streams import NativeStreams
+from pulse.program.table.cost import Cost, RowNote
+from pulse.program.table.memory import Region
+from pulse.program.table.place import Place
+from pulse.version import __version__
+
+OURS = "pulse.program.kernels."
+"""Where the kernels of this package are declared."""
+PLUGINS = "pulse.kernels"
+LARGEST_BYTE = 1 << 47
+
+
+class StoredProgram(NativeStreams):
+    """A program of a file: rows that were checked, over weights that are mapped.
+
+    source  the file, or its bytes
+    proof   what was proved when it was compiled; None: nothing
+    """
+
+    def __init__(self, container: Container) -> None:
+        """Raises LoadError."""
+        record = JsonObject(container.name, container.header)
+        version = record.text("version")
+        if version != __version__:
+            raise LoadError(
+                f"{container.name}: was compiled by pulse {version}, and this is pulse {__version__}: compile the "
+                "model again with pulse compile"
+            )
+        model = read_interface(record, container.header.get("chunks"))
+        super().__init__(model, record.text("form"))
+        self.name = container.name
+        self.metadata: dict[str, str] = record.mapping("metadata", str)
+        self.detected = tuple((each[0], each[1]) for each in _pairs(record))
+        note = record.optional_record("proof")
+        self.proof = None if note is None else ProofNote.read(note)
+        self._container = container
+        self._fingerprint = _hex(record)
+        self.weights = container.section("weights")
+        self.initial = container.section("initial")
+        self.arena_bytes = record.number("arena_bytes", 1, LARGEST_BYTE)
+        self.received = _places(record, "received", model.inputs)
+        self.sent = _places(record, "sent", model.outputs)
+        self.fetched = ()
+        self.ends = tuple(_end(each, model.symbol) for each in record.records("ends"))
+        self.counters = tuple(map(_counter, record.records("counters")))
+        self.total_at = record.optional_number("total_at")
+        self.last_at = record.optional_number("last_at")
+        self._kernels = [_kernel(each) for each in record.records("kernels")]
+        self.unlinked, self._kernel_of_row = _number_kernels(container, self._kernels, record.number("rows"))
+        try:
+            require_safe(self)
+        except LoadError as error:
+            raise LoadError(f"{container.name}: {error}") from None
+
+    @property
+    def kernel_names(self) -> list[str]:
+        """The names of the kernels that it runs."""
+        return [kernel.name for kernel in self._kernels]
+
+    @property
+    def rows(self) -> int:
+        return len(self._kernel_of_row)
+
+    def _digest(self) -> bytes:
+        return self._fingerprint
+
+    @property
+    def notes(self) -> Sequence[RowNote]:
+        """What is reported of each instruction. Raises LoadError: the file tells nothing of them."""
+        rows = self._read_notes("rows")
+        if len(rows) != self.rows:
+            raise self._silent()
+        return [self._note(row, kernel) for row, kernel in zip(rows, self._kernel_of_row)]
+
+    def listing(self) -> list[str]:
+        lines = self._read_notes("listing")
+        if not all(isinstance(line, str) for line in lines):
+            raise self._silent()
+        return lines
+
+    def save(self, path: "str | PathLike[str]") -> None:
+        """Write it again, as it is. Raises WriteError."""
+        write_file(self._container.content.tobytes(), path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _read_again, (self._container.content.tobytes(), self.threads)
+
+    def _note(self, row: Any, kernel: Kernel) -> RowNote:
+        given: list[Any] = cast(list[Any], row) if isinstance(row, list) else []
+        if [type(value) for value in given] != [str, str, int, int, int, int]:
+            raise self._silent()
+        return RowNote(given[0], given[1], kernel.name, Cost(*given[2:]))
+
+    def _read_notes(self, what: str) -> list[Any]:
+        try:
+            told: Any = json.loads(self._container.section("notes").tobytes())
+        except (ValueError, RecursionError):
+            raise self._silent() from None
+        found: Any = cast(dict[str, Any], told).get(what) if isinstance(told, dict) else None
+        if not isinstance(found, list):
+            raise self._silent()
+        return cast(list[Any], found)
+
+    def _silent(self) -> LoadError:
+        return LoadError(f"{self.name}: it tells nothing valid of its instructions; compile the model again")
+
+
+def read_program(source: "str | PathLike[str] | bytes") -> StoredProgram:
+    """A program from its file or the bytes of it.
+
+    The file must stay as it is while the program is in use: its weights are mapped. ``save`` replaces a file, and does
+    not write into it.
+
+    Raises LoadError: it is no program, damaged, of another version, or not safe to run; or a kernel is not installed
+    """
+    with fewer_collections():
+        return StoredProgram(open_container(source if isinstance(source, bytes) else Path(source)))
+
+
+def _read_again(content: bytes, threads: int) -> StoredProgram:
+    program = read_program(content)
+    return program if threads == 1 else program.with_threads(threads)
+
+
+def _pairs(record: JsonObject) -> list[list[str]]:
+    found: Any = record.values.get("detected")
+    if not isinstance(found, list) or not all(
+        isinstance(each, list) and [type(text) for text in cast(list[Any], each)] == [str, str]
+        for each in cast(list[Any], found)
+    ):
+        raise LoadError(f"{record.name}: its header has no valid 'detected'; compile the model again")
+    return cast(list[list[str]], found)
+
+
+def _hex(record: JsonObject) -> bytes:
+    try:
+        found = bytes.fromhex(record.text("fingerprint", 32))
+    except ValueError:
+        found = b""
+    if len(found) != 16:
+        raise LoadError(f"{record.name}: its header has no valid 'fingerprint'; compile the model again")
+    return found
+
+
+def _places(record: JsonObject, key: str, ports: Sequence[Port]) -> tuple[tuple[str, Place], ...]:
+    found = [(each.text("name"), _place(each)) for each in record.records(key)]
+    told = [(name, place.shape, place.dtype) for name, place in found]
+    if told != [(port.name, port.shape, port.dtype) for port in ports]:
+        raise LoadError(f"{record.name}: {key} and the ports differ; compile the model again")
+    return tuple(found)
+
+
+def _place(record: JsonObject) -> Place:
+    shape, strides = (
+        record.numbers("shape", 0, 1 << 31),
+        record.numbers("strides", -LARGEST_BYTE, LARGEST_BYTE),
+    )
+    dtype = DTYPES.get(record.text("dtype"))
+    if dtype is None or len(shape) != len(strides) or len(shape) > MOST_AXES:
+        raise LoadError(f"{record.name}: a tensor has no valid type or shape; compile the model again")
+    return Place(Region(record.number("region", 0, 2)), record.number("offset"), shape, strides, dtype)
+
+
+def _end(record: JsonObject, symbol: Symbol) -> tuple[TDim, int]:
+    try:
+        length = scope_of(symbol).parse(record.text("length", 1 << 10))
+        far = abs(length.eval({symbol: FAR_FRAMES})) if length.symbols <= {symbol} else 2 * FAR
+    except DimError as error:
+        raise LoadError(f"{record.name}: {error}; compile the model again") from None
+    if far > FAR:
+        raise LoadError(f"{record.name}: the length {length} is too large")
+    return length, record.number("byte")
+
+
+def _counter(record: JsonObject) -> tuple[Site, int]:
+    check = record.record("check")
+    numbers = {key: check.number(key, -(1 << 63), 1 << 64) for key in ("slot", "low", "high")}
+    column = check.optional_number("column")
+    made = Check(**numbers, column=column, nonzero=check.flag("nonzero"), kind=check.text("kind"))
+    return (record.text("node"), record.text("op"), made), record.number("byte")
+
+
+def _kernel(record: JsonObject) -> Kernel:
+    """A kernel by its name: of this package or of a plugin that is installed; a file does not say what is imported."""
+    name, module = record.text("name"), record.text("module")
+    if name not in KERNELS and module.startswith(OURS) and module[len(OURS) :].isidentifier():
+        with suppress(ImportError):  # reported below, as for every other missing kernel
+            import_module(module)
+    if name not in KERNELS:
+        load_plugins(PLUGINS)
+    found = KERNELS.get(name)
+    if found is None:
+        raise LoadError(
+            f"{record.name}: its kernel {name} of {module} is not installed here; install the package that declares "
+            f"it with an entry point {PLUGINS}, or import it first"
+        )
+    if layout(found) != record.text("layout"):
+        raise LoadError(
+            f"{record.name}: kernel {name} takes other rows in this version; compile the model again"
+        )
+    return found
+
+
+def _number_kernels(
+    container: Container, kernels: Sequence[Kernel], rows: int
+) -> tuple[NDArray[np.int64], list[Kernel]]:
+    """The table with the kernels' numbers of this process, and the kernel of each row."""
+    section = container.section("table")
+    if section.size % 8:
+        raise LoadError(f"{container.name}: its table is not of whole words; compile the model again")
+    table = section.view("<i8").astype(np.int64)
+    words, start, found = cast(list[int], table.tolist()), 0, list[Kernel]()
+    while start < len(words):
+        length = words[start + 1] if start + 1 < len(words) else 0
+        if length < 2 or start + length > len(words) or not 0 <= words[start] < len(kernels):
+            raise LoadError(f"{container.name}: row {len(found)} is none; compile the model again")
+        found.append(kernels[words[start]])
+        table[start] = found[-1].number
+        start += length
+    if len(found) != rows:
+        raise LoadError(f"{container.name}: has {len(found)} rows, where its header says {rows}")
+    return table, found

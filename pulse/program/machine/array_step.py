@@ -1,0 +1,249 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+"""A pulse from arrays into arrays as one compiled call: checks, copies, the machine.
+
+The call takes what most callers give: plain numpy arrays that are C-contiguous, of a port's very shape and dtype. It
+looks at their headers as numpy's C interface declares them (``PyArrayObject_fields``, the same in all versions since
+1.0). Where an array is anything else, nothing has been read or written, and slower code says what to do with it.
+"""
+
+import ctypes
+import functools
+from collections.abc import Sequence
+from math import prod
+from typing import cast
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.jit.address import bytes_at, doubles_at, floats_at, words_at
+from pulse.jit.entries import entry
+from pulse.jit.fields import WORD
+from pulse.jit.foreign import c_function_at, c_signature
+from pulse.jit.python_call import addresses
+from pulse.jit.raw import as_i16
+from pulse.jit.registry import device
+from pulse.jit.structs import Struct, struct_at
+from pulse.not_copyable import NotCopyable
+from pulse.program.machine.machine import RUN, run_rows
+from pulse.program.machine.packed import Packed, boxes_at, call_at, copy_box
+
+RAN, DIFFERS, HAS_NAN = 0, 1, 2
+"""What a call answers: it ran; or nothing has changed, since an array is not as said above, or an input has NaN."""
+
+HEADER = object.__basicsize__
+"""Bytes that every object of Python begins with; the last word of them is the address of its type."""
+DATA, AXES, SHAPE, DTYPE, FLAGS = 0, 1, 2, 5, 6
+"""Fields of an array, in words after the header."""
+CONTIGUOUS, ALIGNED, WRITEABLE, WARNS = 0x1, 0x100, 0x400, 0x80000000
+"""Flags of an array; the last one says that numpy wants to warn before it is written."""
+READ, WRITTEN = CONTIGUOUS | ALIGNED, CONTIGUOUS | ALIGNED | WRITEABLE
+LOW, HALF_LOW, HALF_INFINITE = 0xFFFFFFFF, 0x7FFF, 0x7C00
+
+
+class ArrayCall(Struct):
+    """A state's pulse, and what its arrays have to be."""
+
+    call: int
+    """Address of the ``Call``."""
+    arrays: int
+    """Inputs, then outputs."""
+    inputs: int
+    forms: int
+    """Address of the forms."""
+    given: int
+    """Address of the addresses of the arrays at hand."""
+    save: int
+    """Address of what gives up the GIL, and of what takes it again."""
+    restore: int
+    header: int
+    kind: int
+    """Address of the type ``numpy.ndarray``."""
+
+
+class ArrayForm(Struct):
+    """What the array of a port has to be."""
+
+    dtype: int
+    """Address of the dtype's object."""
+    axes: int
+    shape: int
+    """Address of the sizes."""
+    flags: int
+    """Those that are set."""
+    elements: int
+    floats: int
+    """Bytes of an element that may be NaN; else 0."""
+
+
+class TypeWord(Struct):
+    """The last word of an object's head: its class."""
+
+    kind: int
+
+
+class ArrayPair(Struct):
+    """The objects of a call with one input and one output."""
+
+    source: int
+    target: int
+
+
+array_call_at, forms_at = struct_at(ArrayCall), struct_at(ArrayForm)
+type_word_at, pair_at = struct_at(TypeWord), struct_at(ArrayPair)
+_save = c_function_at(c_signature("i64"))
+_restore = c_function_at(c_signature(None, "i64"))
+
+
+@device
+def _fits(form: ArrayForm, array: int, header: int, kind: int) -> bool:
+    """Whether an object is an array of that form."""
+    if type_word_at(array + header - WORD).kind != kind:
+        return False
+    fields = words_at(array + header)
+    fits = (fields[DTYPE] == form.dtype) and (fields[AXES] & LOW) == form.axes
+    fits = fits and (fields[FLAGS] & (form.flags | WARNS)) == form.flags
+    if fits:
+        found, wanted = words_at(fields[SHAPE]), words_at(form.shape)
+        for axis in range(form.axes):
+            fits = fits and found[axis] == wanted[axis]
+    return fits
+
+
+@device
+def _nan_count(data: int, size: int, count: int) -> int:
+    """How many elements are NaN."""
+    found = 0
+    if size == 4:
+        singles = floats_at(data)
+        for i in range(count):
+            found += singles[i] != singles[i]
+    elif size == 8:
+        doubles = doubles_at(data)
+        for i in range(count):
+            found += doubles[i] != doubles[i]
+    elif size == 2:
+        halves = as_i16(bytes_at(data))
+        for i in range(count):
+            found += (halves[i] & HALF_LOW) > HALF_INFINITE
+    return found
+
+
+@entry("machine.step_arrays", 4, gives_int=True, keeps_gil=True)
+def _step_arrays(address: int, first: int, second: int, refuses_nan: int) -> int:
+    step = array_call_at(address)
+    given, forms = words_at(step.given), forms_at(step.forms)
+    if first != 0:
+        pair = pair_at(step.given)
+        pair.source, pair.target = first, second
+    header = step.header
+    for number in range(step.arrays):
+        if not _fits(forms[number], given[number], header, step.kind):
+            return DIFFERS
+    # the GIL is given up from here on: only the data of the arrays is used, whose owners the caller holds
+    for number in range(step.arrays):
+        given[number] = words_at(given[number] + header)[DATA]
+    thread = _save(step.save)
+    nan = 0
+    if refuses_nan != 0:
+        for number in range(step.inputs):
+            form = forms[number]
+            nan += _nan_count(given[number], form.floats, form.elements)
+    if nan == 0:
+        call = call_at(step.call)
+        boxes = boxes_at(call.boxes)
+        for number in range(call.constants):
+            copy_box(boxes[number], bytes_at(call.fixed), True)
+        boxes = boxes[call.constants]
+        for number in range(step.inputs):
+            copy_box(boxes[number], bytes_at(given[number] - boxes[number].offset), True)
+        run_rows(call.table, call.rows, call.bases)
+        for number in range(step.inputs, step.arrays):
+            copy_box(boxes[number], bytes_at(given[number] - boxes[number].offset), False)
+    _restore(step.restore, thread)
+    return RAN if nan == 0 else HAS_NAN
+
+
+STEP_ARRAYS = _step_arrays
+"""What each step calls."""
+STEPPING = RUN, STEP_ARRAYS
+"""The entries that every stream needs."""
+
+
+@functools.cache
+def headers_are_known() -> bool:
+    """Whether numpy's arrays lie in memory as this module says, seen on one array."""
+    array = np.zeros((3, 5), np.float32)[:2, 1:4]
+    words = (ctypes.c_int64 * (HEADER // 8 + FLAGS + 1)).from_address(id(array))
+    kind, fields = words[HEADER // 8 - 1], words[HEADER // 8 :]
+    return (
+        kind == id(np.ndarray)
+        and fields[DATA] == array.ctypes.data
+        and fields[AXES] & LOW == array.ndim
+        and tuple((ctypes.c_int64 * 2).from_address(fields[SHAPE])) == array.shape
+        and fields[DTYPE] == id(array.dtype)
+        and fields[FLAGS] & (WRITTEN | WARNS) == ALIGNED | WRITEABLE
+    )
+
+
+class ArrayStep(NotCopyable):
+    """The pulses of one state.
+
+    packed  of the state: its inputs and outputs, in their order
+    Raises CompileError
+    """
+
+    instead = "it holds addresses of this process; copy its state"
+
+    def __init__(self, packed: Packed) -> None:
+        slots, inputs = (*packed.inputs, *packed.outputs), len(packed.inputs)
+        dtypes = [np.dtype(slot.dtype.type) for slot in slots]
+        shapes = np.array([size for slot in slots for size in slot.shape] or [0], np.int64)
+        forms, at = ArrayForm.new(len(slots)), shapes.ctypes.data
+        for number, (slot, dtype) in enumerate(zip(slots, dtypes)):
+            form = forms[number]
+            form.dtype, form.axes, form.shape = id(dtype), len(slot.shape), at
+            form.flags = READ if number < inputs else WRITTEN
+            form.elements, form.floats = prod(slot.shape), dtype.itemsize if dtype.kind == "f" else 0
+            at += 8 * len(slot.shape)
+        given = np.zeros(len(slots), np.int64)
+        call, interpreter = ArrayCall.new(), addresses()
+        call.call, call.arrays, call.inputs = packed.call.address, len(slots), inputs
+        call.forms, call.given = forms.address, given.ctypes.data
+        call.save, call.restore = interpreter["PyEval_SaveThread"], interpreter["PyEval_RestoreThread"]
+        call.header, call.kind = HEADER, id(np.ndarray)
+        self._kept = packed, dtypes, shapes, forms, call
+        self._given = given.data
+        self._inputs = [slot.name for slot in packed.inputs]
+        self._outputs = [
+            (slot.name, slot.shape, dtype) for slot, dtype in zip(slots[inputs:], dtypes[inputs:])
+        ]
+        self._names = [slot.name for slot in packed.outputs]
+        self.alone = (self._inputs[0], *self._outputs[0]) if (inputs, len(slots)) == (1, 2) else None
+        """The name of the input, and name, shape and dtype of the output, if there are no others."""
+        self.address = call.address
+        self.run = STEP_ARRAYS.call
+        """Of the address, the two objects or 0 where ``take`` took them, and whether to refuse NaN."""
+
+    def take(self, feed: object, outputs: object) -> tuple[list[object], dict[str, Array]] | None:
+        """Make ready a pulse of an array, or of arrays by name, into others, new ones for None.
+
+        returns  what the caller holds on to until it has run, and the outputs; None if there are not as many
+                 arrays as ports
+        """
+        if outputs is None:
+            outputs = {name: np.empty(shape, dtype) for name, shape, dtype in self._outputs}
+        inputs, results = _objects(feed, self._inputs), _objects(outputs, self._names)
+        if inputs is None or results is None:
+            return None
+        held, given = [*inputs, *results], self._given
+        for number, each in enumerate(held):
+            given[number] = id(each)
+        return held, cast("dict[str, Array]", dict(zip(self._names, results)))
+
+
+def _objects(given: object, names: Sequence[str]) -> Sequence[object] | None:
+    """What is given under the names; None if there is anything else."""
+    if type(given) is not dict:
+        return (given,) if len(names) == 1 else None
+    named = cast("dict[str, object]", given)
+    return [*map(named.get, names)] if len(named) == len(names) else None

@@ -1,0 +1,169 @@
+# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false
+"""The machine: calls the kernel of each row, in order.
+
+``run`` and ``run_profiled`` take a linked table and addresses as plain ints, hold no GIL, and treat denormal
+numbers as zero while they run. ``run_python`` takes an unlinked table and numpy regions, for tests.
+"""
+
+import functools
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.jit.address import words_at
+from pulse.jit.cpu_registers import flush_denormals, restore_denormals, tick_count
+from pulse.jit.entries import Entry, entry
+from pulse.jit.fields import WORD
+from pulse.jit.foreign import c_function_at, c_signature
+from pulse.jit.lanes import LANE_WORDS, LaneMemories, lane_bases_at
+from pulse.jit.registry import device, kernel_of
+from pulse.program.table.table import Table, row_at, row_starts, segments_at
+
+READINGS = 1000
+
+run_row = c_function_at(c_signature("address", "address", "address"))
+"""The kernel at an address, of the addresses of a row and of the bases of the memories; gives null, as numba's do.
+
+WebAssembly checks this type at each call, and has pointers of 32 bits.
+"""
+
+
+@device
+def run_rows(table_address, rows, bases_address):
+    """``run`` for callers that are compiled themselves."""
+    address, mode = table_address, flush_denormals()
+    for _ in range(rows):
+        row = row_at(address)
+        run_row(row.kernel, address, bases_address)
+        address += WORD * row.length
+    restore_denormals(mode)
+
+
+@entry("machine.run", 3)
+def _run(table_address, rows, bases_address):
+    run_rows(table_address, rows, bases_address)
+
+
+@entry("machine.run_profiled", 4)
+def _run_profiled(table_address, rows, bases_address, ticks_address):
+    address, ticks = table_address, words_at(ticks_address)
+    mode = flush_denormals()
+    before = tick_count()
+    for i in range(rows):
+        row = row_at(address)
+        run_row(row.kernel, address, bases_address)
+        after = tick_count()
+        ticks[i] = ticks[i] + (after - before)
+        before = after
+        address += WORD * row.length
+    restore_denormals(mode)
+
+
+@entry("machine.run_timed", 3, gives_int=True)
+def _run_timed(table_address, rows, bases_address):
+    before = tick_count()
+    run_rows(table_address, rows, bases_address)
+    return tick_count() - before
+
+
+@entry("machine.run_lanes", 4)
+def _run_lanes(table_address, segments_address, segments, bases_address):
+    address, lanes = table_address, lane_bases_at(bases_address).lanes
+    mode = flush_denormals()
+    for number in range(segments):
+        segment = segments_at(segments_address)[number]
+        if segment.together:
+            row = row_at(address)
+            run_row(row.kernel, address, bases_address)
+            address += WORD * row.length
+        else:
+            first = address
+            for lane in range(lanes):
+                address = first
+                for _ in range(segment.rows):
+                    row = row_at(address)
+                    run_row(row.kernel, address, bases_address + WORD * LANE_WORDS * lane)
+                    address += WORD * row.length
+    restore_denormals(mode)
+
+
+@entry("machine.read_ticks", 0, gives_int=True)
+def _read_ticks():
+    return tick_count()
+
+
+@entry("machine.ticks_of_readings", 1, gives_int=True)
+def _ticks_of_readings(count):
+    first = last = tick_count()
+    for _ in range(count):
+        last = tick_count()
+    return last - first
+
+
+RUN: Entry = _run
+"""The entry that every program needs."""
+
+
+def runner() -> Callable[[int, int, int], None]:
+    """The compiled form of ``run``, to hold on to where each call counts."""
+    return RUN.call
+
+
+def run(table_address: int, rows: int, bases_address: int) -> None:
+    """Run ``rows`` rows of the linked table; bases: int64 addresses of the regions."""
+    runner()(table_address, rows, bases_address)
+
+
+def run_profiled(table_address: int, rows: int, bases_address: int, ticks_address: int) -> None:
+    """``run``, adding the ticks that each row took to ``ticks[row]``, int64."""
+    _run_profiled.call(table_address, rows, bases_address, ticks_address)
+
+
+def run_timed(table_address: int, rows: int, bases_address: int) -> int:
+    """``run``; the ticks that it took."""
+    return _run_timed.call(table_address, rows, bases_address)
+
+
+def lanes_runner() -> Callable[[int, int, int, int], None]:
+    """What runs a table for several lanes: the addresses of table and segments, how many segments, the lanes' bases.
+
+    See ``Segment``.
+    """
+    return _run_lanes.call
+
+
+@functools.cache
+def ticks_per_second() -> float:
+    """How fast the counter of ``run_profiled`` runs, in Hz; measured once, takes 20 ms."""
+    read = _read_ticks.call
+    start_ns, start = time.perf_counter_ns(), read()
+    time.sleep(0.02)
+    return (read() - start) * 1e9 / (time.perf_counter_ns() - start_ns)
+
+
+@functools.cache
+def seconds_per_reading() -> float:
+    """What one reading of the counter takes, which ``run_profiled`` adds to each row; measured once, in a loop."""
+    read = _ticks_of_readings.call
+    return min(read(READINGS) for _ in range(20)) / READINGS / ticks_per_second()
+
+
+def run_python(table: Table, regions: Sequence[NDArray[np.uint8]]) -> None:
+    """Run an unlinked table as plain Python. Raises IndexError when a kernel leaves a region."""
+    for start in row_starts(table):
+        row = table[start : start + int(table[start + 1])]
+        kernel_of(int(row[0])).python(row, regions)
+
+
+def run_lanes_python(table: Table, lanes: Sequence[Sequence[NDArray[np.uint8]]]) -> None:
+    """Run several lanes as plain Python, each with its regions; lane kernels if there are some."""
+    words = [word for regions in lanes for word in (*regions, len(lanes))]
+    for start in row_starts(table):
+        row, kernel = table[start : start + int(table[start + 1])], kernel_of(int(table[start]))
+        if kernel.lanes is not None:
+            kernel.lanes.python(row, LaneMemories(words))
+            continue
+        for regions in lanes:
+            kernel.python(row, regions)

@@ -1,0 +1,243 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+"""A pulse as one compiled call: inputs from packed bytes, the machine, outputs to packed bytes.
+
+For callers that are compiled themselves. The tensors of a packed pulse lie one after the other, each C-contiguous
+and at a multiple of 64 bytes.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.jit.address import bytes_at
+from pulse.jit.pointer import Pointer
+from pulse.jit.raw import move_bytes
+from pulse.jit.registry import device
+from pulse.jit.structs import Struct, struct_at
+from pulse.not_copyable import NotCopyable
+from pulse.program.machine.machine import run_rows
+from pulse.program.table.memory import align
+from pulse.record import record
+
+
+class MachineCall(Struct):
+    """A call of the machine, and the boxes of the tensors in front of it and after it."""
+
+    table: int
+    rows: int
+    bases: int
+    constants: int
+    inputs: int
+    outputs: int
+    fixed: int
+    """Address of the bytes of the constants."""
+    faults: int
+    """Address of the ``Count`` of values without a result; 0 if there is none."""
+    boxes: int
+    """Address of the boxes: of constants, inputs, outputs."""
+
+
+class Box(Struct):
+    """How the elements of a tensor lie: groups of runs of bytes, the runs of a group equally far apart."""
+
+    place: int
+    """Address of the tensor."""
+    offset: int
+    """Of the packed tensor, in bytes."""
+    run: int
+    """Bytes."""
+    count: int
+    """Runs of a group."""
+    step: int
+    """Bytes from run to run."""
+    groups: int
+    axes: int
+    """How many axes the groups have."""
+    first_axis: int
+    """Address of these axes, the innermost first."""
+
+
+class Axis(Struct):
+    """An axis: its size, and bytes from one to the next."""
+
+    size: int
+    step: int
+
+
+class Count(Struct):
+    """A counter."""
+
+    count: int
+
+
+call_at, boxes_at, axes_at, count_at = (
+    struct_at(MachineCall),
+    struct_at(Box),
+    struct_at(Axis),
+    struct_at(Count),
+)
+FLOAT = 4
+
+
+@record
+class Slot:
+    """Where a tensor is in a packed pulse: its first byte, shape and dtype."""
+
+    name: str
+    offset: int
+    shape: tuple[int, ...]
+    dtype: "np.dtype[np.generic]"
+
+    def view(self, memory: Array) -> Array:
+        """The tensor in the bytes of a packed pulse."""
+        size = prod(self.shape) * self.dtype.itemsize
+        return memory[self.offset : self.offset + size].view(self.dtype).reshape(self.shape)
+
+
+@record
+class Packed(NotCopyable):
+    """What ``packed_step`` needs of a state, and the layout of its pulses.
+
+    call                      what compiled code takes
+    kept                      what it has the addresses of
+    inputs, outputs           in the order of the program's streaming inputs, and of all outputs
+    input_bytes, output_bytes of a packed pulse
+    """
+
+    instead = "it holds addresses of this process; copy its state, and call pack() on the copy"
+
+    call: MachineCall
+    kept: tuple[Array | Struct, ...]
+    inputs: tuple[Slot, ...]
+    outputs: tuple[Slot, ...]
+    input_bytes: int
+    output_bytes: int
+
+
+Tensors = Sequence[tuple[str, Array]]
+"""Names, and views of where the tensors are."""
+
+
+def pack(
+    call: tuple[int, int, int],
+    inputs: Tensors,
+    outputs: Tensors,
+    constants: Tensors,
+    values: Mapping[str, Array],
+    faults: int = 0,
+) -> Packed:
+    """The packed form of a call of the machine: table, rows, bases.
+
+    values   of the constants, which each pulse needs anew: scratch may lie over their places
+    faults   the address of the ``Count`` of values without a result
+    """
+    slots_in, input_bytes = _slots(inputs)
+    slots_out, output_bytes = _slots(outputs)
+    slots_fixed, fixed_bytes = _slots(constants)
+    fixed = np.zeros(max(fixed_bytes, 1), np.uint8)
+    for slot in slots_fixed:
+        slot.view(fixed)[...] = values[slot.name]
+    places = [place for _, place in (*constants, *inputs, *outputs)]
+    boxes, axes = Box.new(len(places)), Axis.new(1 + sum(place.ndim for place in places))
+    first = 0
+    for number, (slot, place) in enumerate(zip((*slots_fixed, *slots_in, *slots_out), places)):
+        boxes[number].offset = slot.offset
+        _set_box(boxes[number], place, axes[first])
+        first += place.ndim
+    made = MachineCall.new()
+    made.table, made.rows, made.bases = call
+    made.constants, made.inputs, made.outputs = len(constants), len(inputs), len(outputs)
+    made.fixed, made.faults, made.boxes = fixed.ctypes.data, faults, boxes.address
+    return Packed(made, (fixed, boxes, axes), slots_in, slots_out, input_bytes, output_bytes)
+
+
+def _slots(tensors: Tensors) -> tuple[tuple[Slot, ...], int]:
+    slots: list[Slot] = []
+    size = 0
+    for name, place in tensors:
+        slots.append(Slot(name, size, place.shape, place.dtype))
+        size += align(max(place.nbytes, 1))
+    return tuple(slots), size
+
+
+def _set_box(box: Box, place: Array, innermost: Axis) -> None:
+    """Say how the elements of a tensor lie, as few runs of bytes as possible."""
+    run = place.dtype.itemsize if place.size else 0
+    axes = [(size, step) for size, step in zip(place.shape, place.strides) if size != 1]
+    while axes and axes[-1][1] == run:
+        run *= axes.pop()[0]
+    box.place, box.run = place.ctypes.data, run
+    box.count, box.step = axes.pop() if axes else (1, 0)
+    box.groups, box.axes = prod(size for size, _ in axes), len(axes)
+    box.first_axis = innermost.address
+    for number, (size, step) in enumerate(reversed(axes)):
+        axis = innermost[number]
+        axis.size, axis.step = size, step
+
+
+@device
+def _copy_runs(
+    target: Pointer, target_step: int, source: Pointer, source_step: int, run: int, count: int
+) -> None:
+    """``count`` runs of bytes, so far apart in target and source; u8 pointers."""
+    if run == FLOAT:
+        for i in range(count):
+            move_bytes(target + i * target_step, source + i * source_step, FLOAT)
+    else:
+        for i in range(count):
+            move_bytes(target + i * target_step, source + i * source_step, run)
+
+
+@device
+def copy_box(box: Box, packed: Pointer, inward: bool) -> None:
+    """Between a tensor's place and packed bytes."""
+    place, run, count, step = bytes_at(box.place), box.run, box.count, box.step
+    packed, axes = packed + box.offset, axes_at(box.first_axis)
+    for group in range(box.groups):
+        left, far = group, 0
+        for number in range(box.axes):
+            axis = axes[number]
+            far += left % axis.size * axis.step
+            left //= axis.size
+        if inward:
+            _copy_runs(place + far, step, packed, run, run, count)
+        else:
+            _copy_runs(packed, run, place + far, step, run, count)
+        packed = packed + run * count
+
+
+@device
+def _copy_boxes(boxes: Box, count: int, packed: int, inward: bool) -> None:
+    """This many boxes."""
+    for number in range(count):
+        copy_box(boxes[number], bytes_at(packed), inward)
+
+
+@device
+def fault_count(call: MachineCall) -> int:
+    """How many values of the stream had no result."""
+    found = 0
+    if call.faults != 0:
+        found = count_at(call.faults).count
+    return found
+
+
+@device
+def take_faults(call: MachineCall) -> int:
+    """The faults since the last time."""
+    found = fault_count(call)
+    if found != 0:
+        count_at(call.faults).count = 0
+    return found
+
+
+@device
+def packed_step(call: MachineCall, inputs: int, outputs: int) -> None:
+    """Run one pulse, of the addresses of the bytes of its inputs and of its outputs."""
+    boxes = boxes_at(call.boxes)
+    _copy_boxes(boxes, call.constants, call.fixed, True)
+    _copy_boxes(boxes[call.constants], call.inputs, inputs, True)
+    run_rows(call.table, call.rows, call.bases)
+    _copy_boxes(boxes[call.constants + call.inputs], call.outputs, outputs, False)

@@ -1,0 +1,289 @@
+"""The numba backend: an instruction table over weights, state and arena, run by one small machine."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.dim import TDim
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.ops.check import Site
+from pulse.program.machine import machine
+from pulse.program.machine.array_step import ArrayStep, headers_are_known
+from pulse.program.streams.executable import Executable
+from pulse.program.streams.feeds import Feed
+from pulse.program.streams.state import State
+from pulse.program.table.cost import RowNote
+from pulse.program.table.emitted import Emitted
+from pulse.program.table.memory import Region, align
+from pulse.program.table.place import Place
+from pulse.program.table.table import link
+
+if TYPE_CHECKING:
+    from pulse.program.machine.packed import Packed
+    from pulse.program.machine.parting import Parting
+    from pulse.program.machine.team import Team
+    from pulse.program.native.profile import Profile
+
+
+class NativeExecutable(Executable):
+    """Instructions, weights, and the memory that a stream needs.
+
+    unlinked, table  the rows with kernel numbers, and with addresses; ``rows`` of them
+    weights          bytes that all streams share and none writes
+    initial          the bytes of a stream's state before its first pulse
+    arena_bytes      scratch of a step
+    received, sent   names of inputs and outputs, and where they are; ``fetched``: of further wires
+    ends             the lengths that rows ask for, and the bytes of the state that hold them
+    counters         what is looked at for faults (node, op, check), and the byte of the state that counts them
+    total_at, last_at  the bytes of the state that count all faults, and that hold the number of the last pulse
+    """
+
+    unlinked: NDArray[np.int64]
+    _linked: NDArray[np.int64] | None = None
+    _parallel: "tuple[NDArray[np.int64], Team] | None" = None
+    weights: Array
+    initial: Array
+    arena_bytes: int
+    received: tuple[tuple[str, Place], ...]
+    sent: tuple[tuple[str, Place], ...]
+    fetched: tuple[Place, ...]
+    ends: tuple[tuple[TDim, int], ...]
+    counters: tuple[tuple[Site, int], ...]
+    total_at: int | None
+    last_at: int | None
+
+    @property
+    def backend(self) -> str:
+        return "numba"
+
+    @property
+    def state_bytes(self) -> int:
+        """Memory of each stream, scratch not counted."""
+        return self.initial.size
+
+    @property
+    @abstractmethod
+    def rows(self) -> int:
+        """How many instructions there are."""
+
+    @property
+    @abstractmethod
+    def notes(self) -> Sequence[RowNote]:
+        """What is reported of each instruction."""
+
+    @property
+    def table(self) -> NDArray[np.int64]:
+        """The rows with addresses. Raises CompileError: a kernel cannot be compiled."""
+        if self._linked is None:
+            self.link()
+            assert self._linked is not None
+        return self._linked
+
+    @table.setter
+    def table(self, linked: NDArray[np.int64]) -> None:
+        self._linked = linked
+
+    @cached_property
+    def parting(self) -> "Parting":
+        """Which rows run in parts, where streams run on several threads."""
+        from pulse.program.machine.parting import parting_of
+
+        return parting_of(self.unlinked, self.threads)
+
+    def stream_table(self) -> "tuple[NDArray[np.int64], Team | None]":
+        """What the machine runs in each step of a stream, and the team that runs rows in parts; hold on to both.
+
+        Raises CompileError; PulseError: this system has no threads for it
+        """
+        if self.threads == 1 or self.parting.count == 0:
+            return self.table, None
+        from pulse.program.machine.parting import link_parts
+        from pulse.program.machine.team import Team
+
+        if self._parallel is None or not self._parallel[1].is_here:
+            team = Team.of(self.threads)
+            self._parallel = link_parts(self.unlinked, self.parting, team, self.arena_bytes), team
+        return self._parallel
+
+    @property
+    def helpers(self) -> tuple[int, ...]:
+        return () if self._parallel is None else self._parallel[1].helpers
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Scratch memory of a step: the arena, and that of rows in parts."""
+        return self.arena_bytes if self.threads == 1 else align(self.arena_bytes) + self.parting.scratch_bytes
+
+    @property
+    def emitted_instructions(self) -> Sequence[Emitted]:
+        """The instructions; none if the program is from a file, which has only their rows."""
+        return ()
+
+    @abstractmethod
+    def listing(self) -> list[str]:
+        """The instructions as text: number, kernel, node, fields; in front of them the copies and their reasons."""
+
+    def link(self) -> None:
+        """Put the addresses of the kernels into the table; they are compiled where they are missing."""
+        self.table = link(self.unlinked)
+        machine.runner()
+
+
+def _word(memory: Array, offset: int) -> "memoryview[int]":
+    """An int64 of a memory, which costs less to read than as an array."""
+    return memory[offset : offset + 8].data.cast("B").cast("q")
+
+
+class NativeState(State):
+    """One stream: its memory, and scratch of its own."""
+
+    pulses_worth_a_mark = 32  # one copy of the memory is nothing beside them: each pulse moves most of it
+
+    def __init__(
+        self, program: NativeExecutable, constants: Feed | None, memory: Array, arena: Array
+    ) -> None:
+        super().__init__(program, constants)
+        self._program = program
+        self._memory = memory
+        self.arena = arena
+        """Scratch, as bytes."""
+        regions = {Region.WEIGHTS: program.weights, Region.STATE: self._memory, Region.ARENA: self.arena}
+        self.bases = np.array([regions[region].ctypes.data for region in Region], np.int64)
+        """Addresses of weights, state and arena."""
+        self._inputs = [(name, place.view(regions[place.region])) for name, place in program.received]
+        self._outputs = [(name, place.view(regions[place.region])) for name, place in program.sent]
+        self._fetched = [place.view(regions[place.region]) for place in program.fetched]
+        self._alone = self._only_pair()
+        """Input and output, their names in front, if there are no others and nothing is fetched."""
+        self._ends = [
+            (length, self._memory[offset : offset + 8].view(np.int64)) for length, offset in program.ends
+        ]
+        self._total = None if program.total_at is None else _word(self._memory, program.total_at)
+        self._counting = self._total is not None
+        table, self._team = program.stream_table()
+        self._table = table
+        self.call = (table.ctypes.data, program.rows, self.bases.ctypes.data)
+        """What the machine is called with: the address of the table, its rows, the address of ``bases``."""
+        self._run_machine = machine.runner()
+        self._clear()
+
+    @property
+    def memory(self) -> Array:
+        """All that the stream remembers, as bytes; what is written there counts at once."""
+        return self._memory
+
+    def _clear(self) -> None:
+        self.memory[:] = self._program.initial
+
+    def _only_pair(self) -> tuple[str, Array, str, Array] | None:
+        if (len(self._inputs), len(self._outputs), len(self._fetched)) != (1, 1, 0) or self.constants:
+            return None
+        return (*self._inputs[0], *self._outputs[0])
+
+    def _run(self, feed: Feed) -> dict[str, Array]:
+        if self._alone is not None:
+            name, place, to, result = self._alone
+            place[...] = feed[name]
+            self.changing = True
+            self._run_machine(*self.call)
+            return {to: result.copy()}
+        for name, place in self._inputs:
+            array = feed.get(name)
+            place[...] = self.constants[name] if array is None else array  # each pulse writes all of it anew
+        self.changing = True
+        self._run_machine(*self.call)
+        if self._fetched:
+            self.fetched = [place.copy() for place in self._fetched]
+        results: dict[str, Array] = {}
+        for name, place in self._outputs:
+            results[name] = place.copy()
+        return results
+
+    def _run_into(self, feed: Feed, outputs: dict[str, Array]) -> dict[str, Array]:
+        for name, place in self._inputs:
+            array = feed.get(name)
+            place[...] = self.constants[name] if array is None else array
+        self.changing = True
+        self._run_machine(*self.call)
+        if self._fetched:
+            self.fetched = [place.copy() for place in self._fetched]
+        for name, place in self._outputs:
+            outputs[name][...] = place
+        return outputs
+
+    @cached_property
+    def _array_step(self) -> ArrayStep | None:
+        if self._fetched or self.program.limit is not None or not headers_are_known():
+            return None
+        return ArrayStep(NativeState.pack(self))
+
+    def _set_end(self) -> None:
+        for length, register in self._ends:
+            register[0] = self.clock.frames(length)
+        if self._program.last_at is not None and self.clock.last is not None:
+            _word(self.memory, self._program.last_at)[0] = self.clock.last
+
+    @property
+    def faulted(self) -> bool:
+        return self._total is not None and self._total[0] != 0
+
+    def take_faults(self) -> int:
+        if self._total is None:
+            return 0
+        count, self._total[0] = self._total[0], 0
+        return count
+
+    def _counts(self) -> Iterator[tuple[Site, int]]:
+        for site, offset in self._program.counters:
+            yield site, _word(self.memory, offset)[0]
+
+    def _save(self) -> bytes:
+        return self.memory.tobytes()
+
+    def _load(self, memory: bytes) -> None:
+        if len(memory) != self.memory.size:
+            raise InputError(
+                f"the snapshot holds {len(memory)} bytes of memory where {self.memory.size} are needed"
+            )
+        self.changing = True
+        self.memory[:] = np.frombuffer(memory, np.uint8)
+
+    def _keep(self) -> Array:
+        return self.memory.copy()
+
+    def _put_back(self, memory: Array) -> None:
+        self.memory[:] = memory
+
+    def run_machine(self) -> None:
+        """Run the table once on whatever is in the inputs; for measuring."""
+        self._run_machine(*self.call)
+
+    def pack(self) -> "Packed":
+        """A pulse as one compiled call. Who calls it adds to ``clock.pulse``."""
+        from pulse.program.machine.packed import pack
+
+        streaming = [pair for pair in self._inputs if pair[0] not in self.constants]
+        constants = [pair for pair in self._inputs if pair[0] in self.constants]
+        total_at = self._program.total_at
+        faults = 0 if total_at is None else self.memory.ctypes.data + total_at
+        return pack(self.call, streaming, self._outputs, constants, self.constants, faults)
+
+    def profile(self, steps: int = 1000) -> "Profile":
+        """The time of each instruction and what it costs, over steps on noise; the stream's state is kept."""
+        from pulse.program.native.profile import measure
+
+        saved = self.snapshot()
+        rng = np.random.default_rng(0)
+        for name, place in self._inputs:
+            given = self.constants.get(name)
+            place[...] = rng.standard_normal(place.shape).astype(place.dtype) if given is None else given
+        try:
+            parts = self._program.parting.counts()
+            return measure(self._program.notes, self.call[0], self.call[2], steps, parts)
+        finally:
+            self.restore(saved)

@@ -1,0 +1,156 @@
+"""Sixteen streams of a program with interleaved memories: instructions of which a vector is one element of all.
+
+A word of four bytes of a stream's state or arena becomes sixteen, one of each stream. So an instruction runs once for
+all of them with full vectors, however small its tensors are, and none waits for its own last result.
+
+The instructions are those of the middle of a stream: every frame of a pulse is a frame of all streams, and states are
+not loaded. A stream that is younger than ``steady_from`` pulses, or has ended, runs by itself.
+"""
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.jit.instruction import Instruction
+from pulse.jit.simd import LANES
+from pulse.program.kernels.copy import Copy, Fill
+from pulse.program.kernels.time import Tick
+from pulse.program.native import interleaved_forms as interleaved_forms
+from pulse.program.native.executable import NativeExecutable
+from pulse.program.native.interleaving import (
+    WORD,
+    Interleaving,
+    NotInterleavedError,
+    byte_of,
+    dense,
+    further_on,
+)
+from pulse.program.table.emitted import Emitted
+from pulse.program.table.loops import Loops
+from pulse.program.table.memory import Buffer, Region, Value, align
+from pulse.program.table.place import Place
+from pulse.record import record
+
+MOST_GAPS = 32
+"""Runs that are filled one by one, where a copy after a fill writes the others."""
+
+
+@record
+class Interleaved:
+    """The instructions, their weights, and what is known about them.
+
+    steady_from  from how many pulses of a stream on they hold
+    clock_at     the byte of a stream's state that counts its pulses; the instructions leave it as it is
+    inputs       for each input the byte of the arena where those of sixteen streams are expected, one after the other
+    outputs      the same of the outputs, if they are left
+    """
+
+    rows: tuple[Emitted, ...]
+    weights: Array
+    steady_from: int
+    clock_at: int
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    arena_bytes: int
+
+
+class Exchange:
+    """Memory after the interleaved arena for tensors of sixteen streams, one after the other."""
+
+    def __init__(self, cx: Interleaving, arena_bytes: int) -> None:
+        self._cx = cx
+        self.end = align(arena_bytes * LANES)
+
+    def add(self, place: Place, incoming: bool) -> tuple[int, list[Instruction]]:
+        """A place for a tensor, and the copies to the interleaved memory or back."""
+        if place.region is Region.WEIGHTS or place.dtype.itemsize != WORD:
+            raise NotInterleavedError("an input or output of another size than a word, or constant")
+        size = prod(place.shape)
+        at, self.end = self.end, self.end + align(size * WORD * LANES)
+        outside = _words(Region.ARENA, at, size * LANES)
+        inner = _words(place.region, place.offset * LANES, size * LANES)
+        steps = tuple(step // WORD * LANES for step in place.strides)
+        alone = dense(place.shape)
+        if incoming:
+            loops = Loops((*place.shape, LANES), ((*alone, size), (*steps, 1)))
+            return at, list(self._cx.copy_words(outside, inner, loops))
+        loops = Loops((LANES, *place.shape), ((1, *steps), (size, *alone)))
+        return at, list(self._cx.copy_words(inner, outside, loops))
+
+
+def _words(region: Region, at: int, count: int) -> Value:
+    """A tensor from a byte on."""
+    return Value(Buffer(region, count * WORD, at), 0, (count,), (1,), np.dtype(np.float32))
+
+
+def interleave(program: NativeExecutable) -> Interleaved | None:
+    """The instructions for sixteen streams; None if one of them has no such form, or they are not known."""
+    rows = program.emitted_instructions
+    ticks = [row.instruction for row in rows if isinstance(row.instruction, Tick)]
+    if len(ticks) != 1:
+        return None
+    (tick,) = ticks
+    clock: Any = tick.clock
+    cx = Interleaving(program.weights, clock)
+    exchange = Exchange(cx, program.arena_bytes)
+    try:
+        entries = [exchange.add(place, True) for _, place in program.received]
+        middle = [
+            Emitted(instruction, row.node, row.op)
+            for row in with_gaps_only(rows)
+            if row.instruction is not tick
+            for instruction in cx.of(row.instruction)
+        ]
+        exits = [exchange.add(place, False) for _, place in program.sent]
+    except NotInterleavedError:
+        return None
+    begin = [Emitted(copy, "", "input") for _, copies in entries for copy in copies]
+    end = [Emitted(copy, "", "output") for _, copies in exits for copy in copies]
+    return Interleaved(
+        (*begin, *middle, *end),
+        cx.image.image(),
+        cx.steady_from,
+        byte_of(clock),
+        tuple(at for at, _ in entries),
+        tuple(at for at, _ in exits),
+        exchange.end,
+    )
+
+
+def with_gaps_only(rows: Sequence[Emitted]) -> Iterator[Emitted]:
+    """The rows, of each fill only what the copy after it leaves, if that is a few runs."""
+    for row, behind in zip(rows, (*rows[1:], None)):
+        fill, copy = row.instruction, None if behind is None else behind.instruction
+        if not isinstance(fill, Fill) or not isinstance(copy, Copy):
+            yield row
+            continue
+        target: Any = fill.dst
+        gaps = gaps_of(fill, copy)
+        for start, stop in gaps if len(gaps) <= MOST_GAPS else [(0, fill.count)]:
+            part = further_on(target, start)
+            yield Emitted(
+                Fill(dst=part, size=fill.size, count=stop - start, bits=fill.bits), row.node, row.op
+            )
+
+
+def gaps_of(fill: Fill, copy: Copy) -> list[tuple[int, int]]:
+    """The runs of a fill that a copy does not write, in its elements."""
+    first: Any = fill.dst
+    source: Any = copy.src
+    target: Any = copy.dst
+    if fill.size != copy.size or target.buffer is not first.buffer or source.buffer is first.buffer:
+        return [(0, fill.count)]
+    sizes = (copy.n0, copy.n1, copy.n2, copy.n3, copy.n4, copy.n5)
+    strides = (copy.b0, copy.b1, copy.b2, copy.b3, copy.b4, copy.b5)
+    places = np.array([target.offset - first.offset])
+    for size, stride in zip(sizes, strides):
+        places = (places[:, None] + np.arange(size) * stride).ravel()
+    empty = np.ones(fill.count + 2, np.bool_)
+    empty[[0, -1]] = False
+    inside = places[(places >= 0) & (places < fill.count)]
+    empty[inside + 1] = False
+    edges = np.flatnonzero(empty[1:] != empty[:-1])
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist()))

@@ -1,0 +1,176 @@
+"""What a program of one stream has, for sixteen streams with interleaved memories."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from pulse.bounds import FAR_FRAMES
+from pulse.facts import Array
+from pulse.jit.instruction import Instruction, number_fields
+from pulse.jit.simd import LANES
+from pulse.program.kernels.copy import COPY_LOOPS, Copy
+from pulse.program.kernels.matmul_finish import BY_COLUMN, STEPS, Finish, FinishStep
+from pulse.program.table.loops import Loops
+from pulse.program.table.memory import Buffer, Image, Region, Value
+
+WORD = 4
+"""Bytes of what is interleaved."""
+
+
+class NotInterleavedError(Exception):
+    """An instruction has no form for interleaved memories."""
+
+
+def byte_of(value: Value) -> int:
+    """The first byte of a tensor in its region."""
+    return value.buffer.offset + value.offset * value.dtype.itemsize
+
+
+class Interleaving:
+    """What the instructions of a program share."""
+
+    def __init__(self, weights: Array, clock: Value) -> None:
+        self.image = Image(Region.WEIGHTS)
+        self.steady_from = 1
+        self._weights = weights
+        self._clock = clock
+        self._expanded: dict[int, Buffer] = {}
+
+    def of(self, instruction: Instruction) -> Iterable[Instruction]:
+        """What an instruction becomes. Raises NotInterleavedError."""
+        for name, _, value in instruction.operands():
+            assert isinstance(value, Value), name
+            if value.buffer is self._clock.buffer and name != "clock":
+                raise NotInterleavedError(f"{instruction.kernel}: reads the clock as {name}")
+        try:
+            form = FORMS[type(instruction)]
+        except KeyError:
+            raise NotInterleavedError(instruction.kernel) from None
+        return form(self, instruction)
+
+    def constant(self, value: Any) -> Array:
+        """The elements of a tensor in the weights."""
+        if value.buffer.region is not Region.WEIGHTS:
+            raise NotInterleavedError("a table in memory")
+        size = value.dtype.itemsize
+        strides = tuple(step * size for step in value.strides)
+        return np.ndarray(value.shape, value.dtype, self._weights.data, byte_of(value), strides)
+
+    def data(self, value: Any, offset: int = 0) -> Value:
+        """A tensor of each stream, from its element ``offset`` on, as words; constants are repeated for all."""
+        buffer = value.buffer
+        inside = (value.offset + offset) * value.dtype.itemsize
+        if buffer.region is Region.WEIGHTS:
+            target = self._repeat(buffer)
+        else:
+            target = Buffer(buffer.region, buffer.size * LANES, buffer.offset * LANES)
+        words = target.size // WORD
+        if inside % WORD:
+            raise NotInterleavedError("elements of less than a word")
+        return Value(target, inside // WORD * LANES, (words,), (1,), np.dtype(np.float32))
+
+    def _repeat(self, buffer: Buffer) -> Buffer:
+        if id(buffer) not in self._expanded:
+            raw = self._weights[buffer.offset : buffer.offset + buffer.size // WORD * WORD]
+            self._expanded[id(buffer)] = self.image.add(np.repeat(raw.view(np.int32), LANES), shared=True)
+        return self._expanded[id(buffer)]
+
+    def table(self, array: Array) -> Value:
+        """An array that all streams share."""
+        buffer = self.image.add(array, shared=True)
+        return Value(buffer, 0, array.shape, dense(array.shape), array.dtype)
+
+    def share(self, value: Any) -> Value:
+        """A tensor in the weights as it is."""
+        return self.table(np.ascontiguousarray(self.constant(value)))
+
+    def whole(self, value: Any) -> Array:
+        """All elements in the weights from the first of a tensor on, as far as its buffer goes."""
+        end = value.buffer.offset + value.buffer.size
+        return self._weights[byte_of(value) : end].view(value.dtype)
+
+    def require_past(self, frames: int, frames_of_pulse: int) -> None:
+        """Take note that this many frames of a stream must be over."""
+        self.steady_from = max(self.steady_from, -(-frames // max(frames_of_pulse, 1)))
+
+    def require_endless(self, end: Any) -> None:
+        """Require that a wire has no end that is known before the stream's."""
+        if end.buffer.region is Region.WEIGHTS and int(self.constant(end).ravel()[0]) < FAR_FRAMES:
+            raise NotInterleavedError("a wire of constant length")
+
+    def is_clock(self, clock: Any) -> bool:
+        """Whether it is that of the stream. Raises NotInterleavedError if it is neither that nor always 0."""
+        if clock.buffer.region is Region.WEIGHTS:
+            if int(self.constant(clock).ravel()[0]):
+                raise NotInterleavedError("a clock that stands")
+            return False
+        if byte_of(clock) != byte_of(self._clock) or clock.buffer.region is not Region.STATE:
+            raise NotInterleavedError("another clock")
+        return True
+
+    def copy(self, source: Value, target: Value, loops: Loops) -> Iterator[Instruction]:
+        """Copy words, of sixteen streams; strides in words of one of them."""
+        sizes = (*loops.sizes, LANES)
+        strides = tuple((*(step * LANES for step in each), 1) for each in loops.strides)
+        return self.copy_words(source, target, Loops(sizes, strides))
+
+    def copy_words(self, source: Value, target: Value, loops: Loops) -> Iterator[Instruction]:
+        """Copy words as they are."""
+        for (a, b), inner in loops.merge().inside(COPY_LOOPS):
+            yield Copy(
+                src=further_on(source, a),
+                dst=further_on(target, b),
+                size=WORD,
+                **number_fields("n", inner.sizes),
+                **number_fields("a", inner.strides[0]),
+                **number_fields("b", inner.strides[1]),
+            )
+
+    def finish(self, finish: Finish) -> Finish:
+        """What follows a product. Raises NotInterleavedError if it is a gate."""
+        if finish.gate_count:
+            raise NotInterleavedError("a gate")
+        steps = [self._step(step) for step in finish.steps]
+        return Finish(flat=False, gate_count=0, step_count=len(steps), gates=(), steps=steps)
+
+    def _step(self, step: FinishStep) -> FinishStep:
+        operand: Any = step.operand
+        rows: Any = step.rows
+        if operand is None:
+            return step
+        by_column = STEPS[step.code] in BY_COLUMN
+        return FinishStep(
+            code=step.code,
+            parameter=step.parameter,
+            operand=self.share(operand) if by_column else self.data(operand),
+            rows=None if rows is None else self.share(rows),
+        )
+
+
+def dense(shape: Sequence[int]) -> tuple[int, ...]:
+    strides, step = [0] * len(shape), 1
+    for axis in reversed(range(len(shape))):
+        strides[axis] = step
+        step *= shape[axis]
+    return tuple(strides)
+
+
+def further_on(value: Value, words: int) -> Value:
+    """The same tensor from a word further on."""
+    return Value(value.buffer, value.offset + words, value.shape, value.strides, value.dtype)
+
+
+InterleavedForm: TypeAlias = Callable[[Interleaving, Any], Iterable[Instruction]]
+F = TypeVar("F", bound=InterleavedForm)
+FORMS: dict[type[Instruction], InterleavedForm] = {}
+
+
+def form_of(*kinds: type[Instruction]) -> Callable[[F], F]:
+    """Declare what instructions become."""
+
+    def declare(function: F) -> F:
+        FORMS.update(dict.fromkeys(kinds, function))
+        return function
+
+    return declare

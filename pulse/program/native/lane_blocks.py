@@ -1,0 +1,157 @@
+"""Blocks of sixteen lanes that step together, their memories interleaved."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.facts import Array
+from pulse.jit.lanes import EIGHT
+from pulse.jit.simd import LANES
+from pulse.program.machine import machine
+from pulse.program.native.executable import NativeExecutable
+from pulse.program.native.interleaved import Interleaved, interleave
+from pulse.program.streams.feeds import Feed
+from pulse.program.streams.lanes import LaneSelection
+from pulse.program.table.emitted import table_of
+from pulse.program.table.memory import Region, aligned_bytes
+from pulse.program.table.place import Place
+from pulse.program.table.table import link
+from pulse.record import record
+
+
+@record(eq=False)
+class BlockLanes:
+    """A block that steps: its number, and where its lanes are in the arrays of the call."""
+
+    block: int
+    at: "slice | NDArray[np.int64]"
+
+
+@record(eq=False)
+class CallBlocks:
+    """The blocks of a call, and where its other lanes are in the arrays."""
+
+    blocks: tuple[BlockLanes, ...]
+    others: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, blocks: Iterable[BlockLanes], count: int) -> "CallBlocks":
+        """The blocks of a call of this many lanes."""
+        found, left = tuple(blocks), np.ones(count, np.bool_)
+        for part in found:
+            left[part.at] = False
+        return cls(found, np.flatnonzero(left))
+
+
+class LaneBlocks:
+    """The blocks of lanes 0 … 15, 16 … 31 and so on, as many as are whole.
+
+    The memory of a block is interleaved from a step of all of its lanes until a lane is looked at by itself; then it
+    goes back to the memories of the lanes.
+    """
+
+    def __init__(self, program: NativeExecutable, found: Interleaved, memory: Array, constants: Feed) -> None:
+        self.steady_from = found.steady_from
+        self._clock_at = found.clock_at
+        self._memory = memory[:, : program.initial.size]
+        count = len(memory) // LANES
+        self._inside: list[bool] = [False] * count
+        """Of each block: whether its streams are in the interleaved memory."""
+        self._excluded: set[int] = set()
+        self._steps = [0] * count
+        """Of each block: the steps since its streams went there."""
+        self._blocks: list[Array | None] = [None] * count
+        self._arena = aligned_bytes(found.arena_bytes)
+        self._weights = found.weights
+        self._table = link(table_of(found.rows))
+        self._call = (self._table.ctypes.data, len(found.rows))
+        self._bases = np.array([found.weights.ctypes.data, 0, self._arena.ctypes.data], np.int64)
+        self._run = machine.runner()
+        self._inputs = self._ports_of_block(program.received, found.inputs)
+        self._outputs = self._ports_of_block(program.sent, found.outputs)
+        self._constants = constants
+        self._known: tuple[LaneSelection, CallBlocks] | None = None
+
+    @classmethod
+    def of(cls, program: NativeExecutable, memory: Array, constants: Feed) -> "LaneBlocks | None":
+        """The blocks of the lanes with these memories; None if there are too few, or the program has no such form."""
+        if len(memory) < LANES or not EIGHT or program.total_at is not None:
+            return None
+        found = interleave(program)
+        return None if found is None else cls(program, found, memory, constants)
+
+    def parts(self, chosen: LaneSelection) -> CallBlocks:
+        """The blocks of which a call steps all lanes, and all are in the middle of their streams."""
+        if self._known is None or self._known[0] is not chosen:
+            self._known = chosen, CallBlocks.of(self._whole(chosen.numbers), len(chosen.numbers))
+        parts, steady_from = self._known[1], self.steady_from
+        if not [clock for clock in chosen.clocks if clock.pulse < steady_from]:
+            return parts
+        pulses = np.array([clock.pulse for clock in chosen.clocks])
+        ready = [part for part in parts.blocks if pulses[part.at].min() >= steady_from]
+        return CallBlocks.of(ready, len(pulses))
+
+    def _whole(self, numbers: Sequence[int]) -> Iterator[BlockLanes]:
+        at = {number: place for place, number in enumerate(numbers)}
+        for block in range(len(self._inside)):
+            places = [at.get(number, -1) for number in range(block * LANES, (block + 1) * LANES)]
+            if -1 in places or block in self._excluded:
+                continue
+            run = slice(places[0], places[0] + LANES)
+            in_order = places == list(range(run.start, run.stop))
+            yield BlockLanes(block, run if in_order else np.array(places, np.int64))
+
+    def step(self, part: BlockLanes, feed: Feed, outputs: dict[str, Array]) -> None:
+        """One pulse of a block; arrays are those of all lanes of the call."""
+        block = self._interleave(part.block)
+        for name, array in self._inputs:
+            given = feed.get(name)
+            array[...] = self._constants[name] if given is None else given[part.at]
+        self._bases[Region.STATE] = block.ctypes.data
+        self._run(*self._call, self._bases.ctypes.data)
+        self._steps[part.block] += 1
+        for name, array in self._outputs:
+            outputs[name][part.at] = array
+
+    def _ports_of_block(
+        self, ports: Sequence[tuple[str, Place]], at: Sequence[int]
+    ) -> list[tuple[str, Array]]:
+        """Inputs or outputs of a block by name, [16, …]."""
+        return [
+            (name, np.ndarray((LANES, *place.shape), place.dtype, self._arena.data, begin))
+            for (name, place), begin in zip(ports, at)
+        ]
+
+    def _lanes_of(self, block: int) -> Array:
+        """The memories of its lanes, as words."""
+        return self._memory[block * LANES : (block + 1) * LANES].view(np.int32)
+
+    def _interleave(self, number: int) -> Array:
+        """The memory of a block, with its streams in it."""
+        block = self._blocks[number]
+        if block is None:
+            block = self._blocks[number] = aligned_bytes(self._memory.shape[1] * LANES)
+        if not self._inside[number]:
+            block.view(np.int32).reshape(-1, LANES)[...] = self._lanes_of(number).T
+            self._steps[number] = 0
+            self._inside[number] = True
+        return block
+
+    def separate(self, lane: int) -> None:
+        """Put the streams of a lane's block back into the memories of the lanes."""
+        number = lane // LANES
+        if number >= len(self._inside) or not self._inside[number]:
+            return
+        block = self._blocks[number]
+        assert block is not None, "an interleaved block has memory"
+        self._lanes_of(number)[...] = block.view(np.int32).reshape(-1, LANES).T
+        rows = self._memory[number * LANES : (number + 1) * LANES]
+        rows[:, self._clock_at : self._clock_at + 8].view(np.int64)[...] += self._steps[number]
+        self._inside[number] = False
+
+    def exclude(self, lane: int) -> None:
+        """Never interleave the block of a lane again: something else writes to its memory."""
+        self.separate(lane)
+        self._excluded.add(lane // LANES)
+        self._known = None

@@ -1,0 +1,259 @@
+"""Lanes of the numba backend: blocks of sixteen with interleaved memories; of the others, kernels with weights read
+them once for a group of lanes.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.facts import Array
+from pulse.jit.lanes import BLOCK, COUNT, LANE_WORDS
+from pulse.jit.registry import KERNELS
+from pulse.program.kernels import families as families
+from pulse.program.machine import machine
+from pulse.program.machine.packed import Packed
+from pulse.program.native.executable import NativeExecutable, NativeState
+from pulse.program.native.lane_blocks import CallBlocks, LaneBlocks
+from pulse.program.streams.feeds import Feed
+from pulse.program.streams.lanes import Lanes, LaneSelection, lane_count
+from pulse.program.table.cost import RowNote
+from pulse.program.table.memory import ALIGNMENT, Region, align, aligned_bytes
+from pulse.program.table.place import Place
+from pulse.program.table.table import link_lanes
+from pulse.record import record
+
+CACHE = 1 << 20
+"""Bytes of states and arenas that a core keeps in its cache, besides some weights, while a group runs."""
+FEWEST = 8
+"""Lanes of a group, if there are as many: the most whose sums a kernel has in registers at once."""
+FLOAT_BYTES = 4
+
+
+@record
+class Tensors:
+    """An input or output, [lanes, …]: of all lanes if it is in their states, else of the places in a group."""
+
+    name: str
+    array: Array
+    of_all: bool
+
+    def read(self, lanes: NDArray[np.int64]) -> Array:
+        """The values of a group's lanes, a copy."""
+        return self.array[lanes] if self.of_all else self.array[: len(lanes)].copy()
+
+    def write(self, lanes: NDArray[np.int64], values: Array) -> None:
+        """Set those of a group."""
+        if self.of_all:
+            self.array[lanes] = values
+        else:
+            self.array[: len(lanes)] = values
+
+
+class LaneState(NativeState):
+    """The stream of one lane, which may lie in an interleaved block: each use takes it out."""
+
+    def __init__(
+        self, program: NativeExecutable, constants: Feed | None, memory: Array, arena: Array, number: int
+    ) -> None:
+        self._number = number
+        self._blocks: LaneBlocks | None = None
+        super().__init__(program, constants, memory, arena)
+
+    def belong_to(self, blocks: LaneBlocks) -> None:
+        """Take note of the blocks that may hold the stream."""
+        self._blocks = blocks
+
+    def _take_out(self) -> None:
+        if self._blocks is not None:
+            self._blocks.separate(self._number)
+
+    @property
+    def memory(self) -> Array:
+        """All that the stream remembers, as bytes; what is written there counts, until the lanes step."""
+        self._take_out()
+        return super().memory
+
+    def try_step(
+        self, feed: Feed | Array, outputs: Feed | Array | None = None, refuses_nan: bool = False
+    ) -> dict[str, Array] | None:
+        """``State.try_step``; the stream is taken out of its block first."""
+        self._take_out()
+        return super().try_step(feed, outputs, refuses_nan)
+
+    def _run(self, feed: Feed) -> dict[str, Array]:
+        self._take_out()
+        return super()._run(feed)
+
+    def _run_into(self, feed: Feed, outputs: dict[str, Array]) -> dict[str, Array]:
+        self._take_out()
+        return super()._run_into(feed, outputs)
+
+    def _set_end(self) -> None:
+        self._take_out()
+        super()._set_end()
+
+    def run_machine(self) -> None:
+        self._take_out()
+        super().run_machine()
+
+    def pack(self) -> Packed:
+        if self._blocks is not None:
+            self._blocks.exclude(self._number)
+        return super().pack()
+
+
+class NativeLanes(Lanes):
+    """The memories of all lanes, side by side.
+
+    Blocks of sixteen that are in the middle of their streams step with interleaved memories, where the program has such
+    a form. The others step in groups, one after the other. Arenas are scratch: they belong to the places in a group.
+    """
+
+    def __init__(self, program: NativeExecutable, count: int, constants: Feed | None) -> None:
+        lane_bytes = program.initial.size + program.arena_bytes
+        self._group = group_size(lane_count(count), lane_bytes, program.weights.size)
+        self._memory, memories = _side_by_side(count, program.initial.size)
+        self._arena, arenas = _side_by_side(self._group, program.arena_bytes)
+        states = [
+            LaneState(program, constants, memory, arenas[0], number) for number, memory in enumerate(memories)
+        ]
+        super().__init__(program, states)
+        self._reuses = reuses_weights(program.notes)
+        constants = states[0].constants
+        self._blocks = LaneBlocks.of(program, self._memory, constants) if self._reuses else None
+        if self._blocks is not None:
+            for state in states:
+                state.belong_to(self._blocks)
+        self._totals = self._faults_of(program.total_at)
+        self._weights = program.weights
+        self._inputs = [self._tensors(name, place) for name, place in program.received]
+        self._outputs = [self._tensors(name, place) for name, place in program.sent]
+        self._constants = self[0].constants
+        self._states_at = np.array([memory.ctypes.data for memory in memories], np.int64)
+        self._bases = np.zeros((self._group, LANE_WORDS), np.int64)
+        self._bases[:, Region.WEIGHTS] = program.weights.ctypes.data
+        self._bases[:, Region.ARENA] = [arena.ctypes.data for arena in arenas]
+        self._based: NDArray[np.int64] | None = None
+        """The group that the bases are of: between calls of the same lanes they stay."""
+        table, segments, count_of_segments = link_lanes(program.unlinked)
+        self._tables = program.table, table, segments
+        self._call_one = (program.table.ctypes.data, program.rows)
+        self._bases_at = [row.ctypes.data for row in self._bases]
+        self._call_group = (table.ctypes.data, segments.address, count_of_segments, self._bases.ctypes.data)
+        self._run_one, self._run_group = machine.runner(), machine.lanes_runner()
+
+    def _faults_of(self, total_at: int | None) -> NDArray[np.int64] | None:
+        """For each lane how many faults it had; None if there can be none."""
+        if total_at is None:
+            return None
+        strides = (self._memory.strides[0],)
+        return np.ndarray((len(self._memory),), np.int64, self._memory.data, total_at, strides)
+
+    def _failed_lanes(self, chosen: LaneSelection) -> list[int]:
+        if self._totals is None or not np.count_nonzero(self._totals):
+            return []
+        return super()._failed_lanes(chosen)
+
+    def _tensors(self, name: str, place: Place) -> Tensors:
+        if place.region is Region.WEIGHTS:
+            known = place.view(self._weights)
+            return Tensors(name, np.broadcast_to(known, (self._group, *known.shape)), False)
+        of_all = place.region is Region.STATE
+        memory = self._memory if of_all else self._arena
+        if 0 in place.shape:
+            return Tensors(name, np.empty((len(memory), *place.shape), place.dtype), of_all)
+        strides = (memory.strides[0], *place.strides)
+        shape = (len(memory), *place.shape)
+        return Tensors(name, np.ndarray(shape, place.dtype, memory.data, place.offset, strides), of_all)
+
+    def _run(self, feed: dict[str, Array], chosen: LaneSelection) -> dict[str, Array]:
+        self._stepping = chosen
+        blocks = self._blocks
+        parts = None if blocks is None else blocks.parts(chosen)
+        if blocks is None or parts is None or not parts.blocks:
+            results = self._step_groups(feed, chosen.index)
+        else:
+            results = self._step_blocks(blocks, parts, feed, chosen.index)
+        for clock in chosen.clocks:
+            clock.pulse += 1
+        return results
+
+    def _step_blocks(
+        self, blocks: LaneBlocks, parts: CallBlocks, feed: dict[str, Array], lanes: NDArray[np.int64]
+    ) -> dict[str, Array]:
+        """One pulse of lanes of which some are whole blocks."""
+        results = {
+            port.name: np.empty((len(lanes), *port.shape), port.dtype) for port in self.program.outputs
+        }
+        for part in parts.blocks:
+            blocks.step(part, feed, results)
+        if len(parts.others):
+            others = {name: array[parts.others] for name, array in feed.items()}
+            for name, array in self._step_groups(others, lanes[parts.others]).items():
+                results[name][parts.others] = array
+        return results
+
+    def _step_groups(self, feed: dict[str, Array], lanes: NDArray[np.int64]) -> dict[str, Array]:
+        """One pulse of lanes whose memories are their own, group by group."""
+        size = self._group
+        if self._blocks is not None:
+            for number in lanes.tolist():
+                self._blocks.separate(number)
+        if len(lanes) <= size:
+            return self._step_group(feed, lanes)
+        groups = [
+            self._step_group(
+                {name: array[first : first + size] for name, array in feed.items()},
+                lanes[first : first + size],
+            )
+            for first in range(0, len(lanes), size)
+        ]
+        return {name: np.concatenate([group[name] for group in groups]) for name in groups[0]}
+
+    def _step_group(self, feed: dict[str, Array], lanes: NDArray[np.int64]) -> dict[str, Array]:
+        """One pulse of at most as many lanes as a group has."""
+        for places in self._inputs:
+            array = feed.get(places.name)
+            places.write(lanes, self._constants[places.name] if array is None else array)
+        if lanes is not self._based:
+            self._based = None
+            self._bases[: len(lanes), Region.STATE] = self._states_at[lanes]
+            self._bases[0, COUNT] = self._together(len(lanes))
+            self._based = lanes
+        together = self._together(len(lanes))
+        if together:
+            self._run_group(*self._call_group)
+        for place in range(together, len(lanes)):
+            self._run_one(*self._call_one, self._bases_at[place])
+        return {places.name: places.read(lanes) for places in self._outputs}
+
+    def _together(self, count: int) -> int:
+        """How many of the lanes of a group share their rows; the others run alone, which a single lane always does."""
+        whole = count - count % BLOCK if self._reuses else count
+        return 0 if whole == 1 else whole
+
+
+def reuses_weights(rows: Iterable[RowNote]) -> bool:
+    """Whether a lane alone uses a weight more than twice in a step: lanes that fill no block then only cost time."""
+    costs = [row.cost for row in rows if KERNELS[row.kernel].lanes]
+    return sum(cost.multiply_adds for cost in costs) * FLOAT_BYTES > 2 * sum(cost.weights for cost in costs)
+
+
+def group_size(count: int, lane_bytes: int, weights: int) -> int:
+    """How many of ``count`` lanes run the table together.
+
+    Each group reads the weights once, so it is large; but all its rows go from lane to lane, so its own memory must
+    stay in the cache, or cost no more than the weights. Groups are of equal size, of whole blocks, but for the last.
+    """
+    most = max(FEWEST, max(CACHE, weights) // lane_bytes)
+    even = -(-count // -(-count // most))
+    return min(count, -(-even // BLOCK) * BLOCK)
+
+
+def _side_by_side(count: int, size: int) -> tuple[Array, list[Array]]:
+    """Zeroed bytes for each of several; no two begin at the same place of a page, so that they share the cache."""
+    step = align(size)
+    step += ALIGNMENT if step // ALIGNMENT % 2 == 0 else 0
+    memory = aligned_bytes(count * step).reshape(count, step)
+    return memory, [row[:size] for row in memory]

@@ -1,0 +1,40 @@
+"""The streams of a program of native kernels, one by one or in lanes."""
+
+from typing import Self
+
+from pulse.errors import InputError
+from pulse.program.native.executable import NativeExecutable, NativeState
+from pulse.program.program import Program
+from pulse.program.streams.feeds import Feed
+from pulse.program.streams.lanes import Lanes
+from pulse.program.table.memory import aligned_bytes
+
+
+class NativeStreams(NativeExecutable, Program):
+    """A program of native kernels."""
+
+    def spawn(self, constants: Feed | None = None) -> NativeState:
+        return NativeState(
+            self, constants, aligned_bytes(self.initial.size), aligned_bytes(self.scratch_bytes)
+        )
+
+    def with_threads(self, threads: int) -> Self:
+        from pulse.program.machine.team import require_threads
+
+        require_threads(threads)
+        made = object.__new__(type(self))
+        for name, value in vars(self).items():
+            if name not in ("parting", "_parallel"):
+                setattr(made, name, value)
+        made.threads = threads
+        return made
+
+    def spawn_many(self, count: int, constants: Feed | None = None) -> Lanes:
+        if self.threads > 1:
+            raise InputError(
+                f"{self.model.title}: streams in lanes step on one thread; call "
+                f"with_threads(1).spawn_many({count}), or spawn streams one by one"
+            )
+        from pulse.program.native.lanes import NativeLanes
+
+        return NativeLanes(self, count, constants)

@@ -1,0 +1,260 @@
+"""Lanes: several streams of one program, stepped in one call."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.errors import FaultError, InputError
+from pulse.facts import Array, dtype_name, shape_text
+from pulse.interface import Port
+from pulse.ops.stateful import Clock
+from pulse.program.streams.executable import Executable
+from pulse.program.streams.feeds import Feed
+from pulse.program.streams.state import State
+from pulse.record import record
+
+
+@record
+class LaneSelection:
+    """The lanes of one call, in the order of its arrays: their numbers, as a list and as int64, and their clocks."""
+
+    numbers: Sequence[int]
+    index: NDArray[np.int64]
+    clocks: Sequence[Clock]
+
+
+class Lanes:
+    """Several streams of one program, stepped in one call. Each joins, stalls, ends and leaves by itself.
+
+    ``lanes[i]`` is the state of lane i, to flush, reset, snapshot and restore it; initially all have joined. A copy of
+    it is a stream by itself; a copy of the lanes has all of them. After an exception in ``step``, whatever it is and
+    wherever it comes, all lanes are as they were before, or those that were to step refuse until they are reset or
+    restored.
+    Not safe for use by two threads at once.
+    """
+
+    def __init__(self, program: Executable, states: Sequence[State]) -> None:
+        self.program = program
+        self._states = tuple(states)
+        self._joined = set(range(len(states)))
+        self._everyone: LaneSelection | None = None
+        self._stepping: LaneSelection | None = None
+        """The lanes that a call is changing."""
+        self._interrupted = False
+        """Whether an exception has left some lane inside of a pulse."""
+        self._any_failed = False
+        """Whether some lane ever had a value for which a node has no result."""
+        self._streaming = {port.name: port for port in program.inputs if port.streams}
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def __getitem__(self, number: int) -> State:
+        self._tell_states()
+        return self._states[number]
+
+    def __iter__(self) -> Iterator[State]:
+        self._tell_states()
+        return iter(self._states)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        snapshots = [state.snapshot() for state in self]
+        return _restore, (self.program, self._states[0].constants, self.joined, snapshots)
+
+    @property
+    def joined(self) -> list[int]:
+        """The lanes that take part."""
+        return sorted(self._joined)
+
+    def join(self) -> int:
+        """A free lane for a new stream, at its beginning. Raises InputError if none is free."""
+        free = next((number for number in range(len(self)) if number not in self._joined), None)
+        if free is None:
+            raise InputError(f"all {len(self)} lanes are taken; let one leave, or spawn more")
+        self._tell_states()
+        self._states[free].reset()
+        self._everyone = None
+        self._joined.add(free)
+        return free
+
+    def leave(self, number: int) -> None:
+        """Give a lane back; flush it before, if its last frames matter. Raises InputError if it is free."""
+        self._require([number])
+        self._everyone = None
+        self._joined.remove(number)
+
+    def step(self, feed: Feed | Array, lanes: Sequence[int] | None = None) -> dict[str, Array]:
+        """Run one pulse of some lanes; the others stall.
+
+        feed     input name -> array [lanes, …], a pulse of the port's shape for each lane; an array where one input
+                 streams
+        lanes    their numbers, in the order of the arrays; all that have joined by default
+        returns  output name -> array [lanes, …], the caller's to keep
+        Raises   InputError: names, shape or dtype differ, or a lane is free or has ended; nothing has changed then.
+                 FaultError: a node has no result for some value of the lanes that the error names. They take no more,
+                 but reset and restore; the others have stepped, their results are in the error's ``outputs``
+        """
+        chosen = (self._everyone or self._all()) if lanes is None else self._some(lanes)
+        checked = self._check(feed, len(chosen.numbers))
+        self._check_open(chosen)
+        pulse = chosen.clocks[0].pulse if chosen.clocks else 0
+        try:
+            results = self._run(checked, chosen)
+            self._stepping = None
+            failed = self._failed_lanes(chosen)
+            if failed:
+                self._any_failed = True
+                raise self._failure(failed, results)
+            return results
+        except FaultError:
+            raise
+        except BaseException:
+            if chosen.clocks and chosen.clocks[0].pulse != pulse:
+                self._stepping = chosen
+            self._tell_states()
+            raise
+
+    def _all(self) -> LaneSelection:
+        """All that have joined."""
+        self._everyone = self._choice(self.joined)
+        return self._everyone
+
+    def _some(self, lanes: Sequence[int]) -> LaneSelection:
+        """The lanes to step. Raises InputError."""
+        numbers = [int(number) for number in lanes]
+        self._require(numbers)
+        return self._choice(numbers)
+
+    def _tell_states(self) -> None:
+        """Tell the lanes that a call was changing when an exception ended it."""
+        if self._stepping is not None:
+            self._interrupted = True
+            for number in self._stepping.numbers:
+                self._states[number].changing = True
+            self._stepping = None
+
+    def _failed_lanes(self, chosen: LaneSelection) -> list[int]:
+        """The lanes with values for which a node has no result."""
+        states = self._states
+        return [n for n in chosen.numbers if states[n].faulted and states[n].stops_at_faults]
+
+    def _failure(self, failed: list[int], outputs: dict[str, Array]) -> FaultError:
+        for number in failed:
+            self._states[number].fail()
+        faults = "; ".join(
+            f"lane {number}: {fault}" for number in failed for fault in self._states[number].faults
+        )
+        return FaultError(
+            f"{faults}. There is no result for that: feed other values, or limit them in front of the node (Clip, "
+            "Where). These lanes cannot go on: lanes[i].reset() begins a new stream, restore() goes back to a "
+            "snapshot. The other lanes have stepped; the error's outputs are theirs",
+            [fault for number in failed for fault in self._states[number].faults],
+            failed,
+            outputs,
+        )
+
+    def _choice(self, numbers: Sequence[int]) -> LaneSelection:
+        """The numbers of lanes that exist and have joined."""
+        return LaneSelection(numbers, np.array(numbers, np.int64), [self._states[n].clock for n in numbers])
+
+    def _run(self, feed: dict[str, Array], chosen: LaneSelection) -> dict[str, Array]:
+        """One pulse of checked inputs; sets ``_stepping`` before it changes a lane."""
+        marks = [(self._states[number], self._states[number].mark()) for number in chosen.numbers]
+        self._stepping = chosen
+        try:
+            return self._one_by_one(feed, chosen)
+        except BaseException:
+            for state, mark in marks:
+                state.rewind(mark)
+            self._stepping = None
+            raise
+
+    def _one_by_one(self, feed: dict[str, Array], chosen: LaneSelection) -> dict[str, Array]:
+        results = [
+            self._states[number].advance({name: array[i] for name, array in feed.items()}, raises=False)
+            for i, number in enumerate(chosen.numbers)
+        ]
+        return {
+            port.name: np.stack([result[port.name] for result in results])
+            if results
+            else np.zeros((0, *port.shape), port.dtype)
+            for port in self.program.outputs
+        }
+
+    def _check_open(self, chosen: LaneSelection) -> None:
+        """Raise InputError where a lane has ended, failed, was left inside of a pulse or would become too long."""
+        if self._interrupted or self._stepping is not None:
+            self._tell_states()
+            self._interrupted = any(state.changing for state in self._states)
+        elif (
+            self.program.limit is None
+            and not self._any_failed
+            and not [clock for clock in chosen.clocks if clock.end is not None]
+        ):
+            return
+        for number in chosen.numbers:
+            try:
+                self._states[number].check_open()
+            except InputError as error:
+                raise InputError(f"lane {number}: {error}") from None
+
+    def _require(self, lanes: Sequence[int]) -> None:
+        for number in lanes:
+            if number not in self._joined:
+                known = (
+                    "is free; join it first" if 0 <= number < len(self) else f"does not exist of {len(self)}"
+                )
+                raise InputError(f"lane {number} {known}")
+        if len(set(lanes)) != len(lanes):
+            raise InputError(f"lanes {list(lanes)} name one twice; step it twice")
+
+    def _check(self, feed: Feed | Array, count: int) -> dict[str, Array]:
+        named = self._by_name(feed)
+        if named.keys() != self._streaming.keys():
+            raise InputError(
+                f"feed {'; '.join(_port_text(port, count) for port in self._streaming.values())}"
+            )
+        for name, array in named.items():
+            port = self._streaming[name]
+            if array.shape != (count, *port.shape) or array.dtype != port.dtype:
+                found = f"{shape_text(array.shape)},{dtype_name(array.dtype)}"
+                raise InputError(f"expected {_port_text(port, count)}, got {found}")
+        return named
+
+    def _by_name(self, feed: Feed | Array) -> dict[str, Array]:
+        if isinstance(feed, np.ndarray):
+            if len(self._streaming) != 1:
+                names = ", ".join(self._streaming)
+                raise InputError(f"{len(self._streaming)} inputs stream: feed them by name, {names}")
+            (name,) = self._streaming
+            return {name: feed}
+        return {name: np.asarray(array) for name, array in feed.items()}
+
+
+def _port_text(port: Port, count: int) -> str:
+    return f"{port.name}: {shape_text((count, *port.shape))},{dtype_name(port.dtype)}"
+
+
+class _Spawning(Protocol):
+    """A program, as copied lanes find it."""
+
+    def spawn_many(self, count: int, constants: Feed) -> Lanes: ...
+
+
+def _restore(program: _Spawning, constants: Feed, joined: Sequence[int], snapshots: Sequence[bytes]) -> Lanes:
+    """Copied or unpickled lanes."""
+    lanes = program.spawn_many(len(snapshots), constants)
+    for number, snapshot in enumerate(snapshots):
+        lanes[number].restore(snapshot)
+        if number not in joined:
+            lanes.leave(number)
+    return lanes
+
+
+def lane_count(count: int) -> int:
+    """A number of lanes. Raises InputError if it is not positive."""
+    if count < 1:
+        raise InputError(f"{count} lanes: at least one is needed")
+    return count

@@ -1,0 +1,421 @@
+"""State: one stream of a program."""
+
+import hashlib
+import struct
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from pulse.errors import Fault, FaultError, InputError
+from pulse.facts import Array
+from pulse.ops.check import Site
+from pulse.ops.stateful import Clock
+from pulse.program.machine.array_step import ArrayStep
+from pulse.program.streams.ending import stream_end
+from pulse.program.streams.executable import Executable
+from pulse.program.streams.feeds import (
+    Feed,
+    check_outputs,
+    copy_constants,
+    filled_pulse,
+    frame_counts,
+    named_pulses,
+    named_rest,
+    padded_pulses,
+)
+
+_HEADER = struct.Struct("<8s16sqq")
+_MAGIC = b"pulse/1\0"
+
+Mark = tuple[Any, tuple[int, int | None, int | None], list[Array]]
+"""A moment of a stream: its memory in the backend's form; pulse, end and last pulse of its clock; what was fetched."""
+
+
+class State(ABC):
+    """One stream. Not safe for use by two threads at once.
+
+    pulses_worth_a_mark  from how many pulses on ``mark`` takes no part of their time that can be measured
+
+    A copy, or what a pickle gives, is a stream of its own that goes on from here, of the same program.
+
+    After an exception in a call, also one that comes between two instructions of Python (KeyboardInterrupt), the stream
+    is as it was before, or every further call raises InputError until ``reset`` or ``restore``.
+    """
+
+    pulses_worth_a_mark = 0
+
+    def __init__(self, program: Executable, constants: Feed | None) -> None:
+        self.program = program
+        self.clock = Clock(program.model.symbol)
+        self.constants = copy_constants(program.inputs, constants or {})
+        self._streaming = [port for port in program.inputs if port.streams]
+        self._port_types = [(port.name, port.shape, port.dtype) for port in self._streaming]
+        self._given = {port.name: port for port in program.outputs}
+        self.stops_at_faults = True
+        """Whether a pulse with a value for which some node has no result raises; else such values are counted only."""
+        self._counting = False
+        """Whether the state looks for such values at all."""
+        self._total: memoryview[int] | None = None
+        """The word that counts them, if there is one."""
+        self._failed = False
+        self.fetched: list[Array] = []
+        """The wires that the program was asked to fetch, in the last pulse."""
+        self.changing = False
+        """Whether a call is changing the stream, or an exception ended one that did."""
+
+    @abstractmethod
+    def _run(self, feed: Feed) -> dict[str, Array]:
+        """One pulse of checked inputs; sets ``changing`` before anything that the next one reads is changed."""
+
+    def _run_into(self, feed: Feed, outputs: dict[str, Array]) -> dict[str, Array]:
+        """``_run``, its results into arrays of the outputs' shapes and dtypes."""
+        for name, array in self._run(feed).items():
+            outputs[name][...] = array
+        return outputs
+
+    @cached_property
+    def _array_step(self) -> ArrayStep | None:
+        """A pulse as one compiled call, if there is one."""
+        return None
+
+    @abstractmethod
+    def _clear(self) -> None:
+        """Back to the state before the first pulse."""
+
+    @abstractmethod
+    def _set_end(self) -> None:
+        """Take note that the clock knows the stream's end."""
+
+    @property
+    def faulted(self) -> bool:
+        """Whether a node had no result for some value of the stream."""
+        return False
+
+    def take_faults(self) -> int:
+        """How many values had no result since the last call of this; they no longer stop the stream."""
+        return 0
+
+    def _counts(self) -> Iterable[tuple[Site, int]]:
+        """All that is looked at for faults, and how many there were."""
+        return ()
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """The values of the stream for which nodes had no result, such as an index outside of its table."""
+        return tuple(check.fault(node, op, count) for (node, op, check), count in self._counts() if count)
+
+    @abstractmethod
+    def _save(self) -> bytes:
+        """All memory of the stream."""
+
+    @abstractmethod
+    def _load(self, memory: bytes) -> None:
+        """The reverse of ``_save``; sets ``changing``. Raises InputError if the size differs, before that."""
+
+    @abstractmethod
+    def _keep(self) -> Any:
+        """All memory of the stream, for ``_put_back``."""
+
+    @abstractmethod
+    def _put_back(self, memory: Any) -> None:
+        """The reverse of ``_keep``."""
+
+    def step(self, feed: Feed | Array) -> dict[str, Array]:
+        """Run one pulse.
+
+        feed     input name -> array of the port's shape and dtype; an array where one input streams
+        returns  output name -> array of the port's shape, the caller's to keep. The first ``delay`` frames of a
+                 stream are to be dropped; ``streaming.Session`` does that.
+        Raises   InputError: names, shape or dtype differ, or the stream has ended; the state is then unchanged.
+                 FaultError: a node has no result for some value; the state then takes no more, but reset and restore
+        """
+        clock = self.clock
+        pulse = clock.pulse
+        try:
+            results = self.try_step(feed)
+            return self._step(self._check(feed), None) if results is None else results
+        except (FaultError, InputError):
+            raise
+        except BaseException:
+            self.changing = self.changing or clock.pulse != pulse
+            raise
+
+    def step_into(self, feed: Feed | Array, outputs: Feed | Array) -> dict[str, Array]:
+        """``step`` that allocates no arrays.
+
+        feed     as in ``step``; not changed, unless an output lies over it
+        outputs  output name -> array of the port's shape and dtype, which is written; an array if there is one
+                 output. After an exception it may hold anything
+        returns  them by name
+        Raises   as ``step``; InputError also where ``outputs`` do not fit
+        """
+        clock = self.clock
+        pulse = clock.pulse
+        try:
+            results = self.try_step(feed, outputs)
+            if results is None:
+                checked = self._check(feed)
+                results = self._step(checked, check_outputs(self._given, outputs))
+            return results
+        except (FaultError, InputError):
+            raise
+        except BaseException:
+            self.changing = self.changing or clock.pulse != pulse
+            raise
+
+    def try_step(
+        self, feed: Feed | Array, outputs: Feed | Array | None = None, refuses_nan: bool = False
+    ) -> dict[str, Array] | None:
+        """``step``, or ``step_into``, as one compiled call; after an exception the caller looks at ``clock``.
+
+        refuses_nan  do nothing where an input has NaN
+        returns      None if nothing has changed: an array is not C-contiguous, or not just what its port says, or
+                     the call cannot be made at all. ``step`` and ``step_into`` then say why, or do it in another way
+        """
+        call, clock = self._array_step, self.clock
+        if call is None or self.changing or self._failed or clock.end is not None:
+            return None
+        if call.alone is None:
+            taken = call.take(feed, outputs)
+            if taken is None:
+                return None
+            held, results = taken  # held: until the call has run
+            first = second = 0
+        else:
+            given, name, shape, dtype = call.alone
+            held = _only(feed, given)
+            array = np.empty(shape, dtype) if outputs is None else _only(outputs, name)
+            results, first, second = {name: cast(Array, array)}, id(held), id(array)
+        self.changing = True
+        if call.run(call.address, first, second, refuses_nan):
+            self.changing = False
+            return None
+        clock.pulse += 1
+        self.changing = False
+        if self._counting:
+            self._stop_at_faults()
+        return results
+
+    def _step(self, feed: Feed, outputs: dict[str, Array] | None) -> dict[str, Array]:
+        """``step`` of checked arrays."""
+        self.check_open()
+        return self.advance(feed, True, outputs)
+
+    def advance(
+        self, feed: Feed, raises: bool = True, outputs: dict[str, Array] | None = None
+    ) -> dict[str, Array]:
+        """``step`` for a pulse that has been checked, or that ``end`` gave.
+
+        raises   if it has faults
+        outputs  arrays to write instead of new ones
+        """
+        result = self._run(feed) if outputs is None else self._run_into(feed, outputs)
+        self.clock.pulse += 1
+        self.changing = False
+        if self._counting and raises:
+            self._stop_at_faults()
+        return result
+
+    def _stop_at_faults(self) -> None:
+        """Raise FaultError where the last pulse had some."""
+        if (self._total is None or self._total[0]) and self.stops_at_faults and self.faulted:
+            self.fail()
+            raise self.failure(f"in pulse {self.clock.pulse - 1}")
+
+    @property
+    def failed(self) -> bool:
+        """Whether a pulse had values without a result, so that none is taken before a reset or restore."""
+        return self._failed
+
+    def fail(self) -> None:
+        """Take no more pulses before a reset or restore."""
+        self._failed = True
+
+    def failure(self, when: str) -> FaultError:
+        """The error with the faults so far."""
+        found = self.faults
+        return FaultError(
+            f"{'; '.join(map(str, found))}, {when}. There is no result for that: feed other values, or limit them in "
+            "front of the node (Clip, Where). This stream cannot go on: reset() begins a new one, restore() goes back "
+            "to a snapshot",
+            found,
+        )
+
+    def flush(
+        self,
+        rest: Feed | Array | None = None,
+        fill: float = 0.0,
+        after: Callable[[], None] | None = None,
+    ) -> list[dict[str, Array]]:
+        """End the stream after ``rest`` (less than a pulse, or nothing) and run what remains.
+
+        Of several inputs one may have more frames left, where its length says so. What is missing is padded with
+        ``fill``, which reaches no valid output frame. ``after`` is called after each pulse.
+        Raises InputError: ``rest`` does not fit, or the model needs another length. FaultError as in ``step``. After
+        any other exception nothing has changed.
+        """
+        self._require_whole()
+        mark = self.mark()
+        try:
+            return self._run_to_end(rest, fill, after)
+        except FaultError:
+            raise
+        except BaseException:
+            self.rewind(mark)
+            raise
+
+    def _run_to_end(
+        self, rest: Feed | Array | None, fill: float, after: Callable[[], None] | None
+    ) -> list[dict[str, Array]]:
+        """What ``flush`` does, in a call of its own: Python 3.13 moves a loop's jump out of a ``try`` around it."""
+        results: list[dict[str, Array]] = []
+        for feed in self.end(rest, fill):
+            results.append(self.advance(feed))
+            if after is not None:
+                after()
+        return results
+
+    def end(self, rest: Feed | Array | None = None, fill: float = 0.0) -> list[dict[str, Array]]:
+        """Fix the end of the stream as ``flush`` does; the pulses that are still to run. Raises InputError."""
+        self.check_open(frames=0)
+        named = named_rest(self._streaming, rest)
+        counts, symbol = frame_counts(self._streaming, named), self.program.model.symbol
+        totals = {port.name: self.clock.pulse * port.frames + counts[port.name] for port in self._streaming}
+        end = stream_end(self._streaming, totals, symbol)
+        self._check_length(end)
+        steps = self.program.steps(end)
+        left, feeds = steps - self.clock.pulse, padded_pulses(self._streaming, named, fill)
+        empty = filled_pulse(self._streaming, fill)
+        pulses = [*feeds[:left], *[empty] * (left - len(feeds))]
+        self.changing = True
+        self.clock.end, self.clock.last = end, steps - 1
+        self._set_end()
+        self.changing = False
+        return pulses
+
+    def reset(self) -> None:
+        """Back to the state before the first pulse."""
+        self.changing = True
+        self.clock.pulse, self.clock.end, self.clock.last = 0, None, None
+        self._clear()
+        self._failed = False
+        self.changing = False
+
+    def mark(self) -> Mark:
+        """This moment, for ``rewind``."""
+        clock = self.clock
+        return self._keep(), (clock.pulse, clock.end, clock.last), self.fetched
+
+    def rewind(self, mark: Mark) -> None:
+        """Back to a moment of this stream."""
+        self.changing = True
+        memory, (self.clock.pulse, self.clock.end, self.clock.last), self.fetched = mark
+        self._put_back(memory)
+        self.changing = False
+
+    def snapshot(self) -> bytes:
+        """The whole state. Raises InputError: an exception has left the stream inside of a pulse."""
+        self._require_whole()
+        end = -1 if self.clock.end is None else self.clock.end
+        return _HEADER.pack(_MAGIC, self._fingerprint, self.clock.pulse, end) + self._save()
+
+    def restore(self, snapshot: bytes) -> None:
+        """Go on from a snapshot of the same model, pulse, backend, weights and constants. Raises InputError."""
+        if len(snapshot) < _HEADER.size or snapshot[:8] != _MAGIC:
+            raise InputError("this is not a snapshot of a stream")
+        _, fingerprint, pulses, end = _HEADER.unpack_from(snapshot)
+        if fingerprint != self._fingerprint:
+            raise InputError(
+                "the snapshot belongs to another model or pulse, or other constants or weights; take it from the "
+                "same program"
+            )
+        self._load(snapshot[_HEADER.size :])
+        self.clock.pulse, self.clock.end = pulses, None if end < 0 else end
+        self.clock.last = None if end < 0 else self.program.steps(end) - 1
+        self._failed = self.stops_at_faults and self.faulted
+        self.changing = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self.program, self.constants, self.snapshot(), self.fetched)
+
+    @cached_property
+    def _fingerprint(self) -> bytes:
+        digest = hashlib.blake2b(self.program.fingerprint, digest_size=16)
+        for name, array in sorted(self.constants.items()):
+            digest.update(name.encode() + array.tobytes())
+        return digest.digest()
+
+    def check_open(self, frames: int | None = None) -> None:
+        """Raise InputError where the stream has ended, failed or was left inside of a pulse, or would be too long."""
+        if self.changing:
+            self._require_whole()
+        if self._failed:
+            raise self.failure("before this call")
+        if self.clock.end is not None:
+            raise InputError("the stream has ended; begin a new one with reset()")
+        limit = self.program.limit
+        if limit is None:
+            return
+        total = self.clock.pulse * self.program.pulse + (self.program.pulse if frames is None else frames)
+        if total > limit:
+            raise InputError(
+                f"the model takes at most {limit} frames of {self.program.model.symbol.name}, and this pulse would "
+                f"make it {total}: flush and reset before it"
+            )
+
+    def _require_whole(self) -> None:
+        if self.changing:
+            raise InputError(
+                f"an exception has left the stream inside of pulse {self.clock.pulse}: begin a new one with reset(), "
+                "or restore() a snapshot"
+            )
+
+    def _check_length(self, end: int) -> None:
+        limit = self.program.limit
+        if limit is not None and end > limit:
+            raise InputError(
+                f"the model takes at most {limit} frames of {self.program.model.symbol.name}, and this stream has {end}"
+            )
+        env = {self.program.model.symbol: end}
+        for assumption in self.program.model.assumptions:
+            if assumption.symbols <= env.keys() and not assumption.eval(env):
+                raise InputError(
+                    f"a stream of {end} frames of {self.program.model.symbol.name} does not satisfy {assumption}, "
+                    "which the model needs: end it at another frame"
+                )
+
+    def _check(self, feed: Feed | Array) -> Feed:
+        if type(feed) is np.ndarray and len(self._port_types) == 1:
+            name, shape, dtype = self._port_types[0]
+            if feed.shape == shape and feed.dtype == dtype:
+                return {name: feed}
+        elif isinstance(feed, dict) and len(feed) == len(self._port_types):
+            for name, shape, dtype in self._port_types:
+                array = feed.get(name)
+                if type(array) is not np.ndarray or array.shape != shape or array.dtype != dtype:
+                    break
+            else:
+                return feed
+        return named_pulses(self._streaming, feed)
+
+
+def _only(given: Feed | Array, name: str) -> object:
+    """What is given alone, or as the only thing under a name."""
+    return given.get(name) if isinstance(given, dict) and len(given) == 1 else given
+
+
+class _Spawning(Protocol):
+    """A program, as a copied stream finds it."""
+
+    def spawn(self, constants: Feed) -> State: ...
+
+
+def _restore(program: _Spawning, constants: Feed, snapshot: bytes, fetched: list[Array]) -> State:
+    """A copied or unpickled stream."""
+    state = program.spawn(constants)
+    state.restore(snapshot)
+    state.fetched = list(fetched)
+    return state

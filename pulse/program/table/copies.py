@@ -1,0 +1,43 @@
+"""Instructions that only move data, with the reason for each."""
+
+from collections.abc import Sequence
+
+from pulse.program.table.cost import cost_of
+from pulse.program.table.emitted import Emitted
+from pulse.record import record
+
+REASONS = {
+    "Concat": "parts are put side by side",
+    "Pad": "a border is put around it",
+    "Tile": "it is repeated",
+    "Gather": "positions are picked",
+    "Reshape": "its axes do not lie one behind the other",
+    "Delay": "its frames do not come in the order of the buffer",
+    "output": "it would be overwritten: it lies in the state",
+    "register": "it is the next value of a state",
+}
+INNERMOST = "the axis that is summed over is not innermost, or needs a border"
+
+
+@record
+class Copies:
+    """The copies that one kind of op needs: how many, the bytes that they read and write, and why."""
+
+    op: str
+    count: int
+    bytes: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.count:4d} copies for {self.op}, {self.bytes} bytes: {self.reason}"
+
+
+def copies(rows: Sequence[Emitted]) -> list[Copies]:
+    """The copies of a program by the op that they are for, most bytes first."""
+    found: dict[str, tuple[int, int]] = {}
+    for row in rows:
+        if row.kernel == "copy":
+            count, size = found.get(row.op, (0, 0))
+            found[row.op] = (count + 1, size + cost_of(row).bytes)
+    made = [Copies(op, *numbers, REASONS.get(op, INNERMOST)) for op, numbers in found.items()]
+    return sorted(made, key=lambda each: -each.bytes)

@@ -1,0 +1,47 @@
+"""The rows of a program: as they are emitted, and what is reported of them."""
+
+from collections.abc import Iterable, Iterator
+
+from pulse.jit.instruction import Instruction, Tensor
+from pulse.jit.pointer import operand
+from pulse.jit.registry import KERNELS
+from pulse.program.table.memory import Value
+from pulse.program.table.place import Place
+from pulse.program.table.table import Table, TableBuilder
+from pulse.record import record
+
+
+@record
+class Emitted:
+    """An instruction of a program, and the node that it belongs to."""
+
+    instruction: Instruction
+    node: str
+    op: str
+
+    @property
+    def kernel(self) -> str:
+        """The name of the kernel that runs it."""
+        return self.instruction.kernel_name
+
+    @property
+    def operands(self) -> Iterator[Value]:
+        """The tensors that it touches."""
+        return (value for _, _, value in self.instruction.operands() if isinstance(value, Value))
+
+
+def table_of(rows: Iterable[Emitted]) -> Table:
+    """Instructions whose tensors have their places, as an unlinked table."""
+    builder = TableBuilder()
+    for row in rows:
+        words = [_word_of(argument) for argument in row.instruction.arguments()]
+        builder.add(KERNELS[row.kernel], *words)
+    return builder.finish()
+
+
+def _word_of(argument: Tensor | int) -> int:
+    if isinstance(argument, Value):
+        place = Place.of(argument)
+        return operand(place.region, place.offset)
+    assert isinstance(argument, int)
+    return argument

@@ -1,0 +1,36 @@
+"""Where the tensors of a finished program are."""
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.program.table.memory import Region, Value
+from pulse.record import record
+
+
+@record
+class Place:
+    """A tensor of the finished program: where it is, in bytes, and how its axes lie."""
+
+    region: Region
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: "np.dtype[np.generic]"
+
+    @classmethod
+    def of(cls, value: Value) -> "Place":
+        """The place of a value whose buffer has its offset."""
+        size = value.dtype.itemsize
+        return cls(
+            value.buffer.region,
+            value.buffer.offset + value.offset * size,
+            value.shape,
+            tuple(step * size for step in value.strides),
+            value.dtype,
+        )
+
+    def view(self, memory: Array) -> Array:
+        """The tensor in a region's bytes; an empty one has no place there."""
+        if 0 in self.shape:
+            return np.empty(self.shape, self.dtype)
+        return np.ndarray(self.shape, self.dtype, memory.data, self.offset, self.strides)

@@ -1,0 +1,122 @@
+"""Sounds for the inputs of a model: each at the model's rate, all in step, silence after what ends first."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from pulse.record import record
+from streaming.sound.channels import Channels, Samples
+from streaming.sound.resampling import Resampler, resampled_length
+from streaming.sound.sound import BLOCK_S, SoundReader
+
+
+@record
+class RoutedSound:
+    """A sound, and the channels that inputs take of it: input -> the mean of its channels, one of them, or each."""
+
+    reader: SoundReader
+    channels: Mapping[str, Channels]
+
+
+class AlignedSounds:
+    """Blocks for inputs, from their sounds. Sample k of one input and of another belong to one moment.
+
+    rate_hz  of the model; each sound is resampled to it
+    Raises   InputError: a channel that a sound has not
+
+    Iteration gives input -> [samples, streams], for some of the inputs at a time: what is read next is whatever is
+    least far. A sound that ends before the others is followed by silence as they go on.
+    """
+
+    def __init__(self, sounds: Sequence[RoutedSound], rate_hz: int) -> None:
+        self._rate_hz = rate_hz
+        self._tracks = [_Track(each, rate_hz) for each in sounds]
+        self.padded: dict[str, int] = {}
+        """Input -> samples of silence after its sound, at the model's rate; of those that ended first."""
+
+    @property
+    def samples(self) -> int:
+        """That were read of the longest sound, at the rate of the first."""
+        first = self._tracks[0]
+        if first.made == self.samples_made:
+            return first.read
+        return resampled_length(self.samples_made, self._rate_hz, first.reader.rate_hz)
+
+    @property
+    def samples_made(self) -> int:
+        """Samples of the longest sound at the model's rate so far."""
+        return max(track.made for track in self._tracks)
+
+    @property
+    def samples_expected(self) -> int | None:
+        """``samples`` at the end; None if unknown."""
+        counts = [track.reader.frames for track in self._tracks]
+        rate_hz = self._tracks[0].reader.rate_hz
+        known = [
+            resampled_length(count, track.reader.rate_hz, rate_hz)
+            for count, track in zip(counts, self._tracks)
+            if count is not None
+        ]
+        return max(known) if len(known) == len(counts) else None
+
+    def __iter__(self) -> Iterator[dict[str, Samples]]:
+        going, ended = list(self._tracks), list[_Track]()
+        while going:
+            track = min(going, key=lambda one: one.seconds)
+            blocks = track.next()
+            if blocks is None:
+                blocks = track.end()
+                going.remove(track)
+                ended.append(track)
+            yield blocks
+            yield from self._silence(ended, min((one.made for one in going), default=self.samples_made))
+
+    def fill(self, samples: int) -> Iterator[dict[str, Samples]]:
+        """Silence after all sounds until each has this many samples at the model's rate."""
+        yield from self._silence(self._tracks, samples)
+
+    def _silence(self, tracks: Sequence["_Track"], until: int) -> Iterator[dict[str, Samples]]:
+        for track in tracks:
+            while track.made < until:
+                count = min(until - track.made, max(int(BLOCK_S * self._rate_hz), 1))
+                for name in track.takes:
+                    self.padded[name] = self.padded.get(name, 0) + count
+                yield track.silence(count)
+
+
+class _Track:
+    """One sound on its way to the model's rate."""
+
+    def __init__(self, routed: RoutedSound, rate_hz: int) -> None:
+        self.reader, self.takes = routed.reader, routed.channels
+        self._widths = [each.streams(self.reader.channels) for each in self.takes.values()]
+        self._resampler = Resampler(self.reader.rate_hz, rate_hz, sum(self._widths))
+        self._blocks = iter(self.reader)
+        self.read = self.made = 0
+
+    @property
+    def seconds(self) -> float:
+        """How much was read."""
+        return self.read / self.reader.rate_hz
+
+    def next(self) -> dict[str, Samples] | None:
+        """The next block by input; None at the end."""
+        block = next(self._blocks, None)
+        if block is None:
+            return None
+        self.read += len(block)
+        taken = [each.select(block) for each in self.takes.values()]
+        return self._split(self._resampler.process(np.concatenate(taken, axis=1)))
+
+    def end(self) -> dict[str, Samples]:
+        """What the resampler has held back."""
+        return self._split(self._resampler.flush())
+
+    def silence(self, count: int) -> dict[str, Samples]:
+        """Zeros of this length, by input."""
+        return self._split(np.zeros((count, sum(self._widths)), np.float32))
+
+    def _split(self, samples: Samples) -> dict[str, Samples]:
+        self.made += len(samples)
+        parts = np.split(samples, np.cumsum(self._widths)[:-1], axis=1)
+        return dict(zip(self.takes, parts))

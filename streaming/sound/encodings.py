@@ -1,0 +1,67 @@
+"""Samples as bytes, and back."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.errors import InputError
+from pulse.record import record
+from streaming.sound.channels import Samples
+
+
+@record
+class Encoding:
+    """How a sample is written, little-endian.
+
+    name      u8, s16, s24, s32: integers, u8 around 128; f32, f64: floating point
+    subtype   libsndfile's name of it
+    nbytes    of a sample
+    floating  whether it is written as it is; an integer is 2**(8*nbytes - 1) for 1
+    """
+
+    name: str
+    subtype: str
+    nbytes: int
+    floating: bool = False
+
+    @classmethod
+    def of_name(cls, name: str) -> "Encoding":
+        """One of ``ENCODINGS``. Raises InputError."""
+        if name not in ENCODINGS:
+            raise InputError(f"no encoding is called {name!r}; the encodings are {', '.join(ENCODINGS)}")
+        return ENCODINGS[name]
+
+    def decode(self, data: bytes) -> Samples:
+        """The samples of whole encoded ones."""
+        if self.floating:
+            return np.frombuffer(data, f"<f{self.nbytes}").astype(np.float32)
+        if self.nbytes == 1:
+            return ((np.frombuffer(data, np.uint8).astype(np.float32) - 128) / 128).astype(np.float32)
+        wide = np.zeros((len(data) // self.nbytes, 4), np.uint8)
+        wide[:, 4 - self.nbytes :] = np.frombuffer(data, np.uint8).reshape(-1, self.nbytes)
+        return (wide.view("<i4")[:, 0] / float(1 << 31)).astype(np.float32)
+
+    def encode(self, samples: Samples) -> bytes:
+        """The nearest that can be written; beyond -1 to 1 integers are cut off, and NaN is 0."""
+        if self.floating:
+            return samples.astype(f"<f{self.nbytes}").tobytes()
+        scale = float(1 << (8 * self.nbytes - 1))
+        scaled = np.clip(np.rint(samples.astype(np.float64) * scale), -scale, scale - 1)
+        scaled = np.nan_to_num(scaled)
+        if self.nbytes == 1:
+            return (scaled + 128).astype(np.uint8).tobytes()
+        wide: NDArray[np.uint8] = np.ascontiguousarray(scaled.astype("<i4")).view(np.uint8)
+        return wide.reshape(-1, 4)[:, : self.nbytes].tobytes()
+
+
+ENCODINGS = {
+    encoding.name: encoding
+    for encoding in (
+        Encoding("u8", "PCM_U8", 1),
+        Encoding("s16", "PCM_16", 2),
+        Encoding("s24", "PCM_24", 3),
+        Encoding("s32", "PCM_32", 4),
+        Encoding("f32", "FLOAT", 4, floating=True),
+        Encoding("f64", "DOUBLE", 8, floating=True),
+    )
+}
+"""By name."""

@@ -1,0 +1,295 @@
+"""Whole files through a program, timed pulse by pulse."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import field
+from math import ceil
+from pathlib import Path
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.interface import Port
+from pulse.ops.stateful import frames_at
+from pulse.program.program import Program
+from pulse.record import record
+from streaming.latency import Latency
+from streaming.session import Session
+from streaming.sound.aligned_sounds import AlignedSounds, RoutedSound
+from streaming.sound.channels import Samples
+from streaming.sound.output_files import FramesOutput, OutputRoute, SoundOutput, WrittenSound, count_nonfinite
+from streaming.sound.target import Target, event_count
+
+Advance = Callable[[int, int | None], None]
+"""Called with how many samples or frames are done and how many there are; None: unknown."""
+
+
+@record
+class FileRun:
+    """What a run over a file did.
+
+    frames     frames of the symbol, of each stream
+    streams    one for each channel of the input
+    nonfinite  values of the written outputs, before resampling, that are NaN or infinite
+    latency    of every pulse: pushing one pulse and getting what is ready
+    elapsed_s  everything, files and resampling included
+    samples    of each channel of the input; None if it was not sound
+    written    the sounds that were written
+    events     that were found; None if frames were written
+    padded     input -> frames of zeros after what was given for it, where that ended before the others
+    """
+
+    frames: int
+    streams: int
+    nonfinite: int
+    latency: Latency
+    elapsed_s: float
+    samples: int | None = None
+    written: tuple[WrittenSound, ...] = ()
+    events: int | None = None
+    padded: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+class _Timed:
+    """A session that is fed pulse by pulse, and how long each pulse took."""
+
+    def __init__(self, session: Session, latency: Latency) -> None:
+        self.session = session
+        self.latency = latency
+
+    def push(self, blocks: dict[str, Array]) -> Iterator[dict[str, Array]]:
+        """Push blocks, of some of the inputs or all."""
+        ports = [port for port in self.session.program.inputs if port.name in blocks]
+        counts = [-(-blocks[port.name].shape[port.axis or 0] // port.frames) for port in ports]
+        pulses = max(counts, default=0)
+        for number in range(pulses):
+            pulse = {
+                port.name: frames_at(
+                    blocks[port.name], port.axis or 0, number * port.frames, (number + 1) * port.frames
+                )
+                for port in ports
+            }
+            before = self.session.pulses
+            started = time.perf_counter_ns()
+            ready = self.session.push(pulse)
+            took = time.perf_counter_ns() - started
+            if self.session.pulses > before:
+                self.latency.record_ns(took)
+            yield ready
+
+
+def stream_sound(
+    program: Program,
+    sounds: Sequence[RoutedSound],
+    writes: Sequence[OutputRoute],
+    rate_hz: int,
+    beside: Mapping[str, Array] | None = None,
+    deadline_s: float | None = None,
+    advance: Advance | None = None,
+) -> FileRun:
+    """Run sounds through a model; the result is aligned with the first one, at its rate.
+
+    sounds   the sources of the sound inputs
+    writes   outputs of sound at the rate of the first input, or frames
+    rate_hz  of the model; the sounds are resampled to it, what is written as sound back
+    beside   arrays for the other inputs: all frames of those that stream, whole tensors of the others
+    Raises   InputError
+
+    All inputs end together: what is shorter is followed by zeros. What is ready is written before more is read, so a
+    source that comes in time goes on in time.
+    """
+    started = time.perf_counter()
+    latency = Latency(deadline_s)
+    tables, constants = _beside(program, sounds, beside or {})
+    reader = sounds[0].reader
+    streams = max(choice.streams(reader.channels) for choice in sounds[0].channels.values())
+    for write in writes:
+        if streams > 1 and not write.target.is_sound:
+            raise InputError(
+                f"{write.target.name}: holds one stream; give --channel mix or a number, or a sound file to write"
+            )
+    sessions = [_Timed(Session(program, constants), latency) for _ in range(streams)]
+    feed = _Feed(program, AlignedSounds(sounds, rate_hz), tables, sessions)
+    source = program.model.port(next(iter(sounds[0].channels)))
+    outs: list[SoundOutput | FramesOutput] = []
+    with ExitStack() as stack:
+        for write in writes:
+            if write.target.is_sound:
+                keeps_length = all(port.length == source.length for port in write.ports)
+                outs.append(SoundOutput(stack, write, reader, rate_hz, streams, keeps_length))
+            else:
+                outs.append(FramesOutput(stack, write, rate_hz))
+        for piece in feed.pieces(advance):
+            for out in outs:
+                out.write(piece)
+        for out in outs:
+            if isinstance(out, SoundOutput):
+                out.end(feed.samples)
+    found = [out.event_count for out in outs if isinstance(out, FramesOutput) and out.event_count is not None]
+    return FileRun(
+        sessions[0].session.frames_in,
+        streams,
+        sum(out.nonfinite for out in outs),
+        latency,
+        time.perf_counter() - started,
+        feed.samples,
+        tuple(out.written for out in outs if isinstance(out, SoundOutput)),
+        sum(found) if found else None,
+        feed.padded,
+    )
+
+
+class _Feed:
+    """Sounds and tables on their way into the sessions of all streams.
+
+    padded  input -> frames of zeros after what it was given
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        hearing: AlignedSounds,
+        tables: Mapping[str, Array],
+        sessions: Sequence[_Timed],
+    ) -> None:
+        self._ports = {port.name: port for port in program.inputs}
+        self._symbol = program.model.symbol
+        self._hearing, self._tables, self._sessions = hearing, tables, sessions
+        self.padded: dict[str, int] = {}
+
+    @property
+    def samples(self) -> int:
+        """The samples of each input channel, at the rate of the first sound, with the silence that was added."""
+        return self._hearing.samples
+
+    def pieces(self, advance: Advance | None) -> Iterator[Sequence[dict[str, Array]]]:
+        """For each pulse the ready frames of every stream; the last are those of the flush."""
+        yield from self._push({}, self._tables)
+        for blocks in self._hearing:
+            yield from self._push(blocks, self._behind())
+            if advance is not None:
+                advance(self._hearing.samples, self._hearing.samples_expected)
+        for blocks in self._hearing.fill(self._end()):
+            yield from self._push(blocks, self._behind())
+        self.padded |= self._hearing.padded
+        yield [timed.session.flush() for timed in self._sessions]
+
+    def _push(
+        self, blocks: Mapping[str, Samples], frames: Mapping[str, Array]
+    ) -> Iterator[Sequence[dict[str, Array]]]:
+        """Samples by input and stream, and frames for every stream."""
+        runs = [
+            timed.push(
+                {name: self._shape(name, samples[:, number]) for name, samples in blocks.items()}
+                | dict(frames)
+            )
+            for number, timed in enumerate(self._sessions)
+        ]
+        yield from zip(*runs)
+
+    def _shape(self, name: str, samples: Array) -> Array:
+        port = self._ports[name]
+        sizes = [-1 if axis == port.axis else 1 for axis in range(len(port.shape))]
+        return np.ascontiguousarray(samples).reshape(sizes)
+
+    def _end(self) -> int:
+        """Samples of sound that are as long as the longest of all."""
+        sound = next(port for port in self._ports.values() if port.is_sound)
+        lasting = [
+            ceil(array.shape[self._ports[name].axis or 0] * sound.rate / self._ports[name].rate)
+            for name, array in self._tables.items()
+        ]
+        return max([self._hearing.samples_made, *lasting])
+
+    def _behind(self) -> dict[str, Array]:
+        """Zeros after tables that are shorter than the sound so far."""
+        sound = next(port for port in self._ports.values() if port.is_sound)
+        symbols = int(self._hearing.samples_made / sound.rate)
+        zeros: dict[str, Array] = {}
+        for name, array in self._tables.items():
+            port, axis = self._ports[name], self._ports[name].axis or 0
+            given = array.shape[axis] + self.padded.get(name, 0)
+            missing = port.length.eval({self._symbol: symbols}) - given
+            if missing > 0:
+                self.padded[name] = self.padded.get(name, 0) + missing
+                zeros[name] = np.zeros([*array.shape[:axis], missing, *array.shape[axis + 1 :]], port.dtype)
+        return zeros
+
+
+def _beside(
+    program: Program, sounds: Sequence[RoutedSound], arrays: Mapping[str, Array]
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """The arrays of inputs that stream, and those of the others. Raises InputError: an input that gets nothing."""
+    fed = {name for each in sounds for name in each.channels}
+    tables: dict[str, Array] = {}
+    constants: dict[str, Array] = {}
+    for port in program.inputs:
+        if port.name in arrays:
+            (tables if port.streams else constants)[port.name] = _as(port, arrays[port.name])
+        elif port.name not in fed:
+            way = f"--in {port.name}={'SOURCE' if port.is_sound else 'FILE.npy'}"
+            way += "" if port.streams else f", or --constant {port.name}=VALUE"
+            raise InputError(
+                f"{program.model.title}: input {str(port).partition(', ')[0]} gets nothing; give {way}"
+            )
+    return tables, constants
+
+
+def stream_arrays(
+    program: Program,
+    arrays: dict[str, Array],
+    targets: dict[str, Path | Target],
+    rate_hz: float | None,
+    deadline_s: float | None = None,
+    advance: Advance | None = None,
+) -> FileRun:
+    """Run arrays through any model; each output goes to its .npy or .csv, or to its target. Raises InputError."""
+    started = time.perf_counter()
+    ports = {port.name: port for port in program.inputs}
+    missing = ports.keys() - arrays.keys()
+    if missing:
+        raise InputError(f"no array for input {', '.join(sorted(missing))}; the file has {', '.join(arrays)}")
+    constants = {name: _as(port, arrays[name]) for name, port in ports.items() if not port.streams}
+    streaming = {name: _as(port, arrays[name]) for name, port in ports.items() if port.streams}
+    latency = Latency(deadline_s)
+    timed = _Timed(Session(program, constants), latency)
+    timed.session.check(streaming)
+    with ExitStack() as stack:
+        files = {
+            port.name: stack.enter_context(_target(targets[port.name]).frames_writer(port, rate_hz))
+            for port in program.outputs
+            if port.name in targets
+        }
+        done = nonfinite = 0
+        total = max(
+            int(streaming[name].shape[ports[name].axis or 0] / ports[name].rate) for name in streaming
+        )
+        for ready in timed.push(streaming):
+            for name, file in files.items():
+                if name in ready:
+                    nonfinite += count_nonfinite(ready[name])
+                    file.write(ready[name])
+            done += program.pulse
+            if advance is not None:
+                advance(min(done, total), total)
+        rest = timed.session.flush()
+        for name, file in files.items():
+            nonfinite += count_nonfinite(rest[name])
+            file.write(rest[name])
+    found = [count for file in files.values() if (count := event_count(file)) is not None]
+    elapsed_s = time.perf_counter() - started
+    return FileRun(
+        timed.session.frames_in, 1, nonfinite, latency, elapsed_s, events=sum(found) if found else None
+    )
+
+
+def _target(place: Path | Target) -> Target:
+    return place if isinstance(place, Target) else Target.of_frames(place)
+
+
+def _as(port: Port, array: Array) -> Array:
+    """The array in the port's type, if both are floating."""
+    floating = np.issubdtype(array.dtype, np.floating) and np.issubdtype(port.dtype, np.floating)
+    return array.astype(port.dtype) if floating else array

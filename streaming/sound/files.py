@@ -1,0 +1,228 @@
+"""Sound files in blocks."""
+
+import os
+from collections.abc import Iterator
+from io import FileIO
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+import soundfile
+
+from pulse.errors import InputError
+from pulse.wording import spell
+from streaming.atomic_files import publish, temporary_file, write_error
+from streaming.partial_file import write_all
+from streaming.sound.channels import Samples
+from streaming.sound.formats import BITS, UNLIMITED, SoundFormat, common_suffixes, open_file, sound_format
+from streaming.sound.rf64 import lengthen
+from streaming.sound.sound import BLOCK_S, Clipping, SoundReader, SoundWriter
+
+EXACT_BITS = 24
+"""Integers of up to this many bits are all float32."""
+LENGTHENED = ("WAV", "WAVEX")
+
+
+class AudioReader(SoundReader):
+    """A sound file, read in blocks: whatever libsndfile reads.
+
+    path        the file
+    descriptor  of the file if it is open, such as standard input; it is closed
+    Raises      InputError: no such file, not a sound, or without samples
+
+    Iteration raises InputError if the file is damaged or holds NaN.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], descriptor: int | None = None) -> None:
+        self.path = Path(path)
+        self.name = str(self.path)
+        if descriptor is None:
+            self._require_file()
+        self._file = self._open(descriptor)
+        self.rate_hz = self._file.samplerate
+        self.channels = self._file.channels
+        self._frames: int = self._file.frames
+        self.encoding = self._file.subtype
+        if self.frames == 0:
+            self.close()
+            raise InputError(f"{self.path}: the file has no samples")
+
+    @property
+    def frames(self) -> int:
+        """Samples of each channel."""
+        return self._frames
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds of sound."""
+        return self.frames / self.rate_hz
+
+    def __iter__(self) -> Iterator[Samples]:
+        size = max(1, int(self.rate_hz * BLOCK_S))
+        done = 0
+        while done < self.frames:
+            block = self._read(min(size, self.frames - done), done)
+            self._refuse_nan(block, done)
+            done += len(block)
+            yield block
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _require_file(self) -> None:
+        if not self.path.exists():
+            raise InputError(f"{self.path}: no such file; check the path")
+        if self.path.is_dir():
+            raise InputError(f"{self.path}: is a folder; give a sound file in it")
+        if not self.path.is_file():
+            raise InputError(f"{self.path}: is a pipe or a device, which cannot be read twice; give a file")
+        if self.path.stat().st_size == 0:
+            raise InputError(f"{self.path}: the file is empty")
+
+    def _open(self, descriptor: int | None) -> soundfile.SoundFile:
+        try:
+            return open_file(self.path if descriptor is None else descriptor)
+        except TypeError as error:  # what the binding says of a suffix of raw samples
+            raise InputError(
+                f"{self.path}: raw samples, of which nobody knows the format; give {spell('raw', 's16,48000,2')}"
+            ) from error
+        except (soundfile.LibsndfileError, OSError) as error:
+            raise InputError(
+                f"{self.path}: cannot be read as sound ({_reason(error)}); give {common_suffixes()} or what else "
+                "libsndfile reads, or convert it: ffmpeg -i FILE new.wav"
+            ) from error
+
+    def _read(self, size: int, done: int) -> Samples:
+        try:
+            block = np.asarray(self._file.read(size, dtype="float32", always_2d=True), np.float32)
+        except soundfile.LibsndfileError as error:
+            self._refuse(done, _reason(error), error)
+        if len(block) < size:
+            self._refuse(done + len(block), "the samples end", None)
+        return block
+
+    def _refuse(self, sample: int, reason: str, cause: Exception | None) -> NoReturn:
+        raise InputError(f"{self.path}: damaged at sample {sample} of {self.frames} ({reason})") from cause
+
+
+class AudioWriter(SoundWriter):
+    """A sound file to write; it appears under its name only when the ``with`` block ends well.
+
+    encoding  libsndfile's name, such as that of a source; where the format has no such, the nearest that it has
+    form      the format; by default what the suffix of ``path`` says
+    samples   of each channel that were written
+    Raises    InputError: the format, or a folder that cannot be written to
+
+    Integers are the nearest that the encoding has. A .wav beyond 4 GiB becomes RF64 when it is closed; see
+    ``streaming.sound.rf64``.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        rate_hz: int,
+        channels: int,
+        encoding: str | None = None,
+        form: SoundFormat | None = None,
+    ) -> None:
+        self.path = Path(path)
+        self.samples = 0
+        self.clipping = Clipping(channels)
+        self.form = form or sound_format(self.path)
+        same = encoding if encoding in self.form.encodings else None
+        self.encoding = same or self.form.suitable_encoding(encoding)
+        bits = BITS.get(self.encoding, 0)
+        self._scale = np.float32(1 << (bits - 1)) if 0 < bits <= EXACT_BITS else None
+        self._part = temporary_file(self.path)
+        self._bytes = _Bytes(self._part, "r+b")
+        try:
+            self._file = soundfile.SoundFile(
+                self._bytes, "w", rate_hz, channels, self.encoding, format=self.form.name
+            )
+        except soundfile.LibsndfileError as error:
+            self._bytes.close()
+            self._part.unlink(missing_ok=True)
+            kind = f"{self.form.name} of {channels} channel{'s' if channels > 1 else ''} at {rate_hz} Hz"
+            raise InputError(
+                f"{self.path}: cannot be written as {kind}, {self.encoding} ({_reason(error)}); write a .wav file"
+            ) from error
+        if self._bytes.problem is not None:
+            self.discard()
+            self._require_whole()
+
+    def write(self, block: Samples) -> None:
+        """Append [samples, channels]. Raises InputError: the disk is full, for one; then a part of them may be there,
+        and nothing more can be written.
+        """
+        self._require_whole()
+        if self.encoding not in UNLIMITED:
+            self.clipping.count(block)
+        try:
+            self._file.write(block if self._scale is None else np.rint(block * self._scale) / self._scale)
+        except (soundfile.LibsndfileError, AssertionError) as error:  # it asserts that all is written
+            self._require_whole()
+            raise write_error(self.path, _reason(error)) from error
+        self._require_whole()
+        self.samples += len(block)
+
+    def close(self) -> None:
+        """End the file; it gets its name. Raises InputError: it cannot, or its end is missing and ``write`` has not
+        told so.
+        """
+        reported = self._bytes.problem is not None
+        problem: Exception | None = None
+        try:
+            self._end()
+            if self.form.name in LENGTHENED:
+                lengthen(self._part)
+        except (soundfile.LibsndfileError, OSError) as error:
+            problem = error
+        publish(self._part, self.path)
+        problem = self._bytes.problem or problem
+        if problem is not None and not reported:
+            raise write_error(self.path, _reason(problem)) from problem
+
+    def _end(self) -> None:
+        try:
+            self._file.close()
+        finally:
+            self._bytes.close()
+
+    def discard(self) -> None:
+        """End it after an error; nothing is left."""
+        try:
+            self._end()
+        finally:
+            self._part.unlink(missing_ok=True)
+
+    def _require_whole(self) -> None:
+        if self._bytes.problem is not None:
+            raise write_error(self.path, _reason(self._bytes.problem)) from self._bytes.problem
+
+
+class _Bytes(FileIO):
+    """What libsndfile writes to. It tells that the system has refused something, but not what: that is here.
+
+    problem  what was refused first; the file does not grow from then on, since something would be missing in between
+    """
+
+    problem: OSError | None = None
+
+    def write(self, data: bytes, /) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]  # only libsndfile calls
+        """How many of them were written."""
+        position = self.tell()
+        if self.problem is not None:
+            data = data[: max(os.fstat(self.fileno()).st_size - position, 0)]
+        try:
+            write_all(super().write, data)
+        except OSError as error:
+            self.problem = self.problem or error
+        return self.tell() - position
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    text = error.error_string if isinstance(error, soundfile.LibsndfileError) else str(error)
+    return text.rstrip(".").splitlines()[0] if text else type(error).__name__

@@ -1,0 +1,163 @@
+"""The formats of sound files, as the installed libsndfile knows them."""
+
+import os
+import sys
+from functools import cache
+from pathlib import Path
+from typing import cast
+
+import soundfile
+
+from pulse.errors import InputError
+from pulse.record import record
+from pulse.wording import spell
+from streaming.sound.encodings import ENCODINGS
+
+SUFFIXES = {
+    "aif": ("AIFF", None),
+    "aifc": ("AIFF", None),
+    "snd": ("AU", None),
+    "oga": ("OGG", None),
+    "opus": ("OGG", "OPUS"),
+    "pcm": ("RAW", None),
+    "sf": ("IRCAM", None),
+    "sph": ("NIST", None),
+    "wave": ("WAV", None),
+}
+"""Suffixes that are no name of a format -> format, and the encoding that the suffix stands for."""
+UNWRITABLE = {"SD2"}
+"""Formats of more than one file."""
+COMMON = ("wav", "flac", "ogg", "opus", "mp3", "aiff", "caf", "au", "w64", "rf64")
+"""Suffixes that messages name, where libsndfile has them."""
+BITS = {
+    "PCM_S8": 8,
+    "PCM_U8": 8,
+    "PCM_16": 16,
+    "ALAC_16": 16,
+    "ALAC_20": 20,
+    "PCM_24": 24,
+    "ALAC_24": 24,
+    "PCM_32": 32,
+    "ALAC_32": 32,
+}
+"""The bits of the encodings that store integers without loss."""
+FLOATING = {"FLOAT": 24, "DOUBLE": 53}
+"""Bits of those that are floating point."""
+UNLIMITED = {*FLOATING, "VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III"}
+"""The encodings that keep samples beyond -1..1."""
+
+
+@record
+class SoundFormat:
+    """A format of sound files.
+
+    name   libsndfile's, such as WAV
+    usual  the encoding by default
+    """
+
+    name: str
+    usual: str
+
+    @property
+    def encodings(self) -> tuple[str, ...]:
+        """All that it can have, by their names in libsndfile."""
+        return tuple(soundfile.available_subtypes(self.name))
+
+    def suitable_encoding(self, source: str | None) -> str:
+        """The encoding that keeps what the encoding of a source holds, or the most of it; the usual one for a source
+        that is compressed with loss.
+        """
+        if source not in BITS and source not in FLOATING:
+            return self.usual
+        if source in self.encodings:
+            return source
+        ours = [name for name in self.encodings if name in BITS]
+        floating = [name for name in self.encodings if name in FLOATING]
+        if source in FLOATING and floating:
+            return floating[-1]
+        needed = BITS.get(source, 24)
+        enough = [name for name in ours if BITS[name] >= needed]
+        if enough:
+            return min(enough, key=BITS.__getitem__)
+        enough = [name for name in floating if FLOATING[name] >= needed]
+        return enough[0] if enough else max(ours, key=BITS.__getitem__, default=self.usual)
+
+    def parse_encoding(self, name: str) -> str:
+        """The encoding of that name, libsndfile's or one of ``ENCODINGS``. Raises InputError."""
+        encoding = ENCODINGS[name].subtype if name in ENCODINGS else name.upper()
+        if encoding not in self.encodings:
+            known = ", ".join(known.lower() for known in self.encodings)
+            raise InputError(f"{self.name} has no encoding {name!r}; it has {known}")
+        return encoding
+
+
+@cache
+def _usual() -> dict[str, str]:
+    """Every format that can be written -> its usual encoding."""
+    names = soundfile.available_formats()
+    return {name: soundfile.default_subtype(name) or "PCM_16" for name in names if name not in UNWRITABLE}
+
+
+def find_format(suffix: str) -> SoundFormat | None:
+    """The format that a suffix, with its dot or without, stands for; None if it is not one of sound."""
+    word = suffix.removeprefix(".")
+    name, encoding = SUFFIXES.get(word.lower(), (word.upper(), None))
+    usual = _usual().get(name)
+    if usual is None or (encoding is not None and encoding not in soundfile.available_subtypes(name)):
+        return None
+    return SoundFormat(name, encoding or usual)
+
+
+def sound_format(path: Path) -> SoundFormat:
+    """The format that the suffix of a file stands for. Raises InputError."""
+    found = find_format(path.suffix)
+    if found is None:
+        raise InputError(
+            f"{path}: no sound format is called {path.suffix or 'nothing'!r}; use {common_suffixes()}"
+        )
+    return found
+
+
+def is_sound(path: Path) -> bool:
+    """Whether the suffix is one of sound."""
+    return find_format(path.suffix) is not None
+
+
+def open_file(path: Path | int) -> soundfile.SoundFile:
+    """A file, or the descriptor of one, which is closed. Raises what the binding does.
+
+    Names need not be UTF-8: the system's own bytes are what libsndfile opens.
+    """
+    if sys.platform == "win32":
+        return soundfile.SoundFile(path)
+    if isinstance(path, int):
+        try:
+            return open_file(
+                Path(f"/dev/fd/{path}")
+            )  # of a bare descriptor libsndfile does not recognise MP3
+        finally:
+            os.close(path)
+    return soundfile.SoundFile(cast("str", os.fsencode(path)))  # bytes are no type of the binding, but taken
+
+
+def holds_sound(path: Path) -> bool:
+    """Whether libsndfile finds sound in a file, whatever its name is."""
+    if not path.is_file():
+        return False
+    try:
+        open_file(path).close()
+    except (soundfile.LibsndfileError, TypeError, OSError):
+        return False
+    return True
+
+
+def common_suffixes() -> str:
+    """The suffixes that most people need, for messages."""
+    return ", ".join(f".{suffix}" for suffix in COMMON if find_format(suffix) is not None)
+
+
+def float_way(sound: SoundFormat) -> str:
+    """How samples beyond -1..1 are kept."""
+    if "FLOAT" in sound.encodings:
+        return f"{spell('encoding', 'float')} keeps them"
+    return f"a .wav file with {spell('encoding', 'float')} keeps them"

@@ -1,0 +1,165 @@
+"""Formats of frames in files: the bytes of a file that grows frame by frame, its head written again at the end."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import Protocol
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from streaming.atomic_files import unused_name
+from streaming.partial_file import PartialFile
+
+MOST = np.iinfo(np.int64).max
+ALIGN = 64
+PIECE_BYTES = 1 << 22
+
+
+class FrameFormat(Protocol):
+    """How frames are written."""
+
+    def head(self, frames: int) -> bytes:
+        """What stands in front of this many frames; it is as long for any number."""
+        ...
+
+    def body(self, frames: Array, number: int) -> bytes:
+        """More frames, the first of them with this number."""
+        ...
+
+    def complete(self, part: PartialFile, frames: int) -> PartialFile:
+        """The file with all that it needs, once this many frames are in ``part``.
+
+        Raises InputError, and says if the frames are meanwhile if no longer in ``part``.
+        """
+        ...
+
+
+class NpyFormat:
+    """An array in numpy's format, version 1.0, with the dtype and shape of the first frames.
+
+    A file grows along the slowest of its axes: the first in C order, the last in Fortran order, those of size 1 not
+    counted. Where the axis of frames is neither, they wait one after the other, and are put in C order at the end, in
+    a second file. If that does not fit on the disk, they stay as they are: an array whose first axis is that of frames.
+    """
+
+    def __init__(self, first: Array, axis: int | None) -> None:
+        self._dtype, self._shape, self._axis = first.dtype, first.shape, axis
+        behind = 1 if axis is None else prod(self._shape[axis + 1 :])
+        before = 1 if axis is None else prod(self._shape[:axis])
+        self._before, self._behind = before, behind
+        self._fortran = before > 1 and behind <= 1
+        self._waits = before > 1 and behind > 1
+        magic = np.lib.format.magic(1, 0)
+        size = -(-(len(magic) + 2 + len(self._text(self._shape_of(MOST))) + 1) // ALIGN) * ALIGN
+        self._start = magic + (size - len(magic) - 2).to_bytes(2, "little")
+        self._header_bytes = size - len(self._start)
+
+    def head(self, frames: int) -> bytes:
+        """Padded with spaces, so that the largest number fits."""
+        return self._head(self._shape_of(frames))
+
+    def body(self, frames: Array, number: int) -> bytes:
+        """In the order of the file, or frame by frame."""
+        if self._waits:
+            return np.moveaxis(frames, self._axis or 0, 0).tobytes()
+        return frames.tobytes("F" if self._fortran else "C")
+
+    def complete(self, part: PartialFile, frames: int) -> PartialFile:
+        """In a part of its own where frames wait; ``PIECE_BYTES`` of them are in memory at a time."""
+        if not self._waits:
+            part.amend(self.head(frames))
+            return part
+        try:
+            whole = self._in_order(part, frames)
+        except InputError as error:
+            raise self._keep(part, frames, error) from error
+        part.discard()
+        return whole
+
+    def _in_order(self, part: PartialFile, frames: int) -> PartialFile:
+        whole = PartialFile(part.path)
+        try:
+            whole.amend(self.head(frames))
+            self._put_in_order(part, whole, frames)
+        except BaseException:
+            whole.discard()
+            raise
+        return whole
+
+    def _keep(self, part: PartialFile, frames: int, error: InputError) -> InputError:
+        """Give what waits a name of its own; what is wrong, and where it is."""
+        part.amend(self._head(self._move(self._shape_of(frames))))
+        path = unused_name(part.path, "frames-first")
+        part.publish(path)
+        return InputError(
+            f"{error}; the frames that came are in {path}, along its first axis: "
+            f"numpy.moveaxis(frames, 0, {self._axis}) puts it where it belongs"
+        )
+
+    def _put_in_order(self, part: PartialFile, whole: PartialFile, frames: int) -> None:
+        """What waits in ``part``, in C order into ``whole``."""
+        size, row_bytes = len(self.head(0)), self._behind * self._dtype.itemsize
+        step = max(PIECE_BYTES // (self._before * row_bytes), 1)
+        with part.place.open("rb") as waiting:
+            waiting.seek(size)
+            for first in range(0, frames, step):
+                piece = np.fromfile(
+                    waiting, self._dtype, min(step, frames - first) * self._before * self._behind
+                )
+                rows = piece.reshape(-1, self._before, self._behind)
+                for row in range(self._before):
+                    whole.amend(rows[:, row].tobytes(), size + (row * frames + first) * row_bytes)
+
+    def _shape_of(self, frames: int) -> tuple[int, ...]:
+        return tuple(frames if axis == self._axis else size for axis, size in enumerate(self._shape))
+
+    def _move(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """With the axis of frames in front."""
+        axis = self._axis or 0
+        return (shape[axis], *shape[:axis], *shape[axis + 1 :])
+
+    def _head(self, shape: tuple[int, ...]) -> bytes:
+        return self._start + self._text(shape).ljust(self._header_bytes - 1) + b"\n"
+
+    def _text(self, shape: tuple[int, ...]) -> bytes:
+        described = np.lib.format.dtype_to_descr(self._dtype)
+        return repr({"descr": described, "fortran_order": self._fortran, "shape": shape}).encode("latin1")
+
+
+class TableFormat:
+    """A table as text: a row a frame, its time or number first, and the names of the columns on top.
+
+    rate_hz  frames a second, for the times; None numbers the frames
+    """
+
+    def __init__(self, first: Array, axis: int | None, rate_hz: float | None) -> None:
+        self._axis, self._rate_hz = axis, rate_hz
+        self._columns = prod(size for number, size in enumerate(first.shape) if number != axis)
+
+    def head(self, frames: int) -> bytes:
+        """The names of the columns."""
+        one = self._columns == 1
+        values = ["value"] if one else [f"value_{column}" for column in range(self._columns)]
+        return _rows([["frame" if self._rate_hz is None else "time_s", *values]])
+
+    def body(self, frames: Array, number: int) -> bytes:
+        """The rows of these frames, numbered from ``number``."""
+        rows = frames[None] if self._axis is None else np.moveaxis(frames, self._axis, 0)
+        numbered = enumerate(rows.reshape(len(rows), self._columns).tolist(), number)
+        return _rows([self._time(frame), *values] for frame, values in numbered)
+
+    def complete(self, part: PartialFile, frames: int) -> PartialFile:
+        """Return ``part`` unchanged: a table needs no completion."""
+        return part
+
+    def _time(self, frame: int) -> int | str:
+        return frame if self._rate_hz is None else f"{frame / self._rate_hz:.6f}"
+
+
+def _rows(rows: Iterable[Sequence[object]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text).writerows(rows)
+    return text.getvalue().encode()

@@ -1,0 +1,124 @@
+"""Arrays of frames in files: .npy and .npz to read, .npy and .csv to write."""
+
+import zipfile
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.not_copyable import NotCopyable
+from streaming.atomic_files import kind_of
+from streaming.partial_file import PartialFile
+from streaming.sound.frame_formats import FrameFormat, NpyFormat, TableFormat
+
+READABLE = (".npy", ".npz")
+WRITABLE = (".npy", ".csv")
+
+
+def read_arrays(path: Path, names: list[str]) -> dict[str, Array]:
+    """The arrays of a file, by input. A .npy holds one; a .npz any number, by name. Raises InputError."""
+    if not path.exists():
+        raise InputError(f"{path}: no such file; check the path")
+    try:
+        with path.open("rb") as file:
+            loaded: Any = np.load(file, allow_pickle=False)
+            if path.suffix.lower() == ".npz":
+                return {str(name): loaded[name] for name in loaded.files}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, AttributeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{path}: cannot be read as {path.suffix} ({reason})") from error
+    if len(names) != 1:
+        raise InputError(
+            f"{path}: one array where the model has {len(names)} inputs; give a .npz with {', '.join(names)}"
+        )
+    return {names[0]: loaded}
+
+
+class FramesFile(NotCopyable):
+    """Frames to write as they come; the file appears under its name only when the ``with`` block ends well and there
+    are any.
+
+    path     .npy: the array as the model gives it; .csv: a row a frame, the time or number of the frame first
+    axis     the axis of frames; None for a tensor without time
+    rate_hz  frames a second, for the times; None numbers the frames
+    Raises   InputError: another suffix, or a folder that cannot be written to
+
+    Memory does not grow. A .npy whose frames are on neither the first nor the last of its axes needs its size on the
+    disk twice at the end; without it the error says in which file they are, in another order.
+    """
+
+    instead = "it writes one file; make another one with another path"
+
+    def __init__(self, path: Path, axis: int | None, rate_hz: float | None) -> None:
+        if path.suffix.lower() not in WRITABLE:
+            raise InputError(f"{path}: frames are written as {' or '.join(WRITABLE)}, not {kind_of(path)}")
+        if not path.absolute().parent.is_dir():
+            raise InputError(f"{path}: no such folder; make it first")
+        self.path = path
+        self._axis = axis
+        self._rate_hz = rate_hz
+        self._part = PartialFile(path)
+        self._form: FrameFormat | None = None
+        self._kind: tuple[object, ...] = ()
+        self._frames = 0
+
+    def write(self, frames: Array) -> None:
+        """Append frames; a tensor without time takes the place of the one before.
+
+        Raises InputError: the disk is full, for one. What was written before stays, and nothing of these.
+        """
+        if self._axis is None:
+            self._replace(frames)
+            return
+        form = self._form or self._form_of(frames)
+        self._require_kind(frames)
+        body = form.body(frames, self._frames)
+        self._part.append(body if form is self._form else form.head(0) + body)
+        self._form = form
+        self._frames += frames.shape[self._axis]
+
+    def _replace(self, tensor: Array) -> None:
+        """In a part of its own, so that the one before is there until this one is."""
+        form, part = self._form_of(tensor), PartialFile(self.path)
+        try:
+            part.append(form.head(0) + form.body(tensor, 0))
+        except BaseException:
+            part.discard()
+            raise
+        self._part.discard()
+        self._form, self._part = form, part
+
+    def __enter__(self) -> "FramesFile":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None or self._form is None:
+            self._part.discard()
+            return
+        try:
+            whole = self._form.complete(self._part, self._frames)
+        except BaseException:
+            self._part.discard()
+            raise
+        whole.publish()
+
+    def _form_of(self, first: Array) -> FrameFormat:
+        if self.path.suffix.lower() == ".npy":
+            return NpyFormat(first, self._axis)
+        return TableFormat(first, self._axis, self._rate_hz)
+
+    def _require_kind(self, frames: Array) -> None:
+        """Raises InputError if they do not fit to those before."""
+        sizes = (size for axis, size in enumerate(frames.shape) if axis != self._axis)
+        kind = (frames.dtype, *sizes)
+        if self._form is not None and kind != self._kind:
+            raise InputError(
+                f"{self.path}: {frames.dtype} {list(frames.shape)} does not fit to the frames before, which differ in "
+                "type or in another size than that of time; write these to a file of their own"
+            )
+        self._kind = kind

@@ -1,0 +1,97 @@
+"""The files of a run over sound: outputs as channels of a sound, or as frames."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.interface import Port
+from pulse.record import record
+from streaming.sound.resampling import Resampler
+from streaming.sound.sound import Clipping, SoundReader
+from streaming.sound.target import Target, event_count
+
+
+@record
+class OutputRoute:
+    """Outputs, and where they go: those of sound are the channels of one file, in order; frames are alone."""
+
+    ports: tuple[Port, ...]
+    target: Target
+
+
+@record
+class WrittenSound:
+    """A sound that was written.
+
+    clipping  samples that the encoding cut off
+    encoding  libsndfile's name of how samples are written
+    """
+
+    target: Target
+    clipping: Clipping
+    encoding: str
+
+
+class SoundOutput:
+    """Outputs on their way into a sound file, one channel for each output and stream.
+
+    first    the sound whose rate and encoding it has
+    rate_hz  of the model
+    """
+
+    def __init__(
+        self,
+        stack: ExitStack,
+        write: OutputRoute,
+        first: SoundReader,
+        rate_hz: int,
+        streams: int,
+        keeps_length: bool,
+    ) -> None:
+        channels = streams * len(write.ports)
+        self._names = [port.name for port in write.ports]
+        self._keeps_length = keeps_length
+        writer = write.target.sound_writer(first.rate_hz, channels, first.encoding)
+        self._writer = stack.enter_context(writer)
+        self._resampler = Resampler(rate_hz, first.rate_hz, channels)
+        self.written = WrittenSound(write.target, writer.clipping, writer.encoding)
+        self.nonfinite = 0
+
+    def write(self, piece: Sequence[dict[str, Array]]) -> None:
+        """The ready frames of every stream."""
+        columns = [outputs[name].ravel() for name in self._names for outputs in piece]
+        self.nonfinite += sum(map(count_nonfinite, columns))
+        self._writer.write(self._resampler.process(np.stack(columns, axis=1)))
+
+    def end(self, samples: int) -> None:
+        """The rest of the resampler; with it the output is as long as the input, if the model keeps the length."""
+        self._writer.write(self._resampler.flush(samples if self._keeps_length else None))
+
+
+class FramesOutput:
+    """The frames of an output on their way into a file."""
+
+    def __init__(self, stack: ExitStack, write: OutputRoute, rate_hz: float | None) -> None:
+        (port,) = write.ports
+        self._name = port.name
+        self._file = stack.enter_context(write.target.frames_writer(port, rate_hz))
+        self.nonfinite = 0
+
+    @property
+    def event_count(self) -> int | None:
+        """How many events were found; None if frames are written."""
+        return event_count(self._file)
+
+    def write(self, piece: Sequence[dict[str, Array]]) -> None:
+        """The ready frames of one stream; if it has none of them, nothing."""
+        if self._name in piece[0]:
+            frames = piece[0][self._name]
+            self.nonfinite += count_nonfinite(frames)
+            self._file.write(frames)
+
+
+def count_nonfinite(array: Array) -> int:
+    """Values that are NaN or infinite."""
+    return array.size - int(np.count_nonzero(np.isfinite(array)))

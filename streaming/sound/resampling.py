@@ -1,0 +1,123 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+"""Sample rate conversion in chunks, for files; live audio has ``native.resample``."""
+
+from typing import Any
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.not_copyable import NotCopyable
+from streaming.native.filters import require_rates
+from streaming.sound.channels import Samples
+
+QUALITIES = ("sinc_best", "sinc_medium", "sinc_fastest")
+"""Stop bands of -150, -119 and -97 dB; delays of about 9, 3 and 1 ms at 48 kHz to 16 kHz."""
+
+
+class Resampler(NotCopyable):
+    """Turns blocks at one rate into blocks at another.
+
+    rate_in_hz, rate_out_hz  samples a second
+    channels                 of every block
+    quality                  one of ``QUALITIES``
+    Raises                   InputError: rates that are not positive or more than 256 times apart
+
+    Output sample k belongs to the moment ``k / rate_out_hz``: the filter's delay is time that it waits,
+    not samples that it adds. Any split into blocks gives the same samples. After an exception in ``process`` or
+    ``flush``, whatever it is and wherever it comes, both raise InputError until ``reset``.
+    """
+
+    instead = "what it remembers is inside of libsamplerate; make another one and give it the samples again"
+
+    def __init__(
+        self, rate_in_hz: int, rate_out_hz: int, channels: int = 1, quality: str = "sinc_best"
+    ) -> None:
+        require_rates(rate_in_hz, rate_out_hz)
+        if quality not in QUALITIES:
+            raise InputError(f"resampling quality {quality!r}: choose one of {', '.join(QUALITIES)}")
+        self.rate_in_hz = rate_in_hz
+        self.rate_out_hz = rate_out_hz
+        self.channels = channels
+        self._same = rate_in_hz == rate_out_hz
+        self._ratio = rate_out_hz / rate_in_hz
+        self._converter: Any = None if self._same else _converter(quality, channels)
+        self._taken = 0
+        self._given = 0
+        self._changing = False
+
+    def process(self, block: Samples) -> Samples:
+        """From [samples, channels] the samples that are ready, [samples, channels]. Raises InputError."""
+        self._require_whole()
+        if block.ndim != 2 or block.shape[1] != self.channels:
+            raise InputError(f"expected a block [samples, {self.channels}], got {list(block.shape)}")
+        try:
+            self._changing = True
+            self._taken += len(block)
+            if self._same or not len(block):
+                ready = block if self._same else block[:0]
+            else:
+                ready = self._convert(block)
+            self._given += len(ready)
+            self._changing = False
+            return ready
+        except BaseException:
+            self._changing = True
+            raise
+
+    def flush(self, total: int | None = None) -> Samples:
+        """End the sound: the rest, and the resampler begins anew.
+
+        total  samples of the whole output; as long as the input, rounded, where None
+        Raises InputError
+        """
+        self._require_whole()
+        try:
+            self._changing = True
+            rest = self._rest(total)
+            self.reset()
+            return rest
+        except BaseException:
+            self._changing = True
+            raise
+
+    def _rest(self, total: int | None) -> Samples:
+        if total is None:
+            total = resampled_length(self._taken, self.rate_in_hz, self.rate_out_hz)
+        missing = total - self._given
+        pieces = [np.zeros((0, self.channels), np.float32)]
+        silence = np.zeros((max(self.rate_in_hz // 50, 1), self.channels), np.float32)
+        while missing > 0:
+            piece = (silence if self._same else self._convert(silence))[:missing]
+            pieces.append(piece)
+            missing -= len(piece)
+        return np.concatenate(pieces)
+
+    def reset(self) -> None:
+        """Begin a new sound."""
+        self._changing = True
+        if self._converter is not None:
+            self._converter.reset()
+        self._taken = self._given = 0
+        self._changing = False
+
+    def _require_whole(self) -> None:
+        if self._changing:
+            raise InputError(
+                "an exception interrupted process or flush, and a part of the block may be lost: begin a new sound "
+                "with reset()"
+            )
+
+    def _convert(self, block: Samples) -> Samples:
+        return self._converter.process(block, self._ratio).reshape(-1, self.channels)
+
+
+def _converter(quality: str, channels: int) -> Any:
+    """That of libsamplerate, which takes a while to import."""
+    import samplerate
+
+    return samplerate.Resampler(quality, channels)
+
+
+def resampled_length(samples: int, rate_in_hz: int, rate_out_hz: int) -> int:
+    """How many samples a sound has at another rate."""
+    return (2 * samples * rate_out_hz + rate_in_hz) // (2 * rate_in_hz)

@@ -1,0 +1,90 @@
+"""RF64: the form of WAV files beyond 4 GiB, the most that the sizes in a WAV header can state.
+
+Source: EBU Tech 3306. A chunk ``ds64`` in front has the sizes, those in their usual places are all ones.
+"""
+
+from io import FileIO
+from pathlib import Path
+from struct import pack, unpack
+
+from streaming.partial_file import write_all
+
+LARGEST = 0xFFFF_FFFF
+"""The largest size in 32 bits."""
+ELSEWHERE = 0xFFFF_FFFF
+"""In place of a size: it is in ``ds64``."""
+PIECE = 1 << 24
+CHUNK_HEAD = 8
+
+
+def lengthen(path: Path) -> bool:
+    """Turn a WAV file that is longer than its 32-bit sizes into RF64; whether it was one.
+
+    path    a complete file whose last chunk is ``data``, such as libsndfile writes
+    Raises  OSError: the disk, which may need space for some bytes more; without them the file is as it was
+
+    Floats have space enough in front, since libsndfile notes their peaks there, and are done at once. The samples of
+    other files are moved up, which takes as long as copying the file does.
+    """
+    with FileIO(path, "r+b") as file:
+        size = file.seek(0, 2)
+        if size - CHUNK_HEAD <= LARGEST:
+            return False
+        form, start = _read_signature(file)
+        frame_bytes = unpack("<H", form[12:14])[0]
+        frames = (size - start) // frame_bytes
+        gap = start - len(_head(form, 0, 0, frame_bytes, 0))
+        up = 0 if gap == 0 or gap >= CHUNK_HEAD else CHUNK_HEAD - gap
+        if up:
+            _grow(file, size, up)
+            _move_up(file, start, size, up)
+        file.seek(0)
+        write_all(file.write, _head(form, size + up, frames, frame_bytes, gap + up))
+    return True
+
+
+def _read_signature(file: FileIO) -> tuple[bytes, int]:
+    """What the chunk ``fmt`` says, and where samples begin."""
+    form = b""
+    file.seek(12)
+    while (head := file.read(CHUNK_HEAD))[:4] != b"data":
+        size = unpack("<I", head[4:])[0]
+        chunk = file.read(size + size % 2)
+        form = chunk if head[:4] == b"fmt " else form
+    return form, file.tell()
+
+
+def _head(form: bytes, size: int, frames: int, frame_bytes: int, junk: int) -> bytes:
+    """All in front of the samples, with a chunk without meaning of ``junk`` bytes, or none."""
+    sizes = pack("<QQQI", max(size - CHUNK_HEAD, 0), frames * frame_bytes, frames, 0)
+    return b"".join(
+        [
+            pack("<4sI4s", b"RF64", ELSEWHERE, b"WAVE"),
+            pack("<4sI", b"ds64", len(sizes)) + sizes,
+            pack("<4sI", b"fmt ", len(form)) + form,
+            pack("<4sI", b"JUNK", junk - CHUNK_HEAD) + bytes(junk - CHUNK_HEAD) if junk else b"",
+            pack("<4sI", b"data", ELSEWHERE),
+        ]
+    )
+
+
+def _grow(file: FileIO, size: int, up: int) -> None:
+    """Copy the last bytes after themselves, or leave the file as it was: what follows needs no more space."""
+    file.seek(size - up)
+    tail = file.read(up)
+    try:
+        write_all(file.write, tail)
+    except OSError:
+        file.truncate(size)
+        raise
+
+
+def _move_up(file: FileIO, start: int, end: int, up: int) -> None:
+    """Move what lies between ``start`` and ``end``, its end first."""
+    while end > start:
+        begin = max(start, end - PIECE)
+        file.seek(begin)
+        piece = file.read(end - begin)
+        file.seek(begin + up)
+        write_all(file.write, piece)
+        end = begin

@@ -1,0 +1,146 @@
+"""Sound that is read or written in blocks, and what a writer has cut off."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from math import isfinite, log10
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.not_copyable import NotCopyable
+from streaming.sound.channels import Samples
+
+BLOCK_S = 0.5
+
+
+class Clipping:
+    """Samples beyond -1..1 that an integer encoding cannot hold.
+
+    samples  how many, of each channel
+    peaks    the largest magnitude among them, of each channel; 0 if there is none
+    """
+
+    def __init__(self, channels: int) -> None:
+        self.samples = [0] * channels
+        self.peaks = [0.0] * channels
+
+    @property
+    def total(self) -> int:
+        """Samples of all channels."""
+        return sum(self.samples)
+
+    def count(self, block: Samples) -> None:
+        """Look at [samples, channels]."""
+        size = np.abs(block)
+        over = size > 1
+        if over.any():
+            counts, peaks = over.sum(axis=0).tolist(), np.where(over, size, 0).max(axis=0).tolist()
+            self.samples = [one + more for one, more in zip(self.samples, counts)]
+            self.peaks = [max(one, other) for one, other in zip(self.peaks, peaks)]
+
+    def as_list(self) -> list[dict[str, Any]]:
+        """The channels that were cut off, for JSON; the peak is None if it is infinite."""
+        return [
+            {"channel": channel, "samples": samples, "peak": peak if isfinite(peak) else None}
+            for channel, (samples, peak) in enumerate(zip(self.samples, self.peaks))
+            if samples
+        ]
+
+    def __str__(self) -> str:
+        """``channel 0: 12 samples by up to 3.5 dB``."""
+        return ", ".join(
+            f"channel {channel}: {samples:,} sample{'s' if samples > 1 else ''} by up to {_decibels(peak)}"
+            for channel, (samples, peak) in enumerate(zip(self.samples, self.peaks))
+            if samples
+        )
+
+
+def _decibels(peak: float) -> str:
+    if not isfinite(peak):
+        return "an infinite amount"
+    return f"{20 * log10(peak):.2g} dB" if peak < 1.1 else f"{20 * log10(peak):.1f} dB"
+
+
+class SoundReader(NotCopyable, ABC):
+    """Sound, read once from its beginning to its end.
+
+    name      for messages
+    rate_hz   samples a second
+    channels  of every block
+    encoding  libsndfile's name of how samples are written, such as PCM_16
+
+    Iteration gives [samples, channels] float32. It raises InputError if the sound is damaged or holds NaN.
+    """
+
+    instead = "what it reads can be read once; open it again"
+
+    name: str
+    rate_hz: int
+    channels: int
+    encoding: str
+
+    @property
+    @abstractmethod
+    def frames(self) -> int | None:
+        """Samples of each channel; None if unknown before the end."""
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Samples]: ...
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of what is read."""
+
+    def _refuse_nan(self, block: Samples, done: int) -> None:
+        bad = np.isnan(block).any(axis=1)
+        if bad.any():
+            sample = done + int(np.argmax(bad))
+            raise InputError(
+                f"{self.name}: NaN at sample {sample} ({sample / self.rate_hz:.3f} s); write it again without"
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class SoundWriter(NotCopyable, ABC):
+    """Sound that is written, in a ``with`` block.
+
+    encoding  libsndfile's name of how samples are written
+    clipping  what was cut off so far
+    """
+
+    instead = "it writes one sound; make another one with another path"
+
+    encoding: str
+    clipping: Clipping
+
+    @abstractmethod
+    def write(self, block: Samples) -> None:
+        """Append [samples, channels]. Raises InputError: it cannot be written."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the sound. Raises InputError: it cannot be written."""
+
+    @abstractmethod
+    def discard(self) -> None:
+        """End it after an error."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.discard()

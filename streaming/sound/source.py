@@ -1,0 +1,72 @@
+"""The source of a run's sound: a file, standard input, or a pipe."""
+
+import os
+import stat
+from pathlib import Path
+
+from pulse.errors import InputError
+from streaming.sound.files import AudioReader
+from streaming.sound.formats import holds_sound, is_sound
+from streaming.sound.sound import SoundReader
+from streaming.sound.streams import StreamReader
+from streaming.sound.wav_stream import StreamFormat
+
+STANDARD_INPUT = "standard input"
+INPUT_NAMES = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
+DESCRIPTORS = ("/dev/fd", "/proc/self/fd")
+"""Folders of what a process has open."""
+
+
+def open_source(path: Path, raw: StreamFormat | None = None) -> SoundReader:
+    """Sound to read.
+
+    path    a file that libsndfile reads; ``-`` or ``/dev/stdin``; a pipe or device, which is read as it comes
+    raw     how the samples of a source without a header are written
+    Raises  InputError: no such source, or no sound
+    """
+    if str(path) in INPUT_NAMES:
+        descriptor, name = _standard_input(), STANDARD_INPUT
+    elif raw is None and not is_stream(path):
+        return AudioReader(path)
+    else:
+        descriptor, name = _open(path), str(path)
+    if raw is None and stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return AudioReader(name, descriptor)
+    return StreamReader(name, descriptor, raw)
+
+
+def is_stream(path: Path) -> bool:
+    """Whether a path stands for what can be read or written only once: ``-``, a pipe, a terminal or another device."""
+    if str(path) == "-" or str(path.parent) in DESCRIPTORS or str(path) in ("/dev/stdin", "/dev/stdout"):
+        return True
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode)
+
+
+def is_sound_source(path: Path) -> bool:
+    """Whether a path is one of sound by its nature, its suffix or its content, not that of a model."""
+    return is_stream(path) or is_sound(path) or holds_sound(path)
+
+
+def _standard_input() -> int:
+    try:
+        descriptor = os.dup(0)
+    except OSError as error:
+        raise InputError(f"{STANDARD_INPUT}: cannot be read ({error.strerror})") from error
+    if os.isatty(descriptor):
+        os.close(descriptor)
+        raise InputError(
+            f"{STANDARD_INPUT}: is a terminal; pipe sound into it, such as "
+            "ffmpeg -i FILE -f wav - | pulse run - out.wav"
+        )
+    return descriptor
+
+
+def _open(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDONLY)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); check the path") from error

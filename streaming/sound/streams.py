@@ -1,0 +1,203 @@
+"""Sound and frames that come from a pipe, or go to one, as they come: raw samples and WAV, and frames as a table."""
+
+import os
+import select
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from io import FileIO
+from types import TracebackType
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.not_copyable import NotCopyable
+from streaming.partial_file import write_all
+from streaming.sound.channels import Samples
+from streaming.sound.formats import UNLIMITED
+from streaming.sound.frame_formats import TableFormat
+from streaming.sound.sound import BLOCK_S, Clipping, SoundReader, SoundWriter
+from streaming.sound.wav_stream import StreamFormat, read_header, wav_header
+
+
+class StreamReader(SoundReader):
+    """Samples as they arrive: each block holds what is there, up to half a second.
+
+    name        for messages
+    descriptor  is read to the end of its samples, and closed with the reader
+    form        of raw samples; None: WAV, whose header is read at once
+    Raises      InputError: nothing comes, or no WAV
+    """
+
+    def __init__(self, name: str, descriptor: int, form: StreamFormat | None = None) -> None:
+        self.name = name
+        self._file = _Descriptor(descriptor, "rb")
+        try:
+            self._form = read_header(name, self._exactly) if form is None else form
+        except BaseException:
+            self._file.close()
+            raise
+        self.rate_hz, self.channels = self._form.rate_hz, self._form.channels
+        self.encoding = self._form.encoding.subtype
+
+    @property
+    def frames(self) -> int | None:
+        """What the header says; None if it does not know."""
+        size = self._form.data_bytes
+        return None if size is None else size // self._form.frame_bytes
+
+    def __iter__(self) -> Iterator[Samples]:
+        size, frames = self._form.frame_bytes, self.frames
+        most, rest, done = max(int(self.rate_hz * BLOCK_S), 1) * size, b"", 0
+        while frames is None or done < frames:
+            left = most if frames is None else min((frames - done) * size, most)
+            piece = self._file.take(left - len(rest))
+            if not piece:
+                break
+            data = rest + piece
+            whole = len(data) // size * size
+            rest = data[whole:]
+            if whole:
+                block = self._form.encoding.decode(data[:whole]).reshape(-1, self.channels)
+                self._refuse_nan(block, done)
+                done += len(block)
+                yield block
+        if rest:
+            raise InputError(
+                f"{self.name}: ends with {len(rest)} bytes of a sample of {size}; check encoding and channels"
+            )
+        if not done:
+            raise InputError(f"{self.name}: no samples came")
+        if frames is not None and done < frames:
+            raise InputError(f"{self.name}: damaged at sample {done} of {frames} (the samples end)")
+
+    def close(self) -> None:
+        """Close the descriptor."""
+        self._file.close()
+
+    def _exactly(self, count: int) -> bytes:
+        """Read ``count`` bytes, or fewer at the end."""
+        data = b""
+        while len(data) < count and (piece := self._file.take(count - len(data))):
+            data += piece
+        return data
+
+
+class StreamWriter(SoundWriter):
+    """Samples that leave as soon as they are written: raw, or WAV whose header does not know how many there will be.
+
+    name        for messages
+    descriptor  is closed with the writer; if it is a file after all, the header is completed at the end
+    wav         whether there is a header
+    """
+
+    def __init__(self, name: str, descriptor: int, form: StreamFormat, wav: bool) -> None:
+        self.encoding = form.encoding.subtype
+        self.clipping = Clipping(form.channels)
+        self._name, self._form = name, form
+        self._file = _Descriptor(descriptor, "wb")
+        self._start = _position(descriptor) if wav else None
+        self._bytes = 0
+        if wav:
+            try:
+                self._put(wav_header(form))
+            except InputError:
+                self._file.close()
+                raise
+
+    def write(self, block: Samples) -> None:
+        """Append [samples, channels]. Raises InputError: the pipe is closed, or a disk is full."""
+        if self.encoding not in UNLIMITED:
+            self.clipping.count(block)
+        data = self._form.encoding.encode(block)
+        self._put(data)
+        self._bytes += len(data)
+
+    def close(self) -> None:
+        """End the stream. Raises InputError: a file whose header cannot be written."""
+        try:
+            if self._start is not None:
+                self._put(bytes(self._bytes % 2))
+                os.lseek(self._file.fileno(), self._start, os.SEEK_SET)
+                self._put(wav_header(replace(self._form, data_bytes=self._bytes)))
+                os.lseek(self._file.fileno(), 0, os.SEEK_END)
+        finally:
+            self._file.close()
+
+    def discard(self) -> None:
+        """Close the descriptor."""
+        self._file.close()
+
+    def _put(self, data: bytes) -> None:
+        _put(self._name, self._file, data)
+
+
+class TableStream(NotCopyable):
+    """Frames that leave as rows of a table, as in a .csv, each as soon as it is there.
+
+    name        for messages
+    descriptor  is closed at the end of the ``with`` block
+    axis        of frames; None for a tensor without time
+    rate_hz     frames a second, for the times; None numbers the frames
+    """
+
+    instead = "it writes one table; make another one"
+
+    def __init__(self, name: str, descriptor: int, axis: int | None, rate_hz: float | None) -> None:
+        self._name, self._axis, self._rate_hz = name, axis, rate_hz
+        self._file = _Descriptor(descriptor, "wb")
+        self._form: TableFormat | None = None
+        self._frames = 0
+
+    def write(self, frames: Array) -> None:
+        """Append frames. Raises InputError: the pipe is closed, or a disk is full."""
+        head = b""
+        if self._form is None:
+            self._form = TableFormat(frames, self._axis, self._rate_hz)
+            head = self._form.head(0)
+        _put(self._name, self._file, head + self._form.body(frames, self._frames))
+        self._frames += 1 if self._axis is None else frames.shape[self._axis]
+
+    def __enter__(self) -> "TableStream":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+
+class _Descriptor(FileIO):
+    """A descriptor that is waited for, even if another process that shares it has made it one that does not wait."""
+
+    def take(self, size: int) -> bytes:
+        """What is there, at least a byte and at most this many; nothing at the end."""
+        while (data := self.read(size)) is None:
+            select.select([self], [], [])
+        return data
+
+    def put(self, data: memoryview) -> int:
+        """How many of them were written, at least one."""
+        while (count := self.write(data)) is None:
+            select.select([], [self], [])
+        return count
+
+
+def _put(name: str, file: _Descriptor, data: bytes) -> None:
+    try:
+        write_all(file.put, data)
+    except OSError as error:
+        raise InputError(f"{name}: cannot be written ({error.strerror})") from error
+
+
+def _position(descriptor: int) -> int | None:
+    """Where a file is written that can be written elsewhere too; None for a pipe, or one that is only appended to."""
+    if sys.platform == "win32":
+        return None
+    import fcntl
+
+    if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_APPEND:
+        return None
+    try:
+        return os.lseek(descriptor, 0, os.SEEK_CUR)
+    except OSError:
+        return None

@@ -1,0 +1,191 @@
+"""The target of a run's output: a file of sound or frames, standard output, or a pipe."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pulse.errors import InputError
+from pulse.interface import Port
+from pulse.record import record
+from pulse.wording import spell
+from streaming.atomic_files import kind_of
+from streaming.sound.encodings import ENCODINGS, Encoding
+from streaming.sound.files import AudioWriter
+from streaming.sound.formats import SoundFormat, common_suffixes, find_format
+from streaming.sound.frames import WRITABLE, FramesFile
+from streaming.sound.sound import SoundWriter
+from streaming.sound.source import is_stream
+from streaming.sound.streams import StreamWriter, TableStream
+from streaming.sound.wav_stream import StreamFormat
+
+if TYPE_CHECKING:
+    from streaming.events.choice import Choice
+    from streaming.events.output import EventsOutput
+    from streaming.events.writers import EventsFile, EventsStream
+
+STANDARD_OUTPUT = "standard output"
+OUTPUT_NAMES = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+STREAMED = ("wav", "raw", "csv")
+"""The formats that a pipe takes."""
+
+
+@record
+class Target:
+    """One output's file or stream.
+
+    path        ``-`` for standard output
+    form        a format of sound; None: frames
+    encoding    libsndfile's name of how samples are to be written; None: as those of the source
+    streamed    whether it is written as it comes, into a descriptor
+    descriptor  of standard output
+    events      what reads the events that are written in place of frames; None: frames are written
+    event_form  the suffix that says how, without its dot
+    source      the name of the sound, for formats of events that contain it
+    """
+
+    path: Path
+    form: SoundFormat | None
+    encoding: str | None
+    streamed: bool
+    descriptor: int | None = None
+    events: "Choice | None" = None
+    event_form: str = "jsonl"
+    source: str = "sound"
+
+    @classmethod
+    def of_frames(cls, path: Path) -> "Target":
+        """A file of frames."""
+        return cls(path, None, None, False)
+
+    @classmethod
+    def of_events(
+        cls, path: Path, events: "Choice", source: str = "sound", form: str | None = None
+    ) -> "Target":
+        """A target of events; a pipe whose name says nothing gets JSON lines. Raises InputError: no such form."""
+        from streaming.events.formats import event_format
+
+        streamed = is_stream(path)
+        word = (form or path.suffix.removeprefix(".") or ("jsonl" if streamed else "")).lower()
+        event_format(_name(path), word)
+        if not streamed and path.suffix.lower() != f".{word}":
+            raise InputError(
+                f"{path}: events are written by suffix; call the file {path.with_suffix('.' + word)}"
+            )
+        return cls(path, None, None, streamed, None, events, word, source)
+
+    @classmethod
+    def of(
+        cls,
+        path: Path,
+        usual: Literal["wav", "csv"] = "wav",
+        form: str | None = None,
+        encoding: str | None = None,
+        descriptor: int | None = None,
+    ) -> "Target":
+        """A target as it is described.
+
+        usual     the format of a pipe whose name says none
+        form      a format in place of what the suffix says: wav, flac …, raw, csv
+        encoding  such as float or pcm_24, libsndfile's names, or s16
+        Raises    InputError: no such format or encoding, or none that a pipe takes
+        """
+        streamed = is_stream(path)
+        word = (form or path.suffix.removeprefix(".")).lower()
+        frames = f".{word}" in WRITABLE
+        sound = None if frames else find_format(word)
+        if form is None and streamed and not frames and sound is None:
+            word, frames = usual, usual == "csv"
+            sound = None if frames else find_format(usual)
+        if sound is None and not frames:
+            known = f"sound is written as {common_suffixes()}, frames as {', '.join(WRITABLE)}"
+            raise InputError(f"{_name(path)}: {known}, not {f'.{word}' if word else kind_of(path)}")
+        if streamed and _streamable(sound, word) is None:
+            raise InputError(
+                f"{_name(path)}: takes {', '.join(STREAMED)}, not {word}, which is written only as a whole: name a file"
+            )
+        if frames and not streamed and path.suffix.lower() != f".{word}":
+            raise InputError(
+                f"{path}: frames are written by suffix; call the file {path.with_suffix('.' + word)}"
+            )
+        if encoding is not None and sound is None:
+            raise InputError(f"{spell('encoding', encoding)}: {_name(path)} takes frames, which have none")
+        asked = None if encoding is None or sound is None else sound.parse_encoding(encoding)
+        if streamed and asked is not None:
+            _stream_encoding(asked)
+        return cls(path, sound, asked, streamed, descriptor)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether sound is written, not frames."""
+        return self.form is not None
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether what is written can be seen at once."""
+        return self.descriptor is not None and os.isatty(self.descriptor)
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return _name(self.path)
+
+    def sound_writer(self, rate_hz: int, channels: int, source: str) -> SoundWriter:
+        """A writer of sound; ``source`` is the encoding of what is read. Raises InputError."""
+        if self.form is None:
+            raise InputError(f"{self.name}: takes frames, not sound")
+        encoding = self.encoding or self.form.suitable_encoding(source)
+        if not self.streamed:
+            return AudioWriter(self.path, rate_hz, channels, encoding, self.form)
+        form = StreamFormat(_stream_encoding(encoding), rate_hz, channels)
+        return StreamWriter(self.name, self._open(), form, wav=self.form.name != "RAW")
+
+    def frames_writer(self, port: Port, rate_hz: float | None) -> "FramesFile | TableStream | EventsOutput":
+        """A writer of the frames of an output, or of the events in them; ``rate_hz`` is that of the model's time.
+
+        Raises InputError.
+        """
+        if self.events is not None:
+            from streaming.events.output import EventsOutput
+
+            return EventsOutput(self.events.of_port(port, rate_hz), port.axis or 0, self._events_sink())
+        frames_hz = None if rate_hz is None or not port.streams else float(rate_hz * port.rate)
+        if self.streamed:
+            return TableStream(self.name, self._open(), port.axis, frames_hz)
+        return FramesFile(self.path, port.axis, frames_hz)
+
+    def _events_sink(self) -> "EventsFile | EventsStream":
+        from streaming.events.formats import event_format
+        from streaming.events.writers import EventsFile, EventsStream
+
+        if not self.streamed:
+            return EventsFile(self.path, self.source)
+        return EventsStream(self.name, self._open(), event_format(self.name, self.event_form)(self.source))
+
+    def _open(self) -> int:
+        try:
+            return os.open(self.path, os.O_WRONLY) if self.descriptor is None else os.dup(self.descriptor)
+        except OSError as error:
+            raise InputError(f"{self.name}: cannot be written ({error.strerror})") from error
+
+
+def event_count(writer: "FramesFile | TableStream | EventsOutput") -> int | None:
+    """How many events a writer has found; None if it writes frames."""
+    return None if isinstance(writer, FramesFile | TableStream) else writer.found
+
+
+def _name(path: Path) -> str:
+    return STANDARD_OUTPUT if str(path) in OUTPUT_NAMES else str(path)
+
+
+def _streamable(sound: SoundFormat | None, word: str) -> str | None:
+    """The name of a format that a pipe takes; None of others."""
+    name = word if sound is None else sound.name.lower()
+    return name if name in STREAMED else None
+
+
+def _stream_encoding(subtype: str) -> Encoding:
+    for encoding in ENCODINGS.values():
+        if encoding.subtype == subtype:
+            return encoding
+    known = ", ".join(encoding.subtype.lower() for encoding in ENCODINGS.values())
+    raise InputError(f"{spell('encoding', subtype.lower())}: a pipe takes {known}")

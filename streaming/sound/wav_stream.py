@@ -1,0 +1,150 @@
+"""The header of a WAV stream: read from a pipe, if nothing can be read twice, and written to one.
+
+Sources: Microsoft's RIFF documentation; EBU Tech 3306 for RF64.
+"""
+
+from collections.abc import Callable
+from struct import pack, unpack
+
+from pulse.errors import InputError
+from pulse.record import record
+from pulse.wording import spell
+from streaming.sound.encodings import ENCODINGS, Encoding
+
+PCM, FLOATING, EXTENSIBLE = 1, 3, 0xFFFE
+UNKNOWN = 0xFFFF_FFFF
+"""The size of what is still being written."""
+LARGEST_SAID = 0x7FFF_F000
+"""Sizes from here on are what programs write that do not know them: SoX this one, FFmpeg the largest of 32 bits."""
+FORM_BYTES = 40
+"""The bytes of a ``fmt`` chunk that are read."""
+PIECE = 1 << 16
+CUT_SHORT = "ends before its samples begin; look at the program that writes it"
+
+
+@record
+class StreamFormat:
+    """How samples are written in a stream of bytes.
+
+    data_bytes  of all samples; None if unknown before the end
+    """
+
+    encoding: Encoding
+    rate_hz: int
+    channels: int
+    data_bytes: int | None = None
+
+    @property
+    def frame_bytes(self) -> int:
+        """One sample of every channel."""
+        return self.encoding.nbytes * self.channels
+
+    @classmethod
+    def parse(cls, text: str, rate_hz: int | None) -> "StreamFormat":
+        """``s16``, ``s16,48000`` or ``s16,48000,2``: encoding, samples a second (else ``rate_hz``), channels (else 1).
+
+        Raises InputError.
+        """
+        name, *numbers = text.split(",")
+        name = name.removesuffix("le")
+        good = len(numbers) <= 2 and all(
+            number.isascii() and number.isdigit() and int(number) for number in numbers
+        )
+        if name not in ENCODINGS or not good:
+            raise InputError(
+                f"{spell('raw', text)}: give encoding,rate,channels such as s16,48000,2; the encodings are "
+                f"{', '.join(ENCODINGS)}, little-endian"
+            )
+        rate = int(numbers[0]) if numbers else rate_hz
+        if rate is None:
+            raise InputError(f"{spell('raw', text)}: say the rate too: {spell('raw', f'{name},48000')}")
+        return cls(ENCODINGS[name], rate, int(numbers[1]) if len(numbers) > 1 else 1)
+
+
+def read_header(name: str, exactly: Callable[[int], bytes]) -> StreamFormat:
+    """Read up to the first sample.
+
+    name     for messages
+    exactly  gives this many bytes, or fewer at the end
+    Raises   InputError: no WAV, or samples that are not read from a stream
+    """
+    start = exactly(12)
+    if not start:
+        raise InputError(f"{name}: is empty")
+    if start[:4] not in (b"RIFF", b"RF64") or start[8:] != b"WAVE":
+        raise InputError(
+            f"{name}: does not begin as WAV does; a pipe brings WAV, or raw samples with "
+            f"{spell('raw', 's16,48000,2')}; for other formats put ffmpeg -i - -f wav - in front"
+        )
+    form, long_bytes = None, 0
+    while True:
+        header = exactly(8)
+        if len(header) < 8:
+            raise InputError(f"{name}: {CUT_SHORT}")
+        kind, size = unpack("<4sI", header)
+        if kind == b"data":
+            break
+        kept = _chunk(exactly, size)
+        if len(kept) < min(size, FORM_BYTES):
+            raise InputError(f"{name}: {CUT_SHORT}")
+        if kind == b"ds64":
+            long_bytes = unpack("<Q", kept[8:16].ljust(8, b"\0"))[0]
+        elif kind == b"fmt ":
+            form = _read_format(name, kept)
+    if form is None:
+        raise InputError(f"{name}: does not say how its samples are written (no chunk fmt before data)")
+    if size == UNKNOWN and 0 < long_bytes < 1 << 62:
+        size = long_bytes
+    elif size == 0 or size >= LARGEST_SAID:
+        return form
+    return StreamFormat(form.encoding, form.rate_hz, form.channels, size)
+
+
+def _chunk(exactly: Callable[[int], bytes], size: int) -> bytes:
+    """The beginning of a chunk, which is read to its end; it is even."""
+    kept, left = b"", size + size % 2
+    while left:
+        piece = exactly(min(left, PIECE))
+        kept, left = (kept + piece)[:FORM_BYTES], left - len(piece)
+        if not piece:
+            break
+    return kept
+
+
+def _read_format(name: str, chunk: bytes) -> StreamFormat:
+    tag, channels, rate_hz, _, frame_bytes, bits = unpack("<HHIIHH", chunk[:16].ljust(16, b"\0"))
+    if tag == EXTENSIBLE:
+        tag = unpack("<H", chunk[24:26].ljust(2, b"\0"))[0]
+    if not (channels and rate_hz):
+        raise InputError(f"{name}: says {channels} channels at {rate_hz} Hz; both must be positive")
+    for encoding in ENCODINGS.values():
+        if (FLOATING if encoding.floating else PCM, 8 * encoding.nbytes) == (tag, bits):
+            if frame_bytes != encoding.nbytes * channels:
+                break
+            return StreamFormat(encoding, rate_hz, channels)
+    raise InputError(
+        f"{name}: WAV of format {tag}, {bits} bits in frames of {frame_bytes} bytes is not read from a pipe; put "
+        "ffmpeg -i - -c:a pcm_f32le -f wav - in front, or write it to a file"
+    )
+
+
+def wav_header(form: StreamFormat) -> bytes:
+    """All that stands in front of the samples."""
+    encoding, size = form.encoding, form.data_bytes
+    tag = FLOATING if encoding.floating else PCM
+    rate_bytes = form.rate_hz * form.frame_bytes
+    format_chunk = pack(
+        "<HHIIHH", tag, form.channels, form.rate_hz, rate_bytes, form.frame_bytes, 8 * encoding.nbytes
+    )
+    fact = b""
+    if encoding.floating:
+        format_chunk += pack("<H", 0)
+        frames = UNKNOWN if size is None else size // form.frame_bytes
+        fact = pack("<4sII", b"fact", 4, min(frames, UNKNOWN))
+    body = b"WAVE" + pack("<4sI", b"fmt ", len(format_chunk)) + format_chunk + fact + pack("<4s", b"data")
+    whole = UNKNOWN if size is None or size + len(body) + 4 > UNKNOWN else size + size % 2 + len(body) + 4
+    return (
+        pack("<4sI", b"RIFF", whole)
+        + body
+        + pack("<I", UNKNOWN if whole == UNKNOWN or size is None else size)
+    )

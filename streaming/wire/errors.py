@@ -1,0 +1,48 @@
+"""The errors of the protocol, by their codes."""
+
+from pulse.errors import PulseError
+
+POLICY, TOO_LONG, FAILED, AGAIN_LATER = 1008, 1009, 1011, 1013
+"""Statuses with which a WebSocket is closed."""
+STATUSES = {
+    "hello": POLICY,
+    "token": POLICY,
+    "model": POLICY,
+    "rate": POLICY,
+    "message": POLICY,
+    "gap": POLICY,
+    "input": POLICY,
+    "ended": POLICY,
+    "size": TOO_LONG,
+    "pace": POLICY,
+    "slow": POLICY,
+    "idle": POLICY,
+    "busy": AGAIN_LATER,
+    "address": AGAIN_LATER,
+    "drain": AGAIN_LATER,
+    "fault": FAILED,
+    "resume": POLICY,
+}
+"""Code -> the status that closes the WebSocket after the message."""
+
+
+class WireError(PulseError):
+    """An error that ends a stream between server and client.
+
+    code  a key of ``STATUSES``
+    hint  the way out
+    """
+
+    def __init__(self, code: str, message: str, hint: str = "") -> None:
+        assert code in STATUSES, code
+        super().__init__(f"{message}; {hint}" if hint else message)
+        self.code, self.message, self.hint = code, message, hint
+
+    @property
+    def status(self) -> int:
+        """What closes the WebSocket."""
+        return STATUSES[self.code]
+
+    def as_message(self) -> dict[str, str]:
+        """The message of text."""
+        return {"type": "error", "code": self.code, "message": self.message, "hint": self.hint}

@@ -1,0 +1,53 @@
+"""Binary messages: frames of a port with their number."""
+
+from struct import Struct
+from typing import NamedTuple
+
+from streaming.wire.errors import WireError
+
+HEADER = Struct("<BBHIQII")
+"""kind, port, epoch, frames, first, queue_us, step_us"""
+INPUT, OUTPUT, FINAL = 1, 2, 3
+EPOCHS = 1 << 16
+_LONGEST_US = (1 << 32) - 1
+
+
+class Header(NamedTuple):
+    """What is in front of the values of a binary message.
+
+    kind      INPUT, OUTPUT or FINAL
+    port      its number
+    epoch     resets before, modulo 65536
+    frames    how many follow
+    first     the number of the first one
+    queue_us  of an output: how long its last pulse waited for a thread
+    step_us   of an output: how long that pulse's step took
+    """
+
+    kind: int
+    port: int
+    epoch: int
+    frames: int
+    first: int
+    queue_us: int = 0
+    step_us: int = 0
+
+
+def pack_frames(header: Header, values: bytes) -> bytes:
+    """A binary message."""
+    kind, port, epoch, frames, first, queue_us, step_us = header
+    return (
+        HEADER.pack(kind, port, epoch, frames, first, min(queue_us, _LONGEST_US), min(step_us, _LONGEST_US))
+        + values
+    )
+
+
+def unpack_header(message: bytes) -> Header:
+    """The header of a binary message. Raises WireError: it is shorter than one."""
+    if len(message) < HEADER.size:
+        raise WireError(
+            "message",
+            f"a binary message of {len(message)} bytes",
+            f"begin each one with a header of {HEADER.size} bytes",
+        )
+    return Header(*HEADER.unpack_from(message))

@@ -1,0 +1,129 @@
+"""Messages of text: JSON objects with a ``type``."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, cast
+
+from pulse.record import record
+from streaming.wire import VERSION
+from streaming.wire.errors import WireError
+
+FORMATS = ("pcm16", "f32")
+REQUESTS = ("flush", "reset", "ping", "stats")
+"""What a client may send after its hello."""
+ANSWERS = ("ready", "ack", "event", "flushed", "reset", "pong", "stats", "error")
+"""What a server sends."""
+Message = dict[str, Any]
+
+
+def read_message(text: str) -> Message:
+    """A message. Raises WireError: it is no JSON object with a type."""
+    try:
+        found: object = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise WireError("message", f"no JSON: {error}", "send one JSON object a message") from None
+    if not isinstance(found, dict):
+        raise WireError("message", "not a JSON object", 'send {"type": …}')
+    message = cast("Message", found)
+    if not isinstance(message.get("type"), str):
+        raise WireError("message", "a message without a type", 'send {"type": …}')
+    return message
+
+
+def write_message(message: Mapping[str, Any]) -> str:
+    """The text of a message."""
+    return json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+@record
+class Hello:
+    """The first message of a client; None stands for a field that was left out."""
+
+    model: str | None = None
+    rate: int | None = None
+    format: Literal["pcm16", "f32"] = "f32"
+    block: int | None = None
+    outputs: tuple[str, ...] | None = None
+    token: str | None = None
+    resume: str | None = None
+
+    @classmethod
+    def of_message(cls, message: Message) -> "Hello":
+        """Raises WireError: a field is wrong."""
+        if message["type"] != "hello":
+            raise _wrong(f"the first message has type {message['type']!r}", 'begin with {"type": "hello"}')
+        if message.get("version", VERSION) != VERSION:
+            raise _wrong(f"version {message['version']!r}", f"this server speaks version {VERSION}")
+        form = _text(message, "format") or "f32"
+        if form not in FORMATS:
+            raise _wrong(f"format {form!r}", f"the formats are {', '.join(FORMATS)}")
+        outputs: object = message.get("outputs")
+        if outputs is not None and not _is_texts(outputs):
+            raise _wrong(f"outputs {outputs!r}", "give a list of names")
+        return cls(
+            _text(message, "model"),
+            _count(message, "rate"),
+            form,
+            _count(message, "block"),
+            None if outputs is None else tuple(cast("Iterable[str]", outputs)),
+            _text(message, "token"),
+            _text(message, "resume"),
+        )
+
+    def as_message(self) -> Message:
+        """The message of text."""
+        fields = {
+            "model": self.model,
+            "rate": self.rate,
+            "format": self.format,
+            "block": self.block,
+            "outputs": None if self.outputs is None else list(self.outputs),
+            "token": self.token,
+            "resume": self.resume,
+        }
+        given = {name: value for name, value in fields.items() if value is not None}
+        return {"type": "hello", "version": VERSION, **given}
+
+
+def _is_texts(found: object) -> bool:
+    return isinstance(found, list) and all(isinstance(each, str) for each in cast("list[object]", found))
+
+
+def _text(message: Message, name: str) -> str | None:
+    found = message.get(name)
+    if found is not None and not isinstance(found, str):
+        raise _wrong(f"{name} {found!r}", "give a text")
+    return found
+
+
+def _count(message: Message, name: str) -> int | None:
+    found = message.get(name)
+    if found is None:
+        return None
+    if isinstance(found, float) and found.is_integer():
+        found = int(found)
+    if isinstance(found, bool) or not isinstance(found, int) or found < 1:
+        raise _wrong(f"{name} {found!r}", "give a positive whole number")
+    return found
+
+
+def _wrong(what: str, hint: str) -> WireError:
+    return WireError("hello", f"hello: {what}", hint)
+
+
+@record
+class Limits:
+    """What a server says of its limits in ``ready``.
+
+    message_bytes  of one message
+    window         frames of an input ahead of the steps
+    idle_s         without any message
+    """
+
+    message_bytes: int = 1 << 18
+    window: int = 32000
+    idle_s: float = 60.0

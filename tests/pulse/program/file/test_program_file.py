@@ -1,0 +1,190 @@
+"""Programs in files: the same bits, whatever form and kind; what is refused, and how."""
+
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.errors import CompileError, LoadError, WriteError
+from pulse.program.backends.native_program import NativeProgram
+from pulse.program.file.container import MAGIC, encode, open_container
+from pulse.program.file.stored_program import StoredProgram, read_program
+from pulse.program.whole import stream_whole
+from tests.pulse.program.programs import FORMS, MODELS, block, constants, program, same
+
+NATIVE = [form for backend, form in FORMS if backend == "numba"]
+SECTIONS = ("table", "initial", "notes", "weights")
+
+
+def made(name: str, form: str = "f32") -> NativeProgram:
+    found = program(name, "numba", form)
+    assert isinstance(found, NativeProgram)
+    return found
+
+
+def feeds(name: str, frames: int = 23) -> dict[str, Any]:
+    one = made(name)
+    (streaming,) = (port.name for port in one.inputs if port.streams)
+    return {**constants(one), streaming: block(one, frames)}
+
+
+@pytest.mark.parametrize("form", NATIVE)
+@pytest.mark.parametrize("name", MODELS)
+def test_a_file_gives_the_same_bits(name: str, form: str, tmp_path: Path) -> None:
+    one, path = made(name, form), tmp_path / "one.pulse"
+    one.save(path)
+    other = pulse.Program.load(path)
+    assert isinstance(other, StoredProgram) and not other.weights.flags.writeable
+    assert (other.limit, other.form) == (one.limit, form)
+    for ports, wanted in ((other.inputs, one.inputs), (other.outputs, one.outputs)):
+        assert [port.as_dict() for port in ports] == [port.as_dict() for port in wanted]
+    assert same(stream_whole(one, feeds(name)), stream_whole(other, feeds(name)))
+    assert other.listing() == one.listing() and other.notes == one.notes
+    assert [port.rate * one.pulse for port in one.outputs if port.streams] == [
+        port.frames for port in one.outputs if port.streams
+    ]
+
+
+def test_snapshots_pickles_and_lanes_are_of_both() -> None:
+    one = made("windows")
+    other = read_program(one.to_bytes())
+    state, copy = one.spawn(), pickle.loads(pickle.dumps(other)).spawn()
+    state.step(block(one, one.pulse))
+    copy.restore(state.snapshot())
+    assert same(state.step(block(one, one.pulse, 1)), copy.step(block(one, one.pulse, 1)))
+    x = np.stack([block(one, one.pulse, seed) for seed in range(5)])
+    assert same(one.spawn_many(5).step(x), other.spawn_many(5).step(x))
+    assert [row.kernel for row in other.spawn().profile(5)] == [row.kernel for row in one.instructions]
+
+
+def test_every_call_takes_it(tmp_path: Path) -> None:
+    path = tmp_path / "windows.pulse"
+    made("windows").save(path, sample_rate="8000")
+    loaded = pulse.load(path)
+    assert loaded.metadata["sample_rate"] == "8000" and loaded.defines_pulse and loaded.chunks is None
+    assert (
+        pulse.stream(path).pulse
+        == pulse.stream(loaded).pulse
+        == pulse.stream(path.read_bytes(), pulse=4).pulse
+        == 4
+    )
+    again = tmp_path / "again.pulse"
+    pulse.stream(path).save(again)
+    assert again.read_bytes() == path.read_bytes()
+
+
+def test_what_needs_the_model_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "windows.pulse"
+    made("windows").save(path)
+    for call in (pulse.verify, pulse.cost_report, lambda source: pulse.load(source).analyse()):
+        with pytest.raises(
+            LoadError, match="is a program, whose file does not contain the model; give the model"
+        ):
+            call(path)
+    with pytest.raises(LoadError, match="compiled with the options that say how its model is read"):
+        pulse.load(path, symbol="T")
+    with pytest.raises(
+        CompileError, match=r"pulses of 4 frames and weights of f32; leave out pulse=8, weights=\"int8\""
+    ):
+        pulse.stream(path, pulse=8, weights="int8")
+    with pytest.raises(WriteError, match="only programs of the numba backend"):
+        program("windows", "numpy").save(path)
+
+
+def changed(data: bytes, sections: dict[str, Any] | None = None, **header: Any) -> bytes:
+    """A file with other values in its header, or other sections, its checksum right."""
+    container = open_container(data)
+    kept = {name: value for name, value in container.header.items() if name != "sections"}
+    return encode({**kept, **header}, {name: container.section(name) for name in SECTIONS} | (sections or {}))
+
+
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
+    data = made("windows").to_bytes()
+    flipped = bytearray(data)
+    flipped[-1] ^= 1
+    cases = [
+        (bytes(flipped), "its checksum is wrong, so it is damaged; copy it again"),
+        (data[:-64], "its checksum is wrong"),
+        (data[:10], "is not the file of a program"),
+        (data.replace(MAGIC, MAGIC[:-2] + b"9\n", 1), "of another format than this version reads"),
+        (
+            changed(data, version="0.0.1"),
+            "was compiled by pulse 0.0.1, and this is pulse .*: compile the model again",
+        ),
+        (changed(data, pulse="4"), "no valid 'pulse'"),
+        (changed(data, arena_bytes=1 << 46), "bytes of scratch memory"),
+        (changed(data, rows=3), "where its header says 3"),
+        (changed(data, {"table": np.zeros(64, np.uint8)}), "row 0 is none"),
+        (changed(data, assumptions=["T >= 0"] * 99), "assumes too much"),
+    ]
+    for content, message in cases:
+        with pytest.raises(LoadError, match=message):
+            read_program(content)
+    with pytest.raises(LoadError, match=r"cannot be read .*; check the path"):
+        pulse.Program.load(tmp_path / "none.pulse")
+    (tmp_path / "empty.pulse").touch()
+    with pytest.raises(LoadError, match="cannot be read"):
+        pulse.Program.load(tmp_path / "empty.pulse")
+
+
+@pytest.mark.parametrize("length", ["5", "T*1000000", "T+100000000000", "T*T*T*T", "S", "T/", "0"])
+def test_lengths_without_an_end_are_refused(length: str) -> None:
+    """Else a flush would take years."""
+    data = made("windows").to_bytes()
+    ports = open_container(data).header["inputs"]
+    with pytest.raises(LoadError):
+        pulse.load(changed(data, inputs=[{**port, "length": length} for port in ports]))
+
+
+def test_a_kernel_that_is_not_installed_is_named() -> None:
+    data = made("windows").to_bytes()
+    kernels = open_container(data).header["kernels"]
+    named = [{**kernels[0], "name": "telephone", "module": "os.path"}, *kernels[1:]]
+    message = "kernel telephone of os.path is not installed here; install the package that declares it"
+    with pytest.raises(LoadError, match=message):
+        pulse.load(changed(data, kernels=named))
+    other = [{**kernels[0], "layout": "0" * 16}, *kernels[1:]]
+    with pytest.raises(LoadError, match="takes other rows in this version; compile the model again"):
+        pulse.load(changed(data, kernels=other))
+
+
+def test_a_file_does_not_say_what_is_imported(tmp_path: Path) -> None:
+    data = made("windows").to_bytes()
+    kernels = open_container(data).header["kernels"]
+    (tmp_path / "harm.py").write_text("raise SystemExit('imported')")
+    for module in (
+        "harm",
+        "pulse.program.kernels.harm",
+        "pulse.program.kernels..harm",
+        "pulse.program.kernels.a b",
+    ):
+        named = [{**kernels[0], "name": "unknown", "module": module}, *kernels[1:]]
+        with pytest.raises(LoadError, match="is not installed here"):
+            pulse.load(changed(data, kernels=named))
+
+
+def test_notes_are_read_when_they_are_asked_for() -> None:
+    data = made("windows").to_bytes()
+    for notes in (b"{", b"[]", json.dumps({"rows": [[1]], "listing": [1]}).encode()):
+        silent = read_program(changed(data, {"notes": np.frombuffer(notes, np.uint8)}))
+        silent.spawn()
+        with pytest.raises(LoadError, match="tells nothing valid of its instructions"):
+            silent.listing()
+        with pytest.raises(LoadError, match="tells nothing valid of its instructions"):
+            len(silent.notes)
+
+
+def test_loading_imports_no_reader_and_no_pass(tmp_path: Path) -> None:
+    path = tmp_path / "windows.pulse"
+    made("windows").save(path)
+    heavy = ("onnx", "google", "pulse.onnx", "pulse.models", "pulse.loading", "pulse.declutter", "pulse.infer",
+             "pulse.typed", "pulse.graph", "pulse.program.lowering", "pulse.proof", "pulse.chunks")  # fmt: skip
+    code = f"import sys, pulse; pulse.Program.load({str(path)!r}); print([m for m in {heavy!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,193 @@
+"""The check of tables that are not trusted: it takes all of ours, and no kernel reaches further than it says."""
+
+from collections import Counter
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.errors import CompileError, LoadError
+from pulse.facts import Array
+from pulse.jit.instruction import Instruction, Operand, Part, fields_of, writes
+from pulse.jit.pointer import ARENA, STATE, WEIGHTS, Pointer, operand
+from pulse.jit.reach import CheckedRow, TableCheck
+from pulse.jit.registry import KERNELS, kernel_of
+from pulse.jit.span import Located
+from pulse.program.backends.native_program import NativeProgram
+from pulse.program.file.safety import require_safe
+from pulse.program.table.memory import aligned_bytes
+from pulse.program.table.table import row_starts
+from tests.pulse.cases.families import FAMILIES, cases
+from tests.pulse.program.programs import FORMS, MODELS, program
+from tests.pulse.program.static import fixed, static_model
+
+EACH = 12
+"""By default one of so many cases of a family is run as plain Python."""
+
+
+def limited(checked: CheckedRow, memories: list[Array]) -> Any:
+    """The row with pointers that end where it says that they end: an access beyond is an IndexError."""
+    bounds: dict[int, tuple[int, int]] = {}
+    for pointer, span in checked.reaches:
+        if not span.empty:
+            low, stop = pointer.start + span.low, pointer.start + span.last + 1
+            before = bounds.get(id(pointer), (low, stop))
+            bounds[id(pointer)] = min(low, before[0]), max(stop, before[1])
+
+    def short(pointer: Located) -> Pointer:
+        low, stop = bounds.get(id(pointer), (0, 0))
+        memory, dtype = memories[pointer.region], pointer.elements.dtype
+        elements = memory[: len(memory) // dtype.itemsize * dtype.itemsize].view(dtype)
+        return Pointer(elements[low:stop], pointer.start - low)
+
+    def shorten(part: Part) -> Part:
+        for name, value in vars(part).items():
+            if isinstance(value, Located):
+                vars(part)[name] = short(value)
+            elif isinstance(value, Part):
+                shorten(value)
+            elif isinstance(value, list):
+                vars(part)[name] = [shorten(one) for one in value]
+        return part
+
+    return shorten(checked.row)
+
+
+def run_limited(made: NativeProgram, feeds: dict[str, Array], ran: Counter[str]) -> dict[str, Array]:
+    """One step in plain Python, each row inside of what it says."""
+    memories = [np.array(made.weights), made.initial.copy(), np.zeros(made.arena_bytes, np.uint8)]
+    for name, place in made.received:
+        place.view(memories[place.region])[...] = feeds[name]
+    check = TableCheck(made.weights, made.initial, made.arena_bytes)
+    for start in row_starts(made.unlinked):
+        words = made.unlinked[start : start + int(made.unlinked[start + 1])].tolist()
+        kernel = kernel_of(words[0])
+        row = limited(check.row(kernel.instruction, kernel.form, words), memories)
+        with np.errstate(all="ignore"):
+            kernel.function(row)
+        ran[kernel.name] += 1
+    return {name: place.view(memories[place.region]).copy() for name, place in made.sent}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_some_programs_of_a_family_stay_inside(family: str) -> None:
+    assert_inside(family, EACH)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_program_of_a_family_stays_inside(family: str) -> None:
+    assert_inside(family, 1)
+
+
+def assert_inside(family: str, each: int) -> None:
+    ran: Counter[str] = Counter()
+    taken = 0
+    for name, proto, feeds in islice(cases(family), each // 2, None, each):
+        typed = pulse.load(proto, inputs=fixed(feeds)).model.analyse()
+        try:
+            made = NativeProgram(static_model(typed))
+        except CompileError:
+            continue
+        require_safe(made)
+        taken += 1
+        wanted = made.spawn(feeds).step({})
+        for output, values in run_limited(made, feeds, ran).items():
+            np.testing.assert_allclose(values, wanted[output], 1e-4, 1e-5, err_msg=name)
+    assert ran or not taken
+
+
+@pytest.mark.parametrize(("backend", "form"), [pair for pair in FORMS if pair[0] == "numba"])
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "foreign"])
+def test_streams_are_taken(name: str, backend: str, form: str) -> None:
+    made = program(name, backend, form)
+    assert isinstance(made, NativeProgram)
+    require_safe(made)
+
+
+def test_a_kernel_of_a_plugin_is_taken_if_it_says_how_far_it_reaches() -> None:
+    made = program("foreign")
+    assert isinstance(made, NativeProgram)
+    require_safe(made)
+
+
+class Silent(Instruction):
+    """y = 1, of which nobody knows how far y goes."""
+
+    y: Operand = writes("f32")
+    n: int
+
+
+def test_an_operand_without_a_number_of_elements_is_refused() -> None:
+    check = TableCheck(np.zeros(64, np.uint8), np.zeros(64, np.uint8), 64)
+    with pytest.raises(ValueError, match="it does not say how far it reaches into y"):
+        check.row(Silent, "f32", [0, 4, operand(ARENA, 0), 3])
+
+
+def words_of(made: NativeProgram, kernel: str) -> tuple[int, list[int]]:
+    """The first row of a kernel: where it begins, and its words."""
+    start = next(s for s in row_starts(made.unlinked) if kernel_of(int(made.unlinked[s])).name == kernel)
+    return start, made.unlinked[start : start + int(made.unlinked[start + 1])].tolist()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "field", "value", "message"),
+    [
+        ("product", "y", operand(WEIGHTS, 0), "the weights would be written"),
+        ("product", "y", operand(STATE, 1 << 40), "elements .* of"),
+        ("product", "x", operand(ARENA, 2), "not aligned"),
+        ("product", "x", operand(5, 0), "no memory 5"),
+        ("product", "x", -1, "no memory -1"),
+        ("product", "rows_x", operand(ARENA, 0), "a table of offsets that rows may change"),
+        ("product", "M", -1, "a count of -1"),
+        ("product", "M", 1 << 30, "elements|table"),
+        ("product", "K", 1 << 40, "K is 1099511627776"),
+        ("chain", "s0", 1 << 31, "elements|too long"),
+        ("chain", "op_count", 1 << 20, "of ops"),
+        ("move", "bytes", 1 << 30, "elements .* of"),
+        ("tick", "clock", operand(STATE, 0) + 4, "not aligned"),
+    ],
+)
+def test_rows_that_reach_outside_are_refused(kernel: str, field: str, value: int, message: str) -> None:
+    made = program("windows")
+    assert isinstance(made, NativeProgram)
+    _, words = words_of(made, kernel)
+    declared = KERNELS[kernel].instruction
+    at = next(i for i, (name, _) in enumerate(named(declared)) if name == field) + declared.START
+    words[at] = value
+    check = TableCheck(made.weights, made.initial, made.arena_bytes)
+    with pytest.raises(ValueError, match=message):
+        check.row(declared, "f32", words)
+
+
+def named(declared: type[Part]) -> list[tuple[str, Any]]:
+    """The fields of a declaration, each of one word as far as the tests ask for them."""
+    return list(fields_of(declared).items())
+
+
+def test_a_row_over_the_clock_is_refused() -> None:
+    """Else it could be set to a number whose products are no int64 any more."""
+    made = program("windows")
+    assert isinstance(made, NativeProgram)
+    start, words = words_of(made, "move")
+    table = made.unlinked.copy()
+    assert [name for name, _ in named(KERNELS["move"].instruction)] == ["dst", "src", "bytes"]
+    table[start + 2], table[start + 4] = operand(STATE, 0), min(words[4], 16)
+    other = NativeProgram(made.network)
+    other.unlinked = table
+    with pytest.raises(LoadError, match="lie over a word of time"):
+        require_safe(other)
+
+
+def test_a_clock_that_has_begun_is_refused() -> None:
+    made = program("windows")
+    assert isinstance(made, NativeProgram)
+    other = NativeProgram(made.network)
+    image = aligned_bytes(made.initial.size)
+    image[:] = made.initial
+    image[:8].view(np.int64)[0] = 1 << 60
+    other.initial = image
+    with pytest.raises(LoadError, match="clock begins with 1152921504606846976"):
+        require_safe(other)

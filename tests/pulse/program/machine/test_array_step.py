@@ -1,0 +1,148 @@
+"""A pulse as one compiled call: it is made where it can be, and where it cannot, the result is the same."""
+
+import gc
+import sys
+import weakref
+
+import numpy as np
+import pytest
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.program.compiler import compile_model
+from pulse.program.machine.array_step import headers_are_known
+from pulse.program.program import Program
+from pulse.pulsify.driver import pulsify
+from tests.pulse.models import Sketch
+
+F = np.float32
+
+
+def neg() -> Program:
+    s = Sketch(x="1,2,T")
+    return compile_model(pulsify(s.model(s.each("neg", s["x"], name="y")), pulse=4))
+
+
+def crossed() -> Program:
+    """Two inputs, two outputs."""
+    s = Sketch(x="1,2,T", z="1,2,T")
+    total = s.each("add", s["x"], s["z"], name="total")
+    return compile_model(pulsify(s.model(total, s.each("sub", s["x"], s["z"], name="difference")), pulse=4))
+
+
+def noise(seed: int = 0) -> Array:
+    return np.random.default_rng(seed).standard_normal((1, 2, 4)).astype(F)
+
+
+class Derived(np.ndarray[tuple[int, ...], np.dtype[np.float32]]):
+    """Not just an array."""
+
+
+def unaligned(x: Array) -> Array:
+    memory = np.zeros(x.nbytes + 1, np.uint8)[1:]
+    array: Array = memory.view(x.dtype).reshape(x.shape)
+    array[...] = x
+    return array
+
+
+def test_the_layout_of_numpys_arrays_is_the_one_that_is_read() -> None:
+    assert headers_are_known()
+
+
+def test_what_is_a_plain_array_takes_the_compiled_call() -> None:
+    state, x, y = neg().spawn(), noise(), np.zeros((1, 2, 4), F)
+    for feed in (x, {"x": x}):
+        ready = state.try_step(feed)
+        assert ready is not None and np.array_equal(ready["y"], -x)
+        for outputs in (y, {"y": y}):
+            y[...] = 0
+            into = state.try_step(feed, outputs)
+            assert into is not None and into["y"] is y and np.array_equal(y, -x)
+    assert state.clock.pulse == 6
+
+
+def test_several_inputs_and_outputs() -> None:
+    state, x, z = crossed().spawn(), noise(1), noise(2)
+    outputs = {"difference": np.zeros_like(x), "total": np.zeros_like(x)}
+    for ready in (state.try_step({"z": z, "x": x}), state.try_step({"x": x, "z": z}, outputs)):
+        assert ready is not None
+        assert np.array_equal(ready["total"], x + z) and np.array_equal(ready["difference"], x - z)
+    assert np.array_equal(outputs["difference"], x - z)
+    assert state.try_step({"x": x}) is None and state.try_step(x) is None
+    assert state.try_step({"x": x, "z": z}, x) is None
+    assert state.clock.pulse == 2
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        np.asfortranarray(noise()),
+        np.repeat(noise(), 2, axis=2)[..., ::2],
+        noise().astype(">f4"),
+        unaligned(noise()),
+        noise().view(Derived),
+    ],
+    ids=["order", "strides", "bytes", "alignment", "class"],
+)
+def test_other_arrays_are_stepped_in_another_way(given: Array) -> None:
+    """Strided, derived ones and so on: never read as if they were plain."""
+    state, x = neg().spawn(), noise()
+    assert state.try_step(given) is None and state.try_step(x, given) is None
+    if type(given) is np.ndarray and given.dtype == F:
+        assert np.array_equal(state.step(given)["y"], -x)
+        assert np.array_equal(state.step_into(x, given)["y"], -x)
+        assert np.array_equal(given, -x)
+    else:
+        with pytest.raises(InputError, match="expected an array for the output y"):
+            state.step_into(x, given)
+
+
+def test_arrays_that_cannot_be_written_are_refused() -> None:
+    state, x = neg().spawn(), noise()
+    before = state.snapshot()
+    locked = np.zeros_like(x)
+    locked.flags.writeable = False
+    assert state.try_step(x, locked) is None
+    with pytest.raises(InputError, match="the array for the output y cannot be written"):
+        state.step_into(x, locked)
+    assert state.try_step(locked) is not None
+    state.restore(before)
+
+
+def test_nan_is_refused_on_demand() -> None:
+    """In any element; infinities pass."""
+    state, x = neg().spawn(), noise()
+    for place in range(x.size):
+        bad = x.copy()
+        bad.flat[place] = np.nan
+        before = state.snapshot()
+        assert state.try_step(bad, None, True) is None and state.snapshot() == before
+    for passes, refuses in ((np.full_like(x, np.inf), True), (np.full_like(x, np.nan), False)):
+        assert state.try_step(passes, None, refuses) is not None
+
+
+def test_no_reference_is_lost_or_kept() -> None:
+    """Arrays live as long as the caller wants, and no longer."""
+    for program in (neg(), crossed()):
+        state = program.spawn()
+        feed = {port.name: noise() for port in program.inputs}
+        outputs = {port.name: np.zeros(port.shape, F) for port in program.outputs}
+        watched = [weakref.ref(array) for array in (*feed.values(), *outputs.values())]
+        counts = [sys.getrefcount(each()) for each in watched]
+        for _ in range(100):
+            state.step_into(feed, outputs)
+        assert [sys.getrefcount(each()) for each in watched] == counts
+        feed.clear()
+        outputs.clear()
+        gc.collect()
+        assert not any(each() is not None for each in watched)
+
+
+def test_nothing_runs_after_the_end_or_in_a_stream_that_was_left() -> None:
+    state, x = neg().spawn(), noise()
+    state.changing = True
+    assert state.try_step(x) is None
+    state.changing = False
+    state.step(x)
+    state.flush()
+    assert state.try_step(x) is None

@@ -1,0 +1,398 @@
+"""Steps on several threads: the bits of one thread, threads that end, programs that are told how many to use."""
+
+import gc
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import pulse
+from bench.models import tcn
+from bench.models.conformer import conformer
+from bench.models.gru import gru
+from bench.models.seanet import decoder
+from bench.models.separator import separator
+from pulse.errors import CompileError, InputError
+from pulse.facts import Array
+from pulse.jit.parts import Parts, parts_of, rows_of
+from pulse.jit.pointer import ARENA
+from pulse.jit.registry import kernel_of
+from pulse.ops.spectral import dft_matrix
+from pulse.program.backends.native_program import NativeProgram
+from pulse.program.machine import machine, parting, team
+from pulse.program.native.executable import NativeExecutable, NativeState
+from pulse.program.program import Program
+from pulse.program.table.memory import Region, align, aligned_bytes
+from pulse.program.table.table import link, row_starts
+from streaming.session import Session
+from tests.pulse.cases.build import floats, model, node
+from tests.pulse.cases.families import FAMILIES, cases
+from tests.pulse.cases.recurrent import weights
+from tests.pulse.models import Sketch
+from tests.pulse.program.programs import program as small_program
+from tests.pulse.program.static import fixed, static_model
+from tests.shared import shared
+
+HELPER = "pulse helper"
+SOURCES: dict[str, tuple[Callable[[], onnx.ModelProto], int]] = {
+    "tcn": (tcn, 24),
+    "conformer": (conformer, 40),
+    "gru": (gru, 20),
+    "decoder": (decoder, 3),
+    "separator": (separator, 1600),
+}
+"""Models of gated and depthwise convolutions, attention, recurrence; frames of a pulse."""
+
+
+@pytest.fixture(autouse=True)
+def all_rows_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short rows too, on any machine."""
+    monkeypatch.setattr(parting, "LONG_WORK", 0)
+    monkeypatch.setattr(team, "core_count", lambda: 4)
+
+
+def lstm() -> onnx.ModelProto:
+    """A convolution, an LSTM over it, a product."""
+    constants = weights("LSTM", 1, 40, 24) | {"k": floats("k", 24, 24, 3), "out": floats("out", 40, 70)}
+    nodes = [
+        node("Conv", "x k", "seen", pads=[2, 0]),
+        node("Transpose", "seen", "frames", perm=[2, 0, 1]),
+        node("LSTM", "frames w r b", "y", hidden_size=40),
+        node("Squeeze", "y axes", "rows"),
+        node("MatMul", "rows out", "z"),
+    ]
+    axes = {"axes": np.array([1], np.int64)}
+    return model(nodes, {"x": floats("x", 1, 24, 9)}, constants | axes, stream={"x": 2}, outputs="z")
+
+
+def transform(frames: int) -> Program:
+    """A Fourier transform of many rows, and a softmax over its bins."""
+    s = Sketch(x="1,T,64")
+    basis = dft_matrix(64, 1, 64, 33, False).transpose(1, 0, 3, 2).reshape(64, 66).astype(np.float32)
+    from pulse.ops.matmul import MatMul
+
+    return (
+        s.model(s.add("spectrum", MatMul(), s["x"], s.constant(basis, "basis")))
+        .pulsify(None, frames)
+        .compile()
+    )
+
+
+def programs(form: str = "f32") -> Iterator[tuple[str, Program]]:
+    """All of them."""
+    for name, (source, frames) in SOURCES.items():
+        yield name, pulse.stream(source(), frames, weights=form)
+    yield "lstm", pulse.stream(lstm(), 21, weights=form)
+    if form == "f32":
+        yield "transform", transform(9)
+
+
+def feeds(program: Program, count: int, seed: int = 0) -> list[dict[str, Array]]:
+    """Pulses of noise."""
+    rng = np.random.default_rng(seed)
+    return [
+        {
+            port.name: (0.3 * rng.standard_normal(port.shape)).astype(port.dtype)
+            for port in program.inputs
+            if port.streams
+        }
+        for _ in range(count)
+    ]
+
+
+def bits(result: dict[str, Array]) -> dict[str, bytes]:
+    return {name: array.tobytes() for name, array in result.items()}
+
+
+class Rows:
+    """The rows of a program, run one by one: whole, and in parts, one part after the other."""
+
+    def __init__(self, program: NativeExecutable, feed: dict[str, Array], seed: int = 0) -> None:
+        self.program = program
+        self.scratch_at = align(program.arena_bytes)
+        self.memories = {
+            Region.WEIGHTS: program.weights,
+            Region.STATE: aligned_bytes(program.initial.size),
+            Region.ARENA: aligned_bytes(self.scratch_at + (1 << 20)),
+        }
+        self.memories[Region.STATE][:] = program.initial
+        self.bases = np.array([self.memories[region].ctypes.data for region in Region], np.int64)
+        for name, place in program.received:
+            place.view(self.memories[place.region])[...] = feed[name]
+
+    def run(self, row: list[int]) -> None:
+        words = np.array(row, np.int64)
+        machine.run(words.ctypes.data, 1, self.bases.ctypes.data)
+
+    def written(self) -> list[Array]:
+        return [self.memories[region].copy() for region in (Region.STATE, Region.ARENA)]
+
+    def put_back(self, memories: list[Array]) -> None:
+        for region, memory in zip((Region.STATE, Region.ARENA), memories):
+            self.memories[region][:] = memory
+
+    def compare(self, counts: tuple[int, ...], reached: Counter[str]) -> None:
+        """Every row in every number of parts, the parts in both orders."""
+        linked = link(self.program.unlinked).tolist()
+        for start in row_starts(self.program.unlinked):
+            row = linked[start : start + linked[start + 1]]
+            kernel = kernel_of(int(self.program.unlinked[start]))
+            before = self.written()
+            self.run(row)
+            after = self.written()
+            for count in counts:
+                parts = parts_of(kernel, row, count)
+                if parts is None:
+                    continue
+                made = rows_of(kernel, row, parts, self.scratch_at)
+                for ordered in (made, made[::-1]):
+                    self.put_back(before)
+                    for part in ordered:
+                        self.run(part)
+                    self.require_same(after, row, parts, kernel.name)
+                reached[f"{kernel.name} {parts.cut.count}"] += 1
+            self.put_back(after)
+
+    def require_same(self, wanted: list[Array], row: list[int], parts: Parts, name: str) -> None:
+        state, arena = self.written()
+        assert np.array_equal(state, wanted[0]), name
+        ignored = np.zeros(arena.size, bool)
+        ignored[self.scratch_at :] = True
+        if parts.cut.scratch:
+            scratch = [word & ((1 << 48) - 1) for word in row[2:] if word >> 48 == ARENA]
+            for first in scratch:  # what of them is scratch lies where the whole row has its own
+                ignored[first : first + parts.scratch_bytes] |= first in _scratch_places(row, parts, name)
+        assert np.array_equal(arena[~ignored], wanted[1][~ignored]), (name, parts)
+
+
+def _scratch_places(row: list[int], parts: Parts, name: str) -> set[int]:
+    """Where the scratch memory of a whole row is."""
+    from pulse.jit.registry import KERNELS
+
+    made = rows_of(KERNELS[name], row, parts, 1 << 40)
+    return {
+        whole & ((1 << 48) - 1)
+        for whole, second in zip(row, made[1])
+        if second >> 48 == ARENA and second & ((1 << 48) - 1) >= 1 << 40
+    }
+
+
+def test_parts_give_the_bits_of_the_whole_row() -> None:
+    reached: Counter[str] = Counter()
+    for form in ("f32", "bf16", "int8"):
+        for _, program in programs(form):
+            assert isinstance(program, NativeProgram)
+            rows = Rows(program, feeds(program, 1)[0])
+            for feed in feeds(program, 2):
+                for name, place in program.received:
+                    place.view(rows.memories[place.region])[...] = feed[name]
+                rows.compare((2, 3), reached)
+    wanted = {"product M", "product N", "product_bf16 N", "product_int8 M", "depthwise M", "fourier M"}
+    wanted |= {"layernorm_rows M", "band_attention M", "chain s2", "chain s3", "product_few M"}
+    assert not wanted - set(reached), reached
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_parts_of_operators(family: str) -> None:
+    """Every row of every operator case that can be cut."""
+    reached: Counter[str] = Counter()
+    for _, proto, given in cases(family):
+        typed = pulse.load(proto, inputs=fixed(given)).model.analyse()
+        try:
+            program = NativeProgram(static_model(typed))
+        except CompileError:
+            continue
+        Rows(program, given).compare((2, 3), reached)
+    if family in ("conv", "matmul", "elementwise", "norm", "attention", "recurrent"):
+        assert reached
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_streams_give_the_bits_of_one_thread(threads: int) -> None:
+    for name, alone in programs():
+        shared_steps = alone.with_threads(threads)
+        assert isinstance(shared_steps, NativeProgram)
+        assert shared_steps.parting.count > 0, name
+        one, several = alone.spawn(), shared_steps.spawn()
+        for feed in feeds(alone, 4):
+            assert bits(several.step(feed)) == bits(one.step(feed)), name
+        assert several.snapshot() == one.snapshot()
+
+
+def test_sessions_and_flush() -> None:
+    alone = pulse.stream(lstm(), 21)
+    (port,) = alone.inputs
+    x = floats("session", *(100 if axis == port.axis else size for axis, size in enumerate(port.shape)))
+    results: list[list[Array]] = []
+    for program in (alone, alone.with_threads(2)):
+        session = Session(program)
+        results.append([session.push(x)["z"], session.flush()["z"]])
+    assert all(np.array_equal(left, right) for left, right in zip(*results))
+
+
+def test_many_streams_at_once() -> None:
+    """More threads that step than there are teams: a stream that finds the team busy runs its parts alone."""
+    alone = pulse.stream(tcn(), 24)
+    program, pulses = alone.with_threads(2), feeds(alone, 60)
+    one = alone.spawn()
+    wanted, wrong = [bits(one.step(feed)) for feed in pulses], list[int]()
+
+    def stream(number: int) -> None:
+        state = program.spawn()
+        if [bits(state.step(feed)) for feed in pulses] != wanted:
+            wrong.append(number)
+
+    running = [threading.Thread(target=stream, args=(number,)) for number in range(6)]
+    for each in running:
+        each.start()
+    for each in running:
+        each.join()
+    assert not wrong
+
+
+def helpers() -> int:
+    return sum(each.name.startswith(HELPER) for each in threading.enumerate())
+
+
+def test_helpers_end_with_the_last_stream() -> None:
+    gc.collect()
+    before = helpers()
+    program = pulse.stream(tcn(), 32).with_threads(4)
+    states = [program.spawn() for _ in range(5)]
+    assert helpers() == before + 3  # all streams share them
+    states[0].step(feeds(program, 1)[0])
+    del program
+    assert helpers() == before + 3
+    del states
+    gc.collect()
+    assert helpers() == before
+
+
+def test_one_thread_is_the_default_and_has_no_helper() -> None:
+    gc.collect()
+    before = helpers()
+    program = pulse.stream(tcn(), 8)
+    state = program.with_threads(2).with_threads(1).spawn()
+    assert isinstance(state, NativeState) and isinstance(program, NativeProgram)
+    assert program.threads == 1 and state.call[0] == program.table.ctypes.data
+    assert helpers() == before
+
+
+def test_a_program_of_short_rows_has_no_helper(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parting, "LONG_WORK", 1 << 40)
+    gc.collect()
+    before = helpers()
+    program = pulse.stream(tcn(), 1, threads=2)
+    state = program.spawn()
+    assert program.threads == 2 and helpers() == before
+    assert bits(state.step(feeds(program, 1)[0])) == bits(
+        pulse.stream(tcn(), 1).spawn().step(feeds(program, 1)[0])
+    )
+
+
+def test_pickles_and_copies_keep_the_number(tmp_path: Path) -> None:
+    program = pulse.stream(tcn(), 8, threads=2)
+    program.save(tmp_path / "tcn.pulse")
+    stored = Program.load(tmp_path / "tcn.pulse").with_threads(2)
+    wanted, pulses = program.with_threads(1).spawn(), feeds(program, 3)
+    state = program.spawn()
+    assert bits(state.step(pulses[0])) == bits(wanted.step(pulses[0]))
+    again = [pickle.loads(pickle.dumps(state)), pickle.loads(pickle.dumps(stored)).spawn()]
+    again[1].restore(state.snapshot())
+    for feed in pulses[1:]:
+        expected = bits(wanted.step(feed))
+        assert [bits(each.step(feed)) for each in again] == [expected, expected]
+    assert pickle.loads(pickle.dumps(program)).threads == pickle.loads(pickle.dumps(stored)).threads == 2
+
+
+def test_profile_and_listing_say_what_is_cut() -> None:
+    program = pulse.stream(tcn(), 24, threads=2)
+    assert isinstance(program, NativeProgram)
+    state = program.spawn()
+    profile = state.profile(20)
+    assert {row.parts for row in profile} == {1, 2}
+    assert sum(row.parts > 1 for row in profile) == program.parting.count
+    assert sum("  in parts of " in line for line in program.listing()) == program.parting.count
+    assert not any("  in parts of " in line for line in program.with_threads(1).listing())
+
+
+@pytest.mark.parametrize(
+    ("threads", "reason"), [(0, "one thread at least"), (-3, "one thread at least"), (5, "may use 4 cores")]
+)
+def test_refusals_name_the_reason(threads: int, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        pulse.stream(tcn(), 1, threads=threads)
+
+
+def test_lanes_and_the_reference_run_on_one_thread() -> None:
+    with pytest.raises(InputError, match=r"with_threads\(1\)"):
+        small_program("windows").with_threads(2).spawn_many(2)
+    with pytest.raises(InputError, match="numpy backend runs on one thread"):
+        small_program("windows", "numpy").with_threads(2)
+    assert small_program("windows", "numpy").with_threads(1).threads == 1
+
+
+CHILD = """
+import os, sys
+import numpy as np
+import pulse
+from bench.models import tcn
+from pulse.program.machine import parting, team
+parting.LONG_WORK, team.core_count = 0, lambda: 4
+program = pulse.stream(tcn(), 8, threads=2)
+state, alone = program.spawn(), program.with_threads(1).spawn()
+(port,) = program.inputs
+pulses = np.random.default_rng(0).standard_normal((6, *port.shape)).astype(np.float32)
+same = lambda left, right: all(left[name].tobytes() == right[name].tobytes() for name in right)
+assert same(state.step(pulses[0]), alone.step(pulses[0]))
+if sys.argv[1] == "fork":
+    child = os.fork()
+    fresh = program.spawn()
+    fresh.restore(state.snapshot())
+    for pulse_in in pulses[1:]:
+        wanted = alone.step(pulse_in)
+        assert same(state.step(pulse_in), wanted) and same(fresh.step(pulse_in), wanted)
+    if child:
+        assert os.waitpid(child, 0)[1] == 0
+print("done")
+"""
+
+
+@pytest.mark.parametrize("how", ["exit", "fork"])
+def test_a_process_ends_and_may_fork(how: str) -> None:
+    if how == "fork" and not hasattr(os, "fork"):
+        pytest.skip("this system has no fork")
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", CHILD, how],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=Path(__file__).parents[4],
+    )
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.split()) == {"done"}
+
+
+@pytest.mark.parametrize(
+    ("name", "frames"),
+    [
+        ("gtcrn_offline", 8),
+        ("fireredvad_stream", 16),
+        ("swift_f0", 1024),
+        ("dtln_2", 1),
+        ("fastenhancer_b_spec", 1),
+    ],
+)
+def test_published_models(name: str, frames: int) -> None:
+    alone = pulse.stream(shared(f"models/{name}.onnx"), frames)
+    one, several = alone.spawn(), alone.with_threads(2).spawn()
+    for feed in feeds(alone, 5):
+        assert bits(several.step(feed)) == bits(one.step(feed))

@@ -1,0 +1,309 @@
+"""Lanes with interleaved memories: sixteen streams in one table, each as a stream of its own."""
+
+import copy
+import pickle
+from collections.abc import Iterable
+
+import numpy as np
+import onnx
+import pytest
+
+import pulse
+from pulse.errors import PulseError
+from pulse.facts import Array
+from pulse.program.backends.native_program import NativeProgram
+from pulse.program.compiler import compile_model
+from pulse.program.kernels.copy import Copy, Fill
+from pulse.program.machine.machine import run_python
+from pulse.program.native import lane_blocks
+from pulse.program.native import lanes as native_lanes
+from pulse.program.native.interleaved import gaps_of, interleave
+from pulse.program.streams.lanes import Lanes
+from pulse.program.streams.state import State
+from pulse.program.table.cost import RowNote
+from pulse.program.table.emitted import table_of
+from pulse.program.table.loops import Loops
+from pulse.program.table.memory import Buffer, Region, Value, aligned_bytes
+from pulse.pulsify.driver import pulsify
+from tests.invariants.graphs import random_model
+from tests.pulse.cases.build import floats, model, node
+
+LANES = 16
+CHANNELS, BINS = 4, 6
+
+
+def layered() -> onnx.ModelProto:
+    """Convolutions in time and frequency, dilated, by channel, transposed; small GRUs; a normalisation; gates."""
+    constants = {
+        "k1": floats("k1", CHANNELS, 2, 2, 3),
+        "k2": floats("k2", CHANNELS, 1, 3, 3),
+        "k3": floats("k3", CHANNELS, CHANNELS, 1, 1) * np.float32(0.5),
+        "k4": floats("k4", CHANNELS, 1, 2, 3),
+        "slope": floats("slope", CHANNELS, 1, 1),
+        "w": floats("w", 2, 12, CHANNELS),
+        "r": floats("r", 2, 12, 4) * np.float32(0.5),
+        "b": floats("b", 2, 24),
+        "scale": floats("scale", 8),
+        "shift": floats("shift", 8),
+    }
+    nodes = [
+        node("Conv", "x k1", "wide", pads=[1, 1, 0, 1]),
+        node("PRelu", "wide slope", "bent"),
+        node("Conv", "bent k2", "deep", pads=[4, 1, 0, 1], dilations=[2, 1], group=CHANNELS),
+        node("Conv", "deep k3", "mixed"),
+        node("Add", "mixed bent", "sum"),
+        node("ConvTranspose", "sum k4", "back", pads=[0, 1, 1, 1], group=CHANNELS),
+        node("Squeeze", "back zero", "planes"),
+        node("Transpose", "planes", "sequences", perm=[2, 1, 0]),
+        node(
+            "GRU", "sequences w r b", "both", hidden_size=4, direction="bidirectional", linear_before_reset=1
+        ),
+        node("Transpose", "both", "beside", perm=[2, 0, 1, 3]),
+        node("Reshape", "beside shape", "rows"),
+        node("LayerNormalization", "rows scale shift", "normal", axis=-1, epsilon=1e-5),
+        node("Sigmoid", "normal", "gate"),
+        node("Mul", "gate rows", "y"),
+    ]
+    constants |= {"zero": np.array([0]), "shape": np.array([0, BINS, 8])}
+    return model(nodes, {"x": floats("x", 1, 2, 9, BINS)}, constants, stream={"x": 2})
+
+
+def program(pulse_frames: int = 1) -> NativeProgram:
+    made = pulse.stream(layered(), pulse=pulse_frames)
+    assert isinstance(made, NativeProgram)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _sixteen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a processor with vectors of sixteen, of any program that has such a form."""
+    monkeypatch.setattr(lane_blocks, "EIGHT", True)
+
+    def always(rows: Iterable[RowNote]) -> bool:
+        return True
+
+    monkeypatch.setattr(native_lanes, "reuses_weights", always)
+
+
+class Pair:
+    """Lanes, and for each a state of its own that is fed the same."""
+
+    def __init__(self, made: NativeProgram, count: int, seed: int = 0) -> None:
+        self.made = made
+        self.lanes: Lanes = made.spawn_many(count)
+        self.states: list[State] = [made.spawn() for _ in range(count)]
+        self.rng = np.random.default_rng(seed)
+        (self.port,) = [port for port in made.inputs if port.streams]
+
+    def step(self, numbers: list[int] | None = None) -> None:
+        """Both, and compare."""
+        chosen = list(range(len(self.states))) if numbers is None else numbers
+        x = self.rng.standard_normal((len(chosen), *self.port.shape)).astype(self.port.dtype)
+        together = self.lanes.step({self.port.name: x}, numbers)
+        for place, number in enumerate(chosen):
+            wanted = self.states[number].step(x[place])
+            same({name: array[place] for name, array in together.items()}, wanted)
+
+
+def same(got: dict[str, Array], wanted: dict[str, Array]) -> None:
+    assert got.keys() == wanted.keys()
+    for name, array in wanted.items():
+        finite = np.abs(array[np.isfinite(array)]).max(initial=1.0)
+        np.testing.assert_allclose(got[name], array, rtol=1e-4, atol=2e-5 * finite, err_msg=name)
+
+
+def kernels(made: NativeProgram) -> list[str]:
+    """Those of the interleaved form."""
+    found = interleave(made)
+    assert found is not None
+    return [row.kernel for row in found.rows]
+
+
+def test_the_model_needs_every_form() -> None:
+    own = {"interleaved_product", "interleaved_depthwise", "interleaved_layernorm", "interleaved_gru"}
+    assert own <= set(kernels(program()))
+
+
+@pytest.mark.parametrize("frames", [1, 2])
+@pytest.mark.parametrize("count", [16, 37])
+def test_every_lane_equals_a_stream_of_its_own(count: int, frames: int) -> None:
+    pair = Pair(program(frames), count)
+    for _ in range(9):
+        pair.step()
+    for number in (0, 7, count - 1):
+        for got, wanted in zip(pair.lanes[number].flush(), pair.states[number].flush(), strict=True):
+            same(got, wanted)
+
+
+def test_lanes_stall_reset_end_and_go_on_by_themselves() -> None:
+    pair = Pair(program(), 20, seed=1)
+    order = [*range(4, 20), 2, 0, 1, 3]
+    for number in range(24):
+        if number % 3 == 1:
+            pair.step(order if number % 2 else order[::-1])
+        elif number % 7 == 5:
+            pair.step([int(each) for each in pair.rng.permutation(20)[:11]])
+        else:
+            pair.step()
+        if number == 4:
+            pair.lanes[2].reset()
+            pair.states[2].reset()
+        if number == 10:
+            pair.lanes[5].restore(pair.lanes[1].snapshot())
+            pair.states[5].restore(pair.states[1].snapshot())
+        if number == 15:
+            x = np.zeros(pair.port.shape, pair.port.dtype)
+            same(pair.lanes[6].step(x), pair.states[6].step(x))
+    for got, wanted in zip(pair.lanes[9].flush(), pair.states[9].flush(), strict=True):
+        same(got, wanted)
+    pair.lanes.leave(9)
+    pair.step([number for number in range(20) if number != 9])
+    assert pair.lanes.join() == 9
+    pair.states[9].reset()
+    for _ in range(4):
+        pair.step()
+
+
+def test_a_lane_writes_into_arrays_between_steps_of_all() -> None:
+    pair = Pair(program(), 16, seed=2)
+    for _ in range(3):
+        pair.step()
+        x = floats("own", *pair.port.shape)
+        (port,) = pair.made.outputs
+        mine = {port.name: np.zeros(port.shape, port.dtype)}
+        same(pair.lanes[3].step_into(x, mine), pair.states[3].step(x))
+
+
+def test_snapshots_copies_and_pickles_of_interleaved_lanes() -> None:
+    pair = Pair(program(), 16, seed=3)
+    for _ in range(5):
+        pair.step()
+    clocks = [state.clock.pulse for state in pair.lanes]
+    assert clocks == [5] * 16
+    (port,) = pair.made.inputs
+    x = floats("more", 16, *port.shape)
+    others = [copy.copy(pair.lanes), pickle.loads(pickle.dumps(pair.lanes))]
+    moved = pair.made.spawn()
+    moved.restore(pair.lanes[11].snapshot())
+    wanted = pair.lanes.step(x)
+    for other in others:
+        same(other.step(x), wanted)
+    same(moved.step(x[11]), {name: array[11] for name, array in wanted.items()})
+
+
+def test_a_packed_lane_keeps_its_own_memory() -> None:
+    pair = Pair(program(), 32, seed=4)
+    for _ in range(3):
+        pair.step()
+    lane = pair.lanes[20]
+    assert isinstance(lane, native_lanes.LaneState)
+    lane.pack()
+    for _ in range(3):
+        pair.step()
+    assert lane.memory.ctypes.data == lane.bases[Region.STATE]
+
+
+def test_the_rows_as_plain_python_stay_inside_their_memory() -> None:
+    made = program()
+    lanes = made.spawn_many(LANES)
+    (port,) = made.inputs
+    x = floats("plain", 4, LANES, *port.shape)
+    for number in range(3):
+        lanes.step(x[number])
+    found = interleave(made)
+    assert found is not None and found.steady_from <= 3
+    memories = np.stack([memory_of(state) for state in lanes])
+    regions = [found.weights.copy(), aligned_bytes(memories.nbytes), aligned_bytes(found.arena_bytes)]
+    regions[1].view(np.int32).reshape(-1, LANES)[...] = memories.T
+    (begin,), (end,) = found.inputs, found.outputs
+    regions[2][begin : begin + x[3].nbytes] = x[3].reshape(-1).view(np.uint8)
+    run_python(table_of(found.rows), regions)
+    for name, wanted in lanes.step(x[3]).items():
+        got = regions[2][end : end + wanted.nbytes].view(np.float32).reshape(wanted.shape)
+        same({name: got}, {name: wanted})
+
+
+def memory_of(state: State) -> Array:
+    assert isinstance(state, native_lanes.LaneState)
+    return np.frombuffer(state.memory, np.int32)
+
+
+def refused(made: NativeProgram) -> bool:
+    return interleave(made) is None
+
+
+def test_programs_without_such_a_form_step_in_groups() -> None:
+    proto = model([node("Softmax", "x", "y", axis=1)], {"x": floats("x", 1, 5, 9)}, {}, stream={"x": 2})
+    made = pulse.stream(proto, pulse=2)
+    assert isinstance(made, NativeProgram) and refused(made)
+    pair = Pair(made, 18)
+    for _ in range(3):
+        pair.step()
+
+
+def hold(seeds: range) -> tuple[int, int]:
+    """Random graphs in 17 lanes; how many there were, and of how many the lanes were interleaved."""
+    tried = held = 0
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        typed = random_model(rng, int(rng.integers(2, 8)))
+        lean = typed.declutter() if seed % 2 else typed
+        made = compile_model(pulsify(lean, pulse=pulsify(lean).pulse * int(rng.integers(1, 4))))
+        assert isinstance(made, NativeProgram)
+        if any(not port.streams for port in made.inputs):
+            continue
+        tried += 1
+        if refused(made):
+            continue
+        held += 1
+        pair = Pair(made, 17, seed)
+        try:
+            for _ in range(7):
+                pair.step()
+            for number in (3, 16):
+                for got, wanted in zip(pair.lanes[number].flush(), pair.states[number].flush(), strict=True):
+                    same(got, wanted)
+        except PulseError as error:
+            raise AssertionError(f"seed {seed}") from error
+    return tried, held
+
+
+def test_random_graphs() -> None:
+    tried, held = hold(range(30))
+    assert tried > held > 5
+
+
+@pytest.mark.slow
+def test_many_random_graphs() -> None:
+    tried, held = hold(range(20_000, 20_400))
+    print(tried, held)
+    assert held > 100
+
+
+def test_loops_are_merged_and_split() -> None:
+    loops = Loops((2, 1, 3, 4), ((12, 5, 4, 1), (24, 7, 8, 2)))
+    assert loops.merge() == Loops((24,), ((1,), (2,)))
+    apart = Loops((2, 3, 4), ((12, 4, 1), (1, 2, 6)))
+    assert apart.merge() == apart
+    turns = list(apart.inside(2))
+    assert [offsets for offsets, _ in turns] == [(0, 0), (12, 1)]
+    assert turns[0][1] == Loops((3, 4), ((4, 1), (2, 6)))
+    ((offsets, inner),) = apart.inside(5)
+    assert offsets == (0, 0) and inner.sizes == (1, 1, 2, 3, 4)
+
+
+def test_gaps_between_a_fill_and_the_copy_behind_it() -> None:
+    buffer, other = Buffer(Region.ARENA, 400), Buffer(Region.ARENA, 400)
+    whole = Value(buffer, 4, (20,), (1,), np.dtype(np.float32))
+    inner = Value(buffer, 6, (2, 3), (8, 1), np.dtype(np.float32))
+    source = Value(other, 0, (2, 3), (3, 1), np.dtype(np.float32))
+    fill = Fill(dst=whole, size=4, count=20, bits=0)
+    sizes, steps = (
+        {"n0": 1, "n1": 1, "n2": 1, "n3": 1, "n4": 2, "n5": 3},
+        dict.fromkeys(("a0", "a1", "a2", "a3"), 0),
+    )
+    steps |= dict.fromkeys(("b0", "b1", "b2", "b3"), 0)
+    copied = Copy(src=source, dst=inner, size=4, **sizes, **steps, a4=3, a5=1, b4=8, b5=1)
+    assert gaps_of(fill, copied) == [(0, 2), (5, 10), (13, 20)]
+    onto_itself = Copy(src=whole, dst=inner, size=4, **sizes, **steps, a4=3, a5=1, b4=8, b5=1)
+    assert gaps_of(fill, onto_itself) == [(0, 20)]

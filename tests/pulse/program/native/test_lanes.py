@@ -1,0 +1,205 @@
+"""Several streams in one call: each equals a stream of its own, whatever the others do."""
+
+import numpy as np
+import onnx
+import pytest
+
+import pulse
+from bench.models import tcn
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.jit.registry import KERNELS
+from pulse.program.backends.native_program import NativeProgram
+from pulse.program.kernels import families as families
+from pulse.program.kernels import matmul_product_lanes, recurrent_lanes
+from pulse.program.machine.machine import run_lanes_python
+from pulse.program.native import lanes as native_lanes
+from pulse.program.native.lanes import group_size
+from pulse.program.program import Program
+from pulse.program.streams.lanes import Lanes
+from pulse.program.streams.state import State
+from tests.pulse.cases.build import floats, model, node
+from tests.pulse.cases.recurrent import weights
+
+HIDDEN, FEATURES = 21, 5
+MODELS = ["tcn", "GRU", "GRU_reset", "LSTM", "RNN"]
+
+
+def recurrent(name: str) -> onnx.ModelProto:
+    """A convolution that looks one frame ahead, a recurrent layer over it, its last state."""
+    op, _, form = name.partition("_")
+    attributes = {"linear_before_reset": int(form != "reset")} if op == "GRU" else {}
+    constants = weights(op, 1, HIDDEN, FEATURES) | {"k": floats("k", FEATURES, FEATURES, 3)}
+    nodes = [
+        node("Conv", "x k", "seen", pads=[1, 1]),
+        node("Transpose", "seen", "frames", perm=[2, 0, 1]),
+        node(op, "frames w r b", "y h", hidden_size=HIDDEN, **attributes),
+    ]
+    feeds = {"x": floats("x", 1, FEATURES, 9)}
+    return model(nodes, feeds, constants, stream={"x": 2}, outputs="y h")
+
+
+def program(name: str, pulse_frames: int, backend: str = "numba") -> Program:
+    proto = tcn() if name == "tcn" else recurrent(name)
+    return pulse.stream(proto, pulse=pulse_frames, backend=backend)
+
+
+def pulses(program: Program, seed: int, count: int) -> list[Array]:
+    (port,) = program.inputs
+    return list(floats(("pulse", seed), count, *port.shape))
+
+
+def close(got: dict[str, Array], wanted: dict[str, Array]) -> None:
+    assert got.keys() == wanted.keys()
+    for name, array in wanted.items():
+        np.testing.assert_allclose(got[name], array, rtol=1e-4, atol=2e-5, err_msg=name)
+
+
+def lane(result: dict[str, Array], i: int) -> dict[str, Array]:
+    return {name: array[i] for name, array in result.items()}
+
+
+def alone_and_together(program: Program, count: int) -> tuple[Lanes, list[State]]:
+    return program.spawn_many(count), [program.spawn() for _ in range(count)]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 7, 70])
+@pytest.mark.parametrize("name", MODELS)
+def test_every_lane_equals_a_stream_of_its_own(name: str, count: int) -> None:
+    made = program(name, 2)
+    lanes, states = alone_and_together(made, count)
+    fed = [pulses(made, i, 3) for i in range(count)]
+    for number in range(3):
+        together = lanes.step(np.stack([each[number] for each in fed]))
+        for i, state in enumerate(states):
+            close(lane(together, i), state.step(fed[i][number]))
+
+
+@pytest.mark.parametrize("reuses", [False, True])
+@pytest.mark.parametrize("count", [3, 4, 9, 14])
+@pytest.mark.parametrize("name", ["tcn", "GRU"])
+def test_lanes_in_groups_equal_streams_of_their_own(
+    name: str, count: int, reuses: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native_lanes, "reuses_weights", lambda rows: reuses)
+    monkeypatch.setattr(native_lanes, "CACHE", 0)
+    monkeypatch.setattr(native_lanes, "FEWEST", 3)
+    made = program(name, 2)
+    lanes, states = alone_and_together(made, count)
+    fed = [pulses(made, i, 3) for i in range(count)]
+    for number in range(3):
+        order = [(4 * i + number) % count for i in range(count)] if count == 9 else [*range(count)]
+        together = lanes.step(np.stack([fed[i][number] for i in order]), order)
+        for place, i in enumerate(order):
+            close(lane(together, place), states[i].step(fed[i][number]))
+
+
+def test_a_group_is_as_large_as_the_weights_or_the_cache() -> None:
+    assert group_size(count=64, lane_bytes=1000, weights=20_000) == 64
+    assert group_size(count=64, lane_bytes=native_lanes.CACHE // 16, weights=20_000) == 16
+    assert group_size(count=64, lane_bytes=native_lanes.CACHE, weights=32 * native_lanes.CACHE) == 32
+    assert group_size(count=64, lane_bytes=native_lanes.CACHE, weights=0) == native_lanes.FEWEST
+    assert (
+        group_size(count=native_lanes.FEWEST + 1, lane_bytes=native_lanes.CACHE, weights=0)
+        == native_lanes.FEWEST
+    )
+    assert group_size(count=1, lane_bytes=native_lanes.CACHE, weights=0) == 1
+
+
+@pytest.mark.parametrize("backend", ["numba", "numpy"])
+@pytest.mark.parametrize("name", MODELS)
+def test_lanes_stall_reset_end_and_go_on_by_themselves(name: str, backend: str) -> None:
+    made = program(name, 1, backend)
+    lanes, states = alone_and_together(made, 6)
+    rng = np.random.default_rng(3)
+    fed = [iter(pulses(made, i, 40)) for i in range(6)]
+    ended: set[int] = set()
+    for number in range(20):
+        chosen = [int(i) for i in rng.permutation(6)[: rng.integers(0, 7)] if i not in ended]
+        x = [next(fed[i]) for i in chosen]
+        (port,) = made.inputs
+        together = lanes.step(np.array(x, np.float32).reshape(-1, *port.shape), chosen)
+        for place, i in enumerate(chosen):
+            close(lane(together, place), states[i].step(x[place]))
+        if number == 5:
+            lanes[2].reset(), states[2].reset()
+        if number == 9:
+            lanes[4].restore(lanes[1].snapshot()), states[4].restore(states[1].snapshot())
+        if number == 12:
+            for got, wanted in zip(lanes[3].flush(), states[3].flush(), strict=True):
+                close(got, wanted)
+            ended.add(3)
+            with pytest.raises(InputError, match="lane 3: the stream has ended"):
+                lanes.step(np.zeros((1, *port.shape), np.float32), [3])
+    for i in sorted(set(range(6)) - ended):
+        for got, wanted in zip(lanes[i].flush(), states[i].flush(), strict=True):
+            close(got, wanted)
+
+
+def test_lanes_join_and_leave() -> None:
+    made = program("GRU", 1)
+    lanes = made.spawn_many(3)
+    first = pulses(made, 0, 1)[0]
+    lanes.step(np.stack([first] * 3))
+    with pytest.raises(InputError, match="all 3 lanes are taken"):
+        lanes.join()
+    lanes.leave(1)
+    assert lanes.joined == [0, 2]
+    with pytest.raises(InputError, match="lane 1 is free"):
+        lanes.step(first[None], [1])
+    lanes.step(np.stack([first] * 2))
+    assert lanes.join() == 1 and lanes[1].clock.pulse == 0
+    close(lane(lanes.step(np.stack([first] * 3)), 1), made.spawn().step(first))
+
+
+def test_what_does_not_fit_is_refused_and_changes_nothing() -> None:
+    made = program("GRU", 1)
+    lanes = made.spawn_many(2)
+    x = np.stack(pulses(made, 0, 2))
+    before = [state.snapshot() for state in lanes]
+    for wrong, told in (
+        (lambda: lanes.step(x[:1]), "expected x: 2,1,5,1,f32, got 1,1,5,1,f32"),
+        (lambda: lanes.step(x.astype(np.float64)), "got 2,1,5,1,f64"),
+        (lambda: lanes.step({"z": x}), "feed x: 2,1,5,1,f32"),
+        (lambda: lanes.step(x, [0, 0]), "name one twice"),
+        (lambda: lanes.step(x, [0, 2]), "lane 2 does not exist of 2"),
+        (lambda: made.spawn_many(0), "at least one"),
+    ):
+        with pytest.raises(InputError, match=told):
+            wrong()
+    assert [state.snapshot() for state in lanes] == before
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "eight"),
+    [*((name, 3, True) for name in MODELS), ("tcn", 6, True), ("GRU", 6, True), ("GRU", 6, False)],
+)
+def test_lane_kernels_as_plain_python_stay_inside_their_memory(
+    name: str, count: int, eight: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matmul_product_lanes, "EIGHT", eight)
+    monkeypatch.setattr(recurrent_lanes, "EIGHT", eight)
+    made = program(name, 1)
+    assert isinstance(made, NativeProgram)
+    _, received = made.received[0]
+    regions = [
+        [made.weights.copy(), made.initial.copy(), np.zeros(made.arena_bytes, np.uint8)] for _ in range(count)
+    ]
+    fed, states = [pulses(made, i, 2) for i in range(count)], [made.spawn() for _ in range(count)]
+    for number in range(2):
+        for i in range(count):
+            received.view(regions[i][received.region])[...] = fed[i][number]
+        run_lanes_python(made.unlinked, regions)
+        for i, state in enumerate(states):
+            got = {
+                port.name: place.view(regions[i][place.region])
+                for port, (_, place) in zip(made.outputs, made.sent)
+            }
+            close(got, state.step(fed[i][number]))
+
+
+def test_the_kernels_with_weights_have_a_form_for_lanes() -> None:
+    forms = {
+        f"{name}{form}" for name in ("product", "gru", "lstm") for form in ("", "_f16", "_bf16", "_int8")
+    }
+    assert {name for name, kernel in KERNELS.items() if kernel.lanes} == forms

@@ -1,0 +1,254 @@
+"""Programs of the numba backend: memories, listing, profile, threads."""
+
+import ctypes
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from pulse.facts import Array
+from pulse.ops.matmul import MatMul
+from pulse.ops.shape import Transpose
+from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.executable import NativeState
+from pulse.program.table.copies import copies
+from pulse.program.table.memory import ALIGNMENT
+from pulse.pulsify.driver import pulsify
+from tests.pulse.models import Sketch
+
+F = np.float32
+
+
+def native(sketch: Sketch, *outputs: object, pulse: int = 4) -> NativeProgram:
+    """A compiled program."""
+    return NativeProgram(pulsify(sketch.model(*outputs), pulse=pulse))  # type: ignore[arg-type]
+
+
+def two_convs(same: bool) -> NativeProgram:
+    """Two convolutions of equal or of different weights."""
+    s = Sketch(x="1,8,T")
+    x = s["x"]
+    for name in ("a", "b"):
+        if same:
+            s.rng = np.random.default_rng(1)
+        x = s.conv(s.pad(x, (2, 0), name=f"{name}.pad"), 3, name=name)
+    return native(s, x)
+
+
+def noise(*shape: int, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).standard_normal(shape).astype(F)
+
+
+def test_equal_weights_are_kept_once() -> None:
+    """Of one model; and no stream has any of its own."""
+    same, different = two_convs(True), two_convs(False)
+    kernel = 8 * 8 * 3 * 4
+    assert different.weights.size - same.weights.size >= kernel
+    first, second = same.spawn(), same.spawn()
+    assert first.bases[0] == second.bases[0] == same.weights.ctypes.data
+    assert len({int(first.bases[1]), int(second.bases[1])}) == 2
+    assert len({int(first.bases[2]), int(second.bases[2])}) == 2
+
+
+def test_weights_are_read_only() -> None:
+    """No stream can change what others read."""
+    program = two_convs(True)
+    with pytest.raises(ValueError, match="read-only"):
+        program.weights[0] = 1
+    before = program.weights.tobytes()
+    state = program.spawn()
+    for seed in range(3):
+        state.step(noise(1, 8, 4, seed=seed))
+    state.flush(noise(1, 8, 2))
+    assert program.weights.tobytes() == before
+
+
+def test_the_state_is_one_buffer() -> None:
+    """The clock, the ends and every delay: history, the newest pulse, registers, nothing else."""
+    program = two_convs(False)
+    state = program.spawn()
+    assert program.state_bytes == program.initial.size == state.memory.size
+    histories = sum(-(-frames * 8 * 4 // ALIGNMENT) * ALIGNMENT for frames in (2 + 4, 2 + 4))
+    assert histories <= program.state_bytes <= histories + 4 * ALIGNMENT
+    state.step(noise(1, 8, 4))
+    saved = state.snapshot()
+    assert len(saved) - program.state_bytes < 64
+    assert state.memory.tobytes() in saved
+    assert all(int(base) % ALIGNMENT == 0 for base in state.bases)
+
+
+def test_the_clock_counts_pulses() -> None:
+    """The register of the machine says the same as the clock of Python."""
+    program = two_convs(False)
+    state = program.spawn()
+    (place,) = next(row for row in program.instructions if row.kernel == "tick").operands
+    register = state.memory[place.buffer.offset :][:8].view(np.int64)
+    for count in range(1, 4):
+        state.step(noise(1, 8, 4))
+        assert register[0] == state.clock.pulse == count
+    state.reset()
+    assert register[0] == state.clock.pulse == 0
+
+
+def test_the_listing_has_a_line_for_each_instruction() -> None:
+    """Sizes first; number, kernel, node and op of each row."""
+    program = two_convs(False)
+    head, *lines = program.listing()
+    moved = copies(program.instructions)
+    assert [str(each) for each in moved] == lines[: len(moved)]
+    assert sum(each.count for each in moved) == sum(row.kernel == "copy" for row in program.instructions)
+    lines = lines[len(moved) :]
+    assert head.startswith(
+        f"{len(program.instructions)} instructions, {program.weights.size} bytes of weights"
+    )
+    assert f"{program.state_bytes} of state, {program.arena_bytes} of arena" in head
+    assert len(lines) == len(program.instructions)
+    for number, (line, row) in enumerate(zip(lines, program.instructions)):
+        assert line.split()[:2] == [str(number), row.kernel]
+        assert row.node in line and f"({row.op})" in line
+    assert lines[-1].split()[1] == "tick"
+    assert any("(Conv)" in line and " a " in line for line in lines)
+
+
+def test_the_profile_has_a_row_for_each_instruction_and_keeps_the_stream() -> None:
+    """Shares sum to one; the stream goes on as if nothing had happened."""
+    program = two_convs(False)
+    state, other = program.spawn(), program.spawn()
+    for one in (state, other):
+        one.step(noise(1, 8, 4))
+    rows = state.profile(steps=20)
+    assert [(row.node, row.op, row.kernel) for row in rows] == [
+        (row.node, row.op, row.kernel) for row in program.instructions
+    ]
+    assert sum(row.share for row in rows) == pytest.approx(1.0)
+    assert all(row.seconds_per_step >= 0 for row in rows)
+    assert any(row.seconds_per_step > 0 for row in rows)
+    assert (
+        state.step(noise(1, 8, 4, seed=1))["b"].tobytes() == other.step(noise(1, 8, 4, seed=1))["b"].tobytes()
+    )
+
+
+def test_a_step_of_the_machine_allocates_no_python_object() -> None:
+    """10,000 runs, no block more."""
+    state = two_convs(False).spawn()
+    for _ in range(100):
+        state.run_machine()
+    before = sys.getallocatedblocks()
+    for _ in range(10_000):
+        state.run_machine()
+    assert sys.getallocatedblocks() - before <= 2
+
+
+def test_steps_give_back_what_they_take() -> None:
+    """Outputs that nobody keeps are freed: 2,000 steps, a reset and a snapshot each."""
+    state, x = two_convs(False).spawn(), noise(1, 8, 4)
+    for _ in range(50):
+        state.step(x)
+    before = sys.getallocatedblocks()
+    for _ in range(2000):
+        state.step(x)
+        state.snapshot()
+    assert sys.getallocatedblocks() - before <= 20
+
+
+def large() -> NativeState:
+    """A product that takes the machine a while: 2000 x 400 x 400, for as many rows as it is repeated."""
+    s = Sketch(x="1,400,T")
+    x = s.add("turn", Transpose((0, 2, 1)), s["x"])
+    for number in range(4):
+        x = s.add(f"product{number}", MatMul(), x, s.constant(noise(400, 400, seed=number) / F(20)))
+    return native(s, x, pulse=2000).spawn()
+
+
+def test_other_threads_run_while_the_machine_does() -> None:
+    """Nobody is made to give up the GIL, so only a call that gives it away by itself lets another thread on, as soon
+    as a processor has time for it.
+    """
+    state = large()
+    state.run_machine()
+    started, inside = threading.Event(), threading.Event()
+    counted = [0]
+
+    def count() -> None:
+        started.set()
+        while not inside.is_set():
+            counted[0] += 1
+            time.sleep(0)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(10.0)
+    try:
+        thread = threading.Thread(target=count)
+        thread.start()
+        started.wait()
+        before, until = counted[0], time.monotonic() + 5
+        while counted[0] == before and time.monotonic() < until:
+            state.run_machine()
+        after = counted[0]
+    finally:
+        inside.set()
+        sys.setswitchinterval(interval)
+        thread.join()
+    assert after > before
+
+
+def test_streams_run_in_threads_at_once() -> None:
+    """States of one program, each in a thread of its own, give what they give alone."""
+    program = two_convs(False)
+    inputs = [[noise(1, 8, 4, seed=10 * n + k) for k in range(200)] for n in range(3)]
+
+    def played(parts: list[Array]) -> bytes:
+        state = program.spawn()
+        return b"".join(state.step(part)["b"].tobytes() for part in parts)
+
+    expected = [played(parts) for parts in inputs]
+    results: list[bytes] = [b""] * 3
+
+    def work(number: int) -> None:
+        results[number] = played(inputs[number])
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == expected
+
+
+def test_denormal_numbers_are_zero_in_a_program_and_the_mode_is_put_back() -> None:
+    """Inputs that are denormal, and results that would be; outside of the machine they still exist."""
+    s = Sketch(x="1,1,T")
+    scale = s.constant(np.full((1, 1, 1), 1e-10, F))
+    state = native(s, s.each("mul", s["x"], scale, name="y"), pulse=4).spawn()
+    x = np.array([[[1e-30, 1e-40, 1.0, -1e-32]]], F)
+    assert (x * F(1e-10))[0, 0, 0] > 0
+    y = state.step(x)["y"]
+    np.testing.assert_array_equal(y[0, 0], np.array([0, 0, 1e-10, 0], F))
+    assert float(np.array([1e-40], F)[0] * F(0.5)) > 0
+
+
+def test_a_decaying_tail_ends_at_zero() -> None:
+    """A chain that shrinks: never a denormal number in what comes out."""
+    s = Sketch(x="1,1,T")
+    x = s["x"]
+    for number in range(4):
+        x = s.each("mul", s.each("tanh", x, name=f"t{number}"), s.constant(np.full((1, 1, 1), 1e-11, F)))
+    state = native(s, x, pulse=16).spawn()
+    (y,) = state.step(np.linspace(1, 10, 16, dtype=F).reshape(1, 1, 16)).values()
+    assert ((y == 0) | (np.abs(y) >= np.finfo(F).tiny)).all()
+
+
+def test_addresses_of_the_call_are_those_of_the_memories() -> None:
+    """The machine is called with three plain numbers, which stay as long as the state."""
+    program = two_convs(False)
+    state = program.spawn()
+    table, rows, bases = state.call
+    assert (table, rows) == (program.table.ctypes.data, len(program.instructions))
+    addresses = (ctypes.c_int64 * 3).from_address(bases)
+    assert list(addresses) == [
+        program.weights.ctypes.data,
+        state.memory.ctypes.data,
+        state.arena.ctypes.data,
+    ]

@@ -1,0 +1,227 @@
+"""Programs, streams and lanes are pickled and copied as what they mean, never as addresses."""
+
+import copy
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pulse import errors
+from pulse.errors import CopyError, InputError, LoadError
+from pulse.jit import registry
+from pulse.jit.registry import KERNELS
+from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.executable import NativeState
+from pulse.program.program import Program
+from pulse.program.streams import executable
+from pulse.program.streams.state import State
+from pulse.pulsify.limit import longest_stream
+from tests.pulse.jit.folders import COMPILING
+from tests.pulse.program.programs import FORMS, MODELS, block, constants, program, pulsed, same
+
+ROOT = Path(__file__).parents[4]
+WAYS: dict[str, Callable[[Any], Any]] = {
+    "pickle": lambda thing: pickle.loads(pickle.dumps(thing)),
+    "oldest pickle": lambda thing: pickle.loads(pickle.dumps(thing, 2)),
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+}
+ways = pytest.mark.parametrize("way", WAYS.values(), ids=list(WAYS))
+kinds = pytest.mark.parametrize(("backend", "form"), FORMS)
+
+
+def spawned(made: Program, pulses: int = 3) -> State:
+    """A stream that is under way."""
+    state = made.spawn(constants(made))
+    for number in range(pulses):
+        state.step(block(made, made.pulse, number))
+    return state
+
+
+def assert_equal_streams(left: State, right: State) -> None:
+    """Both go on in the same way, to the end."""
+    made = left.program
+    for number in range(3):
+        x = block(made, made.pulse, 10 + number)
+        assert same(left.step(x), right.step(x))
+    ends = left.flush(block(made, 2, 20)), right.flush(block(made, 2, 20))
+    assert len(ends[0]) == len(ends[1]) and all(map(same, *ends))
+
+
+@kinds
+@pytest.mark.parametrize("name", MODELS)
+def test_an_unpickled_program_gives_the_same_bits(name: str, backend: str, form: str) -> None:
+    made = program(name, backend, form)
+    other = pickle.loads(pickle.dumps(made))
+    assert other is not made and other.model is not made.model
+    assert (other.fingerprint, other.limit, other.form) == (made.fingerprint, made.limit, made.form)
+    assert_equal_streams(spawned(made), spawned(other))
+
+
+def test_weights_and_table_of_an_unpickled_program_are_its_own() -> None:
+    made = program("matrix")
+    other = pickle.loads(pickle.dumps(made))
+    assert isinstance(made, NativeProgram) and isinstance(other, NativeProgram)
+    assert other.weights.ctypes.data % 64 == 0 and not other.weights.flags.writeable
+    assert not np.shares_memory(other.weights, made.weights)
+    assert np.array_equal(other.table, made.table)  # in one process, kernels have one address
+    assert other.listing() == made.listing()
+
+
+def test_a_pickle_has_no_address() -> None:
+    made = program("windows")
+    assert isinstance(made, NativeProgram)
+    text = pickle.dumps(made)
+    for name in {row.kernel for row in made.instructions}:
+        assert KERNELS[name].address.to_bytes(8, "little") not in text
+
+
+@ways
+@pytest.mark.parametrize("backend", ["numba", "numpy"])
+def test_a_copied_program_is_the_program_itself(way: Callable[[Any], Any], backend: str) -> None:
+    made = program("windows", backend)
+    first, second = way([made, made])
+    assert first is second
+    if way in (copy.copy, copy.deepcopy):
+        assert first is made
+
+
+@ways
+@kinds
+@pytest.mark.parametrize("name", MODELS)
+def test_a_copied_stream_goes_on_by_itself(
+    name: str, backend: str, form: str, way: Callable[[Any], Any]
+) -> None:
+    made = program(name, backend, form)
+    state, straight = spawned(made), spawned(made)
+    other = way(state)
+    x = block(made, made.pulse, 5)
+    for _ in range(3):
+        other.step(x)  # neither writes into the other
+    other = way(state)
+    assert_equal_streams(state, straight)
+    assert_equal_streams(other, spawned(made))
+
+
+@pytest.mark.parametrize("way", ["pickle", "deepcopy"])
+def test_streams_of_one_program_stay_so(way: str) -> None:
+    made = program("windows")
+    first, second = WAYS[way]([spawned(made), spawned(made, 1)])
+    assert first.program is second.program and first is not second
+    assert (first.program is made) == (way == "deepcopy")
+
+
+def test_a_loop_of_deep_copies_leaves_the_heap_whole() -> None:
+    made = program("windows")
+    state = spawned(made)
+    x = block(made, made.pulse)
+    states = [copy.deepcopy(state) for _ in range(50)]
+    wanted = states[0].step(x)
+    assert all(same(each.step(x), wanted) for each in states[1:])
+
+
+def test_a_stream_that_has_ended_is_copied_as_one() -> None:
+    state = spawned(program("windows"))
+    state.flush()
+    with pytest.raises(InputError, match="has ended"):
+        copy.deepcopy(state).step(block(state.program, state.program.pulse))
+
+
+@ways
+@kinds
+def test_lanes_are_copied_with_their_places(backend: str, form: str, way: Callable[[Any], Any]) -> None:
+    made = program("windows", backend, form)
+    lanes = made.spawn_many(5)
+    x = np.stack([block(made, made.pulse, seed) for seed in range(5)])
+    lanes.step(x)
+    lanes.leave(2)
+    other = way(lanes)
+    assert other.joined == lanes.joined == [0, 1, 3, 4] and type(other) is type(lanes)
+    other.step(x[:2], [0, 3])
+    other = way(lanes)
+    for _ in range(3):
+        assert same(lanes.step(x[:4]), other.step(x[:4]))
+    alone = way(lanes[3])
+    assert same(alone.step(x[1]), {name: y[0] for name, y in lanes.step(x[1:2], [3]).items()})
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_of_every_stage_pickle(name: str) -> None:
+    model = pulsed(name)
+    other = pickle.loads(pickle.dumps(model))
+    assert other.inputs[0].shape == model.inputs[0].shape
+    assert longest_stream(other.symbol, other.typed.scope.assumptions) == longest_stream(
+        model.symbol, model.typed.scope.assumptions
+    )
+    assert_equal_streams(spawned(other.compile()), spawned(program(name)))
+    typed = pickle.loads(pickle.dumps(model.typed))
+    assert_equal_streams(spawned(typed.pulsify(None, model.pulse).compile()), spawned(program(name)))
+
+
+def test_a_limit_of_a_narrowed_scope_goes_along() -> None:
+    """As ``max_context`` makes it: assumptions of a second scope over the symbols of the first."""
+    model = copy.deepcopy(pulsed("windows"))
+    model.typed.scope = model.typed.scope.with_assumption("T <= 40")
+    other = pickle.loads(pickle.dumps(model))
+    assert other.typed.scope.symbol("T") == other.symbol
+    assert other.compile().limit == model.compile().limit == 40
+
+
+def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = pickle.dumps(program("windows"))
+    monkeypatch.setattr(executable, "__version__", "0.0.7")
+    with pytest.raises(LoadError, match=r"pickled by pulse .*, and this is pulse 0\.0\.7: compile the model"):
+        pickle.loads(text)
+
+
+def test_a_kernel_that_is_not_here_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = pickle.dumps(program("foreign"))
+    monkeypatch.delitem(registry.KERNELS, "tests_doubled")
+    with pytest.raises(
+        LoadError, match=r"kernel tests_doubled: module tests\..*doubling does not declare it"
+    ):
+        pickle.loads(text)
+    with pytest.raises(LoadError, match="module nowhere_to_be_found cannot be imported"):
+        registry.require_kernels({"tests_doubled": "nowhere_to_be_found"})
+
+
+def test_what_has_addresses_refuses() -> None:
+    state = spawned(program("windows"))
+    assert isinstance(state, NativeState)
+    for thing in (state.pack(), KERNELS["copy"]):
+        for way in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(CopyError, match="cannot be copied or pickled: it"):
+                way(thing)
+    assert issubclass(CopyError, TypeError) and "CopyError" in (errors.__doc__ or "")
+
+
+CODE = """
+import pickle, sys
+import numpy as np
+state, x = pickle.load(open(sys.argv[1], "rb"))
+np.savez(sys.argv[2], **state.step(x))
+"""
+
+
+def test_a_process_without_any_kernel_compiles_them(tmp_path: Path) -> None:
+    """As on another machine."""
+    made = program("limited")
+    state, x = spawned(made), block(made, made.pulse, 7)
+    (tmp_path / "state").write_bytes(pickle.dumps((state, x)))
+    environment = {
+        **os.environ,
+        **COMPILING,
+        "PULSE_CACHE": str(tmp_path / "kernels"),
+        "PYTHONPATH": str(ROOT),
+    }
+    command = [sys.executable, "-W", "error", "-c", CODE, str(tmp_path / "state"), str(tmp_path / "y.npz")]
+    subprocess.run(command, env=environment, check=True, timeout=300)
+    with np.load(tmp_path / "y.npz") as found:
+        assert same(dict(found), state.step(x))
+    assert list((tmp_path / "kernels").rglob("*.kernel"))

@@ -1,0 +1,268 @@
+"""After an exception at any place, a stream is as it was before the call, or says that it has to be reset."""
+
+import copy
+import pickle
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+
+from pulse.errors import CopyError, InputError
+from pulse.facts import Array
+from pulse.onnx.write.runtime import RuntimeProgram, runner
+from pulse.program.program import Program
+from pulse.program.streams.state import State
+from streaming import Session
+from tests.interruption import Unit, everywhere, interrupted
+from tests.pulse.program.doubling import TooLoudError
+from tests.pulse.program.programs import block, constants, program, pulsed, same
+
+UNITS: list[tuple[str, Unit, int]] = [
+    ("numba", "line", 1),
+    ("numba", "opcode", 1),
+    ("numpy", "line", 7),
+    ("numpy", "opcode", 101),
+]
+"""Backend, lines or opcodes, and every which of them."""
+units = pytest.mark.parametrize(("backend", "unit", "step"), UNITS)
+REFUSAL = r"inside of pulse \d+: begin a new one with reset\(\), or restore\(\) a snapshot"
+
+
+def begun(made: Program, pulses: int = 2) -> State:
+    state = made.spawn(constants(made))
+    for number in range(pulses):
+        state.step(block(made, made.pulse, number))
+    return state
+
+
+Outputs: TypeAlias = "dict[str, Array] | list[dict[str, Array]]"
+"""Of a step, or of a flush."""
+
+
+def equal(left: Outputs, right: Outputs) -> bool:
+    """Bit for bit."""
+    if isinstance(left, dict) or isinstance(right, dict):
+        return isinstance(left, dict) and isinstance(right, dict) and same(left, right)
+    return len(left) == len(right) and all(map(same, left, right))
+
+
+def outcomes(
+    made: Program, call: Callable[[State], Any], unit: Unit, step: int, after: Callable[[State], Any]
+) -> Counter[str]:
+    """What became of streams whose call was interrupted, at every place; none gives a wrong number."""
+    found: Counter[str] = Counter()
+    straight = begun(made)
+    saved = straight.snapshot()
+    wanted = call(straight), after(straight)
+    states: list[State] = []
+
+    def begin() -> Callable[[], object]:
+        state = made.spawn(constants(made))
+        state.restore(saved)
+        states.append(state)
+        return lambda: call(state)
+
+    for _ in everywhere(begin, unit, step):
+        state = states[-1]
+        try:
+            again = call(state)
+            found["as before"] += 1
+        except InputError as error:
+            assert "reset()" in str(error) and "restore()" in str(error)
+            found["refused"] += 1
+            with pytest.raises(InputError, match=REFUSAL):
+                state.snapshot()
+            state.restore(saved)
+            again = call(state)
+        assert equal(again, wanted[0])
+        assert equal(after(state), wanted[1])
+    assert equal(after(states[-1]), wanted[1])  # the last call was not interrupted
+    return found
+
+
+@units
+@pytest.mark.parametrize("name", ["windows", "constant"])
+def test_an_interrupted_step_is_undone_or_refused(name: str, backend: str, unit: Unit, step: int) -> None:
+    made = program(name, backend)
+    x, more = block(made, made.pulse, 5), block(made, 3, 6)
+    found = outcomes(made, lambda state: state.step(x), unit, step, lambda state: state.flush(more))
+    assert found["as before"] and (found["refused"] or step > 1)
+
+
+@units
+def test_step_into(backend: str, unit: Unit, step: int) -> None:
+    made = program("windows", backend)
+    x, more = block(made, made.pulse, 5), block(made, 3, 6)
+
+    def call(state: State) -> dict[str, Array]:
+        outputs = {port.name: np.zeros(port.shape, port.dtype) for port in made.outputs}
+        state.step_into(x, outputs)
+        return outputs
+
+    found = outcomes(made, call, unit, step, lambda state: state.flush(more))
+    assert found["as before"] and (found["refused"] or step > 1)
+
+
+@units
+def test_flush_is_undone(backend: str, unit: Unit, step: int) -> None:
+    made = program("windows", backend)
+    rest = block(made, 3, 5)
+    found = outcomes(made, lambda state: state.flush(rest), unit, step, lambda state: [])
+    assert found["as before"] and not found["refused"]
+
+
+@pytest.mark.parametrize("call", ["reset", "restore"])
+@pytest.mark.parametrize("backend", ["numba", "numpy"])
+def test_reset_and_restore_can_be_called_again(backend: str, call: str) -> None:
+    made = program("windows", backend)
+    x, saved = block(made, made.pulse, 5), begun(made, 1).snapshot()
+    fresh = made.spawn()
+    if call == "restore":
+        fresh.restore(saved)
+    wanted = fresh.step(x)
+    states: list[State] = []
+
+    def begin() -> Callable[[], object]:
+        states.append(begun(made))
+        return states[-1].reset if call == "reset" else lambda: states[-1].restore(saved)
+
+    straight = begun(made)
+    unchanged = straight.step(x)
+    for _ in everywhere(begin, "opcode"):
+        state = states[-1]
+        try:
+            found = state.step(x)
+            assert same(found, unchanged) or same(found, wanted)  # not begun, or done
+        except InputError as error:
+            assert "reset()" in str(error)
+        state.reset() if call == "reset" else state.restore(saved)
+        assert same(state.step(x), wanted)
+
+
+def test_a_callback_that_raises_in_flush_changes_nothing() -> None:
+    made = program("windows")
+    state, straight = begun(made), begun(made)
+
+    def fail() -> None:
+        raise TooLoudError
+
+    with pytest.raises(TooLoudError):
+        state.flush(after=fail)
+    x = block(made, made.pulse, 9)
+    assert same(state.step(x), straight.step(x)) and equal(state.flush(), straight.flush())
+
+
+def test_an_operation_that_raises_changes_nothing() -> None:
+    """Even where it writes into its state before."""
+    made = program("failing", "numpy")
+    state, straight = begun(made), begun(made)
+    x = block(made, made.pulse, 3)
+    loud = x.copy()
+    loud[..., 2] = 1e9
+    before = state.snapshot()
+    with pytest.raises(TooLoudError):
+        state.step(loud)
+    assert state.snapshot() == before
+    with pytest.raises(TooLoudError):
+        state.flush(loud[..., :3])
+    assert state.snapshot() == before
+    assert same(state.step(x), straight.step(x))
+
+
+def test_a_file_in_a_runtime_is_undone_too() -> None:
+    model = pulsed("windows")
+    proto = model.to_onnx()
+    _, run = runner(proto)
+    loud = Counter[str]()
+
+    def run_or_raise(feeds: Mapping[str, Array]) -> Mapping[str, Array]:
+        loud["calls"] += 1
+        if loud["calls"] == loud["fails"]:
+            raise TooLoudError
+        return run(feeds)
+
+    made = RuntimeProgram(model, proto, run_or_raise)
+    session, straight = Session(made), Session(made)
+    x = block(made, 4 * made.pulse)
+    session.push(x)
+    straight.push(x)
+    loud["fails"] = loud["calls"] + 3
+    before = session.snapshot()
+    with pytest.raises(TooLoudError):
+        session.push(x)
+    assert session.snapshot() == before
+    other = copy.deepcopy(session)
+    wanted = straight.push(x)
+    assert same(session.push(x), wanted) and same(other.push(x), wanted)
+    with pytest.raises(CopyError, match="open in a runtime of this process"):
+        pickle.dumps(session)
+
+
+@units
+@pytest.mark.parametrize("chosen", [None, [3, 0, 1]])
+def test_interrupted_lanes_are_undone_or_refused(
+    backend: str, unit: Unit, step: int, chosen: list[int] | None
+) -> None:
+    """Those that step are as they were, or refuse one by one; the others go on in any case."""
+    made = program("windows", backend)
+    found: Counter[str] = Counter()
+    x = np.stack([block(made, made.pulse, seed) for seed in range(5)])
+    stepped = list(range(5)) if chosen is None else chosen
+    straight = made.spawn_many(5)
+    straight.step(x)
+    wanted = straight.step(x[: len(stepped)], chosen), straight.step(x)
+    lanes = made.spawn_many(5)
+    fresh = [lane.snapshot() for lane in lanes]
+    begun_lanes = made.spawn_many(5)
+    begun_lanes.step(x)
+    saved = [lane.snapshot() for lane in begun_lanes]
+
+    def begin() -> Callable[[], object]:
+        for lane, snapshot in zip(lanes, saved, strict=True):
+            lane.restore(snapshot)
+        return lambda: lanes.step(x[: len(stepped)], chosen)
+
+    for _ in everywhere(begin, unit, step * 5):
+        try:
+            again = lanes.step(x[: len(stepped)], chosen)
+            found["as before"] += 1
+        except InputError as error:
+            assert str(error).startswith("lane ") and "reset()" in str(error)
+            found["refused"] += 1
+            for number in stepped:
+                with pytest.raises(InputError, match=REFUSAL):
+                    lanes[number].snapshot()
+                lanes[number].restore(saved[number])
+            again = lanes.step(x[: len(stepped)], chosen)
+        assert same(again, wanted[0]) and same(lanes.step(x), wanted[1])
+    assert found["as before"] and (found["refused"] or backend == "numpy")
+    assert fresh != saved
+
+
+def test_one_lane_that_raises_takes_none_along() -> None:
+    made = program("failing", "numpy")
+    lanes, straight = made.spawn_many(3), made.spawn_many(3)
+    x = np.stack([block(made, made.pulse, seed) for seed in range(3)])
+    loud = x.copy()
+    loud[1] = 1e9
+    with pytest.raises(TooLoudError):
+        lanes.step(loud)
+    assert same(lanes.step(x), straight.step(x))
+
+
+def test_joining_and_leaving_can_be_interrupted() -> None:
+    made = program("windows")
+    x = np.stack([block(made, made.pulse, seed) for seed in range(3)])
+    for call in ("join", "leave"):
+        for number in range(1, 400):
+            lanes = made.spawn_many(3)
+            lanes.step(x)
+            lanes.leave(2)
+            was = interrupted(lanes.join if call == "join" else lambda: lanes.leave(1), "opcode", number)  # noqa: B023
+            assert len(lanes.step(x[: len(lanes.joined)])["total"]) == len(lanes.joined)
+            if not was:
+                break
+        else:
+            pytest.fail("the call never ended")

@@ -1,0 +1,136 @@
+"""A stream runs as long as it likes: a step allocates nothing lasting, and wakes no garbage collector."""
+
+import gc
+import sys
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pulse.facts import Array
+from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.executable import NativeState
+from pulse.pulsify.driver import pulsify
+from tests.pulse.models import Sketch
+
+STEPS = 10_000
+PULSE = 4
+
+
+def program() -> NativeProgram:
+    """A window with its delay, and an elementwise chain."""
+    s = Sketch(x="1,8,T")
+    x = s.conv(s.pad(s["x"], (2, 0), name="pad"), 3, name="conv")
+    return NativeProgram(pulsify(s.model(s.each("tanh", x, name="tanh")), pulse=PULSE))
+
+
+def pulse() -> Array:
+    return np.random.default_rng(0).standard_normal((1, 8, PULSE)).astype(np.float32)
+
+
+def warmed() -> NativeState:
+    state = program().spawn()
+    for _ in range(100):
+        state.step(pulse())
+    return state
+
+
+@contextmanager
+def collections() -> Iterator[list[int]]:
+    """The generations that the garbage collector runs through, as it comes to it by itself."""
+    seen: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            seen.append(info["generation"])
+
+    gc.collect()
+    gc.callbacks.append(note)
+    try:
+        yield seen
+    finally:
+        gc.callbacks.remove(note)
+
+
+def test_a_step_wakes_no_garbage_collector() -> None:
+    """What a step makes is freed with its last reference: the collector's counter does not grow over 10,000."""
+    state, x = warmed(), pulse()
+    assert gc.isenabled()
+    with collections() as seen:
+        for _ in range(STEPS):
+            state.step(x)
+    assert seen == []
+
+
+def test_the_collector_is_woken_by_cycles() -> None:
+    """What the test above would see if a step kept as little as one list with itself in it."""
+    with collections() as seen:
+        for _ in range(STEPS):
+            cycle: list[object] = []
+            cycle.append(cycle)
+    assert seen
+
+
+def traced(steps: int, step: object) -> tuple[int, int]:
+    """Bytes that Python holds more after so many steps, and the most that it held at once above the beginning."""
+    assert callable(step)
+    tracemalloc.start()
+    try:
+        step()
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        for _ in range(steps):
+            step()
+        after, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    return after - before, peak - before
+
+
+def test_the_machine_allocates_nothing() -> None:
+    """No byte while it runs, nor after it. The range and its number are the test's own."""
+    state = warmed()
+    lasting, peak = traced(1000, lambda: state.run_machine())
+    assert lasting <= 64 and peak <= 512
+
+
+def test_a_step_takes_the_outputs_and_no_more() -> None:
+    """At most what the caller gets: an array for each output, and the dict with them; nothing stays."""
+    state, x = warmed(), pulse()
+    outputs = sum(array.nbytes for array in state.step(x).values())
+    lasting, peak = traced(1000, lambda: state.step(x))
+    assert lasting <= 64
+    assert peak <= outputs + 2048
+
+
+def test_blocks_do_not_grow() -> None:
+    state, x = warmed(), pulse()
+    before = sys.getallocatedblocks()
+    for _ in range(STEPS):
+        state.step(x)
+    assert sys.getallocatedblocks() - before <= 20
+
+
+def resident_bytes() -> int:
+    """Memory of this process that is in RAM; skips where the system does not tell."""
+    status = Path("/proc/self/statm")
+    if not status.exists():
+        pytest.skip("no /proc/self/statm here")
+    import resource
+
+    return int(status.read_text().split()[1]) * resource.getpagesize()
+
+
+@pytest.mark.slow
+def test_a_million_steps_take_no_memory() -> None:
+    """About 15 s."""
+    state, x = warmed(), pulse()
+    for _ in range(STEPS):
+        state.step(x)
+    before = resident_bytes()
+    for _ in range(1_000_000):
+        state.step(x)
+    assert resident_bytes() - before < 1 << 20

@@ -1,0 +1,123 @@
+"""The memory plan: what lives at once never overlaps."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pulse.program.table.memory import (
+    ALIGNMENT,
+    Buffer,
+    Image,
+    Region,
+    Value,
+    align,
+    aligned_bytes,
+    dense_strides,
+    plan,
+)
+
+LIFETIME = st.tuples(st.integers(0, 500), st.integers(0, 30), st.integers(0, 30))
+
+
+def buffers_of(lifetimes: list[tuple[int, int, int]]) -> list[Buffer]:
+    """Size, first and last instruction."""
+    made: list[Buffer] = []
+    for size, one, other in lifetimes:
+        buffer = Buffer(Region.ARENA, size)
+        buffer.touch(one)
+        buffer.touch(other)
+        made.append(buffer)
+    return made
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(LIFETIME, max_size=25))
+def test_buffers_that_live_at_once_never_overlap(lifetimes: list[tuple[int, int, int]]) -> None:
+    """Aligned, inside of the arena, and the arena is no larger than all of them side by side."""
+    buffers = buffers_of(lifetimes)
+    total = plan(buffers)
+    assert total <= sum(align(buffer.size) for buffer in buffers)
+    for number, one in enumerate(buffers):
+        assert one.offset >= 0 and one.offset % ALIGNMENT == 0
+        assert one.offset + one.size <= total
+        for other in buffers[:number]:
+            if one.first <= other.last and other.first <= one.last:
+                assert one.offset + one.size <= other.offset or other.offset + other.size <= one.offset
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(LIFETIME, min_size=1, max_size=25))
+def test_the_arena_holds_at_least_what_lives_at_one_moment(lifetimes: list[tuple[int, int, int]]) -> None:
+    """And exactly that where nothing overlaps in time."""
+    buffers = buffers_of(lifetimes)
+    total = plan(buffers)
+    moments = [sum(align(b.size) for b in buffers if b.first <= at <= b.last) for at in range(31)]
+    assert total >= max(moments)
+    apart = [Buffer(Region.ARENA, size, first=2 * n, last=2 * n) for n, (size, _, _) in enumerate(lifetimes)]
+    assert plan(apart) == max(align(buffer.size) for buffer in apart)
+
+
+def test_touch_widens_a_lifetime() -> None:
+    """From the first instruction to the last."""
+    buffer = Buffer(Region.ARENA, 4)
+    assert buffer.first > buffer.last
+    for instruction in (5, 3, 9, 4):
+        buffer.touch(instruction)
+    assert (buffer.first, buffer.last) == (3, 9)
+
+
+def test_equal_bytes_are_kept_once_only_where_they_may_be() -> None:
+    """Weights are shared, state is not; every run is aligned."""
+    image = Image(Region.WEIGHTS)
+    ones = np.ones(5, np.float32)
+    first, again = image.add(ones, shared=True), image.add(ones.copy(), shared=True)
+    apart = image.add(ones, shared=False)
+    empty = image.add(np.zeros((0, 3), np.float32), shared=False)
+    other = image.add(np.arange(20.0), shared=True)
+    assert first is again and apart is not first
+    data = image.image()
+    for buffer, array in ((first, ones), (apart, ones), (other, np.arange(20.0))):
+        assert buffer.offset % ALIGNMENT == 0
+        assert data[buffer.offset : buffer.offset + buffer.size].tobytes() == array.tobytes()
+    assert empty.size == 0 and data.size == image.size
+
+
+@pytest.mark.parametrize("size", [1, 63, 64, 65, 4096])
+def test_memory_is_aligned_and_zero(size: int) -> None:
+    """At the address itself."""
+    memory = aligned_bytes(size)
+    assert memory.size == size and memory.ctypes.data % ALIGNMENT == 0 and not memory.any()
+
+
+SHAPES = st.lists(st.integers(1, 4), min_size=1, max_size=4)
+
+
+@settings(max_examples=100, deadline=None)
+@given(SHAPES, st.data())
+def test_values_are_views_as_in_numpy(shape: list[int], data: st.DataObject) -> None:
+    """Transposes, parts and offsets address the same elements as numpy's."""
+    order = data.draw(st.permutations(range(len(shape))))
+    size = int(np.prod(shape))
+    buffer = Buffer(Region.ARENA, size * 4)
+    value = Value(buffer, 0, tuple(shape), dense_strides(shape, order), np.dtype(np.float32))
+    memory = np.arange(size)
+
+    def array(v: Value) -> np.ndarray:
+        where = v.offset + v.offsets(range(len(v.shape)))
+        return memory[where].reshape(v.shape)
+
+    base = memory.reshape([shape[axis] for axis in order]).transpose(np.argsort(order))
+    np.testing.assert_array_equal(array(value), base)
+    assert value.dense(order) and value.size == size
+    perm = data.draw(st.permutations(range(len(shape))))
+    np.testing.assert_array_equal(array(value.transpose(perm)), base.transpose(perm))
+    axis = data.draw(st.integers(0, len(shape) - 1))
+    start = data.draw(st.integers(0, shape[axis] - 1))
+    stop, step = data.draw(st.integers(start + 1, shape[axis])), data.draw(st.integers(1, 3))
+    index = (slice(None),) * axis + (slice(start, stop, step),)
+    np.testing.assert_array_equal(array(value.part(axis, start, stop, step)), base[index])
+    flat = value.reshape([size])
+    if flat is not None:
+        np.testing.assert_array_equal(array(flat), base.ravel())
+    assert flat is not None or not value.dense(range(len(shape)))

@@ -1,0 +1,201 @@
+"""Sound files: read in blocks, written whole or not at all, errors in one line."""
+
+import os
+
+import numpy as np
+import pytest
+import soundfile
+
+from pulse.errors import InputError
+from streaming.sound.channels import Channels
+from streaming.sound.files import AudioReader, AudioWriter
+from tests.streaming.disks import limited
+from tests.streaming.disks import small_disk as small_disk
+
+
+def noise(samples, channels=1):
+    return np.random.default_rng(samples).uniform(-0.9, 0.9, (samples, channels)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("name", "step"), [("a.wav", 1 / 32768), ("a.flac", 1 / 32768), ("A.WAV", 1 / 32768)]
+)
+def test_what_is_written_is_read(tmp_path, name, step):
+    x = noise(30_000, 2)
+    with AudioWriter(tmp_path / name, 44100, 2) as writer:
+        for block in np.split(x, [1, 500, 500, 20_000]):
+            writer.write(block)
+    with AudioReader(tmp_path / name) as reader:
+        assert (reader.rate_hz, reader.channels, reader.frames) == (44100, 2, 30_000)
+        assert reader.duration_s == 30_000 / 44100
+        blocks = list(reader)
+    assert {block.dtype for block in blocks} == {np.dtype(np.float32)}
+    assert len(blocks) > 1
+    np.testing.assert_allclose(np.concatenate(blocks), x, atol=step)
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "encoding"),
+    [
+        ("a.wav", None, "PCM_16"),
+        ("a.wav", "PCM_24", "PCM_24"),
+        ("a.wav", "FLOAT", "FLOAT"),
+        ("a.flac", "FLOAT", "PCM_24"),
+        ("a.wav", "DOUBLE", "DOUBLE"),
+        ("a.wav", "PCM_32", "PCM_32"),
+        ("a.aif", "PCM_32", "PCM_32"),
+        ("a.w64", "ALAC_24", "PCM_24"),
+        ("a.mp3", "PCM_24", "MPEG_LAYER_III"),
+        ("a.opus", None, "OPUS"),
+        ("a.flac", "PCM_24", "PCM_24"),
+        ("a.ogg", "PCM_16", "VORBIS"),
+    ],
+)
+def test_the_encoding_is_kept_where_the_format_has_it(tmp_path, name, asked, encoding):
+    with AudioWriter(tmp_path / name, 16000, 1, asked) as writer:
+        writer.write(noise(2000))
+    assert soundfile.info(tmp_path / name).subtype == encoding
+
+
+def test_clipped_samples_are_counted_and_a_float_file_keeps_them(tmp_path):
+    x = np.array([[0.5], [1.5], [-2.0]], np.float32)
+    for name, encoding, clipped, expected in [
+        ("i.wav", None, 2, [0.5, 1, -1]),
+        ("f.wav", "FLOAT", 0, [0.5, 1.5, -2]),
+    ]:
+        with AudioWriter(tmp_path / name, 16000, 1, encoding) as writer:
+            writer.write(x)
+        assert writer.clipping.total == clipped
+        np.testing.assert_allclose(soundfile.read(tmp_path / name)[0], expected, atol=1e-4)
+
+
+def test_a_failed_run_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "a.wav"
+    path.write_bytes(b"old")
+    with pytest.raises(KeyboardInterrupt), AudioWriter(path, 16000, 1) as writer:
+        writer.write(noise(100))
+        raise KeyboardInterrupt
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding"), [("a.wav", "FLOAT"), ("a.wav", "PCM_16"), ("a.flac", None), ("a.ogg", None)]
+)
+def test_a_full_disk_is_reported(small_disk, name, encoding):
+    """It is told once, with the system's own reason; what was written before is kept."""
+    x = noise(200_000)
+    (small_disk / "other").write_bytes(bytes(16 << 10))
+    writer = AudioWriter(small_disk / name, 16000, 1, encoding)
+    full = rf"{name}: cannot be written \(No space left on device\); free some space"
+    with pytest.raises(InputError, match=full):
+        for piece in np.split(x, 200):
+            writer.write(piece)
+    (small_disk / "other").unlink()
+    with pytest.raises(InputError, match=full):  # even if there is room again: no hole
+        writer.write(x)
+    writer.close()
+    assert (small_disk / name).stat().st_size == 48 << 10
+    if not name.endswith(".wav"):
+        return
+    found = soundfile.read(small_disk / name, dtype="float32", always_2d=True)[0]
+    assert 0 <= len(found) - writer.samples < 1000
+    np.testing.assert_allclose(found, x[: len(found)], atol=0 if encoding == "FLOAT" else 1 / 32768)
+
+
+def test_a_disk_that_is_full_at_once(small_disk):
+    """Nothing is left."""
+    (small_disk / "large").write_bytes(bytes(64 << 10))
+    with pytest.raises(InputError, match=r"a\.wav: cannot be written \(No space left on device\)"):
+        AudioWriter(small_disk / "a.wav", 16000, 1)
+    assert [path.name for path in small_disk.iterdir()] == ["large"]
+
+
+def test_a_disk_that_is_full_at_the_end(tmp_path):
+    """What libsndfile keeps back until then is missing."""
+    writer = AudioWriter(tmp_path / "a.ogg", 16000, 1)
+    writer.write(noise(8000))
+    size = next(tmp_path.iterdir()).stat().st_size
+    with limited(size + 10), pytest.raises(InputError, match=r"a\.ogg: cannot be written \(File too large\)"):
+        writer.close()
+    assert (tmp_path / "a.ogg").stat().st_size == size + 10
+
+
+def damaged(tmp_path, name):
+    path = tmp_path / f"{name}.wav"
+    if name == "empty":
+        path.write_bytes(b"")
+    elif name == "no-samples":
+        soundfile.write(path, np.zeros((0, 1)), 16000)
+    elif name == "text":
+        path.write_text("these are words")
+    elif name == "folder":
+        path.mkdir()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("missing", "no such file; check the path"),
+        ("empty", "the file is empty"),
+        ("no-samples", "the file has no samples"),
+        (
+            "text",
+            r"cannot be read as sound \(.*\); give \.wav, \.flac, \.ogg.* or what else libsndfile reads, or convert it",
+        ),
+        ("folder", "is a folder"),
+    ],
+)
+def test_files_that_are_no_sound(tmp_path, name, message):
+    with pytest.raises(InputError, match=f"{name}.wav: {message}") as caught:
+        AudioReader(damaged(tmp_path, name))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_pipe_is_no_file(tmp_path):
+    """It would be read twice."""
+    os.mkfifo(tmp_path / "pipe.wav")
+    with pytest.raises(InputError, match=r"pipe\.wav: is a pipe or a device"):
+        AudioReader(tmp_path / "pipe.wav")
+
+
+def test_a_file_cut_short_is_refused_where_it_ends(tmp_path):
+    whole, cut = tmp_path / "whole.flac", tmp_path / "cut.flac"
+    soundfile.write(whole, noise(50_000), 16000)
+    cut.write_bytes(whole.read_bytes()[:40_000])
+    with AudioReader(cut) as reader, pytest.raises(InputError, match=r"damaged at sample .* of 50000"):
+        list(reader)
+
+
+def test_nan_names_the_sample(tmp_path):
+    x = noise(40_000)
+    x[30_001] = np.nan
+    soundfile.write(tmp_path / "nan.wav", x, 16000, subtype="FLOAT")
+    with (
+        AudioReader(tmp_path / "nan.wav") as reader,
+        pytest.raises(InputError, match=r"NaN at sample 30001 \(1\.875 s\)"),
+    ):
+        list(reader)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("a.mp4", "no sound format is called '.mp4'; use .wav, .flac, .ogg"), ("no/a.wav", "check the folder")],
+)
+def test_files_that_cannot_be_written(tmp_path, name, message):
+    with pytest.raises(InputError, match=message):
+        AudioWriter(tmp_path / name, 16000, 1)
+
+
+def test_channels_are_chosen_and_mixed():
+    x = np.array([[1, 3], [5, 9]], np.float32)
+    assert Channels.parse("mix").select(x).tolist() == [[2], [7]]
+    assert Channels.parse("1").select(x).tolist() == [[3], [9]]
+    assert Channels.parse("each").select(x).tolist() == x.tolist()
+    assert [Channels.parse(text).streams(2) for text in ("mix", "0", "each")] == [1, 1, 2]
+    assert Channels.parse("mix").select(x).dtype == np.float32
+    with pytest.raises(InputError, match="'left': give mix, each or the number"):
+        Channels.parse("left")
+    with pytest.raises(InputError, match="channel 2: the sound has 2 channels, numbered from 0"):
+        Channels.parse("2").streams(2)

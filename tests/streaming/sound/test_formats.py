@@ -1,0 +1,142 @@
+"""Formats and encodings: which one keeps what another one holds."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from pulse.errors import InputError
+from streaming.sound.encodings import ENCODINGS, Encoding
+from streaming.sound.files import AudioReader, AudioWriter
+from streaming.sound.formats import common_suffixes, find_format, holds_sound, is_sound, sound_format
+from streaming.sound.sound import Clipping
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "encoding"),
+    [
+        ("a.wav", "PCM_16", "PCM_16"),
+        ("a.wav", "PCM_24", "PCM_24"),
+        ("a.wav", "PCM_32", "PCM_32"),
+        ("a.wav", "FLOAT", "FLOAT"),
+        ("a.wav", "DOUBLE", "DOUBLE"),
+        ("a.wav", "PCM_S8", "PCM_U8"),
+        ("a.wav", "ALAC_20", "PCM_24"),
+        ("a.wav", "VORBIS", "PCM_16"),
+        ("a.wav", "ULAW", "PCM_16"),
+        ("a.wav", None, "PCM_16"),
+        ("a.caf", "ALAC_24", "ALAC_24"),
+        ("a.flac", "DOUBLE", "PCM_24"),
+        ("a.flac", "PCM_32", "PCM_24"),
+        ("a.flac", "PCM_U8", "PCM_S8"),
+        ("a.mat4", "PCM_24", "PCM_32"),
+        ("a.sf", "PCM_24", "PCM_32"),
+        ("a.sf", "DOUBLE", "FLOAT"),
+        ("a.ogg", "PCM_24", "VORBIS"),
+        ("a.opus", "FLOAT", "OPUS"),
+        ("a.mp3", "PCM_16", "MPEG_LAYER_III"),
+    ],
+)
+def test_the_encoding_that_keeps_the_most(name, source, encoding):
+    assert sound_format(Path(name)).suitable_encoding(source) == encoding
+
+
+def test_every_format_of_the_library_is_one_of_ours():
+    """But those that are no single file; case does not matter."""
+    known = {name for name in soundfile.available_formats() if find_format(name.lower()) is not None}
+    assert set(soundfile.available_formats()) - known == {"SD2"}
+    assert is_sound(Path("a.AIFF")) and is_sound(Path("a.Aif")) and not is_sound(Path("a.onnx"))
+    assert not is_sound(Path("wav")) and not is_sound(Path("a."))
+    assert common_suffixes().startswith(".wav, .flac, .ogg")
+
+
+def test_an_encoding_that_is_asked_for():
+    wav = sound_format(Path("a.wav"))
+    assert [wav.parse_encoding(name) for name in ("float", "FLOAT", "f32", "s24", "pcm_u8")] == [
+        "FLOAT",
+        "FLOAT",
+        "FLOAT",
+        "PCM_24",
+        "PCM_U8",
+    ]
+    with pytest.raises(InputError, match="FLAC has no encoding 'float'; it has pcm_s8, pcm_16, pcm_24"):
+        sound_format(Path("a.flac")).parse_encoding("float")
+
+
+@pytest.mark.parametrize(
+    "suffix", ["wav", "aiff", "au", "caf", "w64", "rf64", "flac", "voc", "mp3", "ogg", "opus"]
+)
+def test_content_tells_what_is_sound(tmp_path, suffix):
+    """Whatever the name."""
+    with AudioWriter(tmp_path / f"a.{suffix}", 48000, 1) as writer:
+        writer.write(np.zeros((4800, 1), np.float32))
+    path = (tmp_path / f"a.{suffix}").rename(tmp_path / "sound")
+    assert holds_sound(path)
+    with AudioReader(path) as reader:
+        assert reader.frames == 4800
+
+
+def test_a_model_is_no_sound(tmp_path):
+    from streaming.builtin import model_path
+
+    (tmp_path / "text").write_text("words")
+    assert not holds_sound(model_path()) and not holds_sound(tmp_path / "text")
+    assert not holds_sound(tmp_path) and not holds_sound(tmp_path / "none")
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
+def test_bytes_are_those_of_the_library(tmp_path, encoding):
+    """Every sample is read as libsndfile reads it, and written to the nearest, half a step away at most."""
+    x = np.random.default_rng(0).uniform(-0.9, 0.9, 3000).astype(np.float32)
+    data = encoding.encode(x)
+    assert len(data) == 3000 * encoding.nbytes
+    found = encoding.decode(data)
+    step = 0 if encoding.floating else 2.0 ** (1 - 8 * encoding.nbytes)
+    np.testing.assert_allclose(found, x, rtol=0, atol=max(step / 2, 1e-7) if step else 0)
+    path = tmp_path / "a.raw"
+    path.write_bytes(data)
+    how = {
+        "samplerate": 16000,
+        "channels": 1,
+        "format": "RAW",
+        "subtype": encoding.subtype,
+        "endian": "LITTLE",
+    }
+    np.testing.assert_array_equal(soundfile.read(path, dtype="float32", **how)[0], found)
+    with AudioWriter(tmp_path / "a.wav", 16000, 1, encoding.subtype) as writer:
+        writer.write(x[:, None])
+    np.testing.assert_array_equal(soundfile.read(tmp_path / "a.wav", dtype="float32")[0], found)
+
+
+@pytest.mark.parametrize("encoding", ["u8", "s16", "s24"])
+def test_integers_come_back_as_they_were(tmp_path, encoding):
+    """Reading and writing changes no bit, in a file or a stream."""
+    kind = Encoding.of_name(encoding)
+    data = np.random.default_rng(1).integers(0, 256, 6000 * kind.nbytes, np.uint8).tobytes()
+    x = kind.decode(data)
+    assert kind.encode(x) == data
+    with AudioWriter(tmp_path / "a.raw", 16000, 1, kind.subtype) as writer:
+        writer.write(x[:, None])
+    assert (tmp_path / "a.raw").read_bytes() == data
+
+
+def test_full_scale_and_beyond():
+    x = np.array([1, -1, 1.5, -1.5, np.inf, -np.inf, np.nan], np.float32)
+    assert np.frombuffer(Encoding.of_name("s16").encode(x), "<i2").tolist() == [
+        *[32767, -32768] * 3,
+        0,
+    ]
+    assert list(Encoding.of_name("u8").encode(x)) == [255, 0, 255, 0, 255, 0, 128]
+
+
+def test_clipping_is_counted_by_channel():
+    clipping = Clipping(3)
+    clipping.count(np.array([[0.5, 1.0, -1.0], [2.0, -1.001, np.nan]], np.float32))
+    clipping.count(np.array([[-1.5, 1.0005, 0]], np.float32))
+    assert (clipping.total, clipping.samples) == (4, [2, 2, 0])
+    assert str(clipping) == "channel 0: 2 samples by up to 6.0 dB, channel 1: 2 samples by up to 0.0087 dB"
+    assert clipping.as_list()[0] == {"channel": 0, "samples": 2, "peak": 2.0}
+    clipping.count(np.full((1, 3), np.inf, np.float32))
+    assert clipping.as_list()[2] == {"channel": 2, "samples": 1, "peak": None}
+    assert "channel 2: 1 sample by up to an infinite amount" in str(clipping)

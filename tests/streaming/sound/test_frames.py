@@ -1,0 +1,190 @@
+"""Frames in files: as if all had been gathered and saved at once, without being gathered."""
+
+import csv
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from pulse.errors import InputError
+from streaming.sound import frame_formats
+from streaming.sound.frames import FramesFile
+from tests.streaming.disks import small_disk as small_disk
+
+FULL = r"cannot be written \(No space left on device\); free some space, or write to another disk"
+
+
+def written(path, pieces, axis, rate_hz=None):
+    with FramesFile(path, axis, rate_hz) as file:
+        for piece in pieces:
+            file.write(piece)
+    return path
+
+
+def table(path, array, axis, rate_hz=None):
+    """The bytes of a table that is written at once."""
+    rows = array.reshape(1, -1) if axis is None else np.moveaxis(array, axis, 0)
+    rows = rows.reshape(len(rows), -1)
+    names = ["value"] if rows.shape[1] == 1 else [f"value_{column}" for column in range(rows.shape[1])]
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["frame" if rate_hz is None else "time_s", *names])
+        for number, row in enumerate(rows.tolist()):
+            writer.writerow([number if rate_hz is None else f"{number / rate_hz:.6f}", *row])
+    return path.read_bytes()
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_any_axis_in_any_pieces(tmp_path_factory, data):
+    """What is loaded has the values, dtype and shape of the whole; the memory map, too."""
+    folder = tmp_path_factory.mktemp("frames")
+    shape = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4), "shape")
+    axis = data.draw(st.integers(0, len(shape) - 1), "axis")
+    shape[axis] = data.draw(st.integers(0, 40), "frames")
+    dtype = data.draw(st.sampled_from(["f4", "f8", "f2", "i8", "u1", "?"]), "dtype")
+    whole = data.draw(arrays.arrays(dtype, shape, elements={"allow_nan": False} if "f" in dtype else None))
+    cuts = sorted(data.draw(st.lists(st.integers(0, shape[axis]), max_size=5), "cuts"))
+    pieces = np.split(whole, cuts, axis)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frame_formats, "PIECE_BYTES", 64)
+        path = written(folder / "x.npy", pieces, axis)
+    for mode in (None, "r") if whole.size else (None,):
+        found = np.load(path, mmap_mode=mode)
+        assert (found.dtype, found.shape) == (whole.dtype, whole.shape)
+        np.testing.assert_array_equal(found, whole)
+    if shape[axis]:
+        rate_hz = data.draw(st.sampled_from([None, 62.5]))
+        found = written(folder / "x.csv", pieces, axis, rate_hz).read_bytes()
+        assert found == table(folder / "y.csv", whole, axis, rate_hz)
+    assert len(list(folder.iterdir())) <= 3
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
+def test_a_tensor_without_time(tmp_path, shape):
+    """The last that came."""
+    first, last = np.zeros(shape, np.float32), np.random.default_rng(1).random(shape, np.float32)
+    np.testing.assert_array_equal(np.load(written(tmp_path / "x.npy", [first, last], None)), last)
+    path = written(tmp_path / "x.csv", [first, last], None)
+    assert path.read_bytes() == table(tmp_path / "y.csv", last, None)
+
+
+def test_no_frames(tmp_path):
+    """A table of none has its names; of what was never written there is no file."""
+    path = written(tmp_path / "x.csv", [np.zeros((1, 0, 2), np.float32)], 1)
+    assert path.read_bytes() == b"frame,value_0,value_1\r\n"
+    written(tmp_path / "y.csv", [], 1)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_failed_run_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "x.npy"
+    path.write_bytes(b"old")
+    with pytest.raises(KeyboardInterrupt), FramesFile(path, 0, None) as file:
+        file.write(np.zeros(3))
+        raise KeyboardInterrupt
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_is_refused(tmp_path):
+    for name, words in [
+        ("x.txt", "as .npy or .csv, not .txt"),
+        ("no/x.npy", "no such folder; make it first"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            FramesFile(tmp_path / name, 0, None)
+    (tmp_path / "folder.npy").mkdir()
+    with pytest.raises(InputError, match="is not a file that can be replaced"):
+        FramesFile(tmp_path / "folder.npy", 0, None)
+    with pytest.raises(InputError, match=r"float64 \[3\] does not fit .* a file of their own"):
+        written(tmp_path / "x.npy", [np.zeros(3, np.float32), np.zeros(3)], 0)
+
+
+@pytest.mark.parametrize(("name", "axis"), [("x.npy", 0), ("x.npy", 1), ("x.csv", 1)])
+def test_a_full_disk_is_reported(small_disk, name, axis):
+    """It is told at the write; what was written before may be kept, whole."""
+    piece = np.random.default_rng(2).random((5, 100) if axis else (100, 5)).astype(np.float32)
+    count = 0
+    with FramesFile(small_disk / name, axis, None) as file:
+        with pytest.raises(InputError, match=f"{name}: {FULL}"):
+            while True:
+                file.write(piece)
+                count += 1
+        with pytest.raises(InputError, match=FULL):
+            file.write(piece)
+    assert count > 2
+    whole = np.concatenate([piece] * count, axis)
+    if name.endswith(".npy"):
+        np.testing.assert_array_equal(np.load(small_disk / name), whole)
+    else:
+        assert (small_disk / name).read_bytes() == table(small_disk.parent / "y.csv", whole, axis)
+    assert [path.name for path in small_disk.iterdir()] == [name]
+
+
+def test_no_room_to_put_frames_in_order(small_disk):
+    """The axis is in the middle: they stay as they came, under a name that the error tells and nobody has."""
+    whole = np.random.default_rng(4).integers(0, 99, (2, 9000, 3), np.int8)
+    pieces = np.split(whole, 90, 1)
+    names = ["x-frames-first.npy", "x-frames-first-2.npy"]
+    (small_disk / names[0]).write_bytes(b"old")
+    with pytest.raises(InputError, match=f"{FULL}; .* in .*{names[1]}, .*moveaxis.frames, 0, 1. ") as told:
+        written(small_disk / "x.npy", pieces, 1)
+    assert "error" not in str(told.value)
+    np.testing.assert_array_equal(np.moveaxis(np.load(small_disk / names[1]), 0, 1), whole)
+    assert sorted(path.name for path in small_disk.iterdir()) == sorted(names)
+    assert (small_disk / names[0]).read_bytes() == b"old"
+
+
+def test_a_disk_that_was_full_before_frames_are_put_in_order(small_disk):
+    """All that were written are in the file."""
+    whole = np.random.default_rng(5).random((3, 4000, 2)).astype(np.float32)
+    count = 0
+    file = FramesFile(small_disk / "x.npy", 1, None)
+    with pytest.raises(InputError, match=f"{FULL}$"):
+        for piece in np.split(whole, 40, 1):
+            file.write(piece)
+            count += 100
+    with pytest.raises(InputError, match="frames-first"), file:
+        pass
+    assert 2000 < count < 4000
+    found = np.load(small_disk / "x-frames-first.npy")
+    np.testing.assert_array_equal(np.moveaxis(found, 0, 1), whole[:, :count])
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.csv"])
+def test_no_room_for_another_tensor(small_disk, name):
+    """The one before stays until it is replaced."""
+    old = np.random.default_rng(6).random((10, 100))
+    with FramesFile(small_disk / name, None, None) as file:
+        file.write(old)
+        with pytest.raises(InputError, match=FULL):
+            file.write(np.random.default_rng(7).random((100, 100)))
+    if name.endswith(".npy"):
+        np.testing.assert_array_equal(np.load(small_disk / name), old)
+    else:
+        assert (small_disk / name).read_bytes() == table(small_disk.parent / "y.csv", old, None)
+    assert [path.name for path in small_disk.iterdir()] == [name]
+
+
+@pytest.mark.parametrize(("name", "axis"), [("x.npy", 0), ("x.npy", 2), ("x.npy", 1), ("x.csv", 1)])
+def test_memory_does_not_grow(tmp_path, name, axis):
+    """Of 20 MB of frames."""
+    shape = [4, 4, 4]
+    shape[axis] = 1000
+    piece = np.random.default_rng(3).random(shape).astype(np.float32)
+    count = 30 if name.endswith(".csv") else 300
+    tracemalloc.start()
+    try:
+        with FramesFile(tmp_path / name, axis, None) as file:
+            for _ in range(count):
+                file.write(piece)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2 * frame_formats.PIECE_BYTES + 1_000_000
+    if name.endswith(".npy"):
+        assert np.load(tmp_path / name, mmap_mode="r").shape[axis] == 1000 * count

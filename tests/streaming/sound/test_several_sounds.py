@@ -1,0 +1,297 @@
+"""Models that hear several sounds: sessions, files, channels, rates, lengths; outputs by name."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import soundfile
+from onnx import helper
+
+from pulse.errors import InputError
+from streaming import Session
+from streaming.sound.resampling import Resampler
+from tests.agreement import Expected
+from tests.streaming.cancelling import cancelled, canceller, cancelling, noise, offline
+from tests.streaming.command import folder as folder
+from tests.streaming.command import pulse, refused, report, save, write_sound
+from tests.streaming.models import BACKENDS
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    onnx.save(canceller(), tmp_path / "aec.onnx")
+    return Path("aec.onnx")
+
+
+def written(name, sound, rate=16000):
+    return write_sound(name, sound, rate, subtype="FLOAT")
+
+
+def read(name):
+    return soundfile.read(name, dtype="float32")[0]
+
+
+def behind(sound, frames):
+    """Zeros behind a sound."""
+    return np.concatenate([sound, np.zeros(frames - len(sound), np.float32)])
+
+
+def at_rate(sound, rate, wanted=16000):
+    resampler = Resampler(rate, wanted)
+    return np.concatenate([resampler.process(sound[:, None]), resampler.flush()])[:, 0]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("seed", range(6))
+def test_blocks_of_unequal_length(backend, seed):
+    """Each input is buffered, pulses run as the shortest allows, and the result is that of the whole."""
+    made = cancelling(32, backend)
+    random = np.random.default_rng(seed)
+    length = int(random.integers(1, 300))
+    sounds = {"mic": noise(length, 1)[None], "far": noise(length, 2)[None]}
+    session, done, parts = Session(made), dict.fromkeys(sounds, 0), []
+    while min(done.values()) < length:
+        blocks = {}
+        for name in sounds:
+            count = int(random.integers(0, 90))
+            if random.integers(3):
+                blocks[name] = sounds[name][:, done[name] : done[name] + count]
+                done[name] = min(done[name] + count, length)
+        before = session.snapshot()
+        parts.append(session.push(blocks))
+        assert session.frames_in == min(done.values())
+        assert session.pulses == min(done.values()) // 32
+        session.restore(before)
+        assert all(np.array_equal(one, parts[-1][name]) for name, one in session.push(blocks).items())
+    parts.append(session.flush())
+    found = {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
+    Expected(offline(), sounds).require(found)
+
+
+def test_unequal_ends_are_refused_and_the_stream_goes_on():
+    session = Session(cancelling())
+    session.push({"mic": noise(100)[None], "far": noise(60)[None]})
+    with pytest.raises(InputError, match="far"):
+        session.flush()
+    session.push({"far": noise(40)[None]})
+    assert session.flush()["out"].shape == (1, 100)
+
+
+def test_two_files(model):
+    """Of one rate; the shorter one is followed by zeros, which the report tells."""
+    near, far = noise(20_000, 1), noise(12_345, 2)
+    written("near.wav", near), written("far.wav", far)
+    told = report("run", model, "--in", "mic=near.wav", "--in", "far=far.wav", "out.wav")
+    wanted = cancelled(cancelling(), near, behind(far, 20_000))
+    np.testing.assert_array_equal(read("out.wav"), wanted["out"])
+    assert told["padded_s"] == {"far": 7655 / 16000}
+    assert [(row["input"], row["source"]) for row in told["inputs"]] == [
+        ("mic", "near.wav"),
+        ("far", "far.wav"),
+    ]
+    text = pulse("run", model, "--in", "far=far.wav", "--in", "mic=near.wav", "again.wav").stdout
+    assert "far: far.wav, 16000 Hz, mono" in text
+    assert "far: ends 478.44 ms before the longest, zeros follow" in text
+    np.testing.assert_array_equal(read("again.wav"), wanted["out"])
+    assert pulse("run", model, "--in", "far=near.wav", "--in", "mic=far.wav", "third.wav").exit_code == 0
+    np.testing.assert_array_equal(
+        read("third.wav"), cancelled(cancelling(), behind(far, 20_000), near)["out"]
+    )
+
+
+def test_one_file_of_several_channels(model):
+    """In order; or as they are chosen; or one input of it and the rest of another file."""
+    near, far, other = noise(5000, 1), noise(5000, 2), noise(5000, 3)
+    written("in.wav", np.stack([near, far], axis=1))
+    written("three.wav", np.stack([other, far, near], axis=1))
+    wanted = cancelled(cancelling(), near, far)["out"]
+    for arguments in (
+        ["in.wav", "out.wav"],
+        ["--in", "mic=in.wav:0", "--in", "far=in.wav:1", "out.wav"],
+        ["--in", "mic=three.wav:2", "--in", "far=three.wav:1", "out.wav"],
+        ["three.wav", "out.wav", "--in", "mic=:2", "--in", "far=:1"],
+        ["in.wav", "out.wav", "--in", "mic=:0", "--in", "far=three.wav:1"],
+    ):
+        pulse("run", model, *arguments)
+        np.testing.assert_array_equal(read("out.wav"), wanted, str(arguments))
+    written("far.wav", far), written("near.wav", near)
+    pulse("run", model, "near.wav", "out.wav", "--in", "far=far.wav")
+    np.testing.assert_array_equal(read("out.wav"), wanted)
+
+
+def test_a_file_whose_name_ends_as_a_channel_does(model):
+    near, far = noise(3000, 1), noise(3000, 2)
+    written("near.wav", near)
+    soundfile.write("far:1", far, 16000, format="WAV", subtype="FLOAT")
+    pulse("run", model, "--in", "mic=near.wav", "--in", "far=far:1", "out.wav")
+    np.testing.assert_array_equal(read("out.wav"), cancelled(cancelling(), near, far)["out"])
+
+
+def test_other_rates(model):
+    """Each is resampled to the model's; frame k of one meets frame k of the other; the result is as the first."""
+    near, far = noise(44_100, 1), noise(24_000, 2)
+    written("near.wav", near, 44_100), written("far.wav", far, 48_000)
+    pulse("run", model, "--in", "mic=near.wav", "--in", "far=far.wav", "out.wav", "--rate", 16000)
+    first, second = at_rate(near, 44_100), at_rate(far, 48_000)
+    wanted = cancelled(cancelling(), first, behind(second, len(first)))["out"]
+    np.testing.assert_allclose(read("out.wav"), at_rate(wanted, 16_000, 44_100), atol=1e-6)
+    assert soundfile.info("out.wav").samplerate == 44_100 and len(read("out.wav")) == 44_100
+
+
+def test_the_same_moment_at_two_rates(model):
+    """A click at half a second in both files is one click to the model, wherever the resamplers delay it."""
+    clicks = {}
+    for rate in (16_000, 48_000):
+        sound = np.zeros(rate, np.float32)
+        sound[rate // 2] = 0.5
+        clicks[rate] = sound
+    written("near.wav", clicks[16_000]), written("far.wav", clicks[48_000], 48_000)
+    pulse("run", model, "--in", "mic=near.wav", "--in", "far=far.wav", "--out", "residue=out.wav")
+    quiet = cancelled(cancelling(), clicks[16_000], np.zeros(16_000, np.float32))["residue"]
+    echo = read("out.wav") - quiet
+    assert 8000 <= int(np.argmax(np.abs(echo))) < 8009, "the filter over the far end begins with the click"
+
+
+def test_outputs_by_name(model):
+    """Into files of their own, or as channels of one, or frames."""
+    near, far = noise(4000, 1), noise(4000, 2)
+    written("in.wav", np.stack([near, far], axis=1))
+    wanted = cancelled(cancelling(), near, far)
+    told = report("run", model, "in.wav", "--out", "out=a.wav", "--out", "residue=b.wav")
+    assert told["output"] == "a.wav, b.wav" and len(told["delays"]) == 2
+    np.testing.assert_array_equal(read("a.wav"), wanted["out"])
+    np.testing.assert_array_equal(read("b.wav"), wanted["residue"])
+    pulse("run", model, "in.wav", "--out", "residue=c.wav", "--out", "out=c.wav", "--out", "out=d.npy")
+    np.testing.assert_array_equal(read("c.wav"), np.stack([wanted["residue"], wanted["out"]], axis=1))
+    np.testing.assert_array_equal(np.load("d.npy"), wanted["out"][None])
+
+
+def test_inputs_that_are_no_sound(tmp_path):
+    """Frames beside sound, and a tensor without time."""
+    nodes = [
+        helper.make_node("Mul", ["x", "gain"], ["louder"]),
+        helper.make_node("Add", ["louder", "offset"], ["y"]),
+    ]
+    inputs = {"x": [1, "T"], "offset": [1, "T"], "gain": [1, 1]}
+    save("mixed.onnx", nodes, inputs, {"y": [1, "T"]}, metadata={"sample_rate": "8000"})
+    sound, offset = noise(900, 1), noise(700, 2)
+    written("in.wav", sound, 8000)
+    np.save("offset.npy", offset[None]), np.save("gain.npy", np.float32([[2]]))
+    told = report(
+        "run", "mixed.onnx", "in.wav", "out.wav", "--in", "offset=offset.npy", "--in", "gain=gain.npy"
+    )
+    np.testing.assert_array_equal(read("out.wav"), 2 * sound + behind(offset, 900))
+    assert told["padded_s"] == {"offset": 0.025}
+    np.save("offset.npy", noise(1000, 2)[None])
+    pulse("run", "mixed.onnx", "in.wav", "out.wav", "--in", "offset=offset.npy", "--in", "gain=gain.npy")
+    np.testing.assert_array_equal(read("out.wav"), 2 * behind(sound, 1000) + noise(1000, 2))
+    assert "gain" in refused("run", "mixed.onnx", "in.wav", "out.wav", "--in", "offset=offset.npy")
+
+
+def test_a_recipe_of_two_sounds(tmp_path):
+    save(
+        "difference.onnx",
+        [helper.make_node("Sub", ["a", "b"], ["y"])],
+        {"a": [1, 17, "S", 2], "b": [1, 17, "S", 2]},
+        {"y": [1, 17, "S", 2]},
+    )
+    Path("aec.toml").write_text(
+        """
+        rate = 16000
+        inputs = ["mic", "far"]
+        [[stage]]
+        stft = { n_fft = 32, hop = 16 }
+        from = "mic"
+        as = "near"
+        [[stage]]
+        stft = { n_fft = 32, hop = 16 }
+        from = "far"
+        as = "echo"
+        [[stage]]
+        model = "difference.onnx"
+        from = ["near", "echo"]
+        [[stage]]
+        istft = { n_fft = 32, hop = 16, length = "T" }
+        """
+    )
+    near, far = noise(4000, 1), noise(4000, 2)
+    written("near.wav", near), written("far.wav", far)
+    pulse("run", "aec.toml", "--in", "mic=near.wav", "--in", "far=far.wav", "out.wav")
+    np.testing.assert_allclose(read("out.wav"), near - far, atol=1e-6)
+    assert "equal" in pulse("check", "aec.toml").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["mono.wav", "out.wav"],
+            "has 1 channel, and aec has 2 inputs of sound: mic, far; give --in mic=SOURCE --in",
+        ),
+        (["three.wav", "out.wav"], "has 3 channels, and aec has 2 inputs"),
+        (["out.wav", "--in", "mic=mono.wav"], "nothing for input far; give --in far=SOURCE"),
+        (
+            ["--in", "mic=mono.wav:1", "--in", "far=mono.wav", "out.wav"],
+            "input mic uses channel 1; there are 1",
+        ),
+        (["--in", "ear=mono.wav", "out.wav"], "has no such input; its inputs are mic, far"),
+        (["--in", "mic", "out.wav"], "give NAME=SOURCE or NAME=SOURCE:CHANNEL"),
+        (["--in", "mic=:0", "--in", "far=mono.wav", "out.wav"], "of which sound? Give IN"),
+        (["three.wav", "out.wav", "--channel", "1"], "--channel 1: aec has inputs mic, far"),
+        (["--in", "mic=mono.wav", "--in", "mic=mono.wav", "out.wav"], "mic already takes mono.wav"),
+        (["--in", "mic=mono.wav", "--in", "far=mono.wav", "mono.wav"], "is the input"),
+        (["three.wav", "out.wav", "--out", "out=a.wav"], "leave out OUT"),
+        (["two.wav", "--out", "wrong=a.wav"], "no output is called 'wrong'"),
+        (["two.wav", "--out", "out"], "give NAME=FILE"),
+        (["two.wav", "--out", "out=a.csv", "--out", "residue=a.csv"], "holds the frames of one output"),
+    ],
+)
+def test_what_does_not_fit_is_said(model, arguments, message):
+    for name, channels in (("mono", 1), ("two", 2), ("three", 3)):
+        written(f"{name}.wav", np.zeros((1600, channels), np.float32))
+    before = Path("mono.wav").read_bytes()
+    assert message in refused("run", model, *arguments)
+    assert Path("mono.wav").read_bytes() == before and not Path("out.wav").exists()
+
+
+def test_live_files(model):
+    """The channels of a file in place of a device's, in order or by choice; --far and --in say which."""
+    near, far = noise(4000, 1), noise(4000, 2)
+    written("in.wav", np.stack([near, far], axis=1))
+    for arguments, sounds in (
+        ([], (near, far)),
+        (["--mic", "in.wav:1", "--far", "in.wav:0"], (far, near)),
+        (["--in", "mic=:1", "--in", "far=:1"], (far, far)),
+    ):
+        told = report("run", model, "in.wav", "out.wav", "--live", "--quiet", "--policy", "wait", *arguments)
+        wanted = cancelled(cancelling(), *sounds)["out"]
+        late = told["statistics"]["delay"]["frames"]
+        np.testing.assert_array_equal(read("out.wav")[late : late + 4000, 0], wanted)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["mono.wav"],
+            "mono.wav: has 1 channel, and aec has 2 inputs of sound: mic, far; give --in mic=SOURCE",
+        ),
+        (["three.wav"], "three.wav: has 3 channels, and aec has 2 inputs"),
+        (["two.wav", "--mic", "two.wav:0"], "no channel is given for far"),
+        (["two.wav", "--far", "two.wav:0", "--in", "far=:1"], "--in already gives the source of far"),
+        (["two.wav", "--out", "out=a.wav"], "--out does not go with --live"),
+        (["two.wav", "--channel", "1"], "has the inputs mic, far, each of one channel"),
+    ],
+)
+def test_live_refusals(model, arguments, message):
+    for name, channels in (("mono", 1), ("two", 2), ("three", 3)):
+        written(f"{name}.wav", np.zeros((1600, channels), np.float32))
+    assert message in refused("run", model, *arguments, "--live", "--quiet")
+
+
+def test_far_needs_a_second_input():
+    written("in.wav", np.zeros(1600, np.float32))
+    assert "has one input of sound, audio, which --mic gives" in refused(
+        "run", "in.wav", "out.wav", "--live", "--quiet", "--far", "usb"
+    )

@@ -1,0 +1,241 @@
+"""Sound through pipes: WAV and raw samples, as they come."""
+
+import os
+import struct
+import threading
+
+import numpy as np
+import pytest
+import soundfile
+
+from pulse.errors import InputError
+from streaming.sound.encodings import ENCODINGS, Encoding
+from streaming.sound.streams import StreamReader, StreamWriter, TableStream
+from streaming.sound.wav_stream import StreamFormat, wav_header
+
+SMALL = 30_000
+"""Bytes that every pipe takes without a reader."""
+
+
+def noise(samples, channels=1):
+    return np.random.default_rng(samples).uniform(-0.9, 0.9, (samples, channels)).astype(np.float32)
+
+
+def piped(data):
+    """The end of a pipe that has these bytes and no more."""
+    out, into = os.pipe()
+    assert len(data) <= SMALL
+    os.write(into, data)
+    os.close(into)
+    return out
+
+
+def read(data, form=None):
+    with StreamReader("in", piped(data), form) as reader:
+        return reader, np.concatenate(list(reader))
+
+
+def refusal(data, form=None):
+    with pytest.raises(InputError) as caught:
+        read(data, form)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
+@pytest.mark.parametrize("channels", [1, 3])
+def test_wav_files_of_the_library(tmp_path, encoding, channels):
+    """In each encoding, with whatever chunks it puts in front; extensible ones too."""
+    x = noise(1000, channels)
+    for form in ("WAV", "WAVEX", "RF64"):
+        soundfile.write(tmp_path / "a", x, 44100, encoding.subtype, format=form)
+        reader, found = read((tmp_path / "a").read_bytes())
+        assert (reader.rate_hz, reader.channels, reader.frames) == (44100, channels, 1000)
+        assert reader.encoding == encoding.subtype
+        np.testing.assert_array_equal(
+            found, soundfile.read(tmp_path / "a", dtype="float32", always_2d=True)[0]
+        )
+
+
+@pytest.mark.parametrize("size", [0, 0x7FFFF000, 0x7FFFFFFF, 0xFFFFFFFF])
+def test_a_size_that_nobody_knows(size):
+    """As programs write it that write to a pipe; the end of the bytes is the end of the sound."""
+    x = noise(700)
+    form = StreamFormat(Encoding.of_name("f32"), 8000, 1)
+    head = wav_header(form)[:-4] + struct.pack("<I", size)
+    reader, found = read(head + x.tobytes())
+    assert reader.frames is None
+    np.testing.assert_array_equal(found, x)
+
+
+def test_what_follows_the_samples_is_left():
+    x = noise(700)
+    form = StreamFormat(Encoding.of_name("f32"), 8000, 1, x.nbytes)
+    np.testing.assert_array_equal(read(wav_header(form) + x.tobytes() + b"LIST\x04\0\0\0abcd")[1], x)
+
+
+def test_chunks_in_front_are_skipped():
+    x = noise(10)
+    head = wav_header(StreamFormat(Encoding.of_name("f32"), 8000, 1))
+    odd = b"note" + struct.pack("<I", 9_001) + bytes(9_002)
+    np.testing.assert_array_equal(read(head[:12] + odd + head[12:] + x.tobytes())[1], x)
+
+
+def test_raw_samples():
+    x = noise(900, 2)
+    form = StreamFormat.parse("s24,48000,2", None)
+    reader, found = read(form.encoding.encode(x), form)
+    assert (reader.rate_hz, reader.channels, reader.frames, reader.encoding) == (48000, 2, None, "PCM_24")
+    np.testing.assert_allclose(found, x, atol=2**-24)
+    assert StreamFormat.parse("s16le", 16000) == StreamFormat(Encoding.of_name("s16"), 16000, 1)
+    assert StreamFormat.parse("f32,8000", 16000).rate_hz == 8000
+    for wrong in ("", "s17", "s16,0", "s16,8000,1,1", "s16,-1", "s16,x"):
+        with pytest.raises(InputError, match="give encoding,rate,channels such as s16,48000,2"):
+            StreamFormat.parse(wrong, 16000)
+    with pytest.raises(InputError, match="say the rate too"):
+        StreamFormat.parse("s16", None)
+
+
+def test_blocks_are_what_is_there():
+    """A block is not waited for until it is full, and a sample may come in two pieces."""
+    out, into = os.pipe()
+    x = noise(64, 2)
+    data = x.tobytes()
+    with StreamReader("in", out, StreamFormat(Encoding.of_name("f32"), 16000, 2)) as reader:
+        blocks = iter(reader)
+        for first, last in ((0, 8), (8, 75), (75, 200)):
+            os.write(into, data[first:last])
+            np.testing.assert_array_equal(
+                next(blocks), x[-(-first // 8) if first % 8 == 0 else first // 8 : last // 8]
+            )
+        os.write(into, data[200:])
+        os.close(into)
+        np.testing.assert_array_equal(np.concatenate(list(blocks)), x[25:])
+
+
+def test_a_pipe_that_does_not_wait():
+    """Whoever shares it may have made it so."""
+    out, into = os.pipe()
+    os.set_blocking(out, False)
+    os.set_blocking(into, False)
+    x = noise(100_000)
+    form = StreamFormat(Encoding.of_name("f32"), 16000, 1)
+
+    def write():
+        with StreamWriter("out", into, form, wav=True) as writer:
+            for block in np.split(x, 10):
+                writer.write(block)
+
+    thread = threading.Thread(target=write)
+    with StreamReader("in", _later(out, thread)) as reader:
+        np.testing.assert_array_equal(np.concatenate(list(reader)), x)
+    thread.join()
+
+
+def _later(out, thread):
+    thread.start()
+    return out
+
+
+def test_memory_does_not_grow_with_what_waits():
+    """However much has come, a block has half a second at most."""
+    out, into = os.pipe()
+    os.write(into, bytes(SMALL))
+    os.close(into)
+    with StreamReader("in", out, StreamFormat(Encoding.of_name("u8"), 100, 1)) as reader:
+        assert {len(block) for block in reader} == {50}
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "in: is empty"),
+        (b"RIFF", "in: does not begin as WAV does; a pipe brings WAV, or raw samples with"),
+        (b"fLaC" + bytes(100), "put ffmpeg -i - -f wav - in front"),
+        (b"RIFF\0\0\0\0WAVEfmt ", "in: ends before its samples begin"),
+        (b"RIFF\0\0\0\0WAVEfmt " + struct.pack("<I", 16), "in: ends before its samples begin"),
+        (b"RIFF\0\0\0\0WAVELIST" + struct.pack("<I", 99) + bytes(50), "in: ends before its samples begin"),
+        (b"RIFF\0\0\0\0WAVEdata\0\0\0\0", "in: does not say how its samples are written"),
+        (
+            b"RIFF\0\0\0\0WAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 0, 8000, 0, 2, 16) + b"data\0\0\0\0",
+            "0 channels",
+        ),
+        (
+            b"RIFF\0\0\0\0WAVEfmt " + struct.pack("<IHHIIHH", 16, 7, 1, 8000, 8000, 1, 8) + b"data\0\0\0\0",
+            "WAV of format 7, 8 bits in frames of 1 bytes is not read from a pipe; put ffmpeg",
+        ),
+        (b"RIFF\0\0\0\0WAVEfmt \x02\0\0\0ab" + b"data\0\0\0\0", "both must be positive"),
+    ],
+)
+def test_what_is_no_wav(data, words):
+    assert words in refusal(data)
+
+
+def test_streams_that_end_too_soon():
+    form = StreamFormat(Encoding.of_name("s16"), 8000, 2)
+    assert "in: ends with 3 bytes of a sample of 4; check encoding and channels" in refusal(bytes(4003), form)
+    assert "in: no samples came" in refusal(wav_header(form))
+    long = StreamFormat(Encoding.of_name("s16"), 8000, 2, 4000)
+    assert "in: damaged at sample 500 of 1000 (the samples end)" in refusal(wav_header(long) + bytes(2000))
+    nan = np.array([0, 0, 0, np.nan], np.float32).tobytes()
+    assert "in: NaN at sample 3 (0.030 s)" in refusal(nan, StreamFormat(Encoding.of_name("f32"), 100, 1))
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
+def test_what_is_written_is_read(tmp_path, encoding):
+    """By libsndfile, from a file that does not know its size, and from one whose header was completed."""
+    x = noise(333, 1)
+    form = StreamFormat(encoding, 22050, 1)
+    out, into = os.pipe()
+    with StreamWriter("out", into, form, wav=True) as writer:
+        for block in np.array_split(x, 3):
+            writer.write(block)
+    (tmp_path / "pipe.wav").write_bytes(os.read(out, SMALL))
+    os.close(out)
+    handle = os.open(tmp_path / "file.wav", os.O_WRONLY | os.O_CREAT)
+    with StreamWriter("out", handle, form, wav=True) as writer:
+        writer.write(x)
+    for name in ("pipe.wav", "file.wav"):
+        info = soundfile.info(tmp_path / name)
+        assert (info.samplerate, info.channels, info.subtype) == (22050, 1, encoding.subtype)
+        found = soundfile.read(tmp_path / name, dtype="float32", always_2d=True)[0]
+        np.testing.assert_array_equal(found[:333], encoding.decode(encoding.encode(x)).reshape(-1, 1))
+    assert soundfile.info(tmp_path / "file.wav").frames == 333
+    reader, found = read((tmp_path / "file.wav").read_bytes())
+    assert (reader.frames, len(found)) == (333, 333)
+
+
+def test_a_file_that_is_only_appended_to(tmp_path):
+    """Its header stays as it is, and what was there too."""
+    (tmp_path / "log").write_bytes(b"before")
+    handle = os.open(tmp_path / "log", os.O_WRONLY | os.O_APPEND)
+    form = StreamFormat(Encoding.of_name("s16"), 8000, 1)
+    with StreamWriter("out", handle, form, wav=True) as writer:
+        writer.write(noise(4))
+    found = (tmp_path / "log").read_bytes()
+    assert found[:6] == b"before" and found[6:-8] == wav_header(form) and len(found) == 6 + 44 + 8
+
+
+def test_raw_samples_have_no_head():
+    out, into = os.pipe()
+    with StreamWriter("out", into, StreamFormat(Encoding.of_name("s16"), 8000, 1), wav=False) as writer:
+        writer.write(np.array([[0.5], [-2.0]], np.float32))
+        assert writer.clipping.samples == [1]
+    assert np.frombuffer(os.read(out, 100), "<i2").tolist() == [16384, -32768]
+    os.close(out)
+
+
+def test_nobody_reads():
+    out, into = os.pipe()
+    os.close(out)
+    with pytest.raises(InputError, match=r"out: cannot be written \(Broken pipe\)"):
+        StreamWriter("out", into, StreamFormat(Encoding.of_name("s16"), 8000, 1), wav=True)
+
+
+def test_frames_leave_as_rows():
+    out, into = os.pipe()
+    with TableStream("out", into, 1, 100.0) as table:
+        table.write(np.array([[0.5, 1.0]], np.float32))
+        assert os.read(out, 1000).splitlines() == [b"time_s,value", b"0.000000,0.5", b"0.010000,1.0"]
+        table.write(np.array([[2.0]], np.float32))
+        assert os.read(out, 1000) == b"0.020000,2.0\r\n"
+    os.close(out)
