@@ -15,7 +15,19 @@ from streaming.cli.failure import errors_as_json, fail
 from streaming.cli.signals import watch_interrupts
 from streaming.cli.standard_output import lend_stdout
 
-COMMANDS = ("run", "convert", "check", "bench", "compile", "dump", "recipe", "warm", "report", "devices")
+COMMANDS = (
+    "run",
+    "convert",
+    "check",
+    "bench",
+    "compile",
+    "serve",
+    "dump",
+    "recipe",
+    "warm",
+    "report",
+    "devices",
+)
 """In the order of the help; each is a function of its name in a module of its name."""
 USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 """What a wrong option raises."""
@@ -193,6 +205,8 @@ def pulse(
       [cyan]pulse bench model.onnx --pulse 160[/cyan]        where the time goes
 
       [cyan]pulse run --live[/cyan]                          from the microphone to the loudspeaker
+
+      [cyan]pulse serve[/cyan]                               a page and a server of streams, for many clients
 
       [cyan]pulse devices[/cyan]                             audio devices for --live
 
