@@ -58,7 +58,7 @@ def test_means_are_geometric_and_over_the_models_that_ran(found):
 
 
 def test_targets_are_compared(found):
-    reached = {what: good for what, _, _, good in found.rows[0].reached()}
+    reached = {what: good for what, _, _, good in found.rows[0].target_results()}
     assert reached == {"onnxruntime": True, "tract": False, "roofline": False}
 
 
