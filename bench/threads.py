@@ -60,7 +60,7 @@ def thread_time(title: str, alone: Program, threads: int, rounds: int) -> Thread
         shared_us,
         found.ratio("alone", "shared"),
         shared.rows,
-        shared.parting.count,
+        shared.thread_cuts.count,
     )
 
 

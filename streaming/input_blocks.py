@@ -148,7 +148,7 @@ class InputBlocks:
         self.dropped_pulses = 0
 
     @property
-    def waiting(self) -> list[int]:
+    def waiting_by_input(self) -> list[int]:
         """Frames that wait, for each input."""
         return [queue.waiting_frames for queue in self._queues.values()]
 

@@ -211,7 +211,7 @@ class Session:
             *output_trim.sent.values(),
         ]
         chunks = [self._state.snapshot(), *input_blocks.dump(), *output_trim.dump()]
-        return pack([*counters, *input_blocks.waiting, *output_trim.held_frames], chunks)
+        return pack([*counters, *input_blocks.waiting_by_input, *output_trim.held_frames], chunks)
 
     def restore(self, snapshot: bytes) -> None:
         """Go on from a snapshot of the same model, pulse and backend. InputError: nothing changed."""
@@ -237,7 +237,7 @@ class Session:
         self._changing = False
 
     def _require_whole(self) -> None:
-        if self._state.failed:
+        if self._state.has_failed:
             raise self._state.failure("before this call")
         if self._changing:
             raise InputError(

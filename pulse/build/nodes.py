@@ -650,7 +650,7 @@ Conversion: TypeAlias = Callable[
 ]
 """A part, its inputs and outputs -> the nodes that were added; output -> what it is now."""
 
-Part: TypeAlias = "Node | GraphView | Sequence[Part]"
+Component: TypeAlias = "Node | GraphView | Sequence[Component]"
 """What structures are made of: nodes, views, and lists of them, which are sequences."""
 
 

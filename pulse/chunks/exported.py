@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.budget import count_spending
 from pulse.chunks.chunking import Chunks, PortAxis
-from pulse.chunks.scanned import Timing, scan_over_calls
+from pulse.chunks.scanned import ChunkTiming, scan_over_calls
 from pulse.chunks.states import Pair
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, LoadError, PulsifyError
@@ -75,7 +75,7 @@ def scan_over_pulses(typed: TypedNetwork) -> TypedNetwork:
         for text in notes.assumptions:
             scope.assume(text)
         ports = (*notes.inputs, *notes.outputs)
-        timing = Timing(
+        timing = ChunkTiming(
             symbol,
             {note.name: scope.parse(note.length) for note in ports if note.axis is not None},
             {note.name: note.delay for note in notes.outputs},

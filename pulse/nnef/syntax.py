@@ -46,7 +46,7 @@ class Binary:
 
 
 @record
-class Choice:
+class Conditional:
     """``value if condition else other``."""
 
     value: "Expression"
@@ -55,7 +55,7 @@ class Choice:
 
 
 @record
-class Index:
+class Subscript:
     """``values[at]``."""
 
     values: "Expression"
@@ -82,7 +82,7 @@ class Comprehension:
 
 Literal: TypeAlias = "bool | int | float | str"
 Expression: TypeAlias = Union[
-    Literal, Name, Call, Unary, Binary, Choice, Index, Subrange, Comprehension, "Items", "Pair"
+    Literal, Name, Call, Unary, Binary, Conditional, Subscript, Subrange, Comprehension, "Items", "Pair"
 ]
 Items: TypeAlias = "list[Expression]"
 """``[a, b]``."""

@@ -15,7 +15,7 @@ from pulse.wiring import wire
 
 
 @record(eq=False)
-class Subgraph:
+class BodyGraph:
     """A body that a node runs.
 
     captures   names of values around the node that the body reads

@@ -14,7 +14,7 @@ from pulse.nnef.read.node import GraphReader, NodeReader, Value, Wire
 from pulse.nnef.read.parser import DEPTH
 from pulse.nnef.read.position import Position
 from pulse.nnef.read.scan import read_scan
-from pulse.nnef.read.signatures import SIGNATURES, Signature, signature_of
+from pulse.nnef.read.signatures import SIGNATURES, OperatorSignature, signature_of
 from pulse.nnef.registry import READERS
 from pulse.nnef.syntax import Assignment, Call, Expression, Fragment, Target
 from pulse.printable import printable
@@ -107,7 +107,7 @@ class Calls:
             raise node.error(f"its shape is {list(shape)}, and {list(value.shape)} in the file")
         return node.graph.constant(value, node.targets[0])
 
-    def _arguments(self, call: Call, signature: Signature, at: Position) -> dict[str, Value]:
+    def _arguments(self, call: Call, signature: OperatorSignature, at: Position) -> dict[str, Value]:
         title = f"{printable(call.operator)}(…)"
         if len(call.positional) > len(signature.names):
             raise at.error(f"{title} takes {len(signature.names)} arguments, not {len(call.positional)}")

@@ -9,7 +9,17 @@ from pulse.errors import DimError
 from pulse.nnef.read.arithmetic import compute
 from pulse.nnef.read.node import Value, Wire
 from pulse.nnef.read.position import Position
-from pulse.nnef.syntax import Binary, Call, Choice, Comprehension, Expression, Index, Name, Subrange, Unary
+from pulse.nnef.syntax import (
+    Binary,
+    Call,
+    Comprehension,
+    Conditional,
+    Expression,
+    Name,
+    Subrange,
+    Subscript,
+    Unary,
+)
 from pulse.printable import printable
 
 BINARY_OPERATORS: Mapping[str, str] = {
@@ -55,12 +65,12 @@ class Evaluator:
                 return self._unary(expression, at)
             case Binary():
                 return self._binary(expression, at)
-            case Choice():
+            case Conditional():
                 condition = self.value(expression.condition, at.part(0))
                 if not isinstance(condition, bool):
                     raise at.error("the condition of if is not known before running; use select")
                 return self.value(expression.value if condition else expression.other, at)
-            case Index():
+            case Subscript():
                 return self._index(expression, at)
             case Subrange():
                 return self._subrange(expression, at)
@@ -80,7 +90,7 @@ class Evaluator:
             raise at.error("an integer is expected")
         return value
 
-    def _index(self, expression: Index, at: Position) -> Value:
+    def _index(self, expression: Subscript, at: Position) -> Value:
         values = self.value(expression.values, at.part(0))
         index = self._integer(expression.at, at)
         if not isinstance(values, list | tuple) or not -len(values) <= index < len(values):

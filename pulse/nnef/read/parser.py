@@ -9,15 +9,15 @@ from pulse.nnef.syntax import (
     Assignment,
     Binary,
     Call,
-    Choice,
     Comprehension,
+    Conditional,
     Document,
     Expression,
     Fragment,
-    Index,
     Name,
     Parameter,
     Subrange,
+    Subscript,
     Target,
     Unary,
 )
@@ -272,7 +272,7 @@ class _Parser:
         if self._skip("if"):
             condition = self._binary(0)
             self._need("else")
-            value = Choice(value, condition, self._expression())
+            value = Conditional(value, condition, self._expression())
         self._depth -= 1
         return value
 
@@ -305,7 +305,7 @@ class _Parser:
                 if self._skip(":"):
                     value = Subrange(value, at, None if self._is("]") else self._expression())
                 else:
-                    value = Index(value, at)
+                    value = Subscript(value, at)
             self._need("]")
         return value
 

@@ -14,7 +14,7 @@ from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.control import SCALAR, as_scalar, body
 from pulse.onnx.registry import onnx_op
-from pulse.onnx.subgraph import Subgraph, inline
+from pulse.onnx.subgraph import BodyGraph, inline
 from pulse.onnx.write.graph import value_info
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
@@ -51,7 +51,7 @@ class _Repeated:
     """A loop while it is translated."""
 
     node: NodeContext
-    graph: Subgraph
+    graph: BodyGraph
 
     def wire(self) -> list[OutletId]:
         node = self.node

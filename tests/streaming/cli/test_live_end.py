@@ -277,7 +277,7 @@ def test_frames_that_nobody_took_in_time(tmp_path):
     running = SimpleNamespace(outputs=outputs, abandoned=False)
     with FramesWriter(Target.of_frames(tmp_path / "y.npy"), port, None, running) as frames:
         frames.write()
-        outputs.lost = 3
+        outputs.pulses_lost = 3
         frames.write()
         frames.finish()
     (problem,) = map(str, frames.problems)
