@@ -17,7 +17,7 @@ The lowering makes an instance of keywords, tensors for the operands: ``cx.emit(
 is given a row of it, in which the operands are typed pointers: ``row.y[i] = …``. Compiled, a field is a load from a
 place that is known to the compiler; ``row_codegen`` gives numba the same fields.
 
-In a row a number or a real is one int64, an operand ``region << 48 | byte offset``. A group of fields (``RowFields``) lies inside
+In a row a number or a real is one int64, an operand ``region << 48 | byte offset``. A group of fields is inside
 of the row that has it.
 """
 
