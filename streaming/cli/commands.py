@@ -21,6 +21,7 @@ COMMANDS = (
     "check",
     "bench",
     "compile",
+    "build",
     "serve",
     "dump",
     "recipe",

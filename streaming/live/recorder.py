@@ -24,7 +24,7 @@ class Recorder(NotCopyable):
     Raises           InputError: a file that cannot be written, or output of a run that plays nothing
 
     Both files begin with the same block of the device, unless input and output have clocks of their own.
-    If the disk stops for longer than the rings last, the pipeline does not wait: ``frames_lost`` counts them, and they are
+    If the disk stops for longer than the rings last, the pipeline goes on: ``frames_lost`` counts them, and they are
     silent in the files. A file that cannot be written ends there, what it has is kept, and the other one goes on.
     """
 

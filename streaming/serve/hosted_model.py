@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, cast
+from urllib.parse import quote
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from pulse.errors import InputError
 from pulse.facts import Array, numbers_of
 from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
-from streaming.events.choice import Choice
+from streaming.events.choice import DetectorChoice
 from streaming.serve.lane_group import MOST_LANES, LaneGroup
 from streaming.serve.lane_stream import Answer, LaneStream
 from streaming.serve.lane_worker import LaneWorker
@@ -111,7 +112,13 @@ class HostedModel(NotCopyable):
             "events": self.event_dicts(),
             "streams": self.streams,
             "limit": self.settings.streams,
+            "web": self.web,
         }
+
+    @property
+    def web(self) -> str:
+        """Where a browser finds the model to run it by itself; empty: nowhere."""
+        return f"web/{quote(self.name, safe='')}/" if self.settings.web else ""
 
     def event_dicts(self) -> list[dict[str, Any]]:
         """The detectors, for JSON."""
@@ -128,14 +135,14 @@ class HostedModel(NotCopyable):
                 )
         return tuple(port for port in self.outputs if port.name in hello.outputs)
 
-    def _detectors(self) -> dict[str, Choice]:
-        found: dict[str, Choice] = {}
+    def _detectors(self) -> dict[str, DetectorChoice]:
+        found: dict[str, DetectorChoice] = {}
         streaming = [port.name for port in self.program.outputs if port.streams]
         for output, table in self.settings.events.items():
             if output not in streaming:
                 raise InputError(f"{self.name}: events of {output!r}; its outputs are {', '.join(streaming)}")
             parameters = {name: _text(value) for name, value in table.items() if name != "kind"}
-            found[output] = Choice(str(table.get("kind", "segments")), parameters)
+            found[output] = DetectorChoice(str(table.get("kind", "segments")), parameters)
         return found
 
     def _new_events(self) -> StreamEvents:

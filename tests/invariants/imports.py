@@ -27,7 +27,7 @@ LAYERS: Mapping[str, str] = {
     "sound": "streaming: latency native terminal progress warming libraries sound builtin events routing",
     "devices": "streaming: realtime stats hosts",
     "live": "streaming: live executor",
-    "reports": "streaming: reports",
+    "reports": "streaming: reports deploy",
     "serving": "streaming: serve client",
     "facades": "pulse: client",
     "commands": "streaming: cli",
