@@ -304,7 +304,7 @@ class Instruction(RowFields):
         """How the row may be cut into parts that run at the same time."""
         return iter(())
 
-    def dispatched(self) -> frozenset[int] | None:
+    def applied_rows(self) -> frozenset[int] | None:
         """The rows of dispatchers that a run applies; None: its kernel has no dispatcher."""
         return None
 

@@ -26,7 +26,9 @@ ModelPath = Annotated[
 Backend = Annotated[
     str,
     typer.Option(
-        "--backend", metavar="numba|numpy", help="numba runs compiled kernels; numpy is the slow reference."
+        "--backend",
+        metavar="numba|numpy|onnxruntime",
+        help="numba runs compiled kernels; numpy is the slow reference; onnxruntime runs its own, if it is installed.",
     ),
 ]
 Weights = Annotated[

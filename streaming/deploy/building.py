@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pulse.deploy.deployed import deployed
+from pulse.deploy.deployed import prepare_deployment
 from pulse.deploy.vector import make_vector
 from pulse.errors import InputError
 from pulse.jit.levels import LEVELS, TARGETS, Level
@@ -35,7 +35,7 @@ def build_model(
     Raises PulseError: the program needs Python, or it cannot be compiled, linked or written, or gives wrong frames
     """
     rate = None if opened.rate_from == "default" else opened.rate_hz
-    made = deployed(program, name, opened.title, rate)
+    made = prepare_deployment(program, name, opened.title, rate)
     offline = None
     if isinstance(program, NativeProgram):
         network = program.network

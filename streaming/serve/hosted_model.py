@@ -88,7 +88,7 @@ class HostedModel(NotCopyable):
 
     def open_stream(self, worker: LaneWorker, hello: Hello, deliver: Callable[[Answer], None]) -> LaneStream:
         """A stream in a free lane of a worker, which must have one. Raises WireError: no such output."""
-        outputs = self._wanted(hello)
+        outputs = self._requested_outputs(hello)
         groups = [group for each, group in self.groups if each is worker and group.free]
         group = max(groups, key=lambda each: each.open)
         lane = group.free.pop(0)
@@ -124,7 +124,7 @@ class HostedModel(NotCopyable):
         """The detectors, for JSON."""
         return [{"output": name, "kind": choice.kind} for name, choice in self._choices.items()]
 
-    def _wanted(self, hello: Hello) -> tuple[WirePort, ...]:
+    def _requested_outputs(self, hello: Hello) -> tuple[WirePort, ...]:
         if hello.outputs is None:
             return self.outputs
         names = [port.name for port in self.outputs]

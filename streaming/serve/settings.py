@@ -84,7 +84,7 @@ class ServerSettings:
     origins              of pages that may use it, beside its own
     certificate, key     files for TLS
     threads              that step lanes; None: one for each core
-    budget               the part of each of these threads that the p99 of all steps may fill
+    budget               the part of each of these threads that the p99 of all steps may fill; above 1 it is overbooked
     drain_s              how long streams may go on when the server ends
     """
 
@@ -108,8 +108,8 @@ class ServerSettings:
             raise InputError(f"models {', '.join(names)}: two have one name; set name in the server's file")
         if (self.certificate is None) != (self.key is None):
             raise InputError("TLS needs both files, a certificate and its key")
-        if not 0 < self.budget <= 1:
-            raise InputError(f"budget {self.budget:g}: must be above 0 and at most 1")
+        if not self.budget > 0:
+            raise InputError(f"budget {self.budget:g}: must be positive")
         for name, value in _numbers(self.limits):
             if not value > 0:
                 raise InputError(f"limits: {name} = {value:g} must be positive")
@@ -126,7 +126,7 @@ def read_settings(path: Path) -> ServerSettings:
         limits = _fill(LimitSettings(), _table(table.pop("limits", {}), "limits"), "limits")
         for key in ("certificate", "key"):
             if key in table:
-                table[key] = path.parent / _typed(table[key], str, key)
+                table[key] = path.parent / _require_type(table[key], str, key)
         return _fill(replace(ServerSettings(models), limits=limits), table, "the server")
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
@@ -144,7 +144,7 @@ def _model(table: Mapping[str, Any], folder: Path) -> ModelSettings:
     given = dict(table)
     for key in ("path", "web"):
         if key in given:
-            given[key] = folder / _typed(given[key], str, key)
+            given[key] = folder / _require_type(given[key], str, key)
     events = {
         output: _table(choice, f"events.{output}")
         for output, choice in _table(given.pop("events", {}), "events").items()
@@ -171,13 +171,13 @@ def _value(key: str, value: Any, kind: Any) -> Any:
             raise InputError(f"{key} = {value!r}: give a list of texts")
         return tuple(cast("list[str]", value))
     if kind in (int, int | None):
-        return _typed(value, int, key)
+        return _require_type(value, int, key)
     if kind is float:
-        return float(_typed(value, (int, float), key))
-    return _typed(value, (str, Path), key)
+        return float(_require_type(value, (int, float), key))
+    return _require_type(value, (str, Path), key)
 
 
-def _typed(value: Any, kind: type | tuple[type, ...], key: str) -> Any:
+def _require_type(value: Any, kind: type | tuple[type, ...], key: str) -> Any:
     if isinstance(value, bool) or not isinstance(value, kind):
         wanted = "a text" if kind is str or kind == (str, Path) else "a number"
         raise InputError(f"{key} = {value!r}: give {wanted}")

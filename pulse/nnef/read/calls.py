@@ -13,6 +13,7 @@ from pulse.nnef.read.files import Files
 from pulse.nnef.read.node import GraphReader, NodeReader, Value, Wire
 from pulse.nnef.read.parser import DEPTH
 from pulse.nnef.read.position import Position
+from pulse.nnef.read.pulses import StreamTiming
 from pulse.nnef.read.scan import read_scan
 from pulse.nnef.read.signatures import SIGNATURES, OperatorSignature, signature_of
 from pulse.nnef.registry import READERS
@@ -30,6 +31,7 @@ class Definitions:
     title     the document, for errors
     symbols   by name
     standard  whether the file is plain NNEF: tract stores some things otherwise
+    timing    of a model in pulses; empty if it is offline
     """
 
     title: str
@@ -37,6 +39,7 @@ class Definitions:
     fragments: Mapping[str, Fragment]
     symbols: Mapping[str, TDim]
     standard: bool
+    timing: StreamTiming
 
 
 class Calls:
@@ -156,7 +159,7 @@ class Calls:
             self._run_fragment(fragment, scope, body, str, too_deep)
             return scope
 
-        return read_scan(node, fragment, run)
+        return read_scan(node, fragment, run, self._definitions.timing if self._depth == 0 else None)
 
     def _run_fragment(
         self,

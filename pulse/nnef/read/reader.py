@@ -15,6 +15,7 @@ from pulse.nnef.read.files import Files
 from pulse.nnef.read.node import GraphReader, Value, Wire
 from pulse.nnef.read.parser import parse
 from pulse.nnef.read.position import Position
+from pulse.nnef.read.pulses import timing_of
 from pulse.nnef.read.standard import standard_fragments
 from pulse.nnef.syntax import Assignment, Call, Document
 from pulse.onnx.tensors import element_type
@@ -47,19 +48,20 @@ def read_nnef(files: Files, budget: Mapping[str, float] | None = None) -> ModelP
 def _definitions(files: Files, document: Document, title: str) -> Definitions:
     """Fragments, symbols and extensions. Raises LoadError: an extension is not covered."""
     own = {fragment.name: fragment for fragment in document.fragments if fragment.body is not None}
-    symbols: dict[str, TDim] = {}
-    scope = SymbolScope()
+    timing = timing_of(document, title)
+    names = [] if timing.symbol is None else [timing.symbol]
     for words in document.extensions:
         kind = words[0] if words else ""
         if kind == "tract_symbol" and len(words) > 1:
-            name = "".join(words[1:])
-            symbols[name] = TDim.of(scope.symbol(name))
+            names.append("".join(words[1:]))
         elif kind not in ("tract_registry", "tract_assert", *SUPPORTED_EXTENSIONS):
             raise LoadError(
                 f"{title}: the extension {printable(' '.join(words))} is not covered; export without it"
             )
     standard = not any(words[0] == "tract_registry" for words in document.extensions if words)
-    return Definitions(title, files, {**standard_fragments(), **own}, symbols, standard)
+    scope = SymbolScope()
+    symbols = {name: TDim.of(scope.symbol(name)) for name in names}
+    return Definitions(title, files, {**standard_fragments(), **own}, symbols, standard, timing)
 
 
 class _DocumentReader:
@@ -68,7 +70,9 @@ class _DocumentReader:
     def __init__(self, definitions: Definitions, document: Document, spending: Spending) -> None:
         self._definitions, self._document = definitions, document
         self._calls = Calls(definitions, spending)
-        self._graph = GraphReader.begin(OPSET)
+        self._timing = definitions.timing
+        self._graph = GraphReader.begin(OPSET, trims=self._timing.symbol is not None)
+        self._graph.names.taken.update(self._timing.late)
         self._inputs: dict[str, ValueInfoProto] = {}
 
     def model(self) -> ModelProto:
@@ -80,10 +84,12 @@ class _DocumentReader:
         for name in document.inputs:
             if name not in self._inputs:
                 raise self._error(f"the input {printable(name)} has no external; add one")
-        outputs = [self._output(name, scope) for name in document.outputs]
+        outputs = [self._output(place, name, scope) for place, name in enumerate(document.outputs)]
         inputs = [self._inputs[name] for name in document.inputs]
         proto = helper.make_graph(graph.nodes, document.name, inputs, outputs, graph.tensors())
-        return helper.make_model(proto, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+        model = helper.make_model(proto, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+        self._timing.finish(model, [value.name for value in outputs])
+        return model
 
     def _error(self, reason: str) -> LoadError:
         return LoadError(f"{self._definitions.title}: {reason}")
@@ -105,6 +111,8 @@ class _DocumentReader:
         shape = node.arguments["shape"]
         if not isinstance(shape, list):
             raise node.error("shape must be a list")
+        symbol = self._timing.symbol
+        shape = self._timing.dims(node, shape, None if symbol is None else self._definitions.symbols[symbol])
         dtype: DType = np.dtype(ELEMENT_TYPES.get(call.type, np.float32))
         if call.operator == "tract_core_external":
             dtype = parse_type(node, node.text("datum_type"))
@@ -123,10 +131,11 @@ class _DocumentReader:
         graph.names.taken.add(name)
         return Wire(name, dtype, tuple(dim if isinstance(dim, int) else None for dim in dims))
 
-    def _output(self, name: str, scope: Mapping[str, Value]) -> ValueInfoProto:
+    def _output(self, place: int, name: str, scope: Mapping[str, Value]) -> ValueInfoProto:
         wire, graph = scope.get(name), self._graph
         if not isinstance(wire, Wire):
             raise self._error(f"the output {printable(name)} is no tensor of the graph")
+        wire = self._timing.output(graph, place, wire)
         output = graph.names.new(name) if wire.name != name or name in self._inputs else name
         if output != wire.name:
             graph.nodes.append(helper.make_node("Identity", [wire.name], [output], output))

@@ -89,7 +89,7 @@ class Chain32(Instruction):
             },
         )
 
-    def dispatched(self) -> frozenset[int]:
+    def applied_rows(self) -> frozenset[int]:
         return frozenset(op.code for op in self.ops)
 
     def block(self, loop: int) -> int:
