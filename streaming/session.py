@@ -237,7 +237,7 @@ class Session:
         self._changing = False
 
     def _require_whole(self) -> None:
-        if self._state.failed:
+        if self._state.has_failed:
             raise self._state.failure("before this call")
         if self._changing:
             raise InputError(

@@ -232,14 +232,14 @@ class Lowering:
 
     def copy(self, source: Value, target: Value) -> None:
         """Copy one tensor onto another of the same shape; the fewest loops that do it."""
-        loops = Loops.over(target.shape, [source.strides, target.strides], target.order).padded(COPY_LOOPS)
+        loops = Loops.over(target.shape, [source.strides, target.strides], target.order).pad(COPY_LOOPS)
         if len(loops.sizes) > COPY_LOOPS:
             raise CompileError(f"{self.node}: a copy over {len(loops.sizes)} axes is not supported")
         a, b = loops.strides
         steps = number_fields("n", loops.sizes) | number_fields("a", a) | number_fields("b", b)
         self.emit(Copy(src=source, dst=target, size=source.dtype.itemsize, **steps))
 
-    def ordered(self, value: Value, order: Sequence[int]) -> Value:
+    def order_axes(self, value: Value, order: Sequence[int]) -> Value:
         """The tensor with its axes densely in an order: itself, or a copy."""
         if value.dense(order):
             return value
@@ -252,7 +252,7 @@ class Lowering:
         if value.strides[axis] == 1 or value.shape[axis] == 1:
             return value
         order = [other for other in value.order if other != axis]
-        return self.ordered(value, [*order, axis])
+        return self.order_axes(value, [*order, axis])
 
     def floats(self, value: Value, what: str) -> Value:
         """The value, if it is of f32. Raises CompileError."""

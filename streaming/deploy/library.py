@@ -134,8 +134,8 @@ def _try(made: Deployed, target: Level, toolchain: Toolchain, result: Path, work
     """Run the test vector; what it says, or why it was not run. Raises CompileError: it fails."""
     if not checks:
         return "not run (--no-check)"
-    if target.missing:
-        return f"not run: this processor lacks {', '.join(target.missing)}"
+    if target.missing_features:
+        return f"not run: this processor lacks {', '.join(target.missing_features)}"
     runner = work / "runner"
     given = (
         f"-I{result}",

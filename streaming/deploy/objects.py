@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pulse.deploy.deployed import Deployed, deployed
+from pulse.deploy.deployed import Deployed, prepare_deployment
 from pulse.deploy.texts import initial_symbol, rows_symbol, weights_symbol
 from pulse.errors import CompileError
 from pulse.jit.levels import Level
@@ -58,9 +58,9 @@ def write_objects(made: Deployed, folder: Path) -> None:
     """Compile for the processor that PULSE_LEVEL names; a line for each kernel says its symbol and needs."""
     from pulse.jit.constants import constants_object
 
-    dispatched = made.dispatched
+    applied = made.applied_rows
     for kernel in made.kernels:
-        code = kernel.code(dispatched.get(kernel))
+        code = kernel.code(applied.get(kernel))
         (folder / f"{code.symbol}.o").write_bytes(code.object)
         print(kernel.name, code.symbol, " ".join(code.needs), sep="\t")
     constants = {
@@ -74,7 +74,7 @@ def write_objects(made: Deployed, folder: Path) -> None:
 def main(arguments: Sequence[str]) -> None:
     """The program file, the name of the library, the folder."""
     program, name, folder = arguments
-    write_objects(deployed(read_program(Path(program)), name, name, None), Path(folder))
+    write_objects(prepare_deployment(read_program(Path(program)), name, name, None), Path(folder))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.onnx.clues import same_type_and_shape
 from pulse.onnx.context import NodeContext
-from pulse.onnx.operators.scatter import Box, paste
+from pulse.onnx.operators.scatter import PlaceRange, paste
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.ops.elementwise import Elementwise
@@ -38,7 +38,7 @@ def tensor_scatter(node: NodeContext) -> OutletId:
         if mode == "linear" or available.prove_ge(start).yes:
             starts = (*[TDim.of(0)] * axis, start)
             return node.name_result(
-                paste(node, node.input(0), node.input(1), Box(starts, update.shape[: axis + 1]), "")
+                paste(node, node.input(0), node.input(1), PlaceRange(starts, update.shape[: axis + 1]), "")
             )
     return _choose(node, axis, mode == "circular")
 

@@ -134,7 +134,7 @@ def _one_axis(cx: Lowering, x: Value, axes: tuple[int, ...]) -> tuple[Value, int
     long = [axis for axis in x.order if axis in axes and x.shape[axis] != 1]
     one = all(x.strides[a] == x.strides[b] * x.shape[b] for a, b in pairwise(long))
     if not one:
-        x = cx.ordered(
+        x = cx.order_axes(
             x, [*(axis for axis in x.order if axis not in axes), *long, *(a for a in axes if a not in long)]
         )
         return _one_axis(cx, x, axes)

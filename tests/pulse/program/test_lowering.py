@@ -179,7 +179,7 @@ def test_loops_are_merged_where_every_operand_allows_it(
     shape: tuple[int, ...], strides: list[tuple[int, ...]], sizes: list[int], columns: list[list[int]]
 ) -> None:
     """Axes of size one vanish."""
-    loops = Loops.over(shape, strides, range(len(shape))).padded(1)
+    loops = Loops.over(shape, strides, range(len(shape))).pad(1)
     assert loops == Loops(tuple(sizes), tuple(map(tuple, columns)))
 
 
