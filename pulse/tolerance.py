@@ -115,6 +115,14 @@ class Reference:
             allowed = np.maximum(allowed, self._change(number, name, axis))
         return _judgement(off, allowed, exact)
 
+    def allowance(self, name: str, axis: int | None = None, runs: int = RUNS) -> tuple[Array, Array]:
+        """Output ``name`` in f64, and how far each element of any result may be from it; fewer runs allow less."""
+        allowed = self._floor(name, axis)
+        for number in range(runs):
+            allowed = np.maximum(allowed, self._change(number, name, axis))
+        exact = self.exact[name]
+        return exact, np.broadcast_to(allowed, exact.shape)
+
     def _floor(self, name: str, axis: int | None) -> Array:
         """What is allowed by the largest value of the channel and by the offline model's own error."""
         exact, native = self.exact[name], self.native[name]

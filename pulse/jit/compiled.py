@@ -76,6 +76,27 @@ class CompiledFunction(NotCopyable, ABC):
         module = optimise(self.name, symbol, self.function, self.signature, self.options, self._form)
         return emit_code(module, symbol)
 
+    def code(self, only: frozenset[int] | None = None) -> "NativeCode":
+        """Its object code, from the disk or compiled and kept there.
+
+        only    the rows of dispatchers that it is compiled with, if it calls any; None: all
+        Raises  CompileError
+        """
+        from pulse.jit.declared import ONLY
+
+        disk = self._on_disk()
+        if only is not None:
+            disk = disk.with_rows(only)
+        code = disk.read()
+        if code is None:
+            token = ONLY.set(only)
+            try:
+                code = self.compile(disk.symbol)
+            finally:
+                ONLY.reset(token)
+            self.unkept = disk.keep(code)
+        return code
+
     def path(self) -> Path | None:
         """Its file; None if nothing is kept."""
         return self._on_disk().path

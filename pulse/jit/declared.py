@@ -4,6 +4,7 @@ So a process that compiles nothing imports no numba. ``codegen`` takes from ``UN
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any, Literal, NoReturn, TypeAlias, TypeVar
 
 from pulse.jit.fields import Fields
@@ -32,6 +33,10 @@ class Dispatcher:
     apply: Function
     rows: Sequence[tuple[Function, bool]]
     element: Element
+
+
+ONLY: ContextVar[frozenset[int] | None] = ContextVar("ONLY", default=None)
+"""The rows of dispatchers that are compiled, where code is for one program; None: all."""
 
 
 @record

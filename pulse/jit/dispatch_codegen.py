@@ -9,7 +9,7 @@ from numba.core.targetconfig import ConfigStack
 from numba.core.typing.templates import signature
 from numba.extending import lower_builtin
 
-from pulse.jit.declared import Argument, Dispatcher, Function, Outlined
+from pulse.jit.declared import ONLY, Argument, Dispatcher, Function, Outlined
 from pulse.jit.dispatch import names_of
 from pulse.jit.pointer_codegen import INT64, PointerType, declare_type
 from pulse.jit.row_codegen import RowType
@@ -29,7 +29,10 @@ def declare_dispatcher(declared: Dispatcher) -> None:
         code, d, a, b, c, count, p, q = args
         done = builder.append_basic_block("done")
         switch = builder.switch(code, done)
+        only = ONLY.get()
         for number, (row, lanes) in enumerate(declared.rows):
+            if only is not None and number not in only:
+                continue
             block = builder.append_basic_block(f"row{number}")
             switch.add_case(number, block)
             builder.position_at_end(block)

@@ -1,6 +1,7 @@
 """The compiled form of one function on the disk; what the package carries needs none of this."""
 
 import re
+from hashlib import sha256
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from pulse.jit import cache, kernel_file
 from pulse.jit.fingerprint import fingerprint
 from pulse.jit.kernel_file import DamagedError, NativeCode
+from pulse.jit.levels import named_level
 from pulse.jit.notice import warn_once
 from pulse.jit.python_call import CallForm
 from pulse.record import record
@@ -28,10 +30,17 @@ class KeptCode:
         """The kept code of a function; ``signature`` is numba's."""
         return cls(name, fingerprint(function, signature, form))
 
+    def with_rows(self, rows: frozenset[int]) -> "KeptCode":
+        """That of the function compiled with some rows of dispatchers only."""
+        digest = sha256(f"{self.fingerprint} {sorted(rows)}".encode())
+        return KeptCode(self.name, digest.hexdigest())
+
     @property
     def symbol(self) -> str:
-        """Its name in the object code."""
-        return f"pulse_{self.fingerprint[:DIGITS]}"
+        """Its name in the object code; two levels may meet in one program."""
+        level = named_level()
+        of_level = "" if level is None else f"_{re.sub(r'[^a-z0-9]', '_', level.name)}"
+        return f"pulse_{self.fingerprint[:DIGITS]}{of_level}"
 
     @property
     def path(self) -> Path | None:

@@ -1,4 +1,4 @@
-"""Levels of processors: for which of them the package carries machine code, and which of them this processor has."""
+"""Levels of processors: what code is compiled for, what the package carries, and which of them this processor has."""
 
 import os
 import platform
@@ -35,6 +35,7 @@ _V3 = {
 _V4 = {**_V3, **{name: name for name in ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")}}
 _VNNI = {**_V4, "avx512vbmi": "avx512vbmi", "avx512vnni": "avx512_vnni"}
 _X86, _ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
+_ARM32, _WASM = "armv7-unknown-linux-gnueabihf", "wasm32-unknown-unknown"
 
 
 @record
@@ -74,6 +75,20 @@ LEVELS = {
     )
 }
 """Those that the package carries machine code for, the best first."""
+TARGETS = {
+    **LEVELS,
+    "armv7": Level("armv7", _ARM32, "generic", {"neon": "neon", "vfp4": "vfpv4"}),
+    "wasm32": Level(
+        "wasm32",
+        _WASM,
+        "generic",
+        {
+            name: name
+            for name in ("simd128", "bulk-memory", "bulk-memory-opt", "sign-ext", "nontrapping-fptoint")
+        },
+    ),
+}
+"""All that code can be compiled for; Python runs on the levels only."""
 
 
 @cache
@@ -98,9 +113,9 @@ def named_level() -> Level | None:
     name = os.environ.get("PULSE_LEVEL", "")
     if name in ("", NATIVE):
         return None
-    if name not in LEVELS:
+    if name not in TARGETS:
         raise CompileError(f"PULSE_LEVEL={name}: no such level; there are {', '.join(LEVELS)} and {NATIVE}")
-    return LEVELS[name]
+    return TARGETS[name]
 
 
 def runnable_level() -> Level | None:

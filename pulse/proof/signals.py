@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.interface import Port
+from pulse.interface import Interface, Port
 from pulse.ops.arithmetic import NATIVE, is_floating
 from pulse.pulsify.network import PulsedNetwork
 from pulse.tolerance import Oracle
@@ -30,7 +30,7 @@ Range: TypeAlias = tuple[int, int]
 
 
 def feeds_of(
-    model: PulsedNetwork,
+    model: Interface,
     length: int,
     signal: Signal = "noise",
     seed: int | Sequence[int] = 0,

@@ -1,0 +1,138 @@
+"""A program as what a library of it has: its ports, lengths, rows and the names of its kernels."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.dim import TDim
+from pulse.errors import WriteError
+from pulse.facts import Array
+from pulse.interface import AwaitedWire, Port
+from pulse.jit.instruction import Instruction
+from pulse.jit.registry import Kernel
+from pulse.program.kernels.elementwise import Chain32
+from pulse.program.memory import ALIGNMENT, align
+from pulse.program.native import NativeExecutable
+from pulse.program.place import Place
+from pulse.program.program import Program
+from pulse.program.table import kernels_of, row_starts
+from pulse.record import record
+
+
+@record
+class Piece:
+    """Bytes of the first state that are not all zero: where they belong."""
+
+    to: int
+    data: Array
+
+
+@record(eq=False)
+class Deployed:
+    """What a library is made of.
+
+    name      what its functions begin with
+    title     the model's
+    program   the rows, weights and memories
+    rate_hz   frames of the symbol per second; None if it is not known
+    """
+
+    name: str
+    title: str
+    program: NativeExecutable
+    rate_hz: Fraction | None
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        """The inputs, then the outputs."""
+        return (*self.program.inputs, *self.program.outputs)
+
+    @property
+    def places(self) -> list[Place]:
+        """Where the ports are, in the same order."""
+        return [place for _, place in (*self.program.received, *self.program.sent)]
+
+    @property
+    def waits(self) -> Sequence[AwaitedWire]:
+        """What the end of the stream waits for."""
+        return self.program.model.waits()
+
+    @property
+    def assumptions(self) -> list[TDim]:
+        """What the length of a stream must satisfy."""
+        model = self.program.model
+        return [each for each in model.assumptions if each.symbols <= {model.symbol}]
+
+    @property
+    def lengths(self) -> list[TDim]:
+        """Lengths by their numbers: those of ports, waits and ends, then the assumptions."""
+        return [
+            *(port.length for port in self.ports),
+            *(wire.length for wire in self.waits),
+            *(length for length, _ in self.program.ends),
+            *self.assumptions,
+        ]
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """The rows without kernels, which the library calls by name."""
+        rows = self.program.unlinked.copy()
+        rows[list(row_starts(rows))] = 0
+        return rows
+
+    @property
+    def calls(self) -> list[tuple[Kernel, int]]:
+        """The kernel of each row, and the row's first word."""
+        table = self.program.unlinked
+        return list(zip(kernels_of(table), row_starts(table)))
+
+    @property
+    def kernels(self) -> list[Kernel]:
+        """Each kernel once, in the order of the first row that needs it."""
+        return list(dict.fromkeys(kernel for kernel, _ in self.calls))
+
+    @property
+    def micro_ops(self) -> frozenset[int]:
+        """The functions that chains apply; kernels are compiled with no others."""
+        table, regions = self.program.unlinked, [np.zeros(0, np.uint8)] * 3
+        found: set[int] = set()
+        for kernel, start in self.calls:
+            if issubclass(kernel.instruction, Chain32):
+                row: Instruction = kernel.instruction.from_words(table, start, regions, kernel.form)
+                assert isinstance(row, Chain32)
+                found |= {op.code for op in row.ops}
+        return frozenset(found)
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """The first state without its zeros."""
+        state = self.program.initial
+        lines = np.zeros(-(-state.size // ALIGNMENT) * ALIGNMENT, np.uint8)
+        lines[: state.size] = state
+        used = np.flatnonzero(lines.reshape(-1, ALIGNMENT).any(1))
+        runs = np.split(used, np.flatnonzero(np.diff(used) > 1) + 1) if used.size else []
+        spans = [(int(run[0]) * ALIGNMENT, (int(run[-1]) + 1) * ALIGNMENT) for run in runs]
+        return [Piece(start, state[start:stop]) for start, stop in spans]
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory of a stream: what the shell keeps of it, state, scratch."""
+        return ALIGNMENT + align(self.program.state_bytes) + align(self.program.arena_bytes)
+
+    def rate_of(self, port: Port) -> float:
+        """Frames of a port per second; 0 if it is not known."""
+        return float(self.rate_hz * port.rate) if self.rate_hz is not None and port.streams else 0.0
+
+
+def deployed(program: Program, name: str, title: str, rate_hz: int | None) -> Deployed:
+    """What becomes a library. Raises WriteError: parts of the program run in Python only."""
+    if not isinstance(program, NativeExecutable):
+        raise WriteError(
+            f"{title}: parts of this program run on the {program.backend} backend, which needs Python; only programs "
+            "whose every node has a kernel become libraries: compile it with backend='numba'"
+        )
+    if program.fetched:
+        raise WriteError(f"{title}: a program that fetches inner wires becomes no library; leave out fetches")
+    return Deployed(name, title, program, None if rate_hz is None else Fraction(rate_hz))

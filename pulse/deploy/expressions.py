@@ -1,0 +1,58 @@
+"""Lengths as expressions of C, and how long a stream may be so that they fit into 64 bits."""
+
+from pulse.bounds import FAR, FAR_FRAMES
+from pulse.dim.atoms import Div, Eq, Ge, Max, Min
+from pulse.dim.tdim import Atom, Symbol, TDim
+from pulse.errors import WriteError
+
+
+def expression(length: TDim, variable: str = "n") -> str:
+    """A length of one symbol as C, which calls ``floor_div``, ``least`` and ``most``. Raises WriteError."""
+    terms = [f"INT64_C({length.const})"] if length.const or not length.terms else []
+    for monomial, coefficient in length.terms:
+        factors = [f"INT64_C({coefficient})"] if coefficient != 1 else []
+        terms.append(" * ".join([*factors, *(_atom(atom, variable) for atom in monomial)]))
+    return " + ".join(terms)
+
+
+def _atom(atom: Atom, variable: str) -> str:
+    if isinstance(atom, Symbol):
+        return variable
+    if isinstance(atom, Div):
+        return f"floor_div({expression(atom.num, variable)}, {atom.k})"
+    if isinstance(atom, Min | Max):
+        name, (first, *others) = "least" if isinstance(atom, Min) else "most", atom.options
+        text = expression(first, variable)
+        for other in others:
+            text = f"{name}({text}, {expression(other, variable)})"
+        return text
+    if isinstance(atom, Ge | Eq):
+        return f"({expression(atom.diff, variable)} {atom.sign} 0)"
+    raise WriteError(
+        f"the length {atom.text} is not known before the sizes agree: give the other symbols a number with --input"
+    )
+
+
+def longest(lengths: list[TDim]) -> int:
+    """A number of frames up to which all lengths, and what is computed on the way, fit into 64 bits."""
+    frames = FAR_FRAMES
+    while frames > 1 and any(_magnitude(length, frames) >= FAR for length in lengths):
+        frames //= 2
+    return frames
+
+
+def _magnitude(length: TDim, frames: int) -> int:
+    """A bound of every number in the computation of a length, for up to that many frames."""
+    total = abs(length.const)
+    for monomial, coefficient in length.terms:
+        size = abs(coefficient)
+        for atom in monomial:
+            size *= max(1, _atom_magnitude(atom, frames))
+        total += size
+    return total
+
+
+def _atom_magnitude(atom: Atom, frames: int) -> int:
+    if isinstance(atom, Symbol):
+        return frames
+    return max((_magnitude(each, frames) for each in atom.args), default=0)

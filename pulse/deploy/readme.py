@@ -1,0 +1,50 @@
+"""The README of a library."""
+
+from pulse.deploy.deployed import Deployed
+from pulse.deploy.texts import fill
+from pulse.deploy.vector import Vector
+from pulse.facts import dtype_name, shape_text
+from pulse.interface import Port
+from pulse.printable import printable
+from pulse.report import byte_size
+
+LIBC = ("memcpy", "memmove", "memset")
+JUDGED = "It compares every frame with the offline model, and allows what rounding can do to this model."
+UNJUDGED = (
+    "The library was made of a program file, which has no offline model. So the vector has what the program gave\n"
+    "where it was built, and cannot say how far others may be off: where numbers differ, the exit code is 3."
+)
+
+
+def readme(made: Deployed, target: str, needs: tuple[str, ...], vector: Vector) -> str:
+    """What is in the folder, the ports, the delays, and how to use it; ``needs`` are functions of libm."""
+    program = made.program
+    rows = [
+        *(_row("input", port, made) for port in program.inputs),
+        *(_row("output", port, made) for port in program.outputs),
+    ]
+    more = {
+        "TARGET": target,
+        "PULSE": str(program.pulse),
+        "WEIGHTS": f"{byte_size(program.weights.size)}, {program.form}",
+        "MEMORY": byte_size(made.memory_bytes),
+        "NEEDS": ", ".join((*LIBC, *needs)),
+        "PORTS": "\n".join(rows),
+        "LINK": " -lm" if needs else "",
+        "STEPS": str(vector.steps),
+        "JUDGED": JUDGED if vector.judged else UNJUDGED,
+    }
+    return fill("readme.md", made, more)
+
+
+def _row(kind: str, port: Port, made: Deployed) -> str:
+    name = printable(port.name).replace("|", "\\|")
+    cells = [f"{kind} {name}", shape_text(port.shape), dtype_name(port.dtype)]
+    if not port.streams:
+        cells += ["given to every call" if kind == "input" else "known at the end", "", ""]
+    else:
+        rate = made.rate_of(port)
+        delay = f"{port.delay} frames" + (f", {1000 * port.delay / rate:.4g} ms" if rate else "")
+        cells += [f"{port.frames} along axis {port.axis}", delay if kind == "output" else ""]
+        cells.append(f"{rate:g} per second" if rate else "not known")
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,13 @@
+# find_package(@NAME@ CONFIG) gives @NAME@::@NAME@, the static library, and @NAME@::shared.
+if(NOT TARGET @NAME@::@NAME@)
+  add_library(@NAME@::@NAME@ STATIC IMPORTED)
+  set_target_properties(@NAME@::@NAME@ PROPERTIES
+    IMPORTED_LOCATION "${CMAKE_CURRENT_LIST_DIR}/lib@NAME@.a"
+    INTERFACE_LINK_LIBRARIES "@LIBRARIES@"
+    INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_CURRENT_LIST_DIR}")
+  add_library(@NAME@::shared SHARED IMPORTED)
+  set_target_properties(@NAME@::shared PROPERTIES
+    IMPORTED_LOCATION "${CMAKE_CURRENT_LIST_DIR}/lib@NAME@.so"
+    IMPORTED_SONAME "lib@NAME@.so"
+    INTERFACE_INCLUDE_DIRECTORIES "${CMAKE_CURRENT_LIST_DIR}")
+endif()

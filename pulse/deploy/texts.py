@@ -1,0 +1,179 @@
+"""The header and the C source of a library, from their templates."""
+
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from itertools import accumulate
+from math import prod
+from pathlib import Path
+
+import numpy as np
+
+from pulse.deploy.deployed import Deployed
+from pulse.deploy.expressions import expression, longest
+from pulse.interface import Port
+from pulse.printable import printable
+from pulse.program.memory import align
+from pulse.program.place import Place
+from pulse.version import __version__
+
+TEMPLATES = Path(__file__).parent / "templates"
+IDENTITY = b"pulse/1\0"
+
+
+def fill(template: str, made: Deployed, more: Mapping[str, str] | None = None) -> str:
+    """A template with the model's names in it."""
+    text = (TEMPLATES / template).read_text()
+    title = printable(made.title).replace("*/", "* /")
+    names = {"NAME": made.name, "UPPER": made.name.upper(), "TITLE": title, "VERSION": __version__}
+    for key, value in {**names, **(more or {})}.items():
+        text = text.replace(f"@{key}@", value)
+    return text
+
+
+def header(made: Deployed) -> str:
+    """The header."""
+    return fill("header.h", made)
+
+
+def source(made: Deployed, kernels: Mapping[str, str]) -> str:
+    """The C source; ``kernels`` has the symbol of each kernel. Raises WriteError: a length is not known."""
+    return fill(
+        "shell.c", made, {"DATA": _data(made, kernels), "LENGTHS": _lengths(made), "RUN": _run(made, kernels)}
+    )
+
+
+def weights_symbol(made: Deployed) -> str:
+    """Where the weights are."""
+    return f"{made.name}_weights"
+
+
+def rows_symbol(made: Deployed) -> str:
+    """Where the rows are."""
+    return f"{made.name}_rows"
+
+
+def initial_symbol(made: Deployed) -> str:
+    """Where the pieces of the first state are."""
+    return f"{made.name}_initial"
+
+
+def _data(made: Deployed, kernels: Mapping[str, str]) -> str:
+    """Numbers, tables, and what other objects have."""
+    program, waits, ends = made.program, made.waits, made.program.ends
+    limit = min([longest(made.lengths), *([] if program.limit is None else [program.limit])])
+    numbers = {
+        "INPUTS": len(program.inputs),
+        "OUTPUTS": len(program.outputs),
+        "WAITS": len(waits),
+        "ENDS": len(ends),
+        "ASSUMPTIONS": len(made.assumptions),
+        "FIRST_WAIT": len(made.ports),
+        "FIRST_END": len(made.ports) + len(waits),
+        "FIRST_ASSUMPTION": len(made.ports) + len(waits) + len(ends),
+        "PIECES": len(made.pieces),
+        "AXES": max([1, *(len(port.shape) for port in made.ports)]),
+    }
+    sizes = {
+        "PULSE": program.pulse,
+        "LIMIT": limit,
+        "STATE_BYTES": program.state_bytes,
+        "STATE_ROOM": align(program.state_bytes),
+        "SCRATCH_BYTES": align(program.arena_bytes),
+        "FAULTS_AT": -1 if program.total_at is None else program.total_at,
+        "LAST_AT": -1 if program.last_at is None else program.last_at,
+    }
+    symbols = {"weights": weights_symbol(made), "rows": rows_symbol(made), "initial": initial_symbol(made)}
+    starts = [0, *accumulate(piece.data.size for piece in made.pieces)]
+    pieces = [(piece.to, start, piece.data.size) for piece, start in zip(made.pieces, starts)]
+    return "\n".join(
+        [
+            *(f"#define {name} {symbol}" for name, symbol in symbols.items()),
+            *(f"extern HIDDEN const unsigned char {name}[];" for name in ("weights", "initial")),
+            "extern HIDDEN const int64_t rows[];",
+            *(
+                f"HIDDEN void {kernels[kernel.name]}(const int64_t *, const int64_t *); /* {kernel.name} */"
+                for kernel in made.kernels
+            ),
+            "",
+            f"enum {{ {', '.join(f'{name} = {value}' for name, value in numbers.items())} }};",
+            *(f"#define {name} INT64_C({value})" for name, value in sizes.items()),
+            "",
+            "struct place { /* of a port's tensor: dims, and bytes from one element to the next */",
+            "  int region, width, axes, axis, streams;",
+            "  int64_t offset, frames, delay, dims[AXES], steps[AXES];",
+            "};",
+            f"static const struct place places[] = {_table(map(_place, made.ports, made.places))};",
+            _ports(made),
+            "static const struct { int64_t to, from, bytes; } pieces[] = "
+            + _table([f"{{{to}, {start}, {size}}}" for to, start, size in pieces] or ["{0, 0, 0}"])
+            + ";",
+            "static const struct { int64_t frames, offset; } waits[] = "
+            + _table([f"{{{wire.frames}, {wire.offset}}}" for wire in waits] or ["{1, 0}"])
+            + ";",
+            f"static const int64_t ends[] = {_row([byte for _, byte in ends] or [0])};",
+            f"static const unsigned char identity[24] = {_row(IDENTITY + _fingerprint(made))};",
+        ]
+    )
+
+
+def _fingerprint(made: Deployed) -> bytes:
+    """What Python's snapshots of a stream without constants have, so that both take those of the other."""
+    return blake2b(made.program.fingerprint, digest_size=16).digest()
+
+
+def _place(port: Port, place: Place) -> str:
+    axis = -1 if port.axis is None else port.axis
+    numbers = f"{int(place.region)}, {place.dtype.itemsize}, {len(place.shape)}, {axis}, {int(port.streams)}"
+    more = f"{place.offset}, {port.frames}, {port.delay}"
+    return f"{{{numbers}, {more}, {_row(place.shape)}, {_row(place.strides)}}}"
+
+
+def _ports(made: Deployed) -> str:
+    lines: list[str] = []
+    for number, port in enumerate(made.ports):
+        lines.append(f"static const size_t dims{number}[] = {_row(port.shape or (1,))};")
+    inputs = len(made.program.inputs)
+    rows = [
+        f'{{{_text(port.name)}, "{np.dtype(port.dtype).name}", {int(number >= inputs)}, {len(port.shape)}, '
+        f"dims{number}, {prod(port.shape) * port.dtype.itemsize}, {-1 if port.axis is None else port.axis}, "
+        f"{port.frames}, {port.delay}, {made.rate_of(port)!r}}}"
+        for number, port in enumerate(made.ports)
+    ]
+    return "\n".join([*lines, f"static const {made.name}_port ports[] = {_table(rows)};"])
+
+
+def _lengths(made: Deployed) -> str:
+    cases = [f"    case {number}: return {expression(length)};" for number, length in enumerate(made.lengths)]
+    return "\n".join(
+        [
+            "/* Lengths in a stream of n frames: of the ports, of what the end waits for, of what is told the end;",
+            "   then whether the model takes n frames. */",
+            "static int64_t length(int which, int64_t n) {",
+            "  switch (which) {",
+            *cases,
+            "  }",
+            "  return n;",
+            "}",
+        ]
+    )
+
+
+def _run(made: Deployed, kernels: Mapping[str, str]) -> str:
+    return "\n".join(f"  {kernels[kernel.name]}(rows + {start}, bases);" for kernel, start in made.calls)
+
+
+def _row(values: Iterable[int]) -> str:
+    return "{" + (", ".join(map(str, values)) or "0") + "}"
+
+
+def _table(rows: Iterable[str]) -> str:
+    return "{\n" + "".join(f"  {row},\n" for row in rows) + "}"
+
+
+def _text(text: str) -> str:
+    """A string of C."""
+    escaped = (
+        chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}"
+        for byte in text.encode()
+    )
+    return f'"{"".join(escaped)}"'

@@ -1,0 +1,154 @@
+"""The test vector of a library: a short stream, what it gives, and how far a result may be off.
+
+The file has, in numbers of 64 bits: whether it says how far results may be off, the calls of ``step``, all pulses.
+Then, for each call, the inputs; for each pulse and output the expected pulse, and f64 with what its elements may be
+off; in front of the first pulse of the flush, for each input the bytes and frames of its rest, and the rest. At the
+end, for each output, how many frames are valid. Frames that are not valid are zero.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from pulse.errors import InputError, WriteError
+from pulse.facts import Array
+from pulse.interface import Interface, Port
+from pulse.ops.stateful import frames_at
+from pulse.program.program import Program
+from pulse.program.whole import stream_whole
+from pulse.proof.signals import feeds_of, integer_ranges
+from pulse.pulsify.lengths import least_reaching
+from pulse.pulsify.limit import allows_length
+from pulse.pulsify.network import PulsedNetwork
+from pulse.record import record
+from pulse.tolerance import Oracle, Reference
+
+PULSES = 5
+"""Beyond the first frame of every output."""
+NEAR = 4096
+"""How far away a length may be that suits the model."""
+RUNS = 6
+"""Of the offline model with random rounding errors."""
+
+
+@record
+class Vector:
+    """A short stream.
+
+    length    frames of the symbol
+    steps     whole pulses; ``pulses`` with those of the flush
+    content   of the file
+    judged    whether it says how far results may be off
+    """
+
+    length: int
+    steps: int
+    pulses: int
+    content: bytes
+    judged: bool
+
+
+def make_vector(program: Program, offline: tuple[PulsedNetwork, Oracle] | None, seed: int = 0) -> Vector:
+    """A stream of noise.
+
+    offline  the model of the program, and what whole inputs should give; None: what the program itself gives is
+             expected, to the bit
+    Raises   WriteError: there is no short stream that the model takes
+    """
+    model, length = program.model, _length(program)
+    if offline is None:
+        feeds = feeds_of(model, length, seed=seed)
+        whole = {name: (values, None) for name, values in stream_whole(program, feeds, 0.0).items()}
+    else:
+        network, oracle = offline
+        feeds = feeds_of(model, length, seed=seed, ranges=integer_ranges(network, oracle, length))
+        try:
+            reference = Reference(oracle, feeds, seed)
+        except InputError as error:
+            raise WriteError(f"{model.title}: the offline model refuses the test vector: {error}") from error
+        whole = {port.name: reference.allowance(port.name, port.axis, RUNS) for port in program.outputs}
+    streaming = [port for port in program.inputs if port.streams]
+    steps = min(_frames(feeds, port) // port.frames for port in streaming)
+    pulses = program.steps(length)
+    expected = [_by_pulse(port, *whole[port.name], pulses) for port in program.outputs]
+    parts = [np.array([int(offline is not None), steps, pulses], "<i8").tobytes()]
+    for pulse in range(pulses):
+        if pulse < steps:
+            parts += [_part(feeds, port, pulse, pulse + 1).tobytes() for port in program.inputs]
+        elif pulse == steps:
+            parts += _rest(program, feeds, steps)
+        for outputs in expected:
+            parts += next(outputs)
+    if pulses == steps:
+        parts += _rest(program, feeds, steps)
+    counts = [_valid_count(port, model, length) for port in program.outputs]
+    parts.append(np.array(counts, "<i8").tobytes())
+    return Vector(length, steps, pulses, b"".join(parts), offline is not None)
+
+
+def _length(program: Program) -> int:
+    """Some pulses after the first frame of every output, and half of one. Raises WriteError."""
+    model, pulse = program.model, program.pulse
+    shortest = max(
+        (least_reaching(port.length, 1, model.symbol) for port in program.outputs if port.streams), default=1
+    )
+    length = shortest + PULSES * pulse + pulse // 2 + 1
+    if program.limit is not None:
+        length = min(length, program.limit)
+    near = [*range(length, length + NEAR), *range(length - 1, 0, -1)]
+    for other in near:
+        if allows_length(other, model.symbol, model.assumptions) and other <= (program.limit or other):
+            return other
+    raise WriteError(f"{model.title}: takes no stream of about {length} frames, so there is no test vector")
+
+
+def _frames(feeds: Mapping[str, Array], port: Port) -> int:
+    return feeds[port.name].shape[port.axis or 0]
+
+
+def _part(feeds: Mapping[str, Array], port: Port, start: int, stop: int) -> Array:
+    """Pulses of an input; all of one that does not stream."""
+    values = feeds[port.name]
+    if not port.streams:
+        return np.ascontiguousarray(values)
+    return np.ascontiguousarray(frames_at(values, port.axis or 0, start * port.frames, stop * port.frames))
+
+
+def _rest(program: Program, feeds: Mapping[str, Array], steps: int) -> Iterator[bytes]:
+    for port in program.inputs:
+        values = feeds[port.name]
+        if port.streams:
+            values = frames_at(values, port.axis or 0, steps * port.frames, _frames(feeds, port))
+        frames = values.shape[port.axis or 0] if port.streams else 0
+        yield np.array([values.nbytes, frames], "<i8").tobytes()
+        yield np.ascontiguousarray(values).tobytes()
+
+
+def _by_pulse(port: Port, values: Array, allowed: Array | None, pulses: int) -> Iterator[tuple[bytes, bytes]]:
+    """Of each pulse what is expected, and how far it may be off."""
+    allowed = np.zeros(values.shape) if allowed is None else allowed
+    axis, frames = port.axis or 0, port.frames
+    for pulse in range(pulses):
+        made, margin = np.zeros(port.shape, port.dtype), np.zeros(port.shape)
+        if port.streams:
+            start = pulse * frames - port.delay
+            first, stop = max(0, -start), max(0, min(frames, values.shape[axis] - start))
+            if first < stop:
+                frames_at(made, axis, first, stop)[...] = frames_at(values, axis, start + first, start + stop)
+                frames_at(margin, axis, first, stop)[...] = frames_at(
+                    allowed, axis, start + first, start + stop
+                )
+        elif pulse == pulses - 1:
+            if port.axis is None:
+                made[...], margin[...] = values, allowed
+            else:
+                first = frames - values.shape[axis]
+                frames_at(made, axis, first, frames)[...] = values
+                frames_at(margin, axis, first, frames)[...] = allowed
+        yield made.tobytes(), margin.astype("<f8").tobytes()
+
+
+def _valid_count(port: Port, model: Interface, length: int) -> int:
+    if port.axis is None:
+        return 1
+    return max(0, port.length.eval({model.symbol: length}))

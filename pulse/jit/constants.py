@@ -1,0 +1,27 @@
+# pyright: reportAttributeAccessIssue=false, reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+"""Bytes as object code: constants by name, for the processor that code is compiled for."""
+
+from collections.abc import Mapping
+
+from llvmlite import binding as llvm
+from llvmlite import ir
+
+from pulse.jit.processor import processor, target_machine
+
+ALIGNMENT = 64
+
+
+def constants_object(constants: Mapping[str, bytes]) -> bytes:
+    """An object file with these constants, each on a cache line; they are seen inside of one library."""
+    machine = target_machine()
+    module = ir.Module("constants")
+    module.triple, module.data_layout = processor().triple, str(machine.target_data)
+    for name, data in constants.items():
+        kind = ir.ArrayType(ir.IntType(8), max(len(data), 1))
+        made = ir.GlobalVariable(module, kind, name)
+        made.global_constant, made.align = True, ALIGNMENT
+        made.initializer = ir.Constant(kind, bytearray(data or b"\0"))
+    parsed = llvm.parse_assembly(str(module))
+    for name in constants:
+        parsed.get_global_variable(name).visibility = "hidden"
+    return machine.emit_object(parsed)

@@ -1,0 +1,73 @@
+"""pulse build: a model as a library for programs without Python."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from streaming.cli import options
+from streaming.cli.options import ModelOptions, ReportOptions, takes_groups
+
+
+@takes_groups
+def build(
+    model: options.ModelPath = None,
+    *,
+    given: ModelOptions,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            metavar="LEVEL",
+            help="Processor: x86-64-v2, x86-64-v3, x86-64-v4, x86-64-v4-vnni, aarch64, armv7 or wasm32. Default: the "
+            "best level of this machine.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            help="Where to write it: the name of the model in this folder by default.",
+            show_default=False,
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name",
+            metavar="NAME",
+            help="What the functions and files begin with. Default: the model's name.",
+            show_default=False,
+        ),
+    ] = None,
+    weights: options.Weights = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check/--no-check", help="Run the test vector, if this machine has the processor."),
+    ] = True,
+    shown: ReportOptions,
+) -> None:
+    """Write a model as a library for C and C++: machine code, weights and one header, without Python.
+
+    The folder has a static and a shared library, a header, files for CMake and pkg-config, a README with the delay and
+    the rates, and a test vector with a program that runs it.
+
+    [bold]Examples[/bold]
+
+      [cyan]pulse build model.onnx --pulse 160 --target x86-64-v3 -o out/[/cyan]
+
+      [cyan]pulse build recipe.toml --target aarch64 -o out/[/cyan]      sound to sound
+
+      [cyan]pulse build model.pulse -o out/[/cyan]                       a program file
+    """
+    from pulse.deploy.names import identifier, require_identifier
+    from streaming.cli.model import kernel_preparation, open_model
+    from streaming.deploy.building import build_model, find_target
+
+    opened = open_model(model, given)
+    chosen = identifier(opened.title) if name is None else require_identifier(name)
+    program = opened.compile(given.pulse, "numba", weights, kernel_preparation())
+    shown.print(build_model(opened, program, chosen, find_target(target), output or Path(chosen), check))

@@ -1,0 +1,1 @@
+"""Programs without Python: compiling, linking and writing the folder of a library (docs/deploy.md)."""

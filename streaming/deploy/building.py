@@ -1,0 +1,43 @@
+"""From an opened model to its library."""
+
+from pathlib import Path
+
+from pulse.deploy.deployed import deployed
+from pulse.deploy.vector import make_vector
+from pulse.errors import InputError
+from pulse.jit.levels import LEVELS, TARGETS, Level
+from pulse.oracle import oracle_of
+from pulse.program.native_program import NativeProgram
+from pulse.program.program import Program
+from streaming.deploy.library import Library, build_library
+from streaming.reports.opened_model import OpenedModel
+
+
+def find_target(name: str | None) -> Level:
+    """The target of that name; without one the best level that this machine has. Raises InputError."""
+    if name is None:
+        found = next((level for level in LEVELS.values() if not level.missing), None)
+        if found is None:
+            raise InputError(
+                f"--target: this machine has none of the levels; choose one of {', '.join(TARGETS)}"
+            )
+        return found
+    if name not in TARGETS:
+        raise InputError(f"--target {name}: there is no such target; choose one of {', '.join(TARGETS)}")
+    return TARGETS[name]
+
+
+def build_model(
+    opened: OpenedModel, program: Program, name: str, target: Level, folder: Path, checks: bool
+) -> Library:
+    """Build the library of a program; its test vector is judged by the offline model, if that is there.
+
+    Raises PulseError: the program needs Python, or it cannot be compiled, linked or written, or gives wrong frames
+    """
+    rate = None if opened.rate_from == "default" else opened.rate_hz
+    made = deployed(program, name, opened.title, rate)
+    offline = None
+    if isinstance(program, NativeProgram):
+        network = program.network
+        offline = network, oracle_of(network, opened.model.with_pulse(program.pulse).analyse())
+    return build_library(made, target, make_vector(program, offline), folder, checks)

@@ -1,0 +1,168 @@
+"""A library of a program: compiled, linked, tried where this machine can run it, and written to a folder."""
+
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pulse.deploy.deployed import Deployed
+from pulse.deploy.readme import readme
+from pulse.deploy.texts import fill, header, source
+from pulse.deploy.vector import Vector
+from pulse.errors import CompileError, WriteError
+from pulse.jit.levels import Level
+from pulse.record import record
+from pulse.report import Pairs, Report, Section, byte_size
+from streaming.deploy.objects import Compiled, compile_objects
+from streaming.deploy.toolchain import Toolchain, find_toolchain
+
+PROVIDED = frozenset(("memcpy", "memmove", "memset"))
+ABI = "__"
+"""What the names of a compiler's own helpers begin with: they come with it."""
+
+
+@record
+class Library(Report):
+    """A library that was written.
+
+    made       the model
+    target     what it is compiled for
+    toolchain  what linked it
+    folder     where it is
+    sizes      file -> bytes
+    needs      the functions of libm that it calls
+    vector     its test vector
+    outcome    what the vector said here; why it was not run otherwise
+    """
+
+    made: Deployed
+    target: Level
+    toolchain: Toolchain
+    folder: Path
+    sizes: Mapping[str, int]
+    needs: tuple[str, ...]
+    vector: Vector
+    outcome: str
+
+    def sections(self) -> list[Section]:
+        """What was written."""
+        pairs = [
+            ("library", f"{self.made.title} as {self.made.name}, for {self.target.name}"),
+            (
+                "pulse",
+                f"{self.made.program.pulse} frames, {len(self.made.calls)} rows, {len(self.made.kernels)} kernels",
+            ),
+            ("linked by", self.toolchain.name),
+            ("needs", ", ".join(self.needs) if self.needs else "memcpy and its like only"),
+            *((str(self.folder / name), byte_size(size)) for name, size in self.sizes.items()),
+            ("test vector", self.outcome),
+        ]
+        return [Pairs(pairs)]
+
+    def values(self) -> dict[str, Any]:
+        """The values of the report, for JSON."""
+        return {
+            "name": self.made.name,
+            "target": self.target.name,
+            "toolchain": self.toolchain.name,
+            "folder": self.folder,
+            "files": dict(self.sizes),
+            "needs": self.needs,
+            "vector": self.outcome,
+        }
+
+
+def build_library(
+    made: Deployed, target: Level, vector: Vector, folder: Path, checks: bool = True
+) -> Library:
+    """Build the library of a program in a folder, which is made if it is missing.
+
+    checks  run the test vector, if this machine has the processor
+    Raises  CompileError: it cannot be compiled or linked, or the test vector fails; WriteError
+    """
+    toolchain = find_toolchain(target)
+    with TemporaryDirectory() as scratch:
+        work, result = Path(scratch, "work"), Path(scratch, "result")
+        for each in (work, result, result / "test"):
+            each.mkdir()
+        compiled = compile_objects(made, target, work)
+        needs = tuple(name for name in compiled.needs if name not in PROVIDED and not name.startswith(ABI))
+        _link(made, target, toolchain, compiled, needs, work, result)
+        _write_texts(made, target, needs, vector, result)
+        outcome = _try(made, target, toolchain, result, work, checks)
+        sizes = {
+            path.relative_to(result).as_posix(): path.stat().st_size
+            for path in sorted(result.rglob("*"))
+            if path.is_file()
+        }
+        _move(result, folder)
+    return Library(made, target, toolchain, folder, sizes, needs, vector, outcome)
+
+
+def _link(
+    made: Deployed,
+    target: Level,
+    toolchain: Toolchain,
+    compiled: Compiled,
+    needs: tuple[str, ...],
+    work: Path,
+    result: Path,
+) -> None:
+    """The header, the C source as an object, both libraries."""
+    (result / f"{made.name}.h").write_text(header(made))
+    (work / f"{made.name}.c").write_text(source(made, compiled.symbols))
+    shell = work / f"{made.name}.o"
+    toolchain.compile(work / f"{made.name}.c", shell, f"-I{result}")
+    objects = [shell, *compiled.objects]
+    toolchain.archive(objects, result / f"lib{made.name}.a")
+    if target.machine != "wasm32":
+        toolchain.share(objects, result / f"lib{made.name}.so", bool(needs))
+
+
+def _write_texts(made: Deployed, target: Level, needs: tuple[str, ...], vector: Vector, result: Path) -> None:
+    more = {"LIBRARIES": "m" if needs else "", "LINK": " -lm" if needs else ""}
+    (result / f"{made.name}Config.cmake").write_text(fill("config.cmake", made, more))
+    (result / f"{made.name}.pc").write_text(fill("package.pc", made, more))
+    (result / "README.md").write_text(readme(made, target.name, needs, vector))
+    (result / "test" / f"run_{made.name}.c").write_text(fill("runner.c", made))
+    (result / "test" / "vector.bin").write_bytes(vector.content)
+
+
+def _try(made: Deployed, target: Level, toolchain: Toolchain, result: Path, work: Path, checks: bool) -> str:
+    """Run the test vector; what it says, or why it was not run. Raises CompileError: it fails."""
+    if not checks:
+        return "not run (--no-check)"
+    if target.missing:
+        return f"not run: this processor lacks {', '.join(target.missing)}"
+    runner = work / "runner"
+    given = (
+        f"-I{result}",
+        str(result / "test" / f"run_{made.name}.c"),
+        str(result / f"lib{made.name}.a"),
+        "-lm",
+    )
+    built = subprocess.run(
+        (*toolchain.compiler, "-O1", *given, "-o", str(runner)), capture_output=True, text=True
+    )
+    if built.returncode:
+        raise CompileError(f"{made.name}: the test program cannot be linked: {built.stderr.strip()}")
+    done = subprocess.run([str(runner), str(result / "test" / "vector.bin")], capture_output=True, text=True)
+    if done.returncode not in (0, 3):
+        reason = done.stderr.strip() or f"it ended with {done.returncode}"
+        raise CompileError(f"{made.name}: the library fails its test vector: {reason}")
+    return done.stdout.strip()
+
+
+def _move(result: Path, folder: Path) -> None:
+    try:
+        for path in sorted(result.rglob("*")):
+            target = folder / path.relative_to(result)
+            if path.is_dir():
+                target.mkdir(parents=True, exist_ok=True)
+            else:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, target)
+    except OSError as error:
+        raise WriteError(f"{folder}: cannot be written ({error.strerror}); check the folder") from error

@@ -1,0 +1,90 @@
+"""The machine code of a library, compiled by a process for the target: ``python -m streaming.deploy.objects``."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pulse.deploy.deployed import Deployed, deployed
+from pulse.deploy.texts import initial_symbol, rows_symbol, weights_symbol
+from pulse.errors import CompileError
+from pulse.jit.instruction import Instruction
+from pulse.jit.levels import Level
+from pulse.jit.registry import Kernel
+from pulse.program.kernels.elementwise import Chain32
+from pulse.program.program_file import encode_program
+from pulse.program.stored_program import read_program
+from pulse.record import record
+
+CONSTANTS = "constants.o"
+"""The object of rows, weights and first state."""
+
+
+@record
+class Compiled:
+    """The machine code of a library.
+
+    symbols  kernel -> what its function is called
+    needs    the C functions that kernels call
+    objects  the files
+    """
+
+    symbols: dict[str, str]
+    needs: tuple[str, ...]
+    objects: tuple[Path, ...]
+
+
+def compile_objects(made: Deployed, target: Level, folder: Path) -> Compiled:
+    """Compile the kernels of a program and its constants for a target, into a folder. Raises CompileError."""
+    with TemporaryDirectory() as scratch:
+        program = Path(scratch, "program")
+        program.write_bytes(encode_program(made.program, {}, None))
+        done = subprocess.run(
+            [sys.executable, "-m", __name__, str(program), made.name, str(folder)],
+            env={**os.environ, "PULSE_LEVEL": target.name},
+            capture_output=True,
+            text=True,
+        )
+    if done.returncode:
+        reason = done.stderr.strip().splitlines() or [f"the compiler ended with {done.returncode}"]
+        raise CompileError(f"{made.title}: cannot be compiled for {target.name}: {reason[-1]}")
+    found = [line.split("\t") for line in done.stdout.splitlines()]
+    symbols = {kernel: symbol for kernel, symbol, _ in found}
+    needs = sorted({need for _, _, names in found for need in names.split()})
+    objects = sorted({folder / f"{symbol}.o" for symbol in symbols.values()} | {folder / CONSTANTS})
+    return Compiled(symbols, tuple(needs), tuple(objects))
+
+
+def write_objects(made: Deployed, folder: Path) -> None:
+    """Compile for the processor that PULSE_LEVEL names; a line for each kernel says its symbol and needs."""
+    from pulse.jit.constants import constants_object
+
+    micro_ops = made.micro_ops
+    for kernel in made.kernels:
+        code = kernel.code(micro_ops if applies_micro_ops(kernel) else None)
+        (folder / f"{code.symbol}.o").write_bytes(code.object)
+        print(kernel.name, code.symbol, " ".join(code.needs), sep="\t")
+    constants = {
+        rows_symbol(made): made.rows.astype("<i8").tobytes(),
+        weights_symbol(made): made.program.weights.tobytes(),
+        initial_symbol(made): b"".join(piece.data.tobytes() for piece in made.pieces),
+    }
+    (folder / CONSTANTS).write_bytes(constants_object(constants))
+
+
+def applies_micro_ops(kernel: Kernel) -> bool:
+    """Whether a kernel is an interpreter of micro-operations."""
+    instruction: type[Instruction] = kernel.instruction
+    return issubclass(instruction, Chain32)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """The program file, the name of the library, the folder."""
+    program, name, folder = arguments
+    write_objects(deployed(read_program(Path(program)), name, name, None), Path(folder))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,91 @@
+"""The C compiler, linker and archiver for a target: those of the system, or of the wheel ziglang."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from pulse.errors import CompileError
+from pulse.jit.levels import Level
+from pulse.record import record
+
+GNU = {"x86_64": "x86_64-linux-gnu", "aarch64": "aarch64-linux-gnu", "armv7": "arm-linux-gnueabihf"}
+"""What Debian's compilers for an architecture begin with."""
+ZIG = {
+    "x86_64": "x86_64-linux-gnu.2.17",
+    "aarch64": "aarch64-linux-gnu.2.17",
+    "armv7": "arm-linux-gnueabihf.2.17",
+    "wasm32": "wasm32-freestanding",
+}
+"""What zig calls them, with the oldest glibc that a shared library may meet."""
+WARNINGS = ("-Wall", "-Wextra", "-pedantic")
+OPTIMISED = ("-O2", "-fPIC", "-fvisibility=hidden")
+
+
+@record
+class Toolchain:
+    """What compiles C for a target, and makes libraries.
+
+    name      for reports
+    compiler  the command
+    archiver  the command
+    """
+
+    name: str
+    compiler: tuple[str, ...]
+    archiver: tuple[str, ...]
+
+    def compile(self, source: Path, made: Path, *options: str) -> None:
+        """Compile one file of C99 into an object. Raises CompileError."""
+        given = ("-std=c99", *WARNINGS, *OPTIMISED, *options, "-c", str(source), "-o", str(made))
+        _run((*self.compiler, *given), source)
+
+    def archive(self, objects: Sequence[Path], made: Path) -> None:
+        """Make a static library; the same objects give the same bytes. Raises CompileError."""
+        made.unlink(missing_ok=True)
+        _run((*self.archiver, "rcsD", str(made), *map(str, objects)), made)
+
+    def share(self, objects: Sequence[Path], made: Path, needs_math: bool) -> None:
+        """Make a shared library, which needs nothing but memcpy and its like. Raises CompileError."""
+        options = (
+            "-shared",
+            "-nostartfiles",
+            f"-Wl,-soname,{made.name}",
+            "-Wl,--gc-sections",
+            "-Wl,-z,noexecstack",
+        )
+        more = ("-lm",) if needs_math else ()
+        _run((*self.compiler, *options, "-Wl,-s", *map(str, objects), "-o", str(made), *more), made)
+
+
+def find_toolchain(target: Level) -> Toolchain:
+    """The system's tools for a target, or else zig's. Raises CompileError: there are none."""
+    system = GNU.get(target.machine)
+    for prefix in [f"{system}-"] * bool(system) + [""] * (target.machine == os.uname().machine):
+        for name in ("gcc", "clang", "cc"):
+            compiler, archiver = shutil.which(f"{prefix}{name}"), shutil.which(f"{prefix}ar")
+            if compiler and archiver:
+                return Toolchain(f"{prefix}{name}", (compiler,), (archiver,))
+    if find_spec("ziglang") is not None:
+        zig = (sys.executable, "-m", "ziglang")
+        cpu = "-mcpu=generic+neon+vfp4" if target.machine == "armv7" else "-mcpu=baseline"
+        compiler = (*zig, "cc", "-target", ZIG[target.machine], cpu)
+        return Toolchain("zig", compiler, (*zig, "ar"))
+    packages = f"gcc-{system}, or " if system else ""
+    raise CompileError(
+        f"{target.name}: there is no C compiler and linker for it; install {packages}pip install 'pulse-stream[build]'"
+    )
+
+
+def _run(command: Sequence[str], about: Path) -> None:
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        reason = [
+            line for line in done.stderr.splitlines() if "error" in line.lower()
+        ] or done.stderr.splitlines()
+        raise CompileError(
+            f"{about.name}: {Path(command[0]).name} ended with {done.returncode}: {'; '.join(reason[:3])}"
+        )

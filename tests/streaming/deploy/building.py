@@ -1,0 +1,31 @@
+"""Libraries of models that tests make."""
+
+from pathlib import Path
+
+from pulse.deploy.deployed import deployed
+from pulse.deploy.vector import make_vector
+from pulse.jit.levels import LEVELS, TARGETS
+from pulse.models import TypedModel
+from pulse.oracle import oracle_of
+from pulse.program.compiler import compile_model
+from pulse.program.native_program import NativeProgram
+from pulse.pulsify.driver import pulsify
+from streaming.deploy.library import Library, build_library
+
+HERE = next((level.name for level in LEVELS.values() if not level.missing), None)
+"""The level that libraries are built for to run here."""
+
+
+def compiled(model: TypedModel, pulse: int | None = None, weights: str = "f32") -> NativeProgram:
+    """The program of a model."""
+    program = compile_model(pulsify(model.declutter(), pulse=pulse), "numba", weights=weights)
+    assert isinstance(program, NativeProgram)
+    return program
+
+
+def built(program: NativeProgram, folder: Path, target: str | None = None, name: str = "small") -> Library:
+    """Its library, for a level of this machine or another target."""
+    network = program.network
+    made = deployed(program, name, name, None)
+    vector = make_vector(program, (network, oracle_of(network)))
+    return build_library(made, TARGETS[target or HERE or ""], vector, folder)

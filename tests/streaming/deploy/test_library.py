@@ -1,0 +1,158 @@
+"""A library does what Python does: the frames, the flush, snapshots, and codes for a caller's errors."""
+
+import ctypes
+import os
+import subprocess
+import sys
+from pathlib import Path
+from shutil import which
+
+import numpy as np
+import pytest
+
+from pulse.program.native_program import NativeProgram
+from pulse.program.whole import stream_whole
+from pulse.proof.signals import feeds_of
+from tests.streaming.deploy.building import HERE, built, compiled
+from tests.streaming.deploy.c_library import (
+    ALIGNMENT,
+    ENDED,
+    MEMORY,
+    NULL,
+    OK,
+    REST,
+    SNAPSHOT,
+    STREAM,
+    CLibrary,
+    addresses,
+)
+from tests.streaming.models import filtered
+
+pytestmark = pytest.mark.skipif(HERE is None, reason="no level for this system")
+PULSE = 16
+
+
+@pytest.fixture(scope="module")
+def program() -> NativeProgram:
+    return compiled(filtered(), PULSE)
+
+
+@pytest.fixture(scope="module")
+def folder(program: NativeProgram, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("small")
+    library = built(program, path)
+    assert "all within the tolerance" in library.outcome
+    assert not library.needs
+    return path
+
+
+@pytest.fixture(scope="module")
+def library(folder: Path) -> CLibrary:
+    return CLibrary(folder, "small")
+
+
+def test_the_ports_are_those_of_the_program(library: CLibrary, program: NativeProgram) -> None:
+    for port, expected in zip(library.ports, [*program.inputs, *program.outputs], strict=True):
+        assert port.name.decode() == expected.name
+        assert np.dtype(port.dtype.decode()) == expected.dtype
+        assert tuple(port.dims[axis] for axis in range(port.axes)) == expected.shape
+        assert (port.axis, port.frames, port.delay) == (expected.axis, expected.frames, expected.delay)
+
+
+@pytest.mark.parametrize("length", [1, 3, PULSE - 1, PULSE, PULSE + 1, 4 * PULSE, 5 * PULSE + 7])
+def test_every_length_gives_all_frames(library: CLibrary, program: NativeProgram, length: int) -> None:
+    feeds = feeds_of(program.model, length)
+    wanted, got = stream_whole(program, feeds, 0.0), library.stream().whole(feeds)
+    for name, array in wanted.items():
+        assert got[name].shape == array.shape
+        np.testing.assert_allclose(got[name], array, rtol=1e-6, atol=1e-6)
+
+
+def test_snapshots_are_those_of_python(library: CLibrary, program: NativeProgram) -> None:
+    """A stream goes on in C from where it was in Python, and the other way round."""
+    feeds = feeds_of(program.model, 6 * PULSE)["x"]
+    pulses = [np.ascontiguousarray(part) for part in np.split(feeds, 6, 1)]
+    python, c = program.spawn(), library.stream()
+    for pulse in pulses[:3]:
+        python.step(pulse)
+        c.step([pulse])
+    there, back = library.stream(), program.spawn()
+    assert there.restore(python.snapshot()) == OK
+    back.restore(c.snapshot())
+    for pulse in pulses[3:]:
+        expected = python.step(pulse)
+        for got in (there.step([pulse]), list(back.step(pulse).values()), c.step([pulse])):
+            for array, wanted in zip(got, expected.values(), strict=True):
+                np.testing.assert_allclose(array, wanted, rtol=1e-6, atol=1e-6)
+
+
+def test_errors_of_the_caller_are_codes(library: CLibrary) -> None:
+    size, out = library.call("size"), ctypes.c_void_p()
+    memory = np.zeros(size + 128, np.uint8)
+    first = memory.ctypes.data + -memory.ctypes.data % 64
+    inputs = [np.zeros((1, PULSE), np.float32)]
+
+    def init(address: int | None, count: int) -> int:
+        return library.call("init", ctypes.c_void_p(address), ctypes.c_size_t(count), ctypes.byref(out))
+
+    assert init(None, size) == NULL
+    assert library.call("init", ctypes.c_void_p(first), ctypes.c_size_t(size), None) == NULL
+    assert init(first + 8, size) == ALIGNMENT
+    assert init(first, size - 1) == MEMORY
+    blank = ctypes.c_void_p(first)
+    assert library.call("step", blank, addresses(inputs), addresses([None, None])) == STREAM
+    assert init(first, size) == OK
+    assert library.call("step", None, addresses(inputs), addresses([None, None])) == NULL
+    assert library.call("step", out, None, addresses([None, None])) == NULL
+    assert library.call("step", out, addresses([None]), addresses([None, None])) == NULL
+    assert library.call("step", out, addresses(inputs), None) == NULL
+    assert library.call("step", out, addresses(inputs), addresses([None, None])) == OK
+    whole = (ctypes.c_size_t * 1)(PULSE)
+    assert library.call("flush", out, addresses(inputs), whole, addresses([None, None])) == REST
+    part = (ctypes.c_size_t * 1)(3)
+    assert library.call("flush", out, None, part, addresses([None, None])) == NULL
+    assert library.call("snapshot", out, None, ctypes.c_size_t(0)) == NULL
+    bytes_needed = library.call("snapshot_size")
+    buffer = ctypes.create_string_buffer(bytes_needed)
+    assert library.call("snapshot", out, buffer, ctypes.c_size_t(bytes_needed - 1)) == MEMORY
+    assert library.call("restore", out, buffer, ctypes.c_size_t(bytes_needed)) == SNAPSHOT
+    assert library.call("flush", out, None, None, addresses([None, None])) == OK
+    assert library.call("flush", out, None, None, addresses([None, None])) == ENDED
+    assert library.call("step", out, addresses(inputs), addresses([None, None])) == ENDED
+    assert library.call("reset", out) == OK
+    assert library.call("step", out, addresses(inputs), addresses([None, None])) == OK
+
+
+@pytest.mark.parametrize(
+    ("compiler", "options"), [("gcc", "-std=c99"), ("g++", "-std=c++17"), ("clang", "-std=c99")]
+)
+def test_the_header_compiles_without_warnings(folder: Path, compiler: str, options: str) -> None:
+    if which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    header = folder / "small.h"
+    assert len(header.read_text().splitlines()) <= 60
+    kind = "c++" if "++" in compiler else "c"
+    strict = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only")
+    done = subprocess.run(
+        [compiler, options, *strict, "-x", kind, "-"], input=f'#include "{header}"\n', text=True
+    )
+    assert done.returncode == 0
+
+
+def test_a_library_needs_nothing_but_memcpy(folder: Path) -> None:
+    done = subprocess.run(
+        ["nm", "-D", "--undefined-only", folder / "libsmall.so"], capture_output=True, text=True, check=True
+    )
+    names = {line.split()[-1].partition("@")[0] for line in done.stdout.splitlines()}
+    assert names <= {"memcpy", "memmove", "memset"}
+
+
+def test_the_same_bits_on_the_same_level(tmp_path: Path) -> None:
+    """Python with the kernels of the level, and the library of it."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.streaming.deploy.same_bits", str(tmp_path)],
+        env={**os.environ, "PULSE_LEVEL": str(HERE)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
