@@ -13,11 +13,11 @@ from pulse.interface import AwaitedWire, Port
 from pulse.jit.instruction import Instruction
 from pulse.jit.registry import Kernel
 from pulse.program.kernels.elementwise import Chain32
-from pulse.program.memory import ALIGNMENT, align
-from pulse.program.native import NativeExecutable
-from pulse.program.place import Place
+from pulse.program.table.memory import ALIGNMENT, align
+from pulse.program.native.executable import NativeExecutable
+from pulse.program.table.place import Place
 from pulse.program.program import Program
-from pulse.program.table import kernels_of, row_starts
+from pulse.program.table.table import kernels_of, row_starts
 from pulse.record import record
 
 

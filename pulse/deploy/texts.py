@@ -12,8 +12,8 @@ from pulse.deploy.deployed import Deployed
 from pulse.deploy.expressions import expression, longest
 from pulse.interface import Port
 from pulse.printable import printable
-from pulse.program.memory import align
-from pulse.program.place import Place
+from pulse.program.table.memory import align
+from pulse.program.table.place import Place
 from pulse.version import __version__
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -91,7 +91,7 @@ def _data(made: Deployed, kernels: Mapping[str, str]) -> str:
             *(f"extern HIDDEN const unsigned char {name}[];" for name in ("weights", "initial")),
             "extern HIDDEN const int64_t rows[];",
             *(
-                f"HIDDEN void {kernels[kernel.name]}(const int64_t *, const int64_t *); /* {kernel.name} */"
+                f"HIDDEN void *{kernels[kernel.name]}(const int64_t *, const int64_t *); /* {kernel.name} */"
                 for kernel in made.kernels
             ),
             "",

@@ -7,7 +7,7 @@ from pulse.deploy.vector import make_vector
 from pulse.errors import InputError
 from pulse.jit.levels import LEVELS, TARGETS, Level
 from pulse.oracle import oracle_of
-from pulse.program.native_program import NativeProgram
+from pulse.program.backends.native_program import NativeProgram
 from pulse.program.program import Program
 from streaming.deploy.library import Library, build_library
 from streaming.reports.opened_model import OpenedModel
@@ -28,7 +28,13 @@ def find_target(name: str | None) -> Level:
 
 
 def build_model(
-    opened: OpenedModel, program: Program, name: str, target: Level, folder: Path, checks: bool
+    opened: OpenedModel,
+    program: Program,
+    name: str,
+    target: Level,
+    folder: Path,
+    checks: bool,
+    plugins: tuple[str, ...] = (),
 ) -> Library:
     """Build the library of a program; its test vector is judged by the offline model, if that is there.
 
@@ -40,4 +46,4 @@ def build_model(
     if isinstance(program, NativeProgram):
         network = program.network
         offline = network, oracle_of(network, opened.model.with_pulse(program.pulse).analyse())
-    return build_library(made, target, make_vector(program, offline), folder, checks)
+    return build_library(made, target, make_vector(program, offline), folder, checks, plugins)

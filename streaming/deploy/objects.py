@@ -14,9 +14,10 @@ from pulse.jit.instruction import Instruction
 from pulse.jit.levels import Level
 from pulse.jit.registry import Kernel
 from pulse.program.kernels.elementwise import Chain32
-from pulse.program.program_file import encode_program
-from pulse.program.stored_program import read_program
+from pulse.program.file.program_file import encode_program
+from pulse.program.file.stored_program import read_program
 from pulse.record import record
+from streaming.deploy.resampler import RESAMPLE
 
 CONSTANTS = "constants.o"
 """The object of rows, weights and first state."""
@@ -29,11 +30,14 @@ class Compiled:
     symbols  kernel -> what its function is called
     needs    the C functions that kernels call
     objects  the files
+    resampler, resampler_symbol  the resampler, which only hosts of sound need
     """
 
     symbols: dict[str, str]
     needs: tuple[str, ...]
     objects: tuple[Path, ...]
+    resampler: Path
+    resampler_symbol: str
 
 
 def compile_objects(made: Deployed, target: Level, folder: Path) -> Compiled:
@@ -52,20 +56,21 @@ def compile_objects(made: Deployed, target: Level, folder: Path) -> Compiled:
         raise CompileError(f"{made.title}: cannot be compiled for {target.name}: {reason[-1]}")
     found = [line.split("\t") for line in done.stdout.splitlines()]
     symbols = {kernel: symbol for kernel, symbol, _ in found}
+    resampler = symbols.pop(RESAMPLE.name)
     needs = sorted({need for _, _, names in found for need in names.split()})
     objects = sorted({folder / f"{symbol}.o" for symbol in symbols.values()} | {folder / CONSTANTS})
-    return Compiled(symbols, tuple(needs), tuple(objects))
+    return Compiled(symbols, tuple(needs), tuple(objects), folder / f"{resampler}.o", resampler)
 
 
 def write_objects(made: Deployed, folder: Path) -> None:
-    """Compile for the processor that PULSE_LEVEL names; a line for each kernel says its symbol and needs."""
+    """Compile for the processor that PULSE_LEVEL names; a line for each function says its symbol and needs."""
     from pulse.jit.constants import constants_object
 
     micro_ops = made.micro_ops
-    for kernel in made.kernels:
-        code = kernel.code(micro_ops if applies_micro_ops(kernel) else None)
+    for function in (*made.kernels, RESAMPLE):
+        code = function.code(micro_ops if isinstance(function, Kernel) and applies_micro_ops(function) else None)
         (folder / f"{code.symbol}.o").write_bytes(code.object)
-        print(kernel.name, code.symbol, " ".join(code.needs), sep="\t")
+        print(function.name, code.symbol, " ".join(code.needs), sep="\t")
     constants = {
         rows_symbol(made): made.rows.astype("<i8").tobytes(),
         weights_symbol(made): made.program.weights.tobytes(),

@@ -10,7 +10,7 @@ from shutil import which
 import numpy as np
 import pytest
 
-from pulse.program.native_program import NativeProgram
+from pulse.program.backends.native_program import NativeProgram
 from pulse.program.whole import stream_whole
 from pulse.proof.signals import feeds_of
 from tests.streaming.deploy.building import HERE, built, compiled

@@ -28,7 +28,7 @@ struct descriptor {
 };
 
 enum { INPUT = 1, OUTPUT = 2, CONTROL = 4, AUDIO = 8, RUNS_HARD_REAL_TIME = 4 };
-enum { FROM = 1, TO = 2, TOGGLED = 4, WHOLE = 32, DEFAULT_0 = 0x200 };
+enum { FROM = 1, TOGGLED = 4, WHOLE = 32, DEFAULT_0 = 0x200 };
 enum { OUT = INPUTS, BYPASS, LATENCY, PORTS };
 
 struct instance {
@@ -71,7 +71,7 @@ static void cleanup(void *handle) {
 
 static const int kinds[PORTS] = {@INPUT_KINDS@, OUTPUT | AUDIO, INPUT | CONTROL, OUTPUT | CONTROL};
 static const char *const names[PORTS] = {@INPUT_NAMES@, "Output", "Bypass", "latency"};
-static const range ranges[PORTS] = {@INPUT_RANGES@, {0, 0, 0}, {FROM | TO | TOGGLED | DEFAULT_0, 0, 1}, {FROM | WHOLE, 0, 0}};
+static const range ranges[PORTS] = {@INPUT_RANGES@, {0, 0, 0}, {TOGGLED | DEFAULT_0, 0, 0}, {FROM | WHOLE, 0, 0}};
 static const descriptor about = {
     @ID@, "@NAME@", RUNS_HARD_REAL_TIME, @TEXT@, "pulse", "as the model's", PORTS, kinds, names, ranges, 0,
     instantiate, connect_port, activate, run, 0, 0, 0, cleanup};
