@@ -18,7 +18,7 @@ from pulse.report import Pairs, Report, Section, byte_size
 from streaming.deploy.objects import Compiled, compile_objects
 from streaming.deploy.plugins import require_plugins, write_plugins
 from streaming.deploy.toolchain import Toolchain, find_toolchain
-from streaming.deploy.web import write_web
+from streaming.deploy.web import check_module, write_web
 
 PROVIDED = frozenset(("memcpy", "memmove", "memset"))
 ABI = "__"
@@ -149,6 +149,8 @@ def _try(made: Deployed, target: Level, toolchain: Toolchain, result: Path, work
     """Run the test vector; what it says, or why it was not run. Raises CompileError: it fails."""
     if not checks:
         return "not run (--no-check)"
+    if target.machine == "wasm32":
+        return check_module(made, result)
     if target.missing:
         return f"not run: this processor lacks {', '.join(target.missing)}"
     runner = work / "runner"

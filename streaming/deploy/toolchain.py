@@ -76,8 +76,8 @@ class Toolchain:
 
     def link_module(self, objects: Sequence[Path], made: Path, exports: Sequence[str], needs_math: bool) -> None:
         """Make a module of WebAssembly, which imports functions of libm at most. Raises CompileError."""
-        options = ("-nostartfiles", "-Wl,--no-entry", "-Wl,--gc-sections", "-Wl,--strip-all", "-Wl,--export=__heap_base")
-        more = ("-Wl,--allow-undefined",) if needs_math else ()
+        options = ("-Wl,--no-entry", "-Wl,--gc-sections", "-Wl,--strip-all", "-Wl,--export=__heap_base")
+        more = ("-Wl,--import-symbols",) if needs_math else ()
         symbols = [f"-Wl,--export={name}" for name in exports]
         _run((*self.compiler, *options, *more, *symbols, *map(str, objects), "-o", str(made)), made)
 

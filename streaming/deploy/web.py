@@ -1,5 +1,7 @@
 """A library for browsers: a module of WebAssembly, the JavaScript that runs it on the audio thread, a page."""
 
+import shutil
+import subprocess
 from html import escape
 from pathlib import Path
 
@@ -20,10 +22,11 @@ LIBRARY = (
 BLOCKS = ("size", "init", "reset", "delay", "bypass", "feed", "run", "take", "output", "sound_output", "stream", "counters")
 """What JavaScript calls."""
 IN_BROWSERS = frozenset(
-    "acos acosh asin asinh atan atan2 atanh cbrt cos cosh exp expm1 fmod hypot log log10 log1p log2 pow sin sinh tan tanh".split()
+    "acos acosh asin asinh atan atan2 atanh cbrt ceil cos cosh exp expm1 fabs floor fmod hypot log log10 log1p log2 pow sin sinh sqrt tan tanh trunc".split()
 )
 """Functions of libm that JavaScript has; each of float32 too."""
-SCRIPTS = ("worklet.js", "pulse.d.ts")
+SCRIPTS = {"worklet.js": "worklet.js", "pulse.d.ts": "pulse.d.ts", "check.mjs": "test/check.mjs"}
+"""Templates, and where they belong."""
 
 
 def write_web(
@@ -52,8 +55,19 @@ def write_web(
         objects += write_sound(made, sound_ports(made), toolchain, compiled, work, result)
         exports += [f"{made.name}_blocks_{name}" for name in BLOCKS]
     toolchain.link_module(objects, result / MODULE, exports, bool(needs))
-    for name in SCRIPTS:
-        (result / name).write_text(fill(f"web/{name}", made))
+    for name, place in SCRIPTS.items():
+        (result / place).write_text(fill(f"web/{name}", made))
     if takes_sound(made):
         page = fill("web/index.html", made, {"HTML_TITLE": escape(printable(made.title))})
         (result / "index.html").write_text(page)
+
+
+def check_module(made: Deployed, result: Path) -> str:
+    """Run the test vector in Node.js; what it says, or why it was not run. Raises CompileError: it fails."""
+    node = shutil.which("node")
+    if node is None:
+        return "not run: Node.js is missing"
+    done = subprocess.run([node, str(result / "test" / "check.mjs")], capture_output=True, text=True)
+    if done.returncode not in (0, 3):
+        raise CompileError(f"{made.name}: the module fails its test vector: {done.stderr.strip()}")
+    return done.stdout.strip()

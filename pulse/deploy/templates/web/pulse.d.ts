@@ -53,6 +53,8 @@ export class Model {
   step(inputs: readonly Elements[]): Frames[];
   /** Ends the stream with a rest that fills no pulse: `frames` of each input. */
   flush(rest?: readonly Elements[], frames?: readonly number[]): Generator<Frames[]>;
+  /** Bytes as elements of a port. */
+  elements(port: Port, buffer: ArrayBuffer): Elements;
   reset(): void;
   snapshot(): Uint8Array;
   restore(snapshot: Uint8Array): void;

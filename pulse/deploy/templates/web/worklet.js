@@ -22,6 +22,7 @@ const POINTER = 4, PORT = 48, ALIGNMENT = 64, PAGE = 65536, CHUNK = 256;
 const MATH = Object.fromEntries(Object.getOwnPropertyNames(Math).map((name) => [name, Math[name]]));
 for (const name of Object.keys(MATH)) MATH[`${name}f`] = MATH[name];
 MATH.fmod = MATH.fmodf = (a, b) => a % b;
+MATH.fabs = MATH.fabsf = Math.abs;
 
 const aligned = (bytes) => Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
 
@@ -78,9 +79,9 @@ class Instance {
     };
   }
 
-  arrayAt(port, at, bytes = port.bytes) {
+  arrayAt(port, at) {
     const Kind = ARRAYS[port.dtype];
-    return new Kind(this.memory.buffer, at, bytes / Kind.BYTES_PER_ELEMENT);
+    return new Kind(this.memory.buffer, at, port.bytes / Kind.BYTES_PER_ELEMENT);
   }
 
   pointers(addresses) {
@@ -143,6 +144,11 @@ export class Model {
     const bytes = this.instance.call("snapshot_size");
     this.snapshotAt ??= this.instance.allocate(bytes);
     return bytes;
+  }
+
+  /** Bytes as elements of a port. */
+  elements(port, buffer) {
+    return new ARRAYS[port.dtype](buffer);
   }
 
   give(inputs) {
