@@ -10,13 +10,11 @@ from pulse.dim import TDim
 from pulse.errors import WriteError
 from pulse.facts import Array
 from pulse.interface import AwaitedWire, Port
-from pulse.jit.instruction import Instruction
 from pulse.jit.registry import Kernel
-from pulse.program.kernels.elementwise import Chain32
-from pulse.program.table.memory import ALIGNMENT, align
 from pulse.program.native.executable import NativeExecutable
-from pulse.program.table.place import Place
 from pulse.program.program import Program
+from pulse.program.table.memory import ALIGNMENT, Region, align
+from pulse.program.table.place import Place
 from pulse.program.table.table import kernels_of, row_starts
 from pulse.record import record
 
@@ -94,16 +92,16 @@ class Deployed:
         return list(dict.fromkeys(kernel for kernel, _ in self.calls))
 
     @property
-    def micro_ops(self) -> frozenset[int]:
-        """The functions that chains apply; kernels are compiled with no others."""
-        table, regions = self.program.unlinked, [np.zeros(0, np.uint8)] * 3
-        found: set[int] = set()
+    def dispatched(self) -> dict[Kernel, frozenset[int]]:
+        """Kernels with dispatchers -> the rows that the program applies; they are compiled with no others."""
+        regions = [np.zeros(0, np.uint8)] * len(Region)
+        found: dict[Kernel, frozenset[int]] = {}
         for kernel, start in self.calls:
-            if issubclass(kernel.instruction, Chain32):
-                row: Instruction = kernel.instruction.from_words(table, start, regions, kernel.form)
-                assert isinstance(row, Chain32)
-                found |= {op.code for op in row.ops}
-        return frozenset(found)
+            row = kernel.instruction.from_words(self.program.unlinked, start, regions, kernel.form)
+            applied = row.dispatched()
+            if applied is not None:
+                found[kernel] = found.get(kernel, frozenset()) | applied
+        return found
 
     @property
     def pieces(self) -> list[Piece]:

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from math import prod
 
+import numpy as np
+
 from pulse.deploy.deployed import Deployed
 from pulse.deploy.texts import fill
 from pulse.errors import WriteError
-import numpy as np
-
 from pulse.interface import Port
 from pulse.record import record
 
@@ -64,7 +64,9 @@ def takes_sound(made: Deployed) -> bool:
     )
 
 
-def blocks_source(made: Deployed, ports: SoundPorts, resample: str, half: int, phases: int, stop_db: float) -> str:
+def blocks_source(
+    made: Deployed, ports: SoundPorts, resample: str, half: int, phases: int, stop_db: float
+) -> str:
     """The C source that takes sound in blocks of any size and rate.
 
     resample  the symbol of the resampler

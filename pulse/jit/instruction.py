@@ -302,6 +302,10 @@ class Instruction(Part):
         """How the row may be cut into parts that run at the same time."""
         return iter(())
 
+    def dispatched(self) -> frozenset[int] | None:
+        """The rows of dispatchers that a run applies; None: its kernel has no dispatcher."""
+        return None
+
     def touched_bytes(self) -> Mapping[str, int]:
         """The bytes that a run touches of operands that it does not touch whole."""
         return {}

@@ -15,7 +15,19 @@ from streaming.cli.failure import errors_as_json, fail
 from streaming.cli.signals import watch_interrupts
 from streaming.cli.standard_output import lend_stdout
 
-COMMANDS = ("run", "convert", "check", "bench", "compile", "build", "dump", "recipe", "warm", "report", "devices")
+COMMANDS = (
+    "run",
+    "convert",
+    "check",
+    "bench",
+    "compile",
+    "build",
+    "dump",
+    "recipe",
+    "warm",
+    "report",
+    "devices",
+)
 """In the order of the help; each is a function of its name in a module of its name."""
 USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 """What a wrong option raises."""

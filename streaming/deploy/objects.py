@@ -10,10 +10,8 @@ from tempfile import TemporaryDirectory
 from pulse.deploy.deployed import Deployed, deployed
 from pulse.deploy.texts import initial_symbol, rows_symbol, weights_symbol
 from pulse.errors import CompileError
-from pulse.jit.instruction import Instruction
 from pulse.jit.levels import Level
 from pulse.jit.registry import Kernel
-from pulse.program.kernels.elementwise import Chain32
 from pulse.program.file.program_file import encode_program
 from pulse.program.file.stored_program import read_program
 from pulse.record import record
@@ -66,9 +64,9 @@ def write_objects(made: Deployed, folder: Path) -> None:
     """Compile for the processor that PULSE_LEVEL names; a line for each function says its symbol and needs."""
     from pulse.jit.constants import constants_object
 
-    micro_ops = made.micro_ops
+    dispatched = made.dispatched
     for function in (*made.kernels, RESAMPLE):
-        code = function.code(micro_ops if isinstance(function, Kernel) and applies_micro_ops(function) else None)
+        code = function.code(dispatched.get(function) if isinstance(function, Kernel) else None)
         (folder / f"{code.symbol}.o").write_bytes(code.object)
         print(function.name, code.symbol, " ".join(code.needs), sep="\t")
     constants = {
@@ -77,12 +75,6 @@ def write_objects(made: Deployed, folder: Path) -> None:
         initial_symbol(made): b"".join(piece.data.tobytes() for piece in made.pieces),
     }
     (folder / CONSTANTS).write_bytes(constants_object(constants))
-
-
-def applies_micro_ops(kernel: Kernel) -> bool:
-    """Whether a kernel is an interpreter of micro-operations."""
-    instruction: type[Instruction] = kernel.instruction
-    return issubclass(instruction, Chain32)
 
 
 def main(arguments: Sequence[str]) -> None:

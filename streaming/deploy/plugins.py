@@ -19,11 +19,15 @@ ENTRIES: Mapping[str, str] = {"ladspa": "ladspa_descriptor", "lv2": "lv2_descrip
 def require_plugins(made: Deployed, target: Level, plugins: tuple[str, ...]) -> None:
     """Raises InputError: there is no such plug-in for the target; WriteError: the model is none of sound to sound."""
     if unknown := [plugin for plugin in plugins if plugin not in ENTRIES]:
-        raise InputError(f"--plugin {unknown[0]}: there is no such plug-in; choose one of {', '.join(ENTRIES)}")
+        raise InputError(
+            f"--plugin {unknown[0]}: there is no such plug-in; choose one of {', '.join(ENTRIES)}"
+        )
     if target.machine == "wasm32":
         raise InputError("--plugin is for processors; the target wasm32 has a page and an audio worklet")
     if sound_ports(made).output < 0:
-        raise WriteError(f"{made.title}: a plug-in gives sound, and no output of the model is sound of one channel")
+        raise WriteError(
+            f"{made.title}: a plug-in gives sound, and no output of the model is sound of one channel"
+        )
 
 
 def write_plugins(
@@ -56,7 +60,9 @@ def write_plugins(
             (target.parent / f"{made.name}.ttl").write_text(fill("plugins/plugin.ttl", made, names))
         if plugin == "ladspa":
             path = str((folder / FILES[plugin](made)).resolve()).replace("\\", "\\\\").replace('"', '\\"')
-            chain = fill("plugins/filter-chain.conf", made, {**names, "PLUGIN": f'"{path}"', "QUOTED": names["TEXT"]})
+            chain = fill(
+                "plugins/filter-chain.conf", made, {**names, "PLUGIN": f'"{path}"', "QUOTED": names["TEXT"]}
+            )
             (target.parent / f"{made.name}.conf").write_text(chain)
 
 

@@ -7,7 +7,9 @@ from pulse.jit.foreign import c_signature
 from streaming.native.filters import QUALITIES
 from streaming.native.resample import convert
 
-RESAMPLE = Callback("resample.convert", convert.function, c_signature(None, "i64", "i64", "i64", "i64", "i64"))
+RESAMPLE = Callback(
+    "resample.convert", convert.function, c_signature(None, "i64", "i64", "i64", "i64", "i64")
+)
 """Feeds samples and makes outputs: the addresses of the resampler and of the samples, their number, and the same of
 the outputs."""
 QUALITY = QUALITIES["medium"]

@@ -67,14 +67,14 @@ class Toolchain:
         )
         more = ("-lm",) if needs_math else ()
         if only is not None:
-            script = made.with_suffix(".map")
+            script = objects[0].with_name(f"{only}.map")
             script.write_text(f"{{ global: {only}; local: *; }};\n")
             options = (*options, f"-Wl,--version-script={script}")
         _run((*self.compiler, *options, "-Wl,-s", *map(str, objects), "-o", str(made), *more), made)
-        if only is not None:
-            script.unlink()
 
-    def link_module(self, objects: Sequence[Path], made: Path, exports: Sequence[str], needs_math: bool) -> None:
+    def link_module(
+        self, objects: Sequence[Path], made: Path, exports: Sequence[str], needs_math: bool
+    ) -> None:
         """Make a module of WebAssembly, which imports functions of libm at most. Raises CompileError."""
         options = ("-Wl,--no-entry", "-Wl,--gc-sections", "-Wl,--strip-all", "-Wl,--export=__heap_base")
         more = ("-Wl,--import-symbols",) if needs_math else ()

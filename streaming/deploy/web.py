@@ -19,10 +19,54 @@ LIBRARY = (
     *("size", "alignment", "ports", "init", "reset", "step", "flush", "valid"),
     *("snapshot_size", "snapshot", "restore"),
 )
-BLOCKS = ("size", "init", "reset", "delay", "bypass", "feed", "run", "take", "output", "sound_output", "stream", "counters")
+BLOCKS = (
+    "size",
+    "init",
+    "reset",
+    "delay",
+    "bypass",
+    "feed",
+    "run",
+    "take",
+    "output",
+    "sound_output",
+    "stream",
+    "counters",
+)
 """What JavaScript calls."""
 IN_BROWSERS = frozenset(
-    "acos acosh asin asinh atan atan2 atanh cbrt ceil cos cosh exp expm1 fabs floor fmod hypot log log10 log1p log2 pow sin sinh sqrt tan tanh trunc".split()
+    (
+        "acos",
+        "acosh",
+        "asin",
+        "asinh",
+        "atan",
+        "atan2",
+        "atanh",
+        "cbrt",
+        "ceil",
+        "cos",
+        "cosh",
+        "exp",
+        "expm1",
+        "fabs",
+    )
+    + (
+        "floor",
+        "fmod",
+        "hypot",
+        "log",
+        "log10",
+        "log1p",
+        "log2",
+        "pow",
+        "sin",
+        "sinh",
+        "sqrt",
+        "tan",
+        "tanh",
+        "trunc",
+    )
 )
 """Functions of libm that JavaScript has; each of float32 too."""
 SCRIPTS = {"worklet.js": "worklet.js", "pulse.d.ts": "pulse.d.ts", "check.mjs": "test/check.mjs"}
@@ -44,7 +88,9 @@ def write_web(
     needs   functions of libm that the kernels call
     Raises  CompileError: it cannot be linked, or needs a function that browsers do not have
     """
-    if missing := [name for name in needs if name not in IN_BROWSERS and name.removesuffix("f") not in IN_BROWSERS]:
+    if missing := [
+        name for name in needs if name not in IN_BROWSERS and name.removesuffix("f") not in IN_BROWSERS
+    ]:
         raise CompileError(
             f"{made.title}: needs {', '.join(missing)}, which browsers do not have; "
             "leave out the node that computes it (pulse dump --stage program shows which)"

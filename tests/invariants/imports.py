@@ -17,7 +17,7 @@ LAYERS: Mapping[str, str] = {
     "formats": "pulse: translators infer onnx nhwc tflite",
     "passes": "pulse: declutter pulsify chunks",
     "programs": "pulse: program",
-    "proofs": "pulse: oracle proof deploy accuracy onnx.write.model onnx.write.runtime "
+    "proofs": "pulse: oracle proof accuracy onnx.write.model onnx.write.runtime "
     "onnx.write.check onnx.write.backend nnef",
     "models": "pulse: models",
     "loading": "pulse: build front chains loading recipes tensorflow",

@@ -89,6 +89,9 @@ class Chain32(Instruction):
             },
         )
 
+    def dispatched(self) -> frozenset[int]:
+        return frozenset(op.code for op in self.ops)
+
     def block(self, loop: int) -> int:
         """How many of a loop are computed together."""
         return BLOCK if loop == 3 else max(BLOCK // max(self.s3, 1), 1) if loop == 2 else 1

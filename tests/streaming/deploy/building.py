@@ -7,8 +7,8 @@ from pulse.deploy.vector import make_vector
 from pulse.jit.levels import LEVELS, TARGETS
 from pulse.models import TypedModel
 from pulse.oracle import oracle_of
-from pulse.program.compiler import compile_model
 from pulse.program.backends.native_program import NativeProgram
+from pulse.program.compiler import compile_model
 from pulse.pulsify.driver import pulsify
 from streaming.deploy.library import Library, build_library
 

@@ -1,9 +1,25 @@
 """Hosts of plug-ins in Python: LADSPA and CLAP, as their C interfaces have them."""
 
 import ctypes
-from ctypes import CFUNCTYPE, POINTER, Structure, c_bool, c_char, c_char_p, c_double, c_float, c_int, c_int32, c_int64
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    Structure,
+    c_bool,
+    c_char,
+    c_char_p,
+    c_double,
+    c_float,
+    c_int,
+    c_int32,
+    c_int64,
+    c_uint16,
+    c_uint32,
+    c_uint64,
+    c_ulong,
+    c_void_p,
+)
 from ctypes import c_size_t as address
-from ctypes import c_uint16, c_uint32, c_uint64, c_ulong, c_void_p
 from pathlib import Path
 from typing import Any
 
@@ -244,10 +260,25 @@ class Clap:
         buffer = ClapBuffer(ctypes.cast(channel, POINTER(c_void_p)), None, 1, 0, 0)
         event = ClapEvent(ctypes.sizeof(ClapEvent), 0, 0, 5, 0, 0, None, -1, -1, -1, -1, float(bool(bypass)))
         events: Any = ClapEvents()
-        events.size = type(events.size)(lambda _: int(bypass is not None))
-        events.get = type(events.get)(lambda _, __: ctypes.addressof(event))
+
+        def count(_: int) -> int:
+            return int(bypass is not None)
+
+        def get(_: int, index: int) -> int:
+            assert index == 0
+            return ctypes.addressof(event)
+
+        events.size, events.get = type(events.size)(count), type(events.get)(get)
         given = ClapBlock(
-            0, len(sound), None, ctypes.pointer(buffer), ctypes.pointer(buffer), 1, 1, ctypes.pointer(events), None
+            0,
+            len(sound),
+            None,
+            ctypes.pointer(buffer),
+            ctypes.pointer(buffer),
+            1,
+            1,
+            ctypes.pointer(events),
+            None,
         )
         assert self._of.process(self._plugin, ctypes.byref(given)) == 1
         return sound

@@ -51,13 +51,16 @@ def test_a_wrong_vector_is_told(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rate_hz", [RATE_HZ, 48_000, 44_100])
-def test_sound_in_blocks_of_a_worklet(folder: Path, program: NativeProgram, tmp_path: Path, rate_hz: int) -> None:
+def test_sound_in_blocks_of_a_worklet(
+    folder: Path, program: NativeProgram, tmp_path: Path, rate_hz: int
+) -> None:
     """Blocks of 128 frames, as browsers have them; the delay is the one that is told."""
     sound = noise(4000)
     delay, expected = heard(program, sound, rate_hz, 128)
     made, printed = run_node(
+        f"const rate = {rate_hz};"
         """
-        const sound = new Sound(module, %d), result = new Float32Array(heard.length);
+        const sound = new Sound(module, rate), result = new Float32Array(heard.length);
         let pulses = 0;
         const count = (one) => (pulses += one.frames().length);
         for (let start = 0; start < heard.length; start += 128) {
@@ -66,8 +69,7 @@ def test_sound_in_blocks_of_a_worklet(folder: Path, program: NativeProgram, tmp_
         }
         writeFileSync(made, result);
         console.log(JSON.stringify({ delay: sound.delay, pulses, ...sound.counters() }));
-        """
-        % rate_hz,
+        """,
         folder,
         tmp_path,
         sound.tobytes(),
@@ -162,10 +164,21 @@ def test_the_command(tmp_path: Path) -> None:
     """``pulse build --target wasm32``: the built-in denoiser as a page."""
     require_tools()
     done = subprocess.run(
-        [sys.executable, "-c", "from streaming.cli import main; main()", "build", "--target", "wasm32", "-o", str(tmp_path)],
+        [
+            sys.executable,
+            "-c",
+            "from streaming.cli import main; main()",
+            "build",
+            "--target",
+            "wasm32",
+            "-o",
+            str(tmp_path),
+        ],
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stderr
     assert "all within the tolerance" in done.stdout
-    assert {"module.wasm", "worklet.js", "pulse.d.ts", "index.html"} <= {path.name for path in tmp_path.iterdir()}
+    assert {"module.wasm", "worklet.js", "pulse.d.ts", "index.html"} <= {
+        path.name for path in tmp_path.iterdir()
+    }
