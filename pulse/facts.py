@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -70,6 +71,11 @@ def shape_text(shape: Sequence[TDim | int]) -> str:
 def is_symbolic(value: Array) -> bool:
     """Whether a tensor holds dims rather than numbers."""
     return value.dtype == object
+
+
+def volume(shape: Sequence[TDim]) -> TDim:
+    """The number of elements."""
+    return prod(shape, start=TDim.of(1))
 
 
 @record(eq=False)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pulse.budget import Spending, spending
-from pulse.costs.seconds import CALL_S, op_seconds
 from pulse.errors import DimError, FactError
 from pulse.facts import MOST_AXES, Array, TypedFact, is_symbolic
 from pulse.graph import OutletId
@@ -15,6 +14,7 @@ from pulse.ops.control_iterations import counting_iterations
 from pulse.ops.elementwise import Cast
 from pulse.ops.op import Op, known_inputs, symbolic_eval
 from pulse.ops.source import Const
+from pulse.ops.work import CALL_S
 from pulse.typed import TypedGraph
 from pulse.wiring_sizes import integer_sizes
 
@@ -78,7 +78,7 @@ class _Fold:
     def iterations(self, op: Op, inputs: Sequence[Array]) -> Callable[[], None]:
         """What counts each iteration of a loop, at any depth."""
         facts = [TypedFact.of(array) for array in inputs]
-        each = op_seconds(op, facts, op.facts(facts), lambda dim: int(dim) if dim.is_const else 1)
+        each = op.eval_seconds(facts, op.facts(facts), lambda dim: int(dim) if dim.is_const else 1)
         return lambda: self.take(each)
 
 
@@ -128,4 +128,4 @@ def _seconds(
         return CALL_S + SYMBOLIC_S * elements
     if not op.iterates and elements + sum(_elements(fact) for fact in inputs) <= SMALL:
         return CALL_S
-    return op_seconds(op, inputs, outputs, int)
+    return op.eval_seconds(inputs, outputs, int)

@@ -52,11 +52,11 @@ class Session:
     def __init__(
         self, program: Program, constants: Mapping[str, Array] | None = None, check_finite: bool = True
     ) -> None:
-        self._begin(require_program(program), constants, check_finite)
+        self._begin(program, require_program(program).spawn(constants), check_finite)
 
-    def _begin(self, program: Program, constants: Mapping[str, Array] | None, check_finite: bool) -> None:
+    def _begin(self, program: Program, state: State, check_finite: bool) -> None:
         self.program = program
-        self._state: State = program.spawn(constants)
+        self._state = state
         self._input_blocks = InputBlocks(program, check_finite)
         self._output_trim = OutputTrim(program)
         self._changing = False
@@ -73,7 +73,8 @@ class Session:
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._begin(state["program"], state["constants"], state["check_finite"])
+        program: Program = state["program"]
+        self._begin(program, program.spawn(state["constants"]), state["check_finite"])
         self.restore(state["snapshot"])
         self.__dict__.update(state["added"])
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pulse.costs.report import CostReport, NodeCost, ProgramCost, PulseCost
-from pulse.costs.work import WORK, Work, graph_work, op_work
 from pulse.errors import InputError
 from pulse.facts import Array, is_symbolic
 from pulse.loading.load import load
 from pulse.ops.bodies import bodies
 from pulse.ops.source import Const, Source
 from pulse.ops.time import Delay
+from pulse.ops.work import Work, graph_work
 from pulse.program.backends.compiled import CompiledProgram
 from pulse.pulsify.network import PulsedNetwork
 from pulse.typed import TypedGraph, TypedNetwork
@@ -45,13 +45,11 @@ def _typed_report(model: TypedNetwork, rate_hz: float | None) -> CostReport:
         node = model.graph.nodes[number]
         if isinstance(node.op, Source | Const):
             continue
-        work = None
-        if type(node.op) in WORK:
-            facts = [outlet.fact for outlet in node.outputs]
-            work = op_work(node.op, model.graph.input_facts(node), facts)
-            total += work
-        else:
+        work = node.op.work(model.graph.input_facts(node), [outlet.fact for outlet in node.outputs])
+        if work is None:
             uncounted.setdefault(node.op.name)
+        else:
+            total += work
         own = sum(value.size for value in _new(_read(model.graph, number), seen) if value.dtype.kind == "f")
         shapes = "; ".join(str(outlet.fact) for outlet in node.outputs)
         rows.append(NodeCost(node.name, node.op.name, shapes, own, work))

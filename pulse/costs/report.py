@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from pulse.costs.work import Work
 from pulse.dim import Symbol, TDim
 from pulse.errors import DimError
+from pulse.ops.work import Work
 from pulse.record import record
 from pulse.report import Pairs, Report, Section, Table, Text
 

@@ -1,9 +1,10 @@
 """Elements that move and move again."""
 
 from pulse.declutter.rewrite import Rewrite, TypedNode, bypass, reads_alone, result
+from pulse.facts import volume
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Elementwise
-from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose, volume
+from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.patch import Patch, replace_op
 from pulse.typed import TypedGraph, known_value

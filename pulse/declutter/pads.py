@@ -6,13 +6,13 @@ import numpy as np
 
 from pulse.declutter.rewrite import Rewrite, TypedNode, reads_alone, result
 from pulse.dim import TDim
-from pulse.facts import Shape
+from pulse.facts import Shape, volume
 from pulse.ops.conv import Conv, Pads
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.op import Op
 from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool
-from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose, volume
+from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.patch import Patch, replace_op
 from pulse.typed import TypedGraph
 

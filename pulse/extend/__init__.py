@@ -4,7 +4,7 @@ See docs/extend.md for a whole operator: its op, its relation to the stream, its
 
 operator      registers a translator: a function from a NodeContext to the outlets of the node
 NodeContext   the node while it is translated: inputs, attributes, facts; ``wire`` adds ops
-Op            a new operation: facts, eval (plain numpy, the oracle), relation
+Op            a new operation: facts, eval (plain numpy, the oracle), relation, work
 relations     Pointwise, Window, Ends, Positional, Cumulative, Banded, Tail, Final, Whole
 Check         values of an operand that have no result
 Stateful      a pulsed operation with a state
@@ -14,7 +14,7 @@ the ops       that translators are mostly made of
 
 from pulse.dim import Symbol, SymbolScope, TDim, ceil_div, dim_max, dim_min
 from pulse.errors import FactError, InputError, LoadError
-from pulse.facts import Array, DType, Shape, TypedFact, is_symbolic
+from pulse.facts import Array, DType, Shape, TypedFact, is_symbolic, volume
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import operator
@@ -47,10 +47,11 @@ from pulse.ops.op import (
 from pulse.ops.pad import Pad
 from pulse.ops.reduce import Reduce
 from pulse.ops.scatter import ScatterND
-from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose, volume
+from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.ops.stateful import Clock, Stateful
 from pulse.ops.time_position import Range
+from pulse.ops.work import Work
 from pulse.program.backends.implementations import implements
 
 __all__ = [
@@ -99,6 +100,7 @@ __all__ = [
     "Whole",
     "Window",
     "Within",
+    "Work",
     "broadcast_shapes",
     "ceil_div",
     "dim_max",

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from pulse.dim import TDim
+from pulse.facts import volume
 from pulse.graph import OutletId
 from pulse.infer.relations import HasRank
 from pulse.infer.wire_facts import Axis, WireFacts
-from pulse.ops.shape import single_quotient, volume
+from pulse.ops.shape import single_quotient
 from pulse.record import record
 
 

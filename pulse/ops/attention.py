@@ -1,17 +1,22 @@
 """Attention whose reach is limited to a band around each frame."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from pulse.dim import TDim
 from pulse.errors import FactError
-from pulse.facts import Array, TypedFact, dtype_name
+from pulse.facts import Array, TypedFact, dtype_name, volume
 from pulse.ops.arithmetic import accumulator_type
+from pulse.ops.norm import SOFTMAX_STEPS
 from pulse.ops.op import Banded, Env, Op, Pointwise, Relation, Whole, broadcast_shapes, unify
 from pulse.ops.stateful import Clock, OnPulses, frames_at
+from pulse.ops.work import ELEMENT_S, Work, numpy_seconds
 from pulse.record import record
+
+PAIR_STEPS = 40
+"""What numpy does with each pair of frames."""
 
 
 @record(eq=False)
@@ -35,6 +40,23 @@ class BandedAttention(Op):
     bias: Array
     back: int
     empty: float = np.nan
+
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        """The work of the whole band, also where the stream's ends cut it short."""
+        q, _, v = inputs
+        pairs = (
+            volume(broadcast_shapes([fact.shape[:-2] for fact in inputs], "batch axes"))
+            * q.shape[-2]
+            * self.width
+        )
+        return Work(pairs * (q.shape[-1] + v.shape[-1]), pairs * (SOFTMAX_STEPS + 2))
+
+    def eval_seconds(
+        self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact], size: Callable[[TDim], int]
+    ) -> float:
+        """That of all pairs of frames, which is how the oracle computes the band."""
+        pairs = size(volume(outputs[0].shape[:-1])) * size(inputs[1].shape[-2])
+        return numpy_seconds(self.work(inputs, outputs), outputs, size) + ELEMENT_S * PAIR_STEPS * pairs
 
     @property
     def width(self) -> int:

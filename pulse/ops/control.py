@@ -1,6 +1,6 @@
 """A body that is repeated until it says stop."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from pulse.facts import Array, TypedFact
 from pulse.ops.arithmetic import arithmetic_in_use
 from pulse.ops.control_iterations import iteration_counter
 from pulse.ops.op import Env, Op, Relation, Whole
+from pulse.ops.work import Work, graph_work, iteration_seconds
 from pulse.record import record
 from pulse.typed import TypedNetwork
 
@@ -92,6 +93,15 @@ class Loop(Op):
             *states,
             *(np.concatenate([none, *(one[None] for one in each)]) for none, each in zip(empty, made)),
         ]
+
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        """The work of all iterations; of one if their number is not known."""
+        return graph_work(self.body.graph).times(self.iterations or TDim.of(1))
+
+    def eval_seconds(
+        self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact], size: Callable[[TDim], int]
+    ) -> float:
+        return size(self.iterations or TDim.of(1)) * iteration_seconds(self.body.graph, size)
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         return Whole(

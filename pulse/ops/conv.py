@@ -9,9 +9,11 @@ import numpy as np
 
 from pulse.dim import ZERO, TDim
 from pulse.errors import FactError
-from pulse.facts import Array, TypedFact
+from pulse.facts import Array, PulsedFact, TypedFact, volume
 from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window, unify
+from pulse.ops.weight_units import UnitLayout
+from pulse.ops.work import Work
 from pulse.record import record
 
 Pads = tuple[tuple[TDim, TDim], ...]
@@ -129,6 +131,16 @@ class Conv(Op):
             y = y + inputs[2].astype(wide, copy=False).reshape(-1, *(1,) * len(out))
         return [np.ascontiguousarray(y.astype(x.dtype, copy=False))]
 
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        bias = volume(outputs[0].shape) if len(inputs) > 2 else ZERO
+        return Work(volume(outputs[0].shape) * volume(inputs[1].shape[1:]), bias)
+
+    def weight_units(self, inputs: Sequence[PulsedFact], slot: int) -> UnitLayout | None:
+        kernel = inputs[1].sizes
+        if slot != 1 or is_depthwise(self, kernel):
+            return None
+        return UnitLayout(kernel, tuple(range(1, len(kernel))))
+
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         axis = spatial_stream(axes)
         if not isinstance(axis, int):
@@ -220,6 +232,17 @@ class ConvTranspose(Op):
             y = y + inputs[2].astype(wide, copy=False).reshape(-1, *(1,) * len(kernel))
         return [np.ascontiguousarray(y.astype(x.dtype, copy=False))]
 
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        bias = volume(outputs[0].shape) if len(inputs) > 2 else ZERO
+        return Work(volume(inputs[0].shape) * volume(inputs[1].shape[1:]), bias)
+
+    def weight_units(self, inputs: Sequence[PulsedFact], slot: int) -> UnitLayout | None:
+        kernel = inputs[1].sizes
+        if slot != 1 or is_depthwise(self, kernel):
+            return None
+        groups = self.group, kernel[0] // self.group, *kernel[1:]
+        return UnitLayout(groups, (1, *range(3, len(groups))))
+
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         axis = spatial_stream(axes)
         if not isinstance(axis, int):
@@ -250,3 +273,8 @@ class ConvTranspose(Op):
         text = f"strides {list(self.strides)} dilations {list(self.dilations)} pads {pads_text(self.pads)}"
         text += f" output_padding {list(self.output_padding)}" if any(self.output_padding) else ""
         return text + (f" group {self.group}" if self.group > 1 else "")
+
+
+def is_depthwise(op: Conv | ConvTranspose, kernel: Sequence[int]) -> bool:
+    """Whether every channel has one kernel of its own and makes one output channel."""
+    return op.group > 1 and kernel[0] == op.group and kernel[1] == 1

@@ -10,6 +10,7 @@ from pulse.facts import Array, DType, TypedFact
 from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole
 from pulse.ops.stateful import Carried, Clock, frames_at
+from pulse.ops.work import Work
 from pulse.record import record
 
 
@@ -59,6 +60,9 @@ class CumSum(Op):
         shape = list(x.shape)
         shape[self.axis] = 1
         return [sums.astype(x.dtype) for sums in self.sums(x, np.zeros(shape, accumulator_type(x)))]
+
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        return Work.of_each(inputs[0])
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         axis = axes[0]

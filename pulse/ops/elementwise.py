@@ -16,6 +16,7 @@ from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact, dtype_name, is_symbolic
 from pulse.ops.check import Check, conversion_check
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, broadcast_shapes
+from pulse.ops.work import Work
 from pulse.record import record
 
 Result = Literal["same", "bool"]
@@ -219,6 +220,10 @@ class Elementwise(Op):
     kind: str
     params: tuple[float, ...] = ()
 
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        several = self.kind in ("min", "max", "sum", "mean")
+        return Work.of_each(outputs[0], max(1, len(inputs) - 1) if several else 1)
+
     @property
     def symbolic(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return ELEMENTWISE[self.kind].symbolic is not None
@@ -295,6 +300,9 @@ class Cast(Op):
     """
 
     dtype: DType
+
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        return Work.of_each(outputs[0])
 
     @property
     def symbolic(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -8,6 +8,7 @@ from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact, dtype_name
 from pulse.ops.elementwise import broadcast_relation
 from pulse.ops.op import Env, Op, Relation
+from pulse.ops.work import NO_WORK, Work
 from pulse.record import record
 
 
@@ -32,6 +33,9 @@ class BitCast(Op):
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         return [np.ascontiguousarray(inputs[0]).reshape(inputs[0].shape).view(self.dtype)]
+
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        return NO_WORK
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         return broadcast_relation(inputs, axes)

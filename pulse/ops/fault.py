@@ -9,6 +9,7 @@ from pulse.dim import TDim
 from pulse.facts import Array, TypedFact
 from pulse.ops.check import Check
 from pulse.ops.stateful import Clock, Stateful, frames_at
+from pulse.ops.work import NO_WORK, Work
 from pulse.record import record
 
 COUNT = np.dtype(np.int64)
@@ -44,6 +45,9 @@ class CountFaults(Stateful):
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         return [TypedFact(COUNT, (TDim.of(1),))]
+
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        return NO_WORK
 
     @property
     def awaits(self) -> tuple[int, TDim] | None:

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from pulse.errors import FactError
-from pulse.facts import Array, TypedFact, dtype_name
+from pulse.facts import Array, PulsedFact, TypedFact, dtype_name, volume
 from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, broadcast_shapes, unify
+from pulse.ops.weight_units import UnitLayout
+from pulse.ops.work import Work
 from pulse.record import record
 
 ATTENTION_HELP = (
@@ -46,6 +48,14 @@ class MatMul(Op):
         y = np.matmul(a.astype(wide, copy=False), b.astype(wide, copy=False))
         return [np.asarray(y).astype(a.dtype, copy=False)]
 
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        return Work(volume(outputs[0].shape) * inputs[0].shape[-1])
+
+    def weight_units(self, inputs: Sequence[PulsedFact], slot: int) -> UnitLayout | None:
+        if slot != packed_operand(inputs):
+            return None
+        return UnitLayout(inputs[slot].sizes, (0,) if slot == 1 else (1,))
+
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         a, b = inputs
         batch = max(a.rank, b.rank, 2) - 2
@@ -72,3 +82,17 @@ class MatMul(Op):
                     "slice it to the stream's length, or let it broadcast over time",
                 )
         return Pointwise((place,))
+
+
+def packed_operand(inputs: Sequence[PulsedFact]) -> int | None:
+    """Which operand of a matrix product is a constant matrix that meets a tensor; None for two tensors."""
+    left, right = inputs
+    if _is_matrix(right) and left.value is None:
+        return 1
+    if _is_matrix(left) and right.value is None and right.rank >= 2:
+        return 0
+    return None
+
+
+def _is_matrix(fact: PulsedFact) -> bool:
+    return fact.value is not None and fact.rank == 2 and fact.dtype == np.float32

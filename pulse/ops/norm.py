@@ -8,7 +8,13 @@ from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, broadcast_shapes
+from pulse.ops.work import Work
 from pulse.record import record
+
+SOFTMAX_STEPS = 5
+"""Of each element: maximum, difference, exponential, sum, quotient."""
+NORM_STEPS = 5
+"""Of each element: sum, difference, square, sum of squares, quotient; scale and bias are one each."""
 
 
 @record
@@ -24,6 +30,9 @@ class Softmax(Op):
 
     axis: int
     log: bool = False
+
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        return Work.of_each(inputs[0], SOFTMAX_STEPS)
 
     @property
     def name(self) -> str:
@@ -95,6 +104,9 @@ class LayerNorm(Op):
         if len(inputs) > 2:
             y = y + inputs[2]
         return [y.astype(x.dtype, copy=False)]
+
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        return Work.of_each(inputs[0], NORM_STEPS + len(inputs) - 1)
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         axis = axes[0]

@@ -21,8 +21,10 @@ import numpy as np
 
 from pulse.dim import Symbol, TDim
 from pulse.errors import FactError
-from pulse.facts import Array, DType, Shape, TypedFact, is_symbolic
+from pulse.facts import Array, DType, PulsedFact, Shape, TypedFact, is_symbolic
 from pulse.ops.check import Check
+from pulse.ops.weight_units import UnitLayout
+from pulse.ops.work import NO_WORK, Work, numpy_seconds
 from pulse.record import record
 
 Env: TypeAlias = Mapping[Symbol, int]
@@ -65,6 +67,23 @@ class Op:
     def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> Sequence[Check]:
         """The operands of which some values have no result, given the shapes and types of all."""
         return ()
+
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work | None:
+        """What it computes of inputs and outputs with such facts; None if that is not known, or depends on data."""
+        return NO_WORK if self.copies else None
+
+    def eval_seconds(
+        self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact], size: Callable[[TDim], int]
+    ) -> float:
+        """The seconds of one core that ``eval`` takes; of one iteration, for a loop with an unknown number of them.
+
+        size  the number that a dim stands for
+        """
+        return numpy_seconds(self.work(inputs, outputs), outputs, size)
+
+    def weight_units(self, inputs: Sequence[PulsedFact], slot: int) -> UnitLayout | None:
+        """Where the output units of an operand lie; None if it is no weight, or gains nothing from fewer bits."""
+        return None
 
     def detail(self) -> str:
         """The attributes, for dumps."""

@@ -1,5 +1,6 @@
 """Pools over windows of the spatial axes."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -12,6 +13,7 @@ from pulse.facts import Array, TypedFact
 from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.conv import Pads, pad_spatial, pads_text, windows, without_pad
 from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window
+from pulse.ops.work import Work
 from pulse.record import record
 
 PoolKind = Literal["max", "average", "sum", "lp"]
@@ -57,6 +59,9 @@ class Pool(Op):
     def span(self, axis: int) -> int:
         """Input frames that one output frame sees along a spatial axis."""
         return (self.kernel[axis] - 1) * self.dilations[axis] + 1
+
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        return Work.of_each(outputs[0], math.prod(self.kernel))
 
     @property
     def counts_position(self) -> bool:
@@ -163,6 +168,9 @@ class MaxPlace(Op):
         groups = np.arange(int(x.shape[0] * x.shape[1]))
         column: tuple[int, ...] = (*x.shape[:2], *(1,) * len(spatial))
         return [found[..., 0] + groups.reshape(column) * places.size]
+
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        return self.pool.work(inputs, outputs)
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         return Whole("its indices count the elements of the whole stream", "use the values of the pool alone")

@@ -7,6 +7,7 @@ import numpy as np
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
+from pulse.ops.work import NO_WORK, Work
 from pulse.record import record
 
 
@@ -34,6 +35,9 @@ class CodeTable(Op):
         x, table = inputs
         place = np.clip(np.nan_to_num(np.rint(x) - self.first), 0, len(table) - 1)
         return [table[place.astype(np.int64)]]
+
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        return NO_WORK
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         if axes[1] is not None or axes[0] is None:

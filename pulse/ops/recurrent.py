@@ -1,15 +1,17 @@
 """Recurrent layers: RNN, GRU and LSTM in one direction, offline and as a stream."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from pulse.dim import TDim
 from pulse.errors import FactError
-from pulse.facts import Array, DType, TypedFact
+from pulse.facts import Array, DType, PulsedFact, TypedFact
 from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole, unify
-from pulse.ops.recurrent_cells import GATES, Cell, Wide
+from pulse.ops.recurrent_cells import CELL_CALLS, CELL_STEPS, GATES, Cell, Wide
 from pulse.ops.stateful import Carried, Clock
+from pulse.ops.weight_units import UnitLayout
+from pulse.ops.work import Work, numpy_seconds
 from pulse.record import record
 
 
@@ -38,6 +40,12 @@ class Recurrent(Op):
     lengths: tuple[int, ...] | None = None
     optional: tuple[str, ...] = ()
 
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        frames, batch, features = inputs[0].shape
+        rows = GATES[self.cell.kind] * self.hidden
+        steps = frames * batch * self.hidden * CELL_STEPS[self.cell.kind]
+        return Work(frames * batch * rows * (features + self.hidden), steps)
+
     @property
     def name(self) -> str:
         return self.cell.kind
@@ -64,6 +72,9 @@ class Recurrent(Op):
     def optional_slot(self, name: str) -> int | None:
         """Which input is h, c or p; None if it is left out."""
         return 4 + self.optional.index(name) if name in self.optional else None
+
+    def weight_units(self, inputs: Sequence[PulsedFact], slot: int) -> UnitLayout | None:
+        return UnitLayout(inputs[slot].sizes, (1,)) if slot in (1, 2) else None
 
     def begin(self, inputs: Sequence[Array]) -> list[Wide]:
         """The state before the first frame."""
@@ -104,6 +115,12 @@ class Recurrent(Op):
         with np.errstate(all="ignore"):
             y, state = self.advance(x, inputs, self.begin(inputs))
         return [array.astype(x.dtype) for array in (y, *state)]
+
+    def eval_seconds(
+        self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact], size: Callable[[TDim], int]
+    ) -> float:
+        calls = CELL_CALLS * size(inputs[0].shape[0])
+        return numpy_seconds(self.work(inputs, outputs), outputs, size, calls)
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         axis = axes[0]

@@ -10,6 +10,7 @@ from pulse.errors import FactError
 from pulse.facts import Array, DType, Shape, TypedFact, is_symbolic
 from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
+from pulse.ops.work import Work
 from pulse.record import record
 
 ReduceKind: TypeAlias = Literal[
@@ -113,6 +114,9 @@ class Reduce(Op):
     axes: tuple[int, ...]
     keepdims: bool
 
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        return Work.of_each(inputs[0])
+
     @property
     def symbolic(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.kind in ("sum", "prod")
@@ -158,6 +162,9 @@ class ArgReduce(Op):
     axis: int
     keepdims: bool
     select_last: bool = False
+
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        return Work.of_each(inputs[0])
 
     @property
     def name(self) -> str:

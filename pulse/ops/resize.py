@@ -7,9 +7,10 @@ from typing import TypeAlias
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import Array, TypedFact
+from pulse.facts import Array, TypedFact, volume
 from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window, require_at_least
 from pulse.ops.resize_sampling import Sampling
+from pulse.ops.work import NO_WORK, Work
 from pulse.record import record
 
 Taps: TypeAlias = tuple[tuple[int, float], ...]
@@ -54,6 +55,11 @@ class Interpolate(Op):
         columns = weights.T.reshape(-1, length, *(1,) * (x.ndim - 1 - self.axis))
         parts = [np.take(x, at, self.axis) * column for at, column in zip(found.T, columns)]
         return [np.sum(parts, axis=0).astype(x.dtype, copy=False)]
+
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        if self.sampling.rounding is not None:
+            return NO_WORK
+        return Work(volume(outputs[0].shape) * (2 if self.sampling.cubic is None else 4))
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         axis = axes[0]
@@ -156,6 +162,10 @@ class Polyphase(Op):
             exact = len(taps) == 1
             y[phase :: len(self.taps)] = parts[0] if exact else sum(w * v for (_, w), v in zip(taps, parts))
         return [np.moveaxis(y, 0, self.axis)]
+
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        taps = sum(len(phase) for phase in self.taps if len(phase) > 1)
+        return Work(volume(outputs[0].shape) * taps // len(self.taps))
 
     def detail(self) -> str:
         return f"axis {self.axis} span {self.span} stride {self.stride} up {len(self.taps)}"

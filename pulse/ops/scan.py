@@ -1,6 +1,6 @@
 """A body that is run for every frame, with states that it carries on."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from pulse.facts import Array, TypedFact
 from pulse.ops.arithmetic import arithmetic_in_use
 from pulse.ops.op import Cumulative, Env, Op, Relation, Whole, unify
 from pulse.ops.stateful import Carried, Clock, frames_at
+from pulse.ops.work import Work, graph_work, iteration_seconds
 from pulse.record import record
 from pulse.typed import TypedNetwork
 
@@ -98,6 +99,17 @@ class Scan(Op):
             stacked = np.concatenate([empty, *(frame[None] for frame in ordered)])
             joined.append(np.moveaxis(stacked, 0, course.axis))
         return [*joined, *states]
+
+    def _frames(self, inputs: Sequence[TypedFact]) -> TDim:
+        return inputs[0].shape[self.scanned[0].axis]
+
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        return graph_work(self.body.graph).times(self._frames(inputs))
+
+    def eval_seconds(
+        self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact], size: Callable[[TDim], int]
+    ) -> float:
+        return size(self._frames(inputs)) * iteration_seconds(self.body.graph, size)
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         first = len(self.scanned)

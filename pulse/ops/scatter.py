@@ -8,6 +8,7 @@ from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact, dtype_name
 from pulse.ops.check import Check, index_check
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, unify
+from pulse.ops.work import NO_WORK, Work
 from pulse.record import record
 
 COMBINE: dict[str, Callable[[Array, Array], Array]] = {
@@ -97,6 +98,9 @@ class ScatterND(Op):
         write(y, place, updates, self.reduction)
         return [y]
 
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        return NO_WORK
+
     def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
         return column_checks(shapes, 0)
 
@@ -155,6 +159,9 @@ class ScatterElements(Op):
         place[self.axis] = wrap_index(indices, x.shape[self.axis])
         write(y, tuple(place), updates, self.reduction)
         return [y]
+
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        return NO_WORK
 
     def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
         return [index_check(1, shapes[0][self.axis])]

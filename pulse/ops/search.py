@@ -8,6 +8,7 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
+from pulse.ops.work import Work
 from pulse.record import record
 
 
@@ -46,6 +47,9 @@ class TopK(Op):
             order = np.argsort(x, self.axis, kind="stable")
         indices = np.take(order, range(self.count), self.axis)
         return [np.take_along_axis(x, indices, self.axis), indices.astype(np.int64, copy=False)]
+
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        return Work.of_each(inputs[0])
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         axis = axes[0]

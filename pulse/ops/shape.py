@@ -8,7 +8,7 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.errors import FactError
-from pulse.facts import Array, Shape, TypedFact, shape_text
+from pulse.facts import Array, Shape, TypedFact, shape_text, volume
 from pulse.ops.op import (
     Env,
     Op,
@@ -25,11 +25,6 @@ from pulse.record import record
 
 INFERRED = -1
 """The entry of a target shape that takes what the others leave."""
-
-
-def volume(shape: Sequence[TDim]) -> TDim:
-    """The number of elements."""
-    return math.prod(shape, start=TDim.of(1))
 
 
 def single_quotient(total: TDim, part: TDim) -> TDim | None:

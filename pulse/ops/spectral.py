@@ -6,8 +6,9 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.errors import FactError
-from pulse.facts import Array, TypedFact
+from pulse.facts import Array, TypedFact, volume
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
+from pulse.ops.work import Work
 from pulse.record import record
 
 
@@ -89,6 +90,11 @@ class Dft(Op):
         if self.onesided:
             y = np.take(y, range(length // 2 + 1), self.axis)
         return [np.stack([y.real, y.imag], -1).astype(x.dtype)]
+
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        """The work of the product with its matrix, which is how constant lengths run."""
+        terms = inputs[0].shape[self.axis] * inputs[0].shape[-1]
+        return Work(volume(outputs[0].shape) * terms)
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         axis = axes[0]

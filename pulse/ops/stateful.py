@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 from pulse.bounds import FAR
 from pulse.dim import Symbol, TDim, cached_in_scope
-from pulse.facts import Array, TypedFact
+from pulse.facts import Array, PulsedFact, TypedFact
 from pulse.ops.op import Env, Op
+from pulse.ops.weight_units import UnitLayout
+from pulse.ops.work import Work
 from pulse.record import record
 
 
@@ -86,6 +88,12 @@ class OnPulses(Stateful):
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         return self.op.facts(inputs)
+
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work | None:
+        return self.op.work(inputs, outputs)
+
+    def weight_units(self, inputs: Sequence[PulsedFact], slot: int) -> UnitLayout | None:
+        return self.op.weight_units(inputs, slot)
 
     def detail(self) -> str:
         return f"{self.op.detail()} of {self.length} frames delay {self.offset}"

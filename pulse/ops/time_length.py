@@ -9,6 +9,7 @@ from pulse.dim import TDim
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env
 from pulse.ops.stateful import Clock, Stateful
+from pulse.ops.work import NO_WORK, Work
 from pulse.record import record
 
 
@@ -30,6 +31,9 @@ class StreamEnd(Stateful):
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         return [np.array(self.frames.eval(env), np.int64)]
+
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        return NO_WORK
 
     def detail(self) -> str:
         return str(self.frames)

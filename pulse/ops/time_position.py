@@ -8,6 +8,7 @@ from pulse.dim import TDim
 from pulse.facts import Array, DType, TypedFact, dtype_name
 from pulse.ops.op import Env, Op, Positional, Relation
 from pulse.ops.stateful import Clock, Stateful
+from pulse.ops.work import Work
 from pulse.record import record
 
 
@@ -31,6 +32,9 @@ class Range(Op):
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         return [(self.start + np.arange(self.length.eval(env)) * self.step).astype(self.dtype)]
+
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        return Work.of_each(outputs[0])
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         return Positional(
@@ -62,6 +66,9 @@ class Positions(Stateful):
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
         index = clock.pulse * self.frames - self.offset + np.arange(self.frames)
         return [(self.start + index * self.step_size).astype(self.dtype)]
+
+    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
+        return Work.of_each(outputs[0])
 
     def detail(self) -> str:
         return f"{self.start} + j*{self.step_size}, offset {self.offset}"

@@ -1,40 +1,30 @@
-"""From the nodes of a pulsed graph to instructions over three memories."""
+"""From the nodes of a pulsed graph to rows of a table."""
 
-import sys
-from collections.abc import Callable, Collection, Sequence
-from copy import copy
-from dataclasses import dataclass, field
-from math import prod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from pulse.bounds import FAR
 from pulse.dim import TDim
 from pulse.errors import CompileError
 from pulse.facts import Array, DType, PulsedFact, dtype_name
 from pulse.graph import Node, OutletId
 from pulse.jit.instruction import Instruction, number_fields
-from pulse.ops.check import Check
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
-from pulse.ops.stateful import most_frames
 from pulse.ops.time import Delay
 from pulse.plugins import load_plugins
 from pulse.program.kernels.copy import COPY_LOOPS, Copy
+from pulse.program.table.builder import TableBuilder
 from pulse.program.table.emitted import Emitted
 from pulse.program.table.loops import Loops
-from pulse.program.table.memory import Buffer, Image, Region, Value, dense_strides, plan
+from pulse.program.table.memory import Buffer, Value
 from pulse.pulsify.network import PulsedGraph
-from pulse.pulsify.registers import Register
 from pulse.wording import spell
 
 PulsedNode: TypeAlias = Node[PulsedFact, Op]
-
-
-Arrange: TypeAlias = Callable[[PulsedGraph, Sequence[int]], "tuple[list[int], dict[int, tuple[int, ...]]]"]
-"""Another order of nodes, and the nodes that are lowered with the first of them: first node -> all."""
-Lower: TypeAlias = "Callable[[Lowering, PulsedNode, Any], list[Value]]"
+Lower: TypeAlias = Callable[["Lowering", PulsedNode, Any], list[Value]]
+LookForFaults: TypeAlias = Callable[["Lowering", PulsedNode], None]
 L = TypeVar("L", bound=Callable[..., list[Value]])
 
 LOWER: dict[type[Op], Lower] = {}
@@ -54,135 +44,83 @@ def lowers(*kinds: type[Op]) -> Callable[[L], L]:
     return register
 
 
-@dataclass
 class Lowering:
-    """The program under construction.
+    """One graph, of a model or of a body in it, on its way into a table.
 
-    Instructions are kept in two lists: those of the step, and those that end it (buffers move on by a pulse).
-
-    form     how weights are stored; see ``pulse.program.weights``
-    arrange  which nodes become one instruction, see ``pulse.program.lower.recurrent_siblings.side_by_side``
+    graph      whose nodes are lowered
+    builder    the table, which the graph shares with the bodies in it
+    kept       wires that are read after the step, beside the outputs
+    form       how weights are stored; see ``pulse.program.weights``
+    together   nodes that are lowered with the first of them: first node -> all
+    unchecked  nodes in whose bodies nothing looks for faults
+    look       called for each node before it is lowered, in a body: looks for faults
+    node, op   names of what is being lowered
+    values     where wires are
+    pending    how wires are computed whose readers may do without: outlet -> a function that stores the wire
+    chained    how many elementwise ops a pending wire is made of
+    done       nodes that another one has done already
     """
 
-    graph: PulsedGraph
-    kept: set[OutletId]
-    registers: Sequence[Register] = ()
-    form: str = "f32"
-    weights: Image = field(default_factory=lambda: Image(Region.WEIGHTS))
-    state: Image = field(default_factory=lambda: Image(Region.STATE))
-    arena: list[Buffer] = field(default_factory=list[Buffer])
-    instructions: list[Emitted] = field(default_factory=list[Emitted])
-    endings: list[Emitted] = field(default_factory=list[Emitted])
-    values: dict[OutletId, Value] = field(default_factory=dict[OutletId, Value])
-    pending: dict[OutletId, Callable[[], Value]] = field(default_factory=dict[OutletId, Callable[[], Value]])
-    chained: dict[OutletId, int] = field(default_factory=dict[OutletId, int])
-    results: dict[OutletId, Value] = field(default_factory=dict[OutletId, Value])
-    done: set[int] = field(default_factory=set[int])
-    """Nodes that another one has done already."""
-    node: str = ""
-    op: str = ""
-    checks: Sequence[OutletId] = ()
-    """The counters of faults, which are run beside the outputs."""
-    counted: dict[tuple[str, str, Check], Value] = field(default_factory=dict[tuple[str, str, Check], Value])
-    """Where faults are counted, by node, op and check."""
-    unchecked: Collection[int] = ()
-    """Nodes whose bodies are not checked for faults."""
-    body: "Callable[[Lowering, PulsedNode], None] | None" = None
-    """Called for each node of a body before it is lowered; looks for faults."""
-    arrange: Arrange | None = None
-    together: dict[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
-    """Nodes that are lowered with the first of them: first node -> all."""
-    _once: dict[str, Value] = field(default_factory=dict[str, Value])
-    _ends: dict[tuple[TDim, int], Value] = field(default_factory=dict[tuple[TDim, int], Value])
-    _wires: dict[Buffer, set[OutletId]] = field(default_factory=dict[Buffer, set[OutletId]])
-    _memories: dict[int, tuple[Value, int]] = field(default_factory=dict[int, tuple[Value, int]])
+    def __init__(
+        self,
+        graph: PulsedGraph,
+        builder: TableBuilder,
+        *,
+        kept: Collection[OutletId] = (),
+        form: str = "f32",
+        together: Mapping[int, tuple[int, ...]] | None = None,
+        unchecked: Collection[int] = (),
+        look: LookForFaults | None = None,
+    ) -> None:
+        self.graph, self.builder, self.form = graph, builder, form
+        self.kept, self.together, self.unchecked = kept, together or {}, unchecked
+        self.node, self.op = "", ""
+        self.values: dict[OutletId, Value] = {}
+        self.pending: dict[OutletId, Callable[[], Value]] = {}
+        self.chained: dict[OutletId, int] = {}
+        self.done: set[int] = set()
+        self._look = look
+        self._wires: dict[Buffer, set[OutletId]] = {}
+        self._memories: dict[int, tuple[Value, int]] = {}
 
-    def __post_init__(self) -> None:
-        clock = self.state.add(np.zeros(2, np.int64), shared=False)
-        self.clock = Value(clock, 0, (2,), (1,), np.dtype(np.int64))
-
-    def run(self) -> None:
-        """Lower every node. Raises CompileError listing every op without a kernel."""
-        graph = self.graph
-        for register in self.registers:
-            self.settle(register.read, self.allocate_state(register.initial, range(register.initial.ndim)))
-            self.kept.add(register.write)
-        order = graph.order([*graph.outputs, *self.kept, *self.checks])
-        if self.arrange is not None:
-            order, self.together = self.arrange(graph, order)
-        order = self._checks_near(order)
-        self._lower([*(outlet.node for outlet in graph.inputs if outlet.node not in order), *order])
-        self._keep()
-        self._write_registers()
-
-    def _checks_near(self, order: Sequence[int]) -> list[int]:
-        """The order with each check right after what it looks at, which may then be overwritten."""
-        behind: dict[int, list[int]] = {}
-        checks = {outlet.node for outlet in self.checks}
-        for node_id in checks:
-            behind.setdefault(self.graph.nodes[node_id].inputs[0].node, []).append(node_id)
-        rest = (node_id for node_id in order if node_id not in checks)
-        return [each for node_id in rest for each in (node_id, *sorted(behind.get(node_id, [])))]
-
-    def inside(self, body: PulsedGraph, given: dict[OutletId, Value]) -> list[Value]:
-        """Emit the nodes of a body, its inputs at the given places; where its outputs are.
-
-        All instructions and memories are those of the program around it; the weights of a body stay f32.
-        """
-        inner = copy(self)
-        inner.graph, inner.kept, inner.values, inner.form = body, set(), dict(given), "f32"
-        inner.pending, inner.chained, inner._wires, inner._memories, inner.done = {}, {}, {}, {}, set()
-        inner.together = {}
-        inner._lower(body.order())
-        return [inner.value(outlet) for outlet in body.outputs]
-
-    def _lower(self, order: Sequence[int]) -> None:
-        self._require(order)
-        for node_id in order:
-            node = self.graph.nodes[node_id]
+    def lower(self, order: Iterable[int]) -> None:
+        """Lower nodes. Raises CompileError listing every op without a kernel."""
+        nodes = [self.graph.nodes[node_id] for node_id in order]
+        _require_lowerings(nodes)
+        for node in nodes:
             self.node, self.op = node.name, node.op.name
-            if isinstance(node.op, Const) or node_id in self.done or OutletId(node_id) in self.values:
+            if isinstance(node.op, Const) or node.id in self.done or OutletId(node.id) in self.values:
                 continue
-            if self.body is not None:
-                self.body(self, node)
+            if self._look is not None:
+                self._look(self, node)
             if isinstance(node.op, Source):
-                results = [self.new(OutletId(node_id))]
+                results = [self.new(OutletId(node.id))]
             else:
                 results = LOWER[type(node.op)](self, node, node.op)
             for slot, value in enumerate(results):
-                self.settle(OutletId(node_id, slot), value)
+                self.settle(OutletId(node.id, slot), value)
 
-    def _require(self, order: Sequence[int]) -> None:
-        nodes = [self.graph.nodes[node_id] for node_id in order]
-        if not all(map(_is_lowered, nodes)):
-            load_plugins(GROUP)
-        missing = [f"{node.name} ({node.op.name})" for node in nodes if not _is_lowered(node)]
-        if missing:
-            raise CompileError(f"no kernel for {', '.join(missing)}; use {spell('backend', 'numpy')}")
+    def inside(
+        self, body: PulsedGraph, given: Mapping[OutletId, Value], look: LookForFaults | None
+    ) -> list[Value]:
+        """Emit the nodes of a body, its inputs at the given places; where its outputs are.
 
-    def _keep(self) -> None:
-        """Inputs live from the start and outputs to the end, out of the way of buffers that move on."""
-        graph = self.graph
-        for outlet in graph.inputs:
-            self.values[outlet].buffer.touch(-1)
-        for outlet in dict.fromkeys((*graph.outputs, *self.kept)):
-            self.node, self.op = graph.label(outlet), "output"
-            value = self.value(outlet)
-            if value.buffer.region is Region.STATE:
-                sent = self.temporary(value.shape, value.dtype, value.order)
-                self.copy(value, sent)
-                value = sent
-            value.buffer.touch(sys.maxsize)  # the caller reads it after the last instruction
-            self.results[outlet] = value
+        The weights of a body stay f32.
 
-    def _write_registers(self) -> None:
-        """The next values, when all that the step reads has been read; none of them lies in a register by now."""
-        for register in self.registers:
-            if register.write != register.read:
-                self.node, self.op = register.name, "register"
-                self.copy(self.results[register.write], self.values[register.read])
+        look  for faults at each node; None: neither here nor in the bodies of the nodes
+        """
+        inner = Lowering(body, self.builder, look=look, unchecked=range(len(body.nodes)))
+        inner.values.update(given)
+        inner.lower(body.order())
+        return [inner.value(outlet) for outlet in body.outputs]
 
-    # values
+    def look_inside(self, node: PulsedNode, otherwise: Callable[[], LookForFaults]) -> LookForFaults | None:
+        """What looks for faults in the body of a node: what does so around it, or something else; None: nothing."""
+        if self._look is not None or node.id in self.unchecked:
+            return self._look
+        return otherwise()
+
+    # wires
 
     def settle(self, outlet: OutletId, value: Value) -> None:
         """Tell where a wire is."""
@@ -210,23 +148,6 @@ class Lowering:
     def known_value(self, outlet: OutletId) -> Array | None:
         """The value of a constant wire."""
         return self.fact(outlet).value
-
-    def constant(self, array: Array, order: Sequence[int] | None = None) -> Value:
-        """A tensor among the weights, its axes in an order."""
-        axes = list(range(array.ndim)) if order is None else list(order)
-        buffer = self.weights.add(array.transpose(axes), shared=True)
-        return Value(buffer, 0, array.shape, dense_strides(array.shape, axes), array.dtype)
-
-    def table(self, offsets: Array | Sequence[int]) -> Value:
-        """Element offsets among the weights."""
-        return self.constant(np.asarray(offsets, np.int64))
-
-    def temporary(self, shape: Sequence[int], dtype: DType, order: Sequence[int] | None = None) -> Value:
-        """A tensor in the arena, its axes in an order."""
-        axes = range(len(shape)) if order is None else order
-        buffer = Buffer(Region.ARENA, prod(shape) * dtype.itemsize)
-        self.arena.append(buffer)
-        return Value(buffer, 0, tuple(shape), dense_strides(shape, axes), dtype)
 
     def new(self, outlet: OutletId, order: Sequence[int] | None = None) -> Value:
         """Memory for a wire, its axes in an order (the stream outermost by default).
@@ -268,64 +189,46 @@ class Lowering:
             self._memories[node_id] = (self.allocate_state(begin, order), history)
         return self._memories[node_id]
 
+    def is_read_later(self, outlet: OutletId) -> bool:
+        """Whether a wire is read after the step: as an output, or because it is kept."""
+        return outlet in self.kept or self.graph.is_output(outlet)
+
+    # memory and registers
+
+    @property
+    def clock(self) -> Value:
+        """The register that counts the pulses."""
+        return self.builder.clock
+
+    def constant(self, array: Array, order: Sequence[int] | None = None) -> Value:
+        """A tensor among the weights, its axes in an order."""
+        return self.builder.constant(array, order)
+
+    def table(self, offsets: Array | Sequence[int]) -> Value:
+        """Element offsets among the weights."""
+        return self.builder.constant(np.asarray(offsets, np.int64))
+
+    def temporary(self, shape: Sequence[int], dtype: DType, order: Sequence[int] | None = None) -> Value:
+        """A tensor in the arena, its axes in an order."""
+        return self.builder.temporary(shape, dtype, order)
+
     def allocate_state(self, begin: Array, order: Sequence[int]) -> Value:
         """A tensor of the state and what it holds before the first pulse."""
-        buffer = self.state.add(begin.transpose(list(order)), shared=False)
-        return Value(buffer, 0, begin.shape, dense_strides(begin.shape, order), begin.dtype)
+        return self.builder.allocate_state(begin, order)
 
     def end(self, length: TDim, before: int | None = None) -> Value:
-        """The register that holds a wire's length; before the stream has ended, the most that it can be.
-
-        before  what it holds then instead
-        """
-        key = length, most_frames(length) if before is None else before
-        if key not in self._ends:
-            buffer = self.state.add(np.array([key[1]], np.int64), shared=False)
-            self._ends[key] = Value(buffer, 0, (1,), (1,), np.dtype(np.int64))
-        return self._ends[key]
-
-    @property
-    def ends(self) -> list[tuple[TDim, Value]]:
-        """Every length that an instruction needs, and its register."""
-        return [(length, value) for (length, _), value in self._ends.items()]
-
-    @property
-    def last(self) -> Value:
-        """The register that holds the number of the last pulse, far off before the stream has ended."""
-        return self._word("last", FAR)
-
-    @property
-    def total(self) -> Value:
-        """The number of all faults."""
-        return self._word("faults", 0)
-
-    def word_of(self, name: str) -> Value | None:
-        """``last`` or ``faults``, if some instruction uses it."""
-        return self._once.get(name)
-
-    def _word(self, name: str, begin: int) -> Value:
-        if name not in self._once:
-            self._once[name] = self.allocate_state(np.array([begin], np.int64), [0])
-        return self._once[name]
-
-    def counter(self, node: str, op: str, check: Check) -> Value:
-        """The number of faults of a node."""
-        if (node, op, check) not in self.counted:
-            self.counted[node, op, check] = self.allocate_state(np.zeros(1, np.int64), [0])
-        return self.counted[node, op, check]
+        """The register that holds a wire's length; see ``TableBuilder.end``."""
+        return self.builder.end(length, before)
 
     # instructions
 
     def emit(self, instruction: Instruction) -> None:
         """Append an instruction of the step."""
-        made = Emitted(instruction, self.node, self.op)
-        for value in made.operands:
-            value.buffer.touch(len(self.instructions))
-        self.instructions.append(made)
+        self.builder.append(Emitted(instruction, self.node, self.op))
 
     def emit_ending(self, instruction: Instruction) -> None:
         """Append an instruction that runs after the step."""
-        self.endings.append(Emitted(instruction, self.node, self.op))
+        self.builder.endings.append(Emitted(instruction, self.node, self.op))
 
     def copy(self, source: Value, target: Value) -> None:
         """Copy one tensor onto another of the same shape; the fewest loops that do it."""
@@ -360,9 +263,13 @@ class Lowering:
             )
         return value
 
-    def plan(self) -> int:
-        """Place the arena's buffers; the bytes that it takes."""
-        return plan([buffer for buffer in self.arena if buffer.first <= buffer.last])
+
+def _require_lowerings(nodes: Sequence[PulsedNode]) -> None:
+    if not all(map(_is_lowered, nodes)):
+        load_plugins(GROUP)
+    missing = [f"{node.name} ({node.op.name})" for node in nodes if not _is_lowered(node)]
+    if missing:
+        raise CompileError(f"no kernel for {', '.join(missing)}; use {spell('backend', 'numpy')}")
 
 
 def _is_lowered(node: PulsedNode) -> bool:

@@ -16,10 +16,8 @@ import numpy as np
 
 from pulse.errors import CompileError
 from pulse.facts import Array, PulsedFact
-from pulse.ops.conv import Conv, ConvTranspose
-from pulse.ops.matmul import MatMul
 from pulse.ops.op import Op
-from pulse.ops.recurrent import Recurrent, RecurrentStream
+from pulse.ops.weight_units import UnitLayout
 from pulse.program.dft_basis import find_dft_basis
 from pulse.record import record
 from pulse.wording import spell
@@ -47,14 +45,6 @@ def to_bf16(values: Array) -> Array:
 def from_bf16(bits: Array) -> Array:
     """The floats of bfloat16 bits, exactly."""
     return (bits.astype(np.uint32) << 16).view(np.float32)
-
-
-@record
-class UnitLayout:
-    """A weight seen in another shape, and the axes of that shape that one output unit sums over."""
-
-    shape: tuple[int, ...]
-    summed: tuple[int, ...]
 
 
 @record(eq=False)
@@ -139,7 +129,7 @@ def stored_operand(name: str, op: Op, inputs: Sequence[PulsedFact], slot: int, f
     weight = inputs[slot].value
     if weight is None or weight.dtype != np.float32:
         return None
-    layout = layout_of(op, inputs, slot)
+    layout = op.weight_units(inputs, slot)
     if layout is None or weight.nbytes < SMALLEST_BYTES or _is_transform(weight, layout):
         return Stored(weight, None, layout)
     if are_codes(weight):
@@ -158,37 +148,3 @@ def _is_transform(weight: Array, layout: UnitLayout) -> bool:
     summed = layout.summed
     rows = np.moveaxis(weight.reshape(layout.shape), summed, range(len(summed)))
     return find_dft_basis(rows.reshape(math.prod(rows.shape[: len(summed)]), -1)) is not None
-
-
-def layout_of(op: Op, inputs: Sequence[PulsedFact], slot: int) -> UnitLayout | None:
-    """Where the output units of an operand lie; None if it is no weight."""
-    shape = inputs[slot].sizes
-    if isinstance(op, Conv) and slot == 1 and not is_depthwise(op, shape):
-        return UnitLayout(shape, tuple(range(1, len(shape))))
-    if isinstance(op, ConvTranspose) and slot == 1 and not is_depthwise(op, shape):
-        groups = op.group, shape[0] // op.group, *shape[1:]
-        return UnitLayout(groups, (1, *range(3, len(groups))))
-    if isinstance(op, MatMul) and slot == packed_operand(inputs):
-        return UnitLayout(shape, (0,) if slot == 1 else (1,))
-    if isinstance(op, Recurrent | RecurrentStream) and slot in (1, 2):
-        return UnitLayout(shape, (1,))
-    return None
-
-
-def is_depthwise(op: Conv | ConvTranspose, kernel: Sequence[int]) -> bool:
-    """Whether every channel has one kernel of its own and makes one output channel."""
-    return op.group > 1 and kernel[0] == op.group and kernel[1] == 1
-
-
-def packed_operand(inputs: Sequence[PulsedFact]) -> int | None:
-    """Which operand of a matrix product is a constant matrix that meets a tensor; None for two tensors."""
-    left, right = inputs
-    if _is_matrix(right) and left.value is None:
-        return 1
-    if _is_matrix(left) and right.value is None and right.rank >= 2:
-        return 0
-    return None
-
-
-def _is_matrix(fact: PulsedFact) -> bool:
-    return fact.value is not None and fact.rank == 2 and fact.dtype == np.float32

@@ -1,6 +1,5 @@
 """An estimate of numpy's time for an offline model: counted, not measured, so that it is always the same."""
 
-from pulse.costs.seconds import op_seconds
 from pulse.dim import TDim
 from pulse.pulsify.network import PulsedNetwork
 
@@ -49,5 +48,5 @@ def _count(model: PulsedNetwork, frames: int) -> float:
     for node_id in graph.order():
         node = graph.nodes[node_id]
         outputs = [outlet.fact for outlet in node.outputs]
-        total += op_seconds(node.op, graph.input_facts(node), outputs, size)
+        total += node.op.eval_seconds(graph.input_facts(node), outputs, size)
     return total

@@ -22,6 +22,7 @@ COMMANDS = (
     "bench",
     "compile",
     "build",
+    "serve",
     "dump",
     "recipe",
     "warm",
@@ -194,6 +195,8 @@ def pulse(
       [cyan]pulse bench model.onnx --pulse 160[/cyan]        where the time goes
 
       [cyan]pulse run --live[/cyan]                          from the microphone to the loudspeaker
+
+      [cyan]pulse serve[/cyan]                               a page and a server of streams, for many clients
 
       [cyan]pulse devices[/cyan]                             audio devices for --live
 

@@ -206,6 +206,7 @@ SCENES: Mapping[str, tuple[Scene, ...]] = {
 
 ELSEWHERE = {
     "docs/extend.md": "tests/pulse/onnx/test_extend.py",
+    "docs/serve.md": "tests/streaming/serve/test_page.py",
     "docs/threads.md": "tests/pulse/program/machine/test_threads.py",  # with as many cores as it needs
 }
 """Pages whose blocks are run by other tests."""

@@ -13,7 +13,7 @@ LAYERS: Mapping[str, str] = {
     "jit": "pulse: jit",
     "dims": "pulse: dim",
     "graphs": "pulse: facts interface graph picture dump matching",
-    "operators": "pulse: ops typed costs.work costs.seconds wiring wiring_sizes patch substitution tolerance",
+    "operators": "pulse: ops typed wiring wiring_sizes patch substitution tolerance",
     "formats": "pulse: translators infer onnx nhwc tflite",
     "passes": "pulse: declutter pulsify chunks",
     "programs": "pulse: program",
@@ -28,6 +28,8 @@ LAYERS: Mapping[str, str] = {
     "devices": "streaming: realtime stats hosts",
     "live": "streaming: live executor",
     "reports": "streaming: reports deploy",
+    "serving": "streaming: serve client",
+    "facades": "pulse: client",
     "commands": "streaming: cli",
     "bench": "bench: __init__",
 }

@@ -36,7 +36,9 @@ FAMILIES: Mapping[str, str] = {
 """Each family, and what is in it."""
 
 FOLDERS: Mapping[str, frozenset[str]] = {
-    "pulse/ops": frozenset({"arithmetic", "bodies", "check", "generic", "op", "stateful"}),
+    "pulse/ops": frozenset(
+        {"arithmetic", "bodies", "check", "generic", "op", "stateful", "weight_units", "work"}
+    ),
     "pulse/onnx/operators": frozenset(),
     "pulse/tensorflow/operators": frozenset(),
     "pulse/tflite/operators": frozenset(),

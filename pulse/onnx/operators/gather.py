@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import Array, is_symbolic
+from pulse.facts import Array, is_symbolic, volume
 from pulse.graph import OutletId
 from pulse.infer.relations import RankSum, Relation, SameRank, SameShape, SameType
 from pulse.onnx.clues import Clues
@@ -22,7 +22,7 @@ from pulse.ops.elementwise_within import Within
 from pulse.ops.gather import Gather
 from pulse.ops.gather_elements import GatherBatches, GatherElements
 from pulse.ops.scatter import index_depth, wrap_index
-from pulse.ops.shape import RemoveAxis, Reshape, volume
+from pulse.ops.shape import RemoveAxis, Reshape
 from pulse.ops.slice import Slice
 from pulse.typed import known_value
 from pulse.wording import spell

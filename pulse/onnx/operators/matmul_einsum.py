@@ -4,14 +4,14 @@ import re
 from collections.abc import Mapping, Sequence
 
 from pulse.dim import TDim
-from pulse.facts import Shape
+from pulse.facts import Shape, volume
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.ops.reduce import Reduce
-from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose, volume
+from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.record import record
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from pulse.budget import spending
 from pulse.dim import TDim
+from pulse.facts import volume
 from pulse.graph import OutletId
 from pulse.infer.relations import HasRank, Relation, SameSize
 from pulse.infer.wire_facts import Axis
@@ -22,7 +23,7 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.norm import LayerNorm, Softmax
 from pulse.ops.pad import Pad
 from pulse.ops.reduce import Reduce
-from pulse.ops.shape import Reshape, exact_quotient, volume
+from pulse.ops.shape import Reshape, exact_quotient
 from pulse.ops.slice import Slice
 from pulse.record import record
 

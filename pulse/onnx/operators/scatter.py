@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import Array, is_symbolic
+from pulse.facts import Array, is_symbolic, volume
 from pulse.graph import OutletId
 from pulse.onnx.clues import same_type_and_shape
 from pulse.onnx.context import NodeContext
@@ -26,7 +26,7 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.gather import Gather
 from pulse.ops.pad import Pad
 from pulse.ops.scatter import COMBINE, ScatterElements, ScatterND, index_depth
-from pulse.ops.shape import AddAxis, Reshape, Transpose, volume
+from pulse.ops.shape import AddAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.record import record
 

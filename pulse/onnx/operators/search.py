@@ -3,7 +3,7 @@
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import Array, is_symbolic
+from pulse.facts import Array, is_symbolic, volume
 from pulse.graph import OutletId
 from pulse.onnx.clues import same_type_and_rank, same_type_and_shape
 from pulse.onnx.context import NodeContext
@@ -16,7 +16,7 @@ from pulse.onnx.write.registry import writes
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.reduce import ArgReduce
 from pulse.ops.search import TopK
-from pulse.ops.shape import AddAxis, Reshape, volume
+from pulse.ops.shape import AddAxis, Reshape
 from pulse.typed import known_value
 from pulse.wiring import wire
 

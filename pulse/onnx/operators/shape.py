@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from pulse.dim import ONE
-from pulse.facts import Shape
+from pulse.facts import Shape, volume
 from pulse.graph import OutletId
 from pulse.infer.fact import Dim
 from pulse.infer.relations import (
@@ -29,7 +29,7 @@ from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.op import broadcast_shapes
-from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose, resolve_shape, volume
+from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose, resolve_shape
 
 
 @onnx_op("Reshape")

@@ -19,9 +19,9 @@ from pulse.program.file.program_file import encode_program, write_file
 from pulse.program.file.proof_note import ProofNote
 from pulse.program.kernels import families as families
 from pulse.program.kernels.time import Tick
-from pulse.program.lower.recurrent_siblings import side_by_side
-from pulse.program.lowering import GROUP, LOWER, Lowering
+from pulse.program.lowering import GROUP, LOWER
 from pulse.program.native.streams import NativeStreams
+from pulse.program.step import lower_step
 from pulse.program.table.copies import copies
 from pulse.program.table.cost import RowNote, cost_of
 from pulse.program.table.emitted import Emitted, table_of
@@ -47,44 +47,40 @@ class NativeProgram(NativeStreams, CompiledProgram):
         prepare: Callable[[Sequence[str]], None] | None = None,
     ) -> None:
         super().__init__(model, form)
-        lowering = Lowering(
+        step = lower_step(
             model.graph,
-            set(fetches),
-            model.registers,
-            form,
+            registers=model.registers,
+            fetches=fetches,
+            form=form,
             checks=model.checks,
             unchecked=find_unchecked_bodies(model),
-            arrange=side_by_side,
         )
-        lowering.run()
-        self.arena_bytes = max(lowering.plan(), 64)
-        self.weights = aligned_bytes(max(lowering.weights.size, 64))
-        image = lowering.weights.image()
+        table = step.table
+        self.arena_bytes = max(table.plan(), 64)
+        self.weights = aligned_bytes(max(table.weights.size, 64))
+        image = table.weights.image()
         self.weights[: image.size] = image
         self.weights.flags.writeable = False
-        self.initial = lowering.state.image()
+        self.initial = table.state.image()
         self.instructions = (
-            *lowering.instructions,
-            *lowering.endings,
-            Emitted(Tick(clock=lowering.clock), "", "clock"),
+            *table.instructions,
+            *table.endings,
+            Emitted(Tick(clock=table.clock), "", "clock"),
         )
         self.ends = tuple(
-            (length, value.buffer.offset) for length, value in lowering.ends if not length.is_const
+            (length, value.buffer.offset) for length, value in table.ends if not length.is_const
         )
-        self.counters = tuple((site, value.buffer.offset) for site, value in lowering.counted.items())
+        self.counters = tuple((site, value.buffer.offset) for site, value in table.counted.items())
         self.total_at, self.last_at = (
             None if word is None else word.buffer.offset
-            for word in (lowering.word_of("faults"), lowering.word_of("last"))
+            for word in (table.word_of("faults"), table.word_of("last"))
         )
         graph = model.graph
         self.received = tuple(
-            (graph.label(outlet), Place.of(lowering.values[outlet])) for outlet in graph.inputs
+            (graph.label(outlet), Place.of(value)) for outlet, value in zip(graph.inputs, step.inputs)
         )
-        self.sent = tuple(
-            (name, Place.of(lowering.results[outlet]))
-            for name, outlet in zip(graph.output_names, graph.outputs)
-        )
-        self.fetched = tuple(Place.of(lowering.results[outlet]) for outlet in fetches)
+        self.sent = tuple((name, Place.of(value)) for name, value in zip(graph.output_names, step.outputs))
+        self.fetched = tuple(Place.of(value) for value in step.fetched)
         if prepare is not None:
             prepare(self._kernels())
         self.link()

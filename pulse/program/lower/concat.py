@@ -43,7 +43,7 @@ def _order_for_reshape(cx: Lowering, outlet: OutletId, strides: Sequence[int]) -
     axes, at = list(range(fact.rank)), outlet
     while True:
         readers = graph.outlet(at).successors
-        if len(readers) != 1 or at in cx.kept or graph.is_output(at):
+        if len(readers) != 1 or cx.is_read_later(at):
             return None
         reader = graph.nodes[next(iter(readers)).node]
         at = OutletId(reader.id)

@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.ops.conv import Conv
+from pulse.ops.conv import Conv, is_depthwise
 from pulse.program.kernels.conv_depthwise import Depthwise
 from pulse.program.kernels.copy import Fill
 from pulse.program.kernels.matmul_finish import Finish
@@ -16,7 +16,7 @@ from pulse.program.lower.matmul_product import bias_of, emit_product, grid_offse
 from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
-from pulse.program.weights import Stored, is_depthwise
+from pulse.program.weights import Stored
 
 
 def channels_last(cx: Lowering, value: Value, stream: int | None) -> Value:

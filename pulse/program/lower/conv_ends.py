@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from pulse.ops.conv import Conv
+from pulse.ops.conv import Conv, is_depthwise
 from pulse.program.table.memory import Value
-from pulse.program.weights import is_depthwise
 from pulse.record import record
 
 WORTH = 512

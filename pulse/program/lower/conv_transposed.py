@@ -9,14 +9,14 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.ops.conv import Conv, ConvTranspose
+from pulse.ops.conv import Conv, ConvTranspose, is_depthwise
 from pulse.program.lower.conv import convolution_input, convolve, emit_depthwise, last_order, pad
 from pulse.program.lower.matmul_finishing import Finishing, find_finishing
 from pulse.program.lower.matmul_product import bias_of, emit_product, grid_offsets, stored_of
 from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
-from pulse.program.weights import Stored, is_depthwise
+from pulse.program.weights import Stored
 from pulse.record import record
 
 WIDE = 16

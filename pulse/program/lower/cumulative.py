@@ -63,7 +63,7 @@ def _lower_sums(cx: Lowering, node: PulsedNode, op: CumSum, sums: Value, times: 
         )
     )
     total = OutletId(node.id, 1)
-    if total not in cx.kept and not cx.graph.outlet(total).successors and not cx.graph.is_output(total):
+    if not cx.graph.outlet(total).successors and not cx.is_read_later(total):
         return [y]
     whole = cx.new(total)
     seen = sums.reshape(whole.shape)

@@ -202,7 +202,7 @@ def _is_mergeable(cx: Lowering, outlet: OutletId) -> bool:
     graph = cx.graph
     node = graph.node(outlet)
     readers = graph.outlet(outlet).successors
-    if len(readers) != 1 or outlet in cx.kept or graph.is_output(outlet):
+    if len(readers) != 1 or cx.is_read_later(outlet):
         return False
     reader = graph.nodes[next(iter(readers)).node]
     wires = [outlet, *node.inputs, *reader.inputs, OutletId(reader.id)]

@@ -1,7 +1,5 @@
 """Counters of faults: one row for each operand that is looked at."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from pulse.bounds import FAR
@@ -13,7 +11,7 @@ from pulse.ops.fault import CountFaults
 from pulse.program.kernels import fault
 from pulse.program.kernels.fault import BETWEEN, NONZERO, WITHIN
 from pulse.program.lower.elementwise import code_of
-from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.lowering import LookForFaults, Lowering, PulsedNode, lowers
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Value
 from pulse.record import record
@@ -51,13 +49,13 @@ def lower_count_faults(cx: Lowering, node: PulsedNode, op: CountFaults) -> list[
         frames = Valid(op.axis, x.shape[op.axis], -op.offset, cx.table([op.first]), end, frames.gate)
     elif op.when == "end":
         begin = frames.begin if op.axis is None else cx.end(TDim.of(x.shape[op.axis]) - op.length)
-        frames = Valid(op.axis, 0, 0, begin, frames.end, cx.last)
+        frames = Valid(op.axis, 0, 0, begin, frames.end, cx.builder.last)
     return [count_faults(cx, x, op.check, op.node, op.op, frames)]
 
 
 def count_faults(cx: Lowering, operand: Value, check: Check, node: str, op: str, frames: Valid) -> Value:
     """Emit the row that counts what a node cannot take of an operand; the counter, one for each node and check."""
-    own, total = cx.counter(node, op, check), cx.total
+    own, total = cx.builder.counter(node, op, check), cx.builder.total
     whole = operand
     if check.column is not None:
         whole = whole.part(len(whole.shape) - 1, check.column, check.column + 1)
@@ -97,7 +95,7 @@ def count_faults(cx: Lowering, operand: Value, check: Check, node: str, op: str,
     return own
 
 
-def fault_checker(frames: Valid) -> Callable[[Lowering, PulsedNode], None]:
+def fault_checker(frames: Valid) -> LookForFaults:
     """Emits the fault counters of each node of a body that runs for such frames."""
 
     def look(inner: Lowering, node: PulsedNode) -> None:

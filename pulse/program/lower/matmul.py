@@ -8,13 +8,13 @@ import numpy as np
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.jit.simd import LANES
-from pulse.ops.matmul import MatMul
+from pulse.ops.matmul import MatMul, packed_operand
 from pulse.program.kernels.matmul import Matmul
 from pulse.program.lower.matmul_finishing import find_finishing
 from pulse.program.lower.matmul_product import emit_product, grid_offsets, stored_of
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
-from pulse.program.weights import Stored, packed_operand
+from pulse.program.weights import Stored
 
 FEW = 8
 """Rows and columns from which on the copy of a matrix costs less than it saves."""

@@ -113,7 +113,7 @@ def _only_reader(cx: Lowering, outlet: OutletId) -> PulsedNode | None:
     """The one node that reads a wire, if it is elementwise, of f32 and of the same shape."""
     graph = cx.graph
     readers = graph.outlet(outlet).successors
-    if len(readers) != 1 or outlet in cx.kept or graph.is_output(outlet):
+    if len(readers) != 1 or cx.is_read_later(outlet):
         return None
     node = graph.nodes[next(iter(readers)).node]
     fact = cx.fact(OutletId(node.id)) if node.outputs else None
@@ -125,7 +125,7 @@ def _take_swish(cx: Lowering, found: Finishing) -> bool:
     """Whether what follows is ``v * sigmoid(v)``, of two nodes; they are then done."""
     graph, outlet = cx.graph, found.outlet
     readers = [graph.nodes[inlet.node] for inlet in graph.outlet(outlet).successors]
-    if len(readers) != 2 or outlet in cx.kept or graph.is_output(outlet):
+    if len(readers) != 2 or cx.is_read_later(outlet):
         return False
     for sigmoid, product in (readers, readers[::-1]):
         at = OutletId(sigmoid.id)
@@ -210,7 +210,7 @@ def _find_gate(cx: Lowering, found: Finishing) -> None:
     """Two halves of the channels, each through a function or none, multiplied."""
     graph, outlet = cx.graph, found.outlet
     readers = [graph.nodes[inlet.node] for inlet in graph.outlet(outlet).successors]
-    if len(readers) != 2 or outlet in cx.kept or graph.is_output(outlet) or found.channels % 2:
+    if len(readers) != 2 or cx.is_read_later(outlet) or found.channels % 2:
         return
     half, sides = found.channels // 2, [(-1, -1, -1)] * 2
     nodes: list[int] = []

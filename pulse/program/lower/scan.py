@@ -7,7 +7,7 @@ from pulse.graph import OutletId
 from pulse.ops.scan import Scan, ScanStream
 from pulse.program.kernels.scan import KeepFrame
 from pulse.program.lower.fault import Valid, always_valid, fault_checker
-from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.lowering import LookForFaults, Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
 from pulse.pulsify.constant import transfer_constants
 from pulse.pulsify.network import PulsedGraph
@@ -21,13 +21,10 @@ MOST_INSTRUCTIONS = 4096
 def lower_scan(cx: Lowering, node: PulsedNode, op: Scan) -> list[Value]:
     """All frames with every pulse; the states are wherever the body puts them."""
     frames = _Frames(cx, node, op)
-    outer = cx.body
-    if outer is None and node.id not in cx.unchecked:
-        cx.body = fault_checker(always_valid(cx))
+    look = cx.look_inside(node, lambda: fault_checker(always_valid(cx)))
     states = frames.initial
     for number in range(frames.count):
-        states = frames.run(number, states)
-    cx.body = outer
+        states = frames.run(number, states, look)
     return [*frames.gathered, *states]
 
 
@@ -46,11 +43,10 @@ def lower_scan_stream(cx: Lowering, node: PulsedNode, op: ScanStream) -> list[Va
     end = cx.end(op.length)
     first, gate = cx.table([0]), cx.table([0])
     for number in range(frames.count):
-        cx.body = fault_checker(Valid(None, frames.count, number - op.offset, first, end, gate))
-        fresh = [_apart(cx, value, states) for value in frames.run(number, states)]
+        look = fault_checker(Valid(None, frames.count, number - op.offset, first, end, gate))
+        fresh = [_apart(cx, value, states) for value in frames.run(number, states, look)]
         for value, state in zip(fresh, states):
             _keep(cx, value, state, end, frames.count, number, op.offset)
-    cx.body = None
     return [*frames.gathered, *states]
 
 
@@ -88,18 +84,18 @@ class _Frames:
         self._x, self.initial, self._captured = inputs[:first], inputs[first:last], inputs[last:]
         self.count = inputs[0].shape[op.scanned[0].axis]
         self.gathered = [cx.new(OutletId(node.id, slot)) for slot in range(len(op.gathered))]
-        self._emitted = len(cx.instructions)
+        self._emitted = len(cx.builder.instructions)
 
-    def run(self, number: int, states: Sequence[Value]) -> list[Value]:
+    def run(self, number: int, states: Sequence[Value], look: LookForFaults | None) -> list[Value]:
         """Emit one frame, in the order of the run; the states after it."""
         cx, op = self._cx, self._op
         around = zip((*op.states, *op.captured), (*states, *self._captured))
         given = {self._places[name]: value for name, value in (*around, *self._frame_inputs(number))}
-        results = cx.inside(self._body, given)
+        results = cx.inside(self._body, given, look)
         for value, y, course in zip(results[len(states) :], self.gathered, op.gathered):
             at = self.count - 1 - number if course.backward else number
             cx.copy(value, _frame(y, course.axis, at))
-        if len(cx.instructions) - self._emitted > MOST_INSTRUCTIONS:
+        if len(cx.builder.instructions) - self._emitted > MOST_INSTRUCTIONS:
             raise CompileError(
                 f"{self._node.name}: its body for {self.count} frames is more than {MOST_INSTRUCTIONS} "
                 f"instructions; take fewer frames, or use {spell('backend', 'numpy')}"

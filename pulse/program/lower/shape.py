@@ -47,7 +47,7 @@ def _read_by_convolutions(cx: Lowering, outlet: OutletId) -> bool:
     graph = cx.graph
     readers = [(graph.nodes[inlet.node].op, inlet.slot) for inlet in graph.outlet(outlet).successors]
     mine = all(isinstance(op, Conv | ConvTranspose) and slot == 0 for op, slot in readers)
-    return mine and bool(readers) and outlet not in cx.kept and not graph.is_output(outlet)
+    return mine and bool(readers) and not cx.is_read_later(outlet)
 
 
 def _order_of(cx: Lowering, outlet: OutletId, x: Value) -> list[int]:

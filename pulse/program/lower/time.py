@@ -107,7 +107,7 @@ def _may_overwrite(cx: Lowering, node: PulsedNode, op: FillEnds, x: Value) -> bo
     """A temporary that only this op reads, and that is no view of anything else."""
     graph = cx.graph
     (outlet,) = node.inputs
-    kept = outlet in cx.kept or outlet in graph.outputs or outlet in graph.inputs
+    kept = cx.is_read_later(outlet) or outlet in graph.inputs
     alone = len(graph.outlet(outlet).successors) == 1 and x.size * x.dtype.itemsize == x.buffer.size
     return (
         op.mode == "constant"

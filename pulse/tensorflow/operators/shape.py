@@ -3,11 +3,11 @@
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import Shape
+from pulse.facts import Shape, volume
 from pulse.graph import OutletId
 from pulse.onnx.operators.source import scalar_dim
 from pulse.ops.op import broadcast_shapes
-from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Tile, resolve_shape, volume
+from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Tile, resolve_shape
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.operators.shape_delayed import delay_rows
 from pulse.tensorflow.registry import tensorflow_op

@@ -8,6 +8,7 @@ import pytest
 from pulse.errors import CompileError
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
+from pulse.loading.load import load
 from pulse.models import TypedModel
 from pulse.ops.cumulative import CumSum
 from pulse.ops.op import Env, Op, Pointwise, Relation
@@ -15,11 +16,16 @@ from pulse.ops.shape import AddAxis, Transpose
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
 from pulse.program.lowering import LOWER, Lowering
+from pulse.program.step import lower_step
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Region, Value
 from pulse.pulsify.driver import pulsify
 from tests.invariants.graphs import random_model
+from tests.pulse.cases.build import model as onnx_model
+from tests.pulse.cases.build import node
+from tests.pulse.cases.scan import body
 from tests.pulse.models import Sketch
+from tests.pulse.program.static import static_model
 
 
 class Odd(Op):
@@ -123,17 +129,16 @@ def test_arena_buffers_that_live_at_once_never_overlap_in_programs() -> None:
     for seed in range(40):
         typed = random_model(np.random.default_rng(seed), 10)
         model = pulsify(typed)
-        lowering = Lowering(model.graph, set())
-        lowering.run()
-        size = lowering.plan()
-        live = [buffer for buffer in lowering.arena if buffer.first <= buffer.last]
+        table = lower_step(model.graph).table
+        size = table.plan()
+        live = [buffer for buffer in table.arena if buffer.first <= buffer.last]
         for number, one in enumerate(live):
             assert one.offset >= 0 and one.offset + one.size <= size
             for other in live[:number]:
                 if one.first <= other.last and other.first <= one.last:
                     pairs += 1
                     assert one.offset + one.size <= other.offset or other.offset + other.size <= one.offset
-        for position, row in enumerate(lowering.instructions):
+        for position, row in enumerate(table.instructions):
             for value in row.operands:
                 if value.buffer.region is Region.ARENA:
                     assert value.buffer.first <= position <= value.buffer.last
@@ -188,3 +193,21 @@ def test_the_total_of_sums_that_do_not_stream(dtype: str) -> None:
     made = compile_model(pulsify(model, pulse=2)).spawn().step(x[:, :2])
     for name, wanted in model.run(x).items():
         assert np.array_equal(made[name], wanted[:, :2])
+
+
+def test_bodies_that_are_not_looked_at() -> None:
+    """Nor are the bodies in them, whatever the numbers of their nodes."""
+    indices, table = np.zeros((5, 3, 2), np.int64), np.zeros((4, 6), np.float32)
+    inner = body([node("Gather", "table x_in", "y_out")], "x_in", "y_out")
+    outer = body([node("Scan", "x_in", "y_out", body=inner, num_scan_inputs=1)], "x_in", "y_out")
+    nodes = [
+        node("Neg", "x", "a"),
+        node("Neg", "a", "b"),
+        node("Scan", "b", "y", body=outer, num_scan_inputs=1),
+    ]
+    typed = load(onnx_model(nodes, {"x": indices}, {"table": table}, 17, None, "y")).analyse()
+    graph = static_model(typed).graph
+    scans = [each.id for each in graph.nodes if each.op.name == "Scan"]
+    assert len(scans) == 1
+    assert len(lower_step(graph).table.counted) == 1
+    assert not lower_step(graph, unchecked=scans).table.counted

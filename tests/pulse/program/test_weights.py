@@ -11,9 +11,10 @@ import pulse
 from pulse.accuracy import rounding_errors
 from pulse.errors import CompileError, InputError
 from pulse.facts import Array
+from pulse.ops.weight_units import UnitLayout
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.program import Program
-from pulse.program.weights import SMALLEST_BYTES, UnitLayout, as_halves, from_bf16, store, to_bf16
+from pulse.program.weights import SMALLEST_BYTES, as_halves, from_bf16, store, to_bf16
 from pulse.program.whole import run_whole
 from pulse.proof.signals import feeds_of
 from tests.pulse.cases.build import floats, model, node

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from pulse.jit.pointer import real_bits
+from pulse.ops.weight_units import UnitLayout
 from pulse.program.kernels.matmul import matmul
 from pulse.program.kernels.matmul_finish import STEPS
 from pulse.program.kernels.matmul_product import PANEL, pack_product, product
 from pulse.program.kernels.matmul_product_few import WIDTHS, pack_few, product_few, width_of_few
-from pulse.program.weights import Stored, UnitLayout, store
+from pulse.program.weights import Stored, store
 from tests.pulse.program.kernels.rows import At, run_both, run_row
 
 RNG = np.random.default_rng(1)

@@ -9,12 +9,13 @@ from pulse.bounds import FAR
 from pulse.jit.instruction import Form
 from pulse.jit.registry import Kernel
 from pulse.ops.recurrent_cells import GATES, Activation, Cell, CellKind
+from pulse.ops.weight_units import UnitLayout
 from pulse.program.kernels.cumulative import cumsum
 from pulse.program.kernels.recurrent import rnn
 from pulse.program.kernels.recurrent_gates import ACTIVATIONS, pack_gates
 from pulse.program.kernels.recurrent_gru import gru, gru_reset
 from pulse.program.kernels.recurrent_lstm import lstm
-from pulse.program.weights import Stored, UnitLayout, store
+from pulse.program.weights import Stored, store
 from tests.pulse.program.kernels.rows import At, run_both
 
 GAP = 3

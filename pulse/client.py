@@ -1,0 +1,8 @@
+"""The client of ``pulse serve``: ``async with pulse.client.connect("ws://localhost:8080") as stream``.
+
+It has time in it, so it lives in ``streaming.client``; this module is its name beside the rest of what users import.
+"""
+
+from streaming.client import ClientError, RemoteStream, connect
+
+__all__ = ["ClientError", "RemoteStream", "connect"]

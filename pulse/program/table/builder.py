@@ -1,0 +1,104 @@
+"""The table of a program under construction: its three memories, its rows, and the registers that rows share."""
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from pulse.bounds import FAR
+from pulse.dim import TDim
+from pulse.facts import Array, DType
+from pulse.ops.check import Check
+from pulse.ops.stateful import most_frames
+from pulse.program.table.emitted import Emitted
+from pulse.program.table.memory import Buffer, Image, Region, Value, dense_strides, plan
+
+
+class TableBuilder:
+    """What the graph of a model and the bodies in it share.
+
+    Rows are in two lists: those of the step, and those that end it (buffers move on by a pulse).
+
+    clock    the register that counts the pulses
+    counted  where faults are counted, by node, op and check
+    """
+
+    def __init__(self) -> None:
+        self.weights, self.state = Image(Region.WEIGHTS), Image(Region.STATE)
+        self.arena: list[Buffer] = []
+        self.instructions: list[Emitted] = []
+        self.endings: list[Emitted] = []
+        self.counted: dict[tuple[str, str, Check], Value] = {}
+        self._words: dict[str, Value] = {}
+        self._ends: dict[tuple[TDim, int], Value] = {}
+        clock = self.state.add(np.zeros(2, np.int64), shared=False)
+        self.clock = Value(clock, 0, (2,), (1,), np.dtype(np.int64))
+
+    def constant(self, array: Array, order: Sequence[int] | None = None) -> Value:
+        """A tensor among the weights, its axes in an order."""
+        axes = list(range(array.ndim)) if order is None else list(order)
+        buffer = self.weights.add(array.transpose(axes), shared=True)
+        return Value(buffer, 0, array.shape, dense_strides(array.shape, axes), array.dtype)
+
+    def temporary(self, shape: Sequence[int], dtype: DType, order: Sequence[int] | None = None) -> Value:
+        """A tensor in the arena, its axes in an order."""
+        axes = range(len(shape)) if order is None else order
+        buffer = Buffer(Region.ARENA, prod(shape) * dtype.itemsize)
+        self.arena.append(buffer)
+        return Value(buffer, 0, tuple(shape), dense_strides(shape, axes), dtype)
+
+    def allocate_state(self, begin: Array, order: Sequence[int]) -> Value:
+        """A tensor of the state and what it holds before the first pulse."""
+        buffer = self.state.add(begin.transpose(list(order)), shared=False)
+        return Value(buffer, 0, begin.shape, dense_strides(begin.shape, order), begin.dtype)
+
+    def end(self, length: TDim, before: int | None = None) -> Value:
+        """The register that holds a wire's length; before the stream has ended, the most that it can be.
+
+        before  what it holds then instead
+        """
+        key = length, most_frames(length) if before is None else before
+        if key not in self._ends:
+            buffer = self.state.add(np.array([key[1]], np.int64), shared=False)
+            self._ends[key] = Value(buffer, 0, (1,), (1,), np.dtype(np.int64))
+        return self._ends[key]
+
+    @property
+    def ends(self) -> list[tuple[TDim, Value]]:
+        """Every length that a row needs, and its register."""
+        return [(length, value) for (length, _), value in self._ends.items()]
+
+    @property
+    def last(self) -> Value:
+        """The register that holds the number of the last pulse, far off before the stream has ended."""
+        return self._word("last", FAR)
+
+    @property
+    def total(self) -> Value:
+        """The number of all faults."""
+        return self._word("faults", 0)
+
+    def word_of(self, name: str) -> Value | None:
+        """``last`` or ``faults``, if some row uses it."""
+        return self._words.get(name)
+
+    def _word(self, name: str, begin: int) -> Value:
+        if name not in self._words:
+            self._words[name] = self.allocate_state(np.array([begin], np.int64), [0])
+        return self._words[name]
+
+    def counter(self, node: str, op: str, check: Check) -> Value:
+        """The number of faults of a node."""
+        if (node, op, check) not in self.counted:
+            self.counted[node, op, check] = self.allocate_state(np.zeros(1, np.int64), [0])
+        return self.counted[node, op, check]
+
+    def append(self, row: Emitted) -> None:
+        """Add a row to the step; its operands live until then."""
+        for value in row.operands:
+            value.buffer.touch(len(self.instructions))
+        self.instructions.append(row)
+
+    def plan(self) -> int:
+        """Place the arena's buffers; the bytes that it takes."""
+        return plan([buffer for buffer in self.arena if buffer.first <= buffer.last])

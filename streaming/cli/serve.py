@@ -1,0 +1,139 @@
+"""pulse serve: models for many clients, over WebSockets."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from streaming.cli.options import takes_groups
+
+if TYPE_CHECKING:
+    from streaming.serve.service import HostedProgram
+    from streaming.serve.settings import ServerSettings
+
+
+@takes_groups
+def serve(
+    models: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[MODEL]...",
+            help="Model files, recipes or programs. Default: those of --config, else the built-in denoiser.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="FILE", help="Settings of the server (.toml).", show_default=False),
+    ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option("--host", help="Address to listen at. Default: 127.0.0.1.", show_default=False),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option("--port", min=0, max=65535, help="Default: 8080; 0 for any.", show_default=False),
+    ] = None,
+    streams: Annotated[
+        int | None,
+        typer.Option(
+            "--streams", min=1, help="Streams of each model at once. Default: 64.", show_default=False
+        ),
+    ] = None,
+    tokens: Annotated[
+        Path | None,
+        typer.Option(
+            "--tokens",
+            metavar="FILE",
+            help="A file with one token a line; clients need one.",
+            show_default=False,
+        ),
+    ] = None,
+    origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--origin", help="Origin of a page that may use the server. May be repeated.", show_default=False
+        ),
+    ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option("--certificate", metavar="FILE", help="For TLS, with --key.", show_default=False),
+    ] = None,
+    key: Annotated[
+        Path | None, typer.Option("--key", metavar="FILE", help="The certificate's key.", show_default=False)
+    ] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            "--threads", min=1, help="Threads that step streams. Default: all cores.", show_default=False
+        ),
+    ] = None,
+    drain: Annotated[
+        float | None,
+        typer.Option(
+            "--drain",
+            metavar="SECONDS",
+            min=0,
+            help="How long open streams may go on after the first Ctrl-C or SIGTERM. Default: 0.",
+            show_default=False,
+        ),
+    ] = None,
+    log_level: Annotated[
+        str, typer.Option("--log-level", help="debug, info, warning or error; lines of JSON on stderr.")
+    ] = "info",
+) -> None:
+    """Serve models to browsers and programs: a stream over a WebSocket for each client.
+
+    Open the address that is printed: its page streams your microphone. Programs use pulse.client, or the
+    protocol in docs/protocol.md. Clients share the weights; their streams are stepped together in lanes.
+
+    [bold]Examples[/bold]
+
+      [cyan]pulse serve[/cyan]                                     the built-in denoiser
+
+      [cyan]pulse serve model.onnx gtcrn.toml --streams 200[/cyan]
+
+      [cyan]pulse serve --config server.toml[/cyan]
+
+      [cyan]pulse serve --host 0.0.0.0 --tokens tokens.txt --certificate cert.pem --key key.pem[/cyan]
+    """
+    from pulse.errors import InputError
+
+    try:
+        from streaming.serve.running import run_server
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in ("pulse", "streaming"):
+            raise
+        raise InputError(f"a server needs {error.name}; pip install 'pulse-stream[serve]'") from None
+    from streaming.serve.settings import ModelSettings, ServerSettings, read_settings, read_tokens
+
+    settings = ServerSettings() if config is None else read_settings(config)
+    given = {
+        "models": tuple(ModelSettings(path) for path in models) if models else None,
+        "host": host,
+        "port": port,
+        "tokens": None if tokens is None else read_tokens(tokens),
+        "origins": tuple(origin) if origin else None,
+        "certificate": certificate,
+        "key": key,
+        "threads": threads,
+        "drain_s": drain,
+    }
+    settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
+    if streams is not None:
+        settings = replace(settings, models=tuple(replace(each, streams=streams) for each in settings.models))
+    run_server(settings, open_programs(settings), log_level)
+
+
+def open_programs(settings: "ServerSettings") -> "list[HostedProgram]":
+    """The models of a server, compiled. Raises PulseError."""
+    from streaming.cli.model import compile_model, open_model
+    from streaming.cli.options import ModelOptions
+
+    found: list[HostedProgram] = []
+    for model in settings.models:
+        opened = open_model(model.path, ModelOptions(pulse=model.pulse, rate=model.rate))
+        found.append((model, compile_model(opened, model.pulse, "numba", model.weights), opened.rate_hz))
+    return found

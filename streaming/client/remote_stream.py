@@ -1,0 +1,331 @@
+"""RemoteStream: a stream of a server, as a client uses it."""
+
+import ssl
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import numpy as np
+from anyio.abc import TaskGroup
+
+from pulse.errors import InputError
+from pulse.facts import DTYPES, Array
+from pulse.not_copyable import NotCopyable
+from streaming.client.errors import ClientError
+from streaming.client.websocket import ClientSocket, open_socket
+from streaming.errors import only_one
+from streaming.wire import PATH
+from streaming.wire.frames import EPOCHS, HEADER, INPUT, Header, pack_frames, unpack_header
+from streaming.wire.messages import Hello, Message, read_message, write_message
+from streaming.wire.ports import WirePort
+
+Block = Array | Mapping[str, Array]
+Outputs = dict[str, Array]
+
+
+class RemoteStream(NotCopyable):
+    """A stream of a model in a server: blocks of any size in, valid frames out, as a ``Session`` gives them.
+
+    model     its name
+    rate_hz   of the model; None if unknown
+    pulse     frames of a step
+    inputs, outputs  ports, in the order of their numbers
+    events    messages of events that have come, the oldest first; the caller takes them out
+    last      the header of the last output: its number, and how long its pulse waited and took
+
+    Outputs wait in memory until they are taken: ``async for outputs in stream``, or ``flush``. One task may send while
+    another one takes. What a server refuses is raised as ClientError where outputs are taken, or by the next ``send``.
+    """
+
+    instead = "it is an open connection; connect again"
+
+    def __init__(self, socket: ClientSocket, ready: Message, form: str, tasks: TaskGroup) -> None:
+        self._socket, self._form, self._tasks = socket, form, tasks
+        self.id: str = ready["stream"]
+        self.model: str = ready["model"]
+        self.rate_hz: int | None = ready["rate"]
+        self.pulse: int = ready["pulse"]
+        self.inputs = tuple(WirePort.of_dict(port) for port in ready["inputs"])
+        self.outputs = tuple(WirePort.of_dict(port) for port in ready["outputs"])
+        self.limits: Message = ready["limits"]
+        self.events: deque[Message] = deque()
+        self.last: Header | None = None
+        self.taken = [0] * len(self.inputs)
+        """Frames of each input that the server has stepped."""
+        self._epoch = 0
+        self._first: list[int] = list(ready["received"])
+        self._answers: deque[Message] = deque()
+        self._outputs: deque[Outputs] = deque()
+        self._finals: Outputs = {}
+        self._ended = False
+        self._error: Exception | None = None
+        self._changed = anyio.Event()
+
+    def __aiter__(self) -> "RemoteStream":
+        return self
+
+    async def __anext__(self) -> Outputs:
+        """Output name -> frames, as they come; after a flush the iteration ends with what is known only then."""
+        while not self._outputs:
+            if self._ended:
+                finals, self._finals = self._finals, {}
+                if finals:
+                    return finals
+                raise StopAsyncIteration
+            await self._wait()
+        return self._outputs.popleft()
+
+    async def send(self, block: Block) -> None:
+        """More of the stream: an array for the only input, or input name -> array.
+
+        Raises  InputError: an array that does not fit. ClientError: the server has ended the stream
+        """
+        for port, array in self._by_port(block):
+            await self._send_frames(port, array)
+
+    async def end(self) -> None:
+        """No input comes any more; the iteration ends with the last outputs."""
+        await self._send({"type": "flush"})
+
+    async def flush(self) -> Outputs:
+        """End the stream; every output: all frames that have not been taken, joined, and what is known only now."""
+        await self.end()
+        while not self._ended:
+            await self._wait()
+        found = {port.name: self._joined(port) for port in self.outputs if port.kind != "final"}
+        self._outputs.clear()
+        finals, self._finals = self._finals, {}
+        return {**found, **finals}
+
+    async def reset(self) -> None:
+        """Begin a new stream; what has not been taken is dropped."""
+        await self._send({"type": "reset"})
+        self._epoch += 1
+        self._first = [0] * len(self.inputs)
+        self.taken = [0] * len(self.inputs)
+        self._outputs.clear()
+        self._finals, self._ended = {}, False
+        await self._answer("reset")
+
+    async def statistics(self) -> Message:
+        """The latencies of this stream: ``queue_us``, ``step_us``, ``answer_us``."""
+        await self._send({"type": "stats"})
+        return await self._answer("stats")
+
+    async def ping(self) -> Message:
+        """Wait for an answer of the server, which does not wait for the model."""
+        await self._send({"type": "ping"})
+        return await self._answer("pong")
+
+    async def process(self, blocks: Iterable[Block] | AsyncIterable[Block]) -> AsyncGenerator[Outputs]:
+        """All outputs of blocks, flush included; what the blocks raise comes out here.
+
+        A source for an executor: ``executor.stream(remote.process(blocks))``.
+        """
+
+        async def send() -> None:
+            try:
+                if isinstance(blocks, AsyncIterable):
+                    async for block in blocks:
+                        await self.send(block)
+                else:
+                    for block in blocks:
+                        await self.send(block)
+                await self.end()
+            except Exception as error:
+                self._error = self._error or error
+                self._changed.set()
+
+        self._tasks.start_soon(send)
+        async for outputs in self:
+            yield outputs
+
+    def sink(self, output: str | None = None) -> Callable[[Mapping[str, Array]], Awaitable[None]]:
+        """A sink for an executor: sends one of its outputs, the only one by default, to the only input here."""
+
+        async def write(outputs: Mapping[str, Array]) -> None:
+            name = next(iter(outputs)) if output is None else output
+            if len(self.inputs) != 1 or (output is None and len(outputs) != 1) or name not in outputs:
+                raise InputError(
+                    f"outputs {', '.join(outputs)} for the inputs {', '.join(port.name for port in self.inputs)}: "
+                    "give sink() the name of an output, or send them yourself"
+                )
+            await self.send(outputs[name])
+
+        return write
+
+    async def read(self) -> None:
+        """Receive until the connection ends; ``connect`` runs this beside the caller."""
+        while (message := await self._socket.receive()) is not None:
+            if isinstance(message, bytes):
+                self._take(message)
+            else:
+                self._note(read_message(message))
+            self._changed.set()
+        if self._error is None:
+            self._error = ClientError("drain", "the server has closed the connection", "connect again")
+        self._changed.set()
+
+    def _take(self, message: bytes) -> None:
+        header = unpack_header(message)
+        if header.epoch != self._epoch % EPOCHS:
+            return
+        port = self.outputs[header.port]
+        frames = port.decode(memoryview(message)[HEADER.size :], header.frames, self._form)
+        self.last = header
+        if port.kind == "final":
+            self._finals[port.name] = frames
+        else:
+            self._outputs.append({port.name: frames})
+
+    def _note(self, message: Message) -> None:
+        kind, current = message["type"], message.get("epoch", self._epoch) == self._epoch
+        if kind == "error":
+            self._error = ClientError(message["code"], message["message"], message["hint"])
+        elif kind == "event" and current:
+            self.events.append(message)
+        elif kind == "ack" and current:
+            self.taken = message["taken"]
+        elif kind == "flushed" and current:
+            self.taken, self._ended = message["received"], True
+        elif kind in ("pong", "stats", "reset"):
+            self._answers.append(message)
+
+    async def _answer(self, kind: str) -> Message:
+        while True:
+            for message in self._answers:
+                if message["type"] == kind:
+                    self._answers.remove(message)
+                    return message
+            await self._wait()
+
+    async def _wait(self) -> None:
+        """Until something comes. Raises ClientError: nothing will."""
+        if self._error is not None:
+            raise self._error
+        self._changed = anyio.Event()
+        await self._changed.wait()
+
+    async def _send(self, message: Message) -> None:
+        await self._send_message(write_message(message))
+
+    async def _send_message(self, message: bytes | str) -> None:
+        try:
+            await self._socket.send(message)
+        except ClientError as error:
+            while self._error is None:
+                await self._wait()
+            raise self._error from error
+
+    async def _send_frames(self, port: WirePort, array: Array) -> None:
+        """In messages that are not too long."""
+        axis = port.axis or 0
+        most = max(1, (self.limits["message_bytes"] - HEADER.size) // port.frame_bytes(self._form))
+        for first in range(0, array.shape[axis], most):
+            part = array[(*(slice(None),) * axis, slice(first, first + most))]
+            frames = part.shape[axis]
+            header = Header(INPUT, port.number, self._epoch % EPOCHS, frames, self._first[port.number])
+            self._first[port.number] += frames
+            await self._send_message(pack_frames(header, port.encode(part, self._form)))
+
+    def _by_port(self, block: Block) -> list[tuple[WirePort, Array]]:
+        ports = {port.name: port for port in self.inputs}
+        if not isinstance(block, Mapping):
+            if len(ports) > 1:
+                raise InputError(f"{len(ports)} inputs stream: send them by name, {', '.join(ports)}")
+            return [(self.inputs[0], _fitting(self.inputs[0], np.asarray(block)))]
+        if unknown := [name for name in block if name not in ports]:
+            raise InputError(f"no input is called {unknown[0]!r}; the inputs are {', '.join(ports)}")
+        return [(ports[name], _fitting(ports[name], np.asarray(array))) for name, array in block.items()]
+
+    def _joined(self, port: WirePort) -> Array:
+        pieces = [outputs[port.name] for outputs in self._outputs if port.name in outputs]
+        if pieces:
+            return np.concatenate(pieces, port.axis or 0)
+        return port.decode(b"", 0, self._form)
+
+
+def _fitting(port: WirePort, array: Array) -> Array:
+    """The array in the port's shape; samples alone are made to fit. Raises InputError."""
+    if port.kind == "sound" and array.ndim == 1:
+        array = array.reshape([-1 if size is None else size for size in port.shape])
+    shape = tuple(None if axis == port.axis else size for axis, size in enumerate(array.shape))
+    if shape != port.shape:
+        raise InputError(f"{port.name}: expected {list(port.shape)}, got {list(array.shape)}")
+    if not np.can_cast(array.dtype, _dtype(port), "same_kind"):
+        raise InputError(f"{port.name}: expected {port.dtype}, got {array.dtype}; convert it with astype")
+    return array.astype(_dtype(port), copy=False)
+
+
+def _dtype(port: WirePort) -> "np.dtype[Any]":
+    return DTYPES[port.dtype]
+
+
+@asynccontextmanager
+async def connect(
+    url: str = "ws://127.0.0.1:8080",
+    model: str | None = None,
+    *,
+    rate_hz: int | None = None,
+    form: str = "f32",
+    block: int | None = None,
+    outputs: Iterable[str] | None = None,
+    token: str | None = None,
+    tls: ssl.SSLContext | None = None,
+) -> AsyncGenerator[RemoteStream]:
+    """A stream of a server, on asyncio or trio.
+
+    url      ws://HOST:PORT or wss://HOST:PORT; the path may be left out
+    model    its name in the server; the first one by default
+    rate_hz  that of the samples: the server refuses another one than the model's
+    form     f32, or pcm16: half the bytes, samples of 16 bits
+    block    samples that are sent at once, a hint
+    outputs  the names of those that are wanted
+    token    if the server has tokens
+    tls      for wss: what is trusted; the system's authorities by default
+    Raises   ClientError: the server cannot be reached or refuses; ``code`` says why
+
+        async with connect("ws://localhost:8080", "denoiser") as stream:
+            await stream.send(samples)
+            async for outputs in stream: ...
+    """
+    hello = Hello.of_message(
+        {
+            "type": "hello",
+            "model": model,
+            "rate": rate_hz,
+            "format": form,
+            "block": block,
+            "outputs": None if outputs is None else list(outputs),
+            "token": token,
+        }
+    )
+    address = url.rstrip("/")
+    failed: BaseException | None = None
+    async with open_socket(address if PATH in address else address + PATH, tls) as socket:
+        await socket.send(write_message(hello.as_message()))
+        ready = await _ready(socket)
+        try:
+            async with anyio.create_task_group() as tasks:
+                stream = RemoteStream(socket, ready, form, tasks)
+                tasks.start_soon(stream.read)
+                yield stream
+                tasks.cancel_scope.cancel()
+        except BaseExceptionGroup as group:
+            failed = only_one(group)
+            if isinstance(failed, BaseExceptionGroup):
+                raise
+    if failed is not None:
+        raise failed
+
+
+async def _ready(socket: ClientSocket) -> Message:
+    message = await socket.receive()
+    if not isinstance(message, str):
+        raise ClientError("hello", "the server did not answer the hello", "is this a server of pulse?")
+    found = read_message(message)
+    if found["type"] == "error":
+        raise ClientError(found["code"], found["message"], found["hint"])
+    return found

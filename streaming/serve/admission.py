@@ -1,0 +1,100 @@
+"""Admission: whether a stream may be opened, and by which worker it is stepped."""
+
+import hmac
+from collections import Counter
+from collections.abc import Sequence
+
+from pulse.not_copyable import NotCopyable
+from streaming.serve.hosted_model import HostedModel
+from streaming.serve.lane_worker import LaneWorker
+from streaming.serve.settings import ServerSettings
+from streaming.wire.errors import WireError
+from streaming.wire.messages import Hello
+
+LOOP_PART = 0.9
+"""The part of its time that the event loop may be busy."""
+
+
+class Admission(NotCopyable):
+    """Says who may come in. All refusals are WireErrors with a hint.
+
+    loop_part  the part of the last second in which the event loop computed; the server sets it
+    """
+
+    instead = "it belongs to a running server"
+
+    def __init__(
+        self, settings: ServerSettings, models: Sequence[HostedModel], workers: Sequence[LaneWorker]
+    ) -> None:
+        self._settings = settings
+        self._models = {model.name: model for model in models}
+        self._first = models[0]
+        self._workers = workers
+        self._addresses = Counter[str]()
+        self.loop_part = 0.0
+        self.draining = False
+
+    def knows_token(self, token: str | None) -> bool:
+        """Whether the server has no tokens, or this one."""
+        known = self._settings.tokens
+        given = (token or "").encode()
+        return not known or sum(hmac.compare_digest(given, each.encode()) for each in known) > 0
+
+    def enter(self, address: str) -> None:
+        """A connection from an address; ``leave`` when it is gone."""
+        if self.draining:
+            raise WireError("drain", "the server is about to end", "connect again in a while")
+        most = self._settings.limits.streams_per_address
+        if self._addresses[address] >= most:
+            raise WireError("address", f"{address} has {most} streams", "close one of them")
+        self._addresses[address] += 1
+
+    def leave(self, address: str) -> None:
+        """A connection that was let in is gone."""
+        self._addresses[address] -= 1
+        if not self._addresses[address]:
+            del self._addresses[address]
+
+    def model(self, hello: Hello, token: str | None) -> HostedModel:
+        """The model that a client wants; ``token`` is that of its headers."""
+        if not self.knows_token(hello.token if token is None else token):
+            raise WireError(
+                "token", "the token is missing or wrong", "give the hello a token that the server knows"
+            )
+        model = self._first if hello.model is None else self._models.get(hello.model)
+        if model is None:
+            raise WireError(
+                "model", f"no model is called {hello.model!r}", f"there are {', '.join(self._models)}"
+            )
+        if hello.rate is not None and model.rate_hz is not None and hello.rate != model.rate_hz:
+            raise WireError(
+                "rate", f"{model.name} takes {model.rate_hz} Hz, not {hello.rate}", "resample before sending"
+            )
+        return model
+
+    def worker(self, model: HostedModel) -> LaneWorker:
+        """The worker with the most time left, of those with a free lane of the model."""
+        if self.loop_part > LOOP_PART:
+            raise WireError(
+                "busy",
+                f"the server moves bytes for {self.loop_part:.0%} of its time",
+                "send larger blocks, try again later, or use another server",
+            )
+        free = [worker for worker in self._workers if model.has_lane(worker)]
+        if not free:
+            raise WireError(
+                "busy", f"{model.name} has {model.settings.streams} streams, all it may", "try again later"
+            )
+        best = min(free, key=self.load)
+        if self.load(best) + model.share > self._settings.budget:
+            raise WireError(
+                "busy",
+                f"the steps of the open streams fill {self.load(best):.0%} of a thread, and one of {model.name} takes "
+                f"{model.share:.1%} more",
+                "try again later, or use another server",
+            )
+        return best
+
+    def load(self, worker: LaneWorker) -> float:
+        """The part of a worker's time that its streams take, by the p99 of their steps."""
+        return sum(model.load(worker) for model in self._models.values())

@@ -1,0 +1,96 @@
+"""The paths of a server."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket
+
+from streaming.serve.metrics import prometheus_text
+from streaming.serve.origins import allows_origin
+from streaming.serve.service import Service
+from streaming.serve.status import status_dict, status_page
+from streaming.wire import PATH
+
+PAGE = Path(__file__).parent / "page"
+POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval' blob:; worker-src 'self' blob:; "
+    "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; media-src 'self' blob:; "
+    "connect-src 'self' ws: wss:; frame-ancestors 'none'"
+)
+"""What the page may load: itself."""
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+
+
+def make_app(service: Service) -> Starlette:
+    """The application, for any ASGI server; its lifespan runs the service."""
+
+    def guarded(answer: Callable[[], Response]) -> Callable[[Request], Response]:
+        def respond(request: Request) -> Response:
+            if not _may(request, service):
+                return PlainTextResponse("this origin may not use the server\n", 403)
+            if not service.admission.knows_token(_token(request)):
+                return PlainTextResponse(
+                    "give a token: Authorization: Bearer TOKEN\n", 401, {"WWW-Authenticate": "Bearer"}
+                )
+            return answer()
+
+        return respond
+
+    def health(request: Request) -> Response:
+        draining = service.admission.draining
+        return JSONResponse({"status": "draining" if draining else "ok"}, 503 if draining else 200)
+
+    async def stream(socket: WebSocket) -> None:
+        if not _may(socket, service):
+            await socket.close()
+            return
+        address = socket.client.host if socket.client else "unknown"
+        await service.serve(socket, address, _token(socket))
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncGenerator[None]:
+        async with service.run():
+            yield
+
+    def models() -> Response:
+        return JSONResponse({"models": [model.as_dict() for model in service.models]}, headers=HEADERS)
+
+    routes = [
+        Route("/", _file("index.html")),
+        Route("/client.js", _file("client.js")),
+        Route("/v1/models", guarded(models)),
+        Route("/health", health),
+        Route("/status", guarded(lambda: HTMLResponse(status_page(service), headers=HEADERS))),
+        Route("/status.json", guarded(lambda: JSONResponse(status_dict(service), headers=HEADERS))),
+        Route("/metrics", guarded(lambda: Response(prometheus_text(service), media_type="text/plain"))),
+        WebSocketRoute(PATH, stream),
+    ]
+    return Starlette(routes=routes, lifespan=lifespan)
+
+
+def _file(name: str) -> Callable[[Request], Response]:
+    def respond(request: Request) -> Response:
+        path = PAGE / name
+        return FileResponse(path, headers=HEADERS) if path.exists() else PlainTextResponse("not here\n", 404)
+
+    return respond
+
+
+def _may(connection: HTTPConnection, service: Service) -> bool:
+    headers = connection.headers
+    return allows_origin(headers.get("origin"), headers.get("host", ""), service.settings.origins)
+
+
+def _token(connection: HTTPConnection) -> str | None:
+    scheme, _, token = connection.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None

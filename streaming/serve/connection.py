@@ -1,0 +1,238 @@
+"""Connection: one WebSocket and its stream. Nothing here computes: bytes become blocks, answers become bytes."""
+
+import time
+from collections import Counter, deque
+from typing import Any
+from uuid import uuid4
+
+import anyio
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketDisconnected
+
+from pulse.not_copyable import NotCopyable
+from streaming.errors import only_one
+from streaming.serve.admission import Admission
+from streaming.serve.lane_stream import Answer, Message, Step
+from streaming.serve.open_stream import OpenStream
+from streaming.serve.pace import Pace
+from streaming.serve.settings import LimitSettings
+from streaming.wire import SUBPROTOCOL, VERSION
+from streaming.wire.errors import WireError
+from streaming.wire.messages import REQUESTS, Hello, read_message, write_message
+
+LEAVE_S = 1.0
+"""How long the last message may take."""
+CLOSED_S = 10.0
+"""How long a worker may take to give a lane back: a step, normally."""
+GONE = (WebSocketDisconnect, WebSocketDisconnected, OSError)
+
+
+class Connection(NotCopyable):
+    """One client, from its WebSocket's first byte to the last.
+
+    token   of the headers; None if there is none
+    counts  of the server, added to
+    """
+
+    instead = "it is an open connection"
+
+    def __init__(
+        self,
+        socket: WebSocket,
+        address: str,
+        token: str | None,
+        admission: Admission,
+        limits: LimitSettings,
+        counts: Counter[str],
+    ) -> None:
+        self.id = uuid4().hex
+        self.address = address
+        self.open: OpenStream | None = None
+        self.began = time.time()
+        self._socket, self._token = socket, token
+        self._admission, self._limits, self._counts = admission, limits, counts
+        self._scope = anyio.CancelScope()
+        self._ending: WireError | None = None
+        self._outbox: deque[tuple[bytes | str | WireError, Step | None]] = deque()
+        self._filled = anyio.Event()
+        self._last_message = time.monotonic()
+        self._sending_since: float | None = None
+        self._stalled = False
+
+    async def run(self) -> str:
+        """Serve the client until the end; why it ended: ``left``, ``lost`` or the code of an error."""
+        protocols: list[str] = self._socket.scope["subprotocols"]
+        await self._socket.accept(SUBPROTOCOL if SUBPROTOCOL in protocols else None)
+        ended: str | None = None
+        try:
+            with self._scope:
+                ended = await self._serve()
+        except Exception as error:
+            found = only_one(error)
+            if isinstance(found, GONE):
+                return "lost"
+            if not isinstance(found, WireError):
+                raise
+            self._ending = found
+        if self._ending is not None:
+            await self._refuse(self._ending)
+            return self._ending.code
+        return ended or "lost"
+
+    def end(self, error: WireError) -> None:
+        """End it from outside."""
+        if self._ending is None:
+            self._ending = error
+            self._scope.cancel()
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the status."""
+        stream = self.open
+        return {
+            "stream": self.id,
+            "address": self.address,
+            "model": None if stream is None else stream.model.name,
+            "seconds": round(time.time() - self.began, 1),
+            "frames": None if stream is None else stream.received,
+            "answer_us": None if stream is None else stream.times.as_dict()["answer_us"],
+        }
+
+    def check(self, now: float) -> None:
+        """End it if the client is silent, or does not read."""
+        limits = self._limits
+        if self._sending_since is not None and now - self._sending_since > limits.slow_s:
+            self.end(WireError("slow", f"outputs were not read for {limits.slow_s:g} s", "read what is sent"))
+        elif now - self._last_message > limits.idle_s:
+            self.end(
+                WireError("idle", f"no message for {limits.idle_s:g} s", "send a ping if there is no sound")
+            )
+
+    async def _serve(self) -> str:
+        self._admission.enter(self.address)
+        try:
+            hello = await self._receive_hello()
+            if hello is None:
+                return "left"
+            model = self._admission.model(hello, self._token)
+            worker = self._admission.worker(model)
+            pace = Pace(self._limits, model.rate_hz)
+            stream = model.open_stream(worker, hello, self._deliver)
+            self.open = OpenStream(model, stream, worker, hello, self._limits)
+            self._push(self._ready(self.open))
+            ended = "lost"
+            try:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._write)
+                    ended = await self._read(self.open, pace)
+                    tasks.cancel_scope.cancel()
+            finally:
+                with anyio.move_on_after(CLOSED_S, shield=True):
+                    await self.open.close()
+            return ended
+        finally:
+            self._admission.leave(self.address)
+
+    async def _receive_hello(self) -> Hello | None:
+        """The first message; None if the client left."""
+        with anyio.move_on_after(self._limits.hello_s):
+            message = await self._socket.receive()
+            if message["type"] == "websocket.disconnect":
+                return None
+            text = message.get("text")
+            if text is None:
+                raise WireError("hello", "the first message is binary", 'begin with {"type": "hello"}')
+            return Hello.of_message(read_message(text))
+        raise WireError("hello", f"no hello within {self._limits.hello_s:g} s", "send it at once")
+
+    def _ready(self, stream: OpenStream) -> Message:
+        return {
+            "type": "ready",
+            "version": VERSION,
+            "stream": self.id,
+            **stream.as_dict(),
+            "limits": {
+                "message_bytes": self._limits.message_bytes,
+                "window": stream.window,
+                "idle_s": self._limits.idle_s,
+            },
+        }
+
+    async def _read(self, stream: OpenStream, pace: Pace) -> str:
+        while True:
+            message = await self._socket.receive()
+            if message["type"] == "websocket.disconnect":
+                return "left" if message.get("code", 1005) in (1000, 1001, 1005) else "lost"
+            self._last_message = time.monotonic()
+            data, text = message.get("bytes"), message.get("text")
+            pace.count_message(len(data if data is not None else text or ""), data is None)
+            if data is None:
+                self._follow(stream, read_message(text or ""))
+                continue
+            frames = stream.take(data)
+            self._counts["frames_in"] += frames
+            await stream.wait_for_space()
+            if (hold_s := pace.hold_s(frames)) > 0:
+                self._counts["held_back"] += 1
+                await anyio.sleep(hold_s)
+
+    def _follow(self, stream: OpenStream, message: dict[str, object]) -> None:
+        kind = message["type"]
+        if kind == "flush":
+            stream.flush()
+        elif kind == "reset":
+            stream.reset()
+        elif kind == "ping":
+            self._push({**message, "type": "pong", "server_ns": time.monotonic_ns()})
+        elif kind == "stats":
+            self._push({"type": "stats", **stream.times.as_dict()})
+        else:
+            raise WireError("message", f"type {kind!r}", f"after the hello: {', '.join(REQUESTS)}")
+
+    def _deliver(self, answer: Answer) -> None:
+        """What a lane has: to be sent."""
+        stream = self.open
+        if stream is None:
+            return
+        for number, message in enumerate(answer.messages):
+            last = number == len(answer.messages) - 1
+            self._push(message, answer.step if last else None)
+        for ack in stream.note(answer):
+            self._push(ack)
+        if answer.error is not None:
+            self._push(answer.error)
+
+    def _push(self, message: Message | WireError, step: Step | None = None) -> None:
+        written = write_message(message) if isinstance(message, dict) else message
+        self._outbox.append((written, step))
+        if self.open is not None and not isinstance(written, WireError):
+            self._stalled = self.open.add_unsent(len(written)) or self._stalled
+        self._filled.set()
+
+    async def _write(self) -> None:
+        while True:
+            if not self._outbox:
+                self._filled = anyio.Event()
+                await self._filled.wait()
+            message, step = self._outbox.popleft()
+            if isinstance(message, WireError):
+                raise message
+            self._sending_since = time.monotonic()
+            key = "text" if isinstance(message, str) else "bytes"
+            await self._socket.send({"type": "websocket.send", key: message})
+            self._sending_since = None
+            self._counts["messages_out"] += 1
+            if self.open is not None:
+                self.open.add_unsent(-len(message))
+                if self._stalled and self.open.has_space:
+                    self._stalled = False
+                    self.open.wake()
+                if step is not None:
+                    self.open.times.answer.record_ns(time.monotonic_ns() - step.arrived_ns)
+
+    async def _refuse(self, error: WireError) -> None:
+        """Say why, and close."""
+        with anyio.move_on_after(LEAVE_S, shield=True):
+            try:
+                await self._socket.send_text(write_message(error.as_message()))
+                await self._socket.close(error.status, error.code)
+            except (*GONE, RuntimeError):
+                self._counts["gone_before_the_error"] += 1

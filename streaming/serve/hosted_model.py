@@ -1,0 +1,195 @@
+"""HostedModel: a model of a server, with its lanes in the workers."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array, numbers_of
+from pulse.not_copyable import NotCopyable
+from pulse.program.program import Program
+from streaming.events.choice import Choice
+from streaming.serve.lane_group import MOST_LANES, LaneGroup
+from streaming.serve.lane_stream import Answer, LaneStream
+from streaming.serve.lane_worker import LaneWorker
+from streaming.serve.settings import ModelSettings
+from streaming.serve.stream_events import StreamEvents
+from streaming.wire.errors import WireError
+from streaming.wire.messages import Hello
+from streaming.wire.ports import WirePort
+
+STEP_PART = 0.25
+"""The step of a group takes at most this part of a pulse, so that a pulse does not wait long for the step before."""
+GATHER_PART = 0.1
+"""The part of a pulse for which it may wait for those of other streams, if steps of many lanes are cheaper."""
+TRIALS = 9
+CHEAPER = 0.7
+"""A lane's share in a step of several, to that of a lane alone, from which on waiting is worth it."""
+
+
+class HostedModel(NotCopyable):
+    """A model by its name.
+
+    program  compiled
+    rate_hz  frames of its symbol a second; None if unknown
+    Raises   InputError: an input that does not stream, a type that cannot be sent, a detector that does not fit
+    """
+
+    instead = "it has lanes of a running server"
+
+    def __init__(
+        self, settings: ModelSettings, program: Program, rate_hz: int | None, workers: Sequence[LaneWorker]
+    ) -> None:
+        self.settings, self.program, self.rate_hz = settings, program, rate_hz
+        self.name = settings.id
+        if program.limit is not None and program.limit < program.pulse:
+            raise InputError(
+                f"{self.name}: streams have at most {program.limit} frames, fewer than a pulse of {program.pulse}; "
+                "choose a smaller pulse"
+            )
+        self._constants = _constants(program, settings)
+        streaming = [port for port in program.inputs if port.streams]
+        self.inputs = tuple(WirePort.of_port(n, port, rate_hz) for n, port in enumerate(streaming))
+        self.outputs = tuple(WirePort.of_port(n, port, rate_hz) for n, port in enumerate(program.outputs))
+        self.frames = {port.name: port.frames for port in streaming}
+        self._choices = self._detectors()
+        self._new_events()
+        count, gather_s = self._group_size()
+        self.groups: list[tuple[LaneWorker, LaneGroup]] = []
+        for first in range(0, settings.streams, count):
+            worker = workers[first // count % len(workers)]
+            group = LaneGroup(program, min(count, settings.streams - first), self._constants, gather_s)
+            worker.groups.append(group)
+            self.groups.append((worker, group))
+
+    @property
+    def pulse_s(self) -> float:
+        """How long a pulse lasts; 10 ms if the rate is unknown."""
+        return self.program.pulse / self.rate_hz if self.rate_hz else 0.01
+
+    @property
+    def streams(self) -> int:
+        """Streams that are open."""
+        return sum(group.open for _, group in self.groups)
+
+    @property
+    def share(self) -> float:
+        """The part of a thread that one stream takes, by the p99 of steps."""
+        return max(group.cost.p99_s for _, group in self.groups) / self.pulse_s
+
+    def load(self, worker: LaneWorker) -> float:
+        """The part of a worker's thread that the open streams take, by the p99 of steps."""
+        return (
+            sum(group.open * group.cost.p99_s for each, group in self.groups if each is worker) / self.pulse_s
+        )
+
+    def open_stream(self, worker: LaneWorker, hello: Hello, deliver: Callable[[Answer], None]) -> LaneStream:
+        """A stream in a free lane of a worker, which must have one. Raises WireError: no such output."""
+        outputs = self._wanted(hello)
+        groups = [group for each, group in self.groups if each is worker and group.free]
+        group = max(groups, key=lambda each: each.open)
+        lane = group.free.pop(0)
+        stream = LaneStream(lane, group.sessions[lane], outputs, hello.format, self._new_events(), deliver)
+        worker.join(stream, group)
+        return stream
+
+    def has_lane(self, worker: LaneWorker) -> bool:
+        """Whether a worker has a free lane."""
+        return any(group.free for each, group in self.groups if each is worker)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For /v1/models."""
+        return {
+            "name": self.name,
+            "title": self.settings.title or self.program.model.title,
+            "rate": self.rate_hz,
+            "pulse": self.program.pulse,
+            "inputs": [port.as_dict() for port in self.inputs],
+            "outputs": [port.as_dict() for port in self.outputs],
+            "events": self.event_dicts(),
+            "streams": self.streams,
+            "limit": self.settings.streams,
+        }
+
+    def event_dicts(self) -> list[dict[str, Any]]:
+        """The detectors, for JSON."""
+        return [{"output": name, "kind": choice.kind} for name, choice in self._choices.items()]
+
+    def _wanted(self, hello: Hello) -> tuple[WirePort, ...]:
+        if hello.outputs is None:
+            return self.outputs
+        names = [port.name for port in self.outputs]
+        for name in hello.outputs:
+            if name not in names:
+                raise WireError(
+                    "hello", f"{self.name} has no output {name!r}", f"its outputs are {', '.join(names)}"
+                )
+        return tuple(port for port in self.outputs if port.name in hello.outputs)
+
+    def _detectors(self) -> dict[str, Choice]:
+        found: dict[str, Choice] = {}
+        streaming = [port.name for port in self.program.outputs if port.streams]
+        for output, table in self.settings.events.items():
+            if output not in streaming:
+                raise InputError(f"{self.name}: events of {output!r}; its outputs are {', '.join(streaming)}")
+            parameters = {name: _text(value) for name, value in table.items() if name != "kind"}
+            found[output] = Choice(str(table.get("kind", "segments")), parameters)
+        return found
+
+    def _new_events(self) -> StreamEvents:
+        return StreamEvents(self._choices, self.program, self.rate_hz)
+
+    def _group_size(self) -> tuple[int, float]:
+        """How many lanes step together, and how long a pulse waits for others: both by the times of steps."""
+        count = 1
+        alone = share = self._step_s(1)
+        while 2 * count <= min(MOST_LANES, self.settings.streams):
+            step_s = self._step_s(2 * count)
+            if step_s > STEP_PART * self.pulse_s:
+                break
+            count, share = 2 * count, step_s / (2 * count)
+        return count, GATHER_PART * self.pulse_s if share < CHEAPER * alone else 0.0
+
+    def _step_s(self, count: int) -> float:
+        """The median time of a step of ``count`` lanes."""
+        lanes = self.program.spawn_many(count, self._constants)
+        feed = {
+            port.name: np.zeros((count, *port.shape), port.dtype)
+            for port in self.program.inputs
+            if port.streams
+        }
+        times: list[float] = []
+        for _ in range(TRIALS):
+            for state in lanes if self.program.limit else ():
+                state.reset()
+            started = time.perf_counter()
+            lanes.step(feed)
+            times.append(time.perf_counter() - started)
+        return float(np.median(times))
+
+
+def _text(value: Any) -> str:
+    return ",".join(map(str, cast("list[Any]", value))) if isinstance(value, list) else str(value)
+
+
+def _constants(program: Program, settings: ModelSettings) -> dict[str, Array]:
+    """The inputs that do not stream. Raises InputError: one is missing, or too many are given."""
+    ports = {port.name: port for port in program.inputs if not port.streams}
+    for name in settings.constants:
+        if name not in ports:
+            raise InputError(
+                f"{settings.id}: constant {name!r}; its constant inputs are {', '.join(ports) or 'none'}"
+            )
+    found: dict[str, Array] = {}
+    for name, port in ports.items():
+        if name not in settings.constants:
+            raise InputError(
+                f"{settings.id}: {name} does not stream; give its value: constants = {{ {name} = 1 }}"
+            )
+        value = numbers_of(settings.constants[name], port.dtype)
+        if value is None or value.shape not in ((), port.shape):
+            raise InputError(f"{settings.id}: constant {name} = {settings.constants[name]!r} is not {port}")
+        found[name] = np.full(port.shape, value, port.dtype)
+    return found

@@ -1,0 +1,65 @@
+"""LaneSession: a session whose pulses are stepped by its group, together with those of other streams."""
+
+from collections.abc import Mapping
+
+from pulse.facts import Array
+from pulse.not_copyable import NotCopyable
+from pulse.program.program import Program
+from pulse.program.streams.state import State
+from streaming.session import Session
+
+
+class LaneSession(NotCopyable, Session):
+    """A session in a lane. ``push`` is not for it: ``feed``, ``take``, have the lanes step, ``give``.
+
+    state  of the lane
+    """
+
+    instead = "it is a lane among others; take a snapshot of it"
+
+    def __init__(self, program: Program, state: State) -> None:
+        self._begin(program, state, check_finite=True)
+        state.reset()
+        self._pulses = 0
+
+    @property
+    def has_pulse(self) -> bool:
+        """Whether a whole pulse waits."""
+        return self._pulses > 0
+
+    @property
+    def frames_out(self) -> Mapping[str, int]:
+        """Output name -> valid frames given."""
+        return self._output_trim.sent
+
+    @property
+    def received(self) -> Mapping[str, int]:
+        """Input name -> frames that have arrived."""
+        return self._input_blocks.received
+
+    def feed(self, block: Mapping[str, Array]) -> None:
+        """Take more of the stream; no pulse may wait. Raises InputError: it does not fit, and nothing has changed."""
+        checked = self._input_blocks.check(block)
+        self._pulses = self._input_blocks.feed(checked)
+        if not self._pulses:
+            self._input_blocks.keep()
+
+    def take(self) -> dict[str, Array]:
+        """The pulse that waits, valid until the next call."""
+        self._pulses -= 1
+        return self._input_blocks.take()
+
+    def give(self, results: Mapping[str, Array]) -> Mapping[str, Array]:
+        """The results of the pulse that was taken; every streaming output: the valid frames that are ready."""
+        if not self._pulses:
+            self._input_blocks.keep()
+        trim = self._output_trim
+        if trim.is_plain:
+            trim.count_pulse()
+            return results
+        return trim.valid([results], 1)
+
+    def reset(self) -> None:
+        """Begin a new stream; what waits is dropped."""
+        super().reset()
+        self._pulses = 0

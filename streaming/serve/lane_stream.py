@@ -1,0 +1,197 @@
+"""LaneStream: what a connection and the worker that steps its lane share."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, NamedTuple
+
+from pulse.errors import FaultError, InputError
+from pulse.facts import Array
+from pulse.not_copyable import NotCopyable
+from streaming.serve.lane_session import LaneSession
+from streaming.serve.stream_events import StreamEvents
+from streaming.serve.stream_times import StreamTimes
+from streaming.wire.errors import WireError
+from streaming.wire.frames import EPOCHS, FINAL, OUTPUT, Header, pack_frames
+from streaming.wire.ports import WirePort
+
+Order = Literal["reset", "close"]
+Message = bytes | dict[str, Any]
+
+
+class Block(NamedTuple):
+    """Frames of one input of an epoch, and when they came, by ``time.monotonic_ns``."""
+
+    epoch: int
+    input: str
+    frames: Array
+    arrived_ns: int
+
+
+class Flush(NamedTuple):
+    """The end of an epoch's input."""
+
+    epoch: int
+
+
+class Step(NamedTuple):
+    """When a pulse's last sample was there, and its step began and ended."""
+
+    arrived_ns: int
+    started_ns: int
+    ended_ns: int
+
+
+class Answer(NamedTuple):
+    """What a lane has for its connection.
+
+    messages  to be sent in order
+    epoch     to which they belong
+    pulses    stepped so far in it
+    step      of the last pulse; None without one
+    error     ends the stream after the messages
+    closed    the lane is free
+    """
+
+    messages: tuple[Message, ...]
+    epoch: int
+    pulses: int
+    step: Step | None = None
+    error: WireError | None = None
+    closed: bool = False
+
+
+class LaneStream(NotCopyable):
+    """A stream in a lane. The connection fills ``inbox`` and ``orders``; the worker empties them, and delivers answers.
+
+    lane     its number in the group
+    outputs  the ports that the client wants
+    form     the format of sound
+    events   what finds events in the outputs
+    deliver  is called in the event loop
+    """
+
+    instead = "it is a lane of a running server"
+
+    def __init__(
+        self,
+        lane: int,
+        session: LaneSession,
+        outputs: tuple[WirePort, ...],
+        form: str,
+        events: StreamEvents,
+        deliver: Callable[[Answer], None],
+    ) -> None:
+        self.lane = lane
+        self.inbox: deque[Block | Flush] = deque()
+        self.orders: deque[Order] = deque()
+        self.unsent_bytes = 0
+        """What waits to be sent; the connection counts it. The lane stalls while this is beyond a limit."""
+        self.deliver = deliver
+        self.times = StreamTimes()
+        self._session, self._events = session, events
+        self._outputs, self._form = outputs, form
+        self._epoch = 0
+        self._arrived_ns = 0
+        self._over = False
+
+    @property
+    def has_pulse(self) -> bool:
+        """Whether a pulse is there to be stepped."""
+        return self._session.has_pulse and not self._over
+
+    @property
+    def arrived_ns(self) -> int:
+        """When the last sample of the pulse came that is there."""
+        return self._arrived_ns
+
+    def prepare(self) -> Answer | None:
+        """Take of the inbox until a pulse is there. What there is to tell meanwhile; then call it again."""
+        if self.orders:
+            return self._reset() if self.orders.popleft() == "reset" else self._close()
+        while self.inbox and not self.has_pulse:
+            item = self.inbox.popleft()
+            if item.epoch != self._epoch or self._over:
+                continue
+            try:
+                if isinstance(item, Flush):
+                    return self._flush()
+                self._session.feed({item.input: item.frames})
+                self._arrived_ns = item.arrived_ns
+            except InputError as error:
+                return self.fail(error)
+        return None
+
+    def take(self) -> dict[str, Array]:
+        """The pulse that is there, valid until the next call."""
+        return self._session.take()
+
+    def give(self, results: Mapping[str, Array], step: Step) -> Answer:
+        """The results of the pulse that was taken."""
+        self.times.queue.record_ns(step.started_ns - step.arrived_ns)
+        self.times.step.record_ns(step.ended_ns - step.started_ns)
+        frames = self._session.give(results)
+        try:
+            events = self._events.push(frames)
+        except InputError as error:
+            return self.fail(error)
+        return self._answer((*self._output_messages(frames, step), *self._told(events)), step)
+
+    def fail(self, error: InputError) -> Answer:
+        """End the stream by an error of what it was given."""
+        self._over = True
+        fault = isinstance(error, FaultError)
+        hint = "begin a new stream" if fault else ""
+        return self._answer((), error=WireError("fault" if fault else "input", str(error), hint))
+
+    def _flush(self) -> Answer:
+        """The rest. Raises InputError."""
+        frames = self._session.flush()
+        finals = {port.name: port for port in self._outputs if port.kind == "final"}
+        streaming = {name: array for name, array in frames.items() if name not in finals}
+        messages: list[Message] = [*self._output_messages(streaming, None)]
+        messages += self._told(self._events.push(streaming))
+        for name, port in finals.items():
+            value = frames[name]
+            count = 1 if port.axis is None else value.shape[port.axis]
+            header = Header(FINAL, port.number, self._epoch % EPOCHS, count, 0)
+            messages.append(pack_frames(header, port.encode(value, self._form)))
+        received, sent = list(self._session.received.values()), list(self._session.frames_out.values())
+        flushed = {"type": "flushed", "epoch": self._epoch, "received": received, "sent": sent}
+        return self._answer((*messages, *self._told(self._events.flush()), flushed))
+
+    def _reset(self) -> Answer:
+        self._epoch += 1
+        self._session.reset()
+        self._events.reset()
+        return self._answer(({"type": "reset", "epoch": self._epoch},))
+
+    def _close(self) -> Answer:
+        """The lane is as new for the next stream."""
+        self._over = True
+        self._session.reset()
+        return self._answer((), closed=True)
+
+    def _output_messages(self, frames: Mapping[str, Array], step: Step | None) -> list[bytes]:
+        queue_us = 0 if step is None else (step.started_ns - step.arrived_ns) // 1000
+        step_us = 0 if step is None else (step.ended_ns - step.started_ns) // 1000
+        messages: list[bytes] = []
+        for port in self._outputs:
+            array = frames.get(port.name)
+            if array is None or port.axis is None or not (count := array.shape[port.axis]):
+                continue
+            first = self._session.frames_out[port.name] - count
+            header = Header(OUTPUT, port.number, self._epoch % EPOCHS, count, first, queue_us, step_us)
+            messages.append(pack_frames(header, port.encode(array, self._form)))
+        return messages
+
+    def _told(self, events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [{**event, "epoch": self._epoch} for event in events]
+
+    def _answer(
+        self,
+        messages: tuple[Message, ...],
+        step: Step | None = None,
+        error: WireError | None = None,
+        closed: bool = False,
+    ) -> Answer:
+        return Answer(messages, self._epoch, self._session.pulses, step, error, closed)

@@ -1,0 +1,122 @@
+"""LaneWorker: a thread that steps groups of lanes."""
+
+import logging
+import threading
+import time
+from collections import deque
+from queue import Empty, SimpleQueue
+
+from pulse.errors import InputError
+from pulse.jit.events import Event
+from pulse.not_copyable import NotCopyable
+from streaming.serve.lane_group import LaneGroup
+from streaming.serve.lane_stream import Answer, LaneStream
+
+UNSENT_BYTES = 1 << 20
+"""A lane stalls while more than this waits to be sent to its client."""
+logger = logging.getLogger("pulse.serve")
+
+
+class LaneWorker(NotCopyable):
+    """Steps those lanes of its groups whose streams have a pulse, all of a group at once; the others stall.
+
+    The lock of Python is held where blocks become pulses and results become messages, and not while lanes step.
+
+    answered  set when there are answers: the event loop then calls ``deliver``
+    """
+
+    instead = "it has a thread"
+
+    def __init__(self, number: int) -> None:
+        self.groups: list[LaneGroup] = []
+        self.answered = Event()
+        self._of: dict[LaneStream, LaneGroup] = {}
+        self._incoming: SimpleQueue[LaneStream | None] = SimpleQueue()
+        self._answers: deque[tuple[LaneStream, Answer]] = deque()
+        self._thread = threading.Thread(target=self._live, name=f"pulse lanes {number}", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, after the step that runs."""
+        self._incoming.put(None)
+        self._thread.join()
+        self.answered.close()
+
+    def join(self, stream: LaneStream, group: LaneGroup) -> None:
+        """Step a stream of a group of this worker from now on."""
+        self._of[stream] = group
+        group.open += 1
+
+    def wake(self, stream: LaneStream) -> None:
+        """Look at a stream: it has blocks or orders, or space for answers."""
+        self._incoming.put(stream)
+
+    def deliver(self) -> None:
+        """Give the answers to their streams; in the event loop."""
+        while self._answers:
+            stream, answer = self._answers.popleft()
+            if answer.closed:
+                group = self._of.pop(stream)
+                group.open -= 1
+                group.free.append(stream.lane)
+            stream.deliver(answer)
+
+    def _live(self) -> None:
+        looked_at: dict[LaneStream, None] = {}
+        while self._receive(looked_at):
+            for stream in looked_at:
+                self._prepare(stream)
+            looked_at = {}
+            now_ns = time.monotonic_ns()
+            for group in self.groups:
+                if group.ready and group.due_ns() <= now_ns:
+                    looked_at.update(dict.fromkeys(self._step(group)))
+            if self._answers:
+                self.answered.set()
+
+    def _receive(self, looked_at: dict[LaneStream, None]) -> bool:
+        """Add the streams that want to be looked at; wait if there are none. False: the end."""
+        try:
+            while True:
+                stream = self._incoming.get(not looked_at, self._wait_s(not looked_at))
+                if stream is None:
+                    return False
+                looked_at[stream] = None
+        except Empty:
+            return True
+
+    def _wait_s(self, waits: bool) -> float | None:
+        """How long nothing has to be done; None: until there is something new."""
+        due = [group.due_ns() for group in self.groups if group.ready] if waits else []
+        return max(0.0, (min(due) - time.monotonic_ns()) / 1e9) if due else None
+
+    def _prepare(self, stream: LaneStream) -> None:
+        group = self._of.get(stream)
+        if group is None:
+            return
+        stalls = stream.unsent_bytes > UNSENT_BYTES and not stream.orders
+        while not stalls and (answer := stream.prepare()) is not None:
+            self._answers.append((stream, answer))
+            if answer.closed:
+                group.ready.pop(stream, None)
+                return
+        if stream.has_pulse and not stalls:
+            group.ready[stream] = None
+        else:
+            group.ready.pop(stream, None)
+
+    def _step(self, group: LaneGroup) -> list[LaneStream]:
+        """Step a group; the streams that it had."""
+        streams = list(group.ready)
+        try:
+            self._answers.extend(group.step())
+        except Exception as error:
+            logger.exception("a step of %s failed", group.program.model.title)
+            group.ready = {}
+            self._answers.extend(
+                (each, each.fail(InputError(f"the step failed: {error}"))) for each in streams
+            )
+        return streams

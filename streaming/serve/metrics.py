@@ -1,0 +1,81 @@
+"""Figures for Prometheus."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from streaming.latency import Latency
+
+if TYPE_CHECKING:
+    from streaming.serve.service import Service
+
+BOUNDS_S = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)
+"""Upper ends of the buckets."""
+
+
+class ServiceCollector(Collector):
+    """Reads a service when it is asked."""
+
+    def __init__(self, service: "Service") -> None:
+        self._service = service
+
+    def collect(self) -> Iterator[Metric]:
+        """All figures as they are now."""
+        service = self._service
+        streams = GaugeMetricFamily("pulse_streams", "Streams that are open", labels=["model"])
+        lanes = GaugeMetricFamily("pulse_lanes", "Streams that may be open", labels=["model"])
+        for model in service.models:
+            streams.add_metric([model.name], model.streams)
+            lanes.add_metric([model.name], model.settings.streams)
+        yield streams
+        yield lanes
+        load = GaugeMetricFamily(
+            "pulse_thread_load", "Part of a thread by the p99 of steps", labels=["thread"]
+        )
+        for number, worker in enumerate(service.workers):
+            load.add_metric([str(number)], service.admission.load(worker))
+        yield load
+        yield GaugeMetricFamily(
+            "pulse_loop_load",
+            "Part of the last second in which the event loop computed",
+            service.admission.loop_part,
+        )
+        yield GaugeMetricFamily("pulse_connections", "WebSockets that are open", len(service.connections))
+        for name in ("frames_in", "messages_out", "held_back", "streams", "gone_before_the_error"):
+            yield CounterMetricFamily(f"pulse_{name}", name.replace("_", " "), service.counts[name])
+        ended = CounterMetricFamily(
+            "pulse_connections_ended", "Connections by why they ended", labels=["reason"]
+        )
+        for name, count in sorted(service.counts.items()):
+            if name.startswith("ended_"):
+                ended.add_metric([name.removeprefix("ended_")], count)
+        yield ended
+        for part in ("queue", "step", "answer"):
+            family = HistogramMetricFamily(f"pulse_{part}_seconds", f"{part} of a pulse", labels=["model"])
+            for model in service.models:
+                latency = service.times(model.name).named[part]
+                family.add_metric([model.name], _buckets(latency), latency.total_ns / 1e9)
+            yield family
+
+
+def prometheus_text(service: "Service") -> bytes:
+    """What /metrics gives."""
+    registry = CollectorRegistry()
+    registry.register(ServiceCollector(service))
+    return generate_latest(registry)
+
+
+def _buckets(latency: Latency) -> list[tuple[str, float]]:
+    classes = latency.classes()
+    counts = [
+        (f"{bound:g}", float(sum(count for ns, count in classes if ns <= bound * 1e9))) for bound in BOUNDS_S
+    ]
+    return [*counts, ("+Inf", float(sum(count for _, count in classes)))]

@@ -1,0 +1,190 @@
+"""OpenStream: the numbers of a stream on the side of its connection."""
+
+import time
+from typing import Any
+
+import anyio
+
+from pulse.facts import Array
+from pulse.not_copyable import NotCopyable
+from pulse.ops.stateful import frames_at
+from streaming.serve.hosted_model import HostedModel
+from streaming.serve.lane_stream import Answer, Block, Flush, LaneStream, Message
+from streaming.serve.lane_worker import UNSENT_BYTES, LaneWorker
+from streaming.serve.settings import LimitSettings
+from streaming.serve.stream_times import StreamTimes
+from streaming.wire.errors import WireError
+from streaming.wire.frames import EPOCHS, HEADER, INPUT, unpack_header
+from streaming.wire.messages import Hello
+from streaming.wire.ports import WirePort
+
+PULSES = 4
+"""A window has at least as many pulses."""
+ACK_PART = 4
+"""Acknowledged is each such part of a window."""
+
+
+class OpenStream(NotCopyable):
+    """Checks the numbers of frames, hands blocks to the lane, and counts what it has stepped.
+
+    window  frames of the model's symbol that may be ahead of the steps
+    """
+
+    instead = "it has a lane of a running server"
+
+    def __init__(
+        self,
+        model: HostedModel,
+        stream: LaneStream,
+        worker: LaneWorker,
+        hello: Hello,
+        limits: LimitSettings,
+    ) -> None:
+        self.model, self._stream, self._worker = model, stream, worker
+        self._form = hello.format
+        rate_hz = model.rate_hz or 100 * model.program.pulse
+        self.window = max(int(limits.window_s * rate_hz), PULSES * model.program.pulse)
+        self.epoch = 0
+        self.received = [0] * len(model.inputs)
+        """Frames that each input has had."""
+        self.pulses = 0
+        """Stepped in this epoch."""
+        self._acknowledged = 0
+        self._flushed = False
+        self._stepped = anyio.Event()
+        self._closed = anyio.Event()
+
+    @property
+    def times(self) -> StreamTimes:
+        """Latencies."""
+        return self._stream.times
+
+    @property
+    def has_space(self) -> bool:
+        """Whether little waits to be sent."""
+        return self._stream.unsent_bytes < UNSENT_BYTES // 2
+
+    def as_dict(self) -> dict[str, Any]:
+        """For ``ready``."""
+        model = self.model
+        return {
+            "model": model.name,
+            "rate": model.rate_hz,
+            "format": self._form,
+            "pulse": model.program.pulse,
+            "epoch": self.epoch,
+            "received": self.received,
+            "sent": [0 for port in model.outputs if port.kind != "final"],
+            "inputs": [port.as_dict() for port in model.inputs],
+            "outputs": [port.as_dict() for port in model.outputs],
+            "events": model.event_dicts(),
+        }
+
+    def take(self, message: bytes) -> int:
+        """A binary message; how many new frames it has. Raises WireError."""
+        header = unpack_header(message)
+        if header.kind != INPUT or header.port >= len(self.received):
+            raise WireError(
+                "message",
+                f"a header of kind {header.kind}, port {header.port}",
+                f"inputs have kind {INPUT} and ports 0 to {len(self.received) - 1}",
+            )
+        port = self.model.inputs[header.port]
+        frames = port.decode(memoryview(message)[HEADER.size :], header.frames, self._form)
+        if header.epoch != self.epoch % EPOCHS:
+            return 0
+        if self._flushed:
+            raise WireError("ended", "input after the flush", "reset begins a new stream")
+        expected = self.received[header.port]
+        if header.first > expected:
+            raise WireError(
+                "gap",
+                f"input {port.name}: frames begin at {header.first}, and {expected} were expected",
+                "send every frame once, in order",
+            )
+        fresh = header.first + header.frames - expected
+        if fresh <= 0:
+            return 0
+        self._put(header.port, port, frames, header.frames - fresh, fresh)
+        return fresh
+
+    def flush(self) -> None:
+        """The input ends. Raises WireError: it has ended."""
+        if self._flushed:
+            raise WireError("ended", "flush after the flush", "reset begins a new stream")
+        self._flushed = True
+        self._stream.inbox.append(Flush(self.epoch))
+        self.wake()
+
+    def reset(self) -> None:
+        """A new epoch."""
+        self.epoch += 1
+        self.received, self.pulses, self._acknowledged = [0] * len(self.received), 0, 0
+        self._flushed = False
+        self._stream.orders.append("reset")
+        self.wake()
+
+    async def close(self) -> None:
+        """Give the lane back; returns when the worker has done with it."""
+        self._stream.orders.append("close")
+        self.wake()
+        await self._closed.wait()
+
+    def wake(self) -> None:
+        """Have the worker look."""
+        self._worker.wake(self._stream)
+
+    def add_unsent(self, size: int) -> bool:
+        """Count bytes that wait to be sent; whether the lane stalls."""
+        self._stream.unsent_bytes += size
+        return self._stream.unsent_bytes > UNSENT_BYTES
+
+    def note(self, answer: Answer) -> list[Message]:
+        """Take note of what the lane has done; an acknowledgement if it is time for one."""
+        if answer.closed:
+            self._closed.set()
+        if answer.epoch != self.epoch or answer.pulses == self.pulses:
+            return []
+        self.pulses = answer.pulses
+        self._stepped.set()
+        pulse = self.model.program.pulse
+        if (self.pulses - self._acknowledged) * pulse * ACK_PART < self.window:
+            return []
+        self._acknowledged = self.pulses
+        taken = [
+            min(had, self.pulses * self.model.frames[port.name])
+            for had, port in zip(self.received, self.model.inputs)
+        ]
+        return [{"type": "ack", "epoch": self.epoch, "taken": taken, "safe": taken}]
+
+    async def wait_for_space(self) -> None:
+        """Until no input is farther ahead of the steps than the window. Raises WireError: it would never end."""
+        while (ahead := self._farthest()) is not None:
+            if self._whole_pulses() <= self.pulses:
+                raise WireError(
+                    "input",
+                    f"input {ahead.name} is more than {self.window} frames ahead of another one",
+                    "send the inputs in turn",
+                )
+            self._stepped = anyio.Event()
+            await self._stepped.wait()
+
+    def _put(self, number: int, port: WirePort, frames: Array, had: int, fresh: int) -> None:
+        if had:
+            assert port.axis is not None
+            frames = frames_at(frames, port.axis, had, had + fresh)
+        self.received[number] += fresh
+        self._stream.inbox.append(Block(self.epoch, port.name, frames, time.monotonic_ns()))
+        self.wake()
+
+    def _farthest(self) -> WirePort | None:
+        """An input that is too far ahead."""
+        pulse = self.model.program.pulse
+        for had, port in zip(self.received, self.model.inputs):
+            per_pulse = self.model.frames[port.name]
+            if (had - self.pulses * per_pulse) * pulse > self.window * per_pulse:
+                return port
+        return None
+
+    def _whole_pulses(self) -> int:
+        return min(had // self.model.frames[port.name] for had, port in zip(self.received, self.model.inputs))

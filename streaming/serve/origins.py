@@ -1,0 +1,34 @@
+"""Which pages may use a server: by the Origin that browsers send."""
+
+from collections.abc import Collection
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+
+def allows_origin(origin: str | None, host: str, allowed: Collection[str]) -> bool:
+    """Whether a request may come from there.
+
+    origin   of the header; None if there is none
+    host     of the header Host
+    allowed  origins of the settings; "*" for all
+
+    The server's own pages may, if their host is localhost or a number: a name could be another site's that points here.
+    """
+    if origin is None or origin in allowed or "*" in allowed:
+        return True
+    try:
+        name, own = urlsplit(origin).netloc, urlsplit(origin).hostname or ""
+    except ValueError:
+        return False
+    return name == host and _is_sure(own)
+
+
+def _is_sure(name: str) -> bool:
+    """Whether a name cannot be made to point elsewhere."""
+    if name == "localhost":
+        return True
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,42 @@
+"""Pace: how much one connection may send."""
+
+import time
+
+from streaming.serve.settings import LimitSettings
+from streaming.wire.errors import WireError
+
+LONGEST_TEXT = 4096
+"""Bytes of a message of text."""
+
+
+class Pace:
+    """Counts the messages and frames of one connection.
+
+    frames_per_s  of the model; None if unknown, then frames are not held back
+    """
+
+    def __init__(self, limits: LimitSettings, frames_per_s: float | None) -> None:
+        self._limits = limits
+        self._frame_s = 0.0 if frames_per_s is None else 1 / (frames_per_s * limits.speed)
+        self._second, self._messages = 0, 0
+        self._paid_until = 0.0
+
+    def count_message(self, size: int, is_text: bool) -> None:
+        """A message came. Raises WireError: it is too long, or there are too many."""
+        most = min(LONGEST_TEXT, self._limits.message_bytes) if is_text else self._limits.message_bytes
+        if size > most:
+            raise WireError("size", f"a message of {size} bytes", f"send at most {most}")
+        second = int(time.monotonic())
+        if second != self._second:
+            self._second, self._messages = second, 0
+        self._messages += 1
+        if self._messages > self._limits.messages_per_s:
+            raise WireError(
+                "pace", f"more than {self._limits.messages_per_s} messages in a second", "send larger blocks"
+            )
+
+    def hold_s(self, frames: float) -> float:
+        """How long to wait after these frames, in seconds."""
+        now = time.monotonic()
+        self._paid_until = max(self._paid_until, now - self._limits.window_s) + frames * self._frame_s
+        return max(0.0, self._paid_until - now)

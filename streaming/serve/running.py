@@ -1,0 +1,44 @@
+"""A server from its settings until its end, as a command runs it."""
+
+import logging
+import os
+from collections.abc import Sequence
+from importlib.util import find_spec
+from ipaddress import ip_address
+
+import anyio
+
+from pulse.errors import InputError
+from streaming.serve.logs import log_to_stderr
+from streaming.serve.server import Server, listen, url_of
+from streaming.serve.service import HostedProgram, Service
+from streaming.serve.settings import ServerSettings
+
+LEVELS = ("debug", "info", "warning", "error")
+logger = logging.getLogger("pulse.serve")
+
+
+def run_server(settings: ServerSettings, programs: Sequence[HostedProgram], level: str) -> None:
+    """Serve until a signal. Raises InputError: the settings do not fit."""
+    if level not in LEVELS:
+        raise InputError(f"--log-level {level}: the levels are {', '.join(LEVELS)}")
+    log_to_stderr(level)
+    service = Service(settings, programs, settings.threads or core_count())
+    listening = listen(settings.host, settings.port, settings.limits.slow_s)
+    server = Server(service, listening)
+    names = [model.name for model in service.models]
+    url = url_of(listening, settings.certificate is not None)
+    if not settings.tokens and not _is_local(listening.getsockname()[0]):
+        logger.warning("everybody who reaches %s may use it: give tokens, see docs/serve.md", url)
+    logger.info("serving %s at %s", ", ".join(names), url, extra={"models": names, "url": url})
+    uvloop = find_spec("uvloop") is not None
+    anyio.run(server.serve_streams, backend_options={"use_uvloop": uvloop})
+
+
+def core_count() -> int:
+    """The cores that the process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _is_local(address: str) -> bool:
+    return ip_address(address).is_loopback

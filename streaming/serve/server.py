@@ -1,0 +1,78 @@
+"""The sockets of a server: uvicorn, with what it is not told by default."""
+
+import socket
+import sys
+from types import FrameType
+
+import uvicorn
+
+from pulse.errors import InputError
+from streaming.serve.app import make_app
+from streaming.serve.service import Service
+
+PING_S = 20.0
+"""How often a WebSocket is pinged, and how long the answer may take."""
+BACKLOG = 512
+
+
+class Server(uvicorn.Server):
+    """Ends streams with a message before uvicorn closes their sockets."""
+
+    def __init__(self, service: Service, listening: socket.socket) -> None:
+        settings = service.settings
+        super().__init__(
+            uvicorn.Config(
+                make_app(service),
+                ws="websockets-sansio",
+                ws_max_size=settings.limits.message_bytes,
+                ws_ping_interval=PING_S,
+                ws_ping_timeout=PING_S,
+                ws_per_message_deflate=False,
+                ssl_certfile=settings.certificate,
+                ssl_keyfile=settings.key,
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=5,
+                timeout_keep_alive=10,
+                h11_max_incomplete_event_size=1 << 16,
+            )
+        )
+        self._service = service
+        self._listening = listening
+
+    async def serve_streams(self) -> None:
+        """Until a signal or ``should_exit``."""
+        await self.serve(sockets=[self._listening])
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The first signal drains, the second one ends at once; neither is an error."""
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Drain, then end."""
+        await self._service.drain()
+        await super().shutdown(sockets)
+
+
+def listen(host: str, port: int, slow_s: float) -> socket.socket:
+    """A listening socket; port 0 for any. Raises InputError: the address is taken, or not of this machine."""
+    try:
+        family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family, kind, proto)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if sys.platform == "linux":  # of a client that does not read, or is gone: its sockets inherit it
+            listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(2000 * slow_s))
+        listening.bind(address)
+        listening.listen(BACKLOG)
+    except (OSError, OverflowError) as error:
+        raise InputError(f"{host}, port {port}: {error}; choose others with --host and --port") from None
+    return listening
+
+
+def url_of(listening: socket.socket, secure: bool) -> str:
+    """Where a browser finds the server."""
+    host, port = listening.getsockname()[:2]
+    name = f"[{host}]" if ":" in host else host
+    return f"http{'s' if secure else ''}://{name}:{port}"

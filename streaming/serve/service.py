@@ -1,0 +1,132 @@
+"""Service: models, workers, connections and counters of a running server."""
+
+import logging
+import sys
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+
+import anyio
+from starlette.websockets import WebSocket
+
+from pulse.not_copyable import NotCopyable
+from pulse.program.program import Program
+from streaming.serve.admission import Admission
+from streaming.serve.connection import Connection
+from streaming.serve.hosted_model import HostedModel
+from streaming.serve.lane_worker import LaneWorker
+from streaming.serve.settings import ModelSettings, ServerSettings
+from streaming.serve.stream_times import StreamTimes
+from streaming.wire.errors import WireError
+
+SWITCH_S = 0.0005
+"""How long a thread of Python computes before another one may: a worker that comes back from a step waits for it."""
+WATCH_S = 1.0
+"""How often connections are looked at."""
+HostedProgram = tuple[ModelSettings, Program, int | None]
+"""A model's settings, its program, and its rate in Hz."""
+logger = logging.getLogger("pulse.serve")
+
+
+class Service(NotCopyable):
+    """All of a server but its sockets.
+
+    counts  what happened: ``streams``, ``frames_in``, ``messages_out``, ``ended_…`` by the reason
+    Raises  InputError: a model that cannot be served
+    """
+
+    instead = "it has threads"
+
+    def __init__(self, settings: ServerSettings, programs: Sequence[HostedProgram], threads: int) -> None:
+        self.settings = settings
+        self.workers = [LaneWorker(number) for number in range(threads)]
+        self.models = [HostedModel(*each, self.workers) for each in programs]
+        self.admission = Admission(settings, self.models, self.workers)
+        self.counts = Counter[str]()
+        self.connections: set[Connection] = set()
+        self.began = time.time()
+        self._past = {model.name: StreamTimes() for model in self.models}
+
+    @asynccontextmanager
+    async def run(self) -> AsyncGenerator[None]:
+        """Step streams as long as the block is open."""
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(SWITCH_S)
+        for worker in self.workers:
+            worker.start()
+        try:
+            async with anyio.create_task_group() as tasks:
+                for worker in self.workers:
+                    tasks.start_soon(self._deliver, worker)
+                tasks.start_soon(self._watch)
+                yield
+                tasks.cancel_scope.cancel()
+        finally:
+            for worker in self.workers:
+                worker.stop()
+            sys.setswitchinterval(before)
+
+    async def serve(self, socket: WebSocket, address: str, token: str | None) -> None:
+        """One client, until it is gone."""
+        connection = Connection(socket, address, token, self.admission, self.settings.limits, self.counts)
+        self.connections.add(connection)
+        reason = "failed"
+        try:
+            reason = await connection.run()
+        finally:
+            self.connections.discard(connection)
+            self.counts[f"ended_{reason}"] += 1
+            stream = connection.open
+            if stream is not None:
+                self.counts["streams"] += 1
+                self._past[stream.model.name].merge(stream.times)
+            logger.info(
+                "stream ended",
+                extra={
+                    "stream": connection.id,
+                    "address": address,
+                    "model": None if stream is None else stream.model.name,
+                    "reason": reason,
+                    "seconds": round(time.time() - connection.began, 3),
+                    "frames": None if stream is None else stream.received,
+                },
+            )
+
+    async def drain(self) -> None:
+        """Take no more streams, let those that are open go on for a while, then end them."""
+        self.admission.draining = True
+        with anyio.move_on_after(self.settings.drain_s):
+            while self.connections:
+                await anyio.sleep(0.05)
+        for connection in list(self.connections):
+            connection.end(WireError("drain", "the server ends", "connect again in a while"))
+        with anyio.move_on_after(WATCH_S):
+            while self.connections:
+                await anyio.sleep(0.01)
+
+    def times(self, model: str) -> StreamTimes:
+        """The latencies of all streams of a model so far, a copy."""
+        found = StreamTimes()
+        found.merge(self._past[model])
+        for connection in self.connections:
+            if connection.open is not None and connection.open.model.name == model:
+                found.merge(connection.open.times)
+        return found
+
+    async def _deliver(self, worker: LaneWorker) -> None:
+        while True:
+            await anyio.wait_readable(worker.answered.to_read)
+            worker.answered.clear()
+            worker.deliver()
+
+    async def _watch(self) -> None:
+        """End connections that are idle or slow; measure how busy the loop is."""
+        wall, busy = time.monotonic(), time.thread_time()
+        while True:
+            await anyio.sleep(WATCH_S)
+            now, used = time.monotonic(), time.thread_time()
+            self.admission.loop_part = (used - busy) / (now - wall)
+            wall, busy = now, used
+            for connection in list(self.connections):
+                connection.check(now)

@@ -1,0 +1,187 @@
+"""The settings of a server; a file has them, and options of the command line replace them."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import field, fields, replace
+from pathlib import Path
+from typing import Any, cast
+
+from pulse.errors import InputError
+from pulse.record import record
+
+
+@record
+class ModelSettings:
+    """A model of a server.
+
+    path     of a model, a recipe or a program; None: the built-in denoiser
+    name     in the protocol; that of the file by default
+    streams  at most at once
+    pulse    frames; about 10 ms by default
+    rate     Hz, if the model does not say it
+    weights  how they are stored
+    events   output -> detector and its parameters: {kind = "segments", threshold = 0.6}
+    constants  the inputs that do not stream: name -> a number or a list
+    """
+
+    path: Path | None = None
+    name: str = ""
+    title: str = ""
+    streams: int = 64
+    pulse: int | None = None
+    rate: int | None = None
+    weights: str | None = None
+    events: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    constants: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def id(self) -> str:
+        """Its name in the protocol."""
+        return self.name or ("denoiser" if self.path is None else self.path.stem)
+
+
+@record
+class LimitSettings:
+    """What clients may do.
+
+    message_bytes        of a message
+    messages_per_s       of one connection, on average over a second
+    speed                frames that a stream may send, as a multiple of its rate; what is more is held back
+    window_s             of an input ahead of the steps
+    idle_s               without any message
+    slow_s               in which a client does not read
+    hello_s              until the hello
+    streams_per_address  at once
+    """
+
+    message_bytes: int = 1 << 18
+    messages_per_s: int = 2000
+    speed: float = 8.0
+    window_s: float = 2.0
+    idle_s: float = 60.0
+    slow_s: float = 10.0
+    hello_s: float = 10.0
+    streams_per_address: int = 64
+
+
+@record
+class ServerSettings:
+    """A server.
+
+    tokens               who knows one may use the server; none: everybody who reaches it
+    origins              of pages that may use it, beside its own
+    certificate, key     files for TLS
+    threads              that step lanes; None: one for each core
+    budget               the part of each of these threads that the p99 of all steps may fill
+    drain_s              how long streams may go on when the server ends
+    """
+
+    models: tuple[ModelSettings, ...] = (ModelSettings(),)
+    host: str = "127.0.0.1"
+    port: int = 8080
+    tokens: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    certificate: Path | None = None
+    key: Path | None = None
+    threads: int | None = None
+    budget: float = 0.8
+    drain_s: float = 0.0
+    limits: LimitSettings = field(default_factory=LimitSettings)
+
+    def __post_init__(self) -> None:
+        names = [model.id for model in self.models]
+        if not names:
+            raise InputError("a server needs a model; give one, or leave all out for the built-in denoiser")
+        if len(set(names)) < len(names):
+            raise InputError(f"models {', '.join(names)}: two have one name; set name in the server's file")
+        if (self.certificate is None) != (self.key is None):
+            raise InputError("TLS needs both files, a certificate and its key")
+        if not 0 < self.budget <= 1:
+            raise InputError(f"budget {self.budget:g}: must be above 0 and at most 1")
+        for name, value in _numbers(self.limits):
+            if not value > 0:
+                raise InputError(f"limits: {name} = {value:g} must be positive")
+
+
+def read_settings(path: Path) -> ServerSettings:
+    """The settings in a TOML file; paths are relative to it. Raises InputError, naming the file and the key."""
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not TOML: {error}") from None
+    try:
+        models = tuple(_model(each, path.parent) for each in _tables(table.pop("model", [{}]), "model"))
+        limits = _fill(LimitSettings(), _table(table.pop("limits", {}), "limits"), "limits")
+        for key in ("certificate", "key"):
+            if key in table:
+                table[key] = path.parent / _typed(table[key], str, key)
+        return _fill(replace(ServerSettings(models), limits=limits), table, "the server")
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def read_tokens(path: Path) -> tuple[str, ...]:
+    """The tokens in a file, one a line. Raises InputError: there are none."""
+    tokens = tuple(line.strip() for line in path.read_text("utf-8").splitlines() if line.strip())
+    if not tokens:
+        raise InputError(f"{path}: no token in it; write one a line")
+    return tokens
+
+
+def _model(table: Mapping[str, Any], folder: Path) -> ModelSettings:
+    given = dict(table)
+    if "path" in given:
+        given["path"] = folder / _typed(given["path"], str, "path")
+    events = {
+        output: _table(choice, f"events.{output}")
+        for output, choice in _table(given.pop("events", {}), "events").items()
+    }
+    constants = _table(given.pop("constants", {}), "constants")
+    return _fill(ModelSettings(events=events, constants=constants), given, "[[model]]")
+
+
+def _fill(settings: Any, table: Mapping[str, Any], what: str) -> Any:
+    """Settings with the values of a table. Raises InputError: no such key, or another type."""
+    kinds = {each.name: each.type for each in fields(settings)}
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in kinds or key in ("models", "limits"):
+            known = ", ".join(name for name in kinds if name not in ("models", "limits"))
+            raise InputError(f"{what} has no key {key!r}; the keys are {known}")
+        found[key] = _value(key, value, kinds[key])
+    return replace(settings, **found)
+
+
+def _value(key: str, value: Any, kind: Any) -> Any:
+    if kind == tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in cast("list[Any]", value)):
+            raise InputError(f"{key} = {value!r}: give a list of texts")
+        return tuple(cast("list[str]", value))
+    if kind in (int, int | None):
+        return _typed(value, int, key)
+    if kind is float:
+        return float(_typed(value, (int, float), key))
+    return _typed(value, (str, Path), key)
+
+
+def _typed(value: Any, kind: type | tuple[type, ...], key: str) -> Any:
+    if isinstance(value, bool) or not isinstance(value, kind):
+        wanted = "a text" if kind is str or kind == (str, Path) else "a number"
+        raise InputError(f"{key} = {value!r}: give {wanted}")
+    return value
+
+
+def _table(value: Any, key: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InputError(f"{key}: give a table")
+    return cast("dict[str, Any]", value)
+
+
+def _tables(value: Any, key: str) -> list[dict[str, Any]]:
+    if not isinstance(value, list):
+        raise InputError(f"{key}: write [[{key}]]")
+    return [_table(each, key) for each in cast("list[Any]", value)]
+
+
+def _numbers(settings: LimitSettings) -> list[tuple[str, float]]:
+    return [(each.name, float(getattr(settings, each.name))) for each in fields(settings)]

@@ -1,0 +1,65 @@
+"""StreamEvents: the events in the outputs of one stream, as messages."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.program.program import Program
+from streaming.events.choice import Choice
+from streaming.events.event import Event
+
+
+class StreamEvents:
+    """Detectors of a stream's outputs.
+
+    choices  output name -> its detector
+    rate_hz  frames of the model's symbol a second
+    Raises   InputError: a parameter does not fit, or the rate is unknown
+    """
+
+    def __init__(self, choices: Mapping[str, Choice], program: Program, rate_hz: int | None) -> None:
+        self._rate_hz = rate_hz or 0
+        self._detectors = {
+            port.name: (choices[port.name].of_port(port, rate_hz), port.axis or 0)
+            for port in program.outputs
+            if port.name in choices
+        }
+
+    def push(self, frames: Mapping[str, Array]) -> list[dict[str, Any]]:
+        """The events that are known with these frames of outputs. Raises InputError: they are no probabilities."""
+        found: list[dict[str, Any]] = []
+        for name, (detector, axis) in self._detectors.items():
+            rows = np.moveaxis(frames[name], axis, 0)
+            if len(rows):
+                events = detector.push(rows.reshape(len(rows), -1))
+                found += [self._message(name, event) for event in events]
+        return found
+
+    def flush(self) -> list[dict[str, Any]]:
+        """Those that are known at the end."""
+        return [
+            self._message(name, event)
+            for name, (detector, _) in self._detectors.items()
+            for event in detector.flush()
+        ]
+
+    def reset(self) -> None:
+        """Begin a new stream."""
+        for detector, _ in self._detectors.values():
+            detector.reset()
+
+    def _message(self, output: str, event: Event) -> dict[str, Any]:
+        return {
+            "type": "event",
+            "output": output,
+            "start": self._frame(event.start_s),
+            "end": None if event.end_s is None else self._frame(event.end_s),
+            "known": self._frame(event.known_s),
+            "label": event.label,
+            "score": event.score,
+        }
+
+    def _frame(self, seconds: float) -> int:
+        return round(seconds * self._rate_hz)

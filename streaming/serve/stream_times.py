@@ -1,0 +1,36 @@
+"""StreamTimes: the latencies of one stream, or of many."""
+
+from typing import Any
+
+from streaming.latency import Latency
+
+
+class StreamTimes:
+    """Histograms, each written by one thread.
+
+    queue   from the arrival of a pulse's last sample to its step
+    step    of the lanes that stepped with it
+    answer  from the arrival until the outputs were handed to the socket
+    """
+
+    def __init__(self) -> None:
+        self.queue, self.step, self.answer = Latency(), Latency(), Latency()
+
+    @property
+    def named(self) -> dict[str, Latency]:
+        """By name."""
+        return {"queue": self.queue, "step": self.step, "answer": self.answer}
+
+    def merge(self, other: "StreamTimes") -> None:
+        """Add what another has counted."""
+        for name, latency in self.named.items():
+            latency.merge(other.named[name])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Percentiles in microseconds: the fields of ``stats``."""
+        return {f"{name}_us": _percentiles(latency) for name, latency in self.named.items()}
+
+
+def _percentiles(latency: Latency) -> dict[str, float]:
+    found = latency.summary()
+    return {"count": found.count, "p50": found.p50_us, "p99": found.p99_us, "max": found.max_us}

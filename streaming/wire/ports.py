@@ -1,0 +1,118 @@
+"""Ports of a stream as the protocol tells of them, and their values as bytes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import DTYPES, Array, dtype_name
+from pulse.interface import Port
+from pulse.record import record
+from streaming.wire.errors import WireError
+
+PCM16 = np.float32(1 << 15)
+"""What is written for 1."""
+
+
+@record
+class WirePort:
+    """An input or output.
+
+    number  in binary frames
+    kind    ``sound``, ``frames`` or ``final``
+    shape   of all frames; None at ``axis``, that of time
+    rate    frames a second; None if the model's rate is unknown, or for a final value
+    delay   frames by which the model looks ahead
+    """
+
+    number: int
+    name: str
+    kind: str
+    dtype: str
+    shape: tuple[int | None, ...]
+    axis: int | None
+    rate: float | None
+    delay: int = 0
+
+    @classmethod
+    def of_port(cls, number: int, port: Port, rate_hz: int | None) -> "WirePort":
+        """The port of a program. Raises InputError: its type has no form in the protocol."""
+        name = dtype_name(port.dtype)
+        if name not in DTYPES:
+            raise InputError(f"{port.name}: values of {name} cannot be sent")
+        kind = "sound" if port.is_sound else "frames" if port.streams else "final"
+        shape = tuple(None if place == port.axis else size for place, size in enumerate(port.shape))
+        rate = float(rate_hz * port.rate) if rate_hz is not None and port.streams else None
+        return cls(number, port.name, kind, name, shape, port.axis, rate, port.delay)
+
+    @classmethod
+    def of_dict(cls, found: Mapping[str, Any]) -> "WirePort":
+        """What ``as_dict`` gave."""
+        return cls(
+            found["port"],
+            found["name"],
+            found["kind"],
+            found["dtype"],
+            tuple(found["shape"]),
+            found["axis"],
+            found["rate"],
+            found.get("delay", 0),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "port": self.number,
+            "name": self.name,
+            "kind": self.kind,
+            "dtype": self.dtype,
+            "shape": list(self.shape),
+            "axis": self.axis,
+            "rate": self.rate,
+            "delay": self.delay,
+        }
+
+    def frame_bytes(self, form: str) -> int:
+        """The size of a frame, or of a final value, in this format."""
+        values = 1
+        for size in self.shape:
+            values *= 1 if size is None else size
+        return values * (2 if self._is_pcm(form) else DTYPES[self.dtype].itemsize)
+
+    def encode(self, array: Array, form: str) -> bytes:
+        """The values of an array of the port's shape, frame after frame."""
+        if self.axis:
+            array = np.moveaxis(array, self.axis, 0)
+        if self._is_pcm(form):
+            return _pcm16(array)
+        return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+
+    def decode(self, values: bytes | memoryview, frames: int, form: str) -> Array:
+        """The array of this many frames. Raises WireError: the bytes are more or fewer."""
+        size = frames * self.frame_bytes(form)
+        if len(values) != size:
+            raise WireError(
+                "message",
+                f"{self.name}: {len(values)} bytes follow the header of {frames} frames",
+                f"a frame has {self.frame_bytes(form)} bytes",
+            )
+        dtype = DTYPES[self.dtype]
+        if self._is_pcm(form):
+            array: Array = np.frombuffer(values, "<i2").astype(np.float32) / PCM16
+        else:
+            array = np.frombuffer(values, dtype.newbyteorder("<")).astype(dtype, copy=False)
+        if self.axis is None:
+            return array.reshape([size or 0 for size in self.shape])
+        others = [size for size in self.shape if size is not None]
+        array = array.reshape([frames, *others])
+        return np.ascontiguousarray(np.moveaxis(array, 0, self.axis)) if self.axis else array
+
+    def _is_pcm(self, form: str) -> bool:
+        return form == "pcm16" and self.kind == "sound"
+
+
+def _pcm16(samples: Array) -> bytes:
+    """The nearest that can be written; beyond -1 to 1 they are cut off, and NaN is 0."""
+    scaled: Array = np.clip(np.rint(samples * PCM16), -PCM16, PCM16 - 1)
+    return np.where(np.isnan(scaled), np.float32(0), scaled).astype("<i2").tobytes()

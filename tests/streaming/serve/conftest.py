@@ -1,0 +1,30 @@
+"""Every coroutine test runs on both event loops; one server serves most tests."""
+
+import pytest
+
+from tests.streaming.executor.streams import MODELS, ready
+from tests.streaming.serve.servers import running
+
+PULSE = 6
+RATE_HZ = 100
+CONSTANTS = {"two_rates": {"gain": 1.5}}
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def server():
+    """All small models, 40 streams each."""
+    from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
+
+    limits = LimitSettings(speed=1e6, streams_per_address=100)
+    programs = [
+        (ModelSettings(name=name, streams=40, constants=CONSTANTS.get(name, {})), ready(name, PULSE), RATE_HZ)
+        for name in MODELS
+    ]
+    settings = ServerSettings(tuple(each[0] for each in programs), limits=limits, budget=1.0)
+    with running(programs, settings) as found:
+        yield found

@@ -1,0 +1,60 @@
+"""Servers for tests: in a thread of their own, with an event loop of their own."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import anyio
+import pytest
+
+pytest.importorskip("httpx", reason="needs the extra test")
+pytest.importorskip("starlette", reason="needs the extra serve")
+pytest.importorskip("uvicorn", reason="needs the extra serve")
+pytest.importorskip("websockets", reason="needs the extra serve")
+pytest.importorskip("prometheus_client", reason="needs the extra serve")
+
+from streaming.serve.server import Server, listen, url_of
+from streaming.serve.service import HostedProgram, Service
+from streaming.serve.settings import ServerSettings
+
+
+class Running:
+    """A server that runs.
+
+    url      http://…; ``ws`` is that of WebSockets
+    service  what it serves
+    """
+
+    def __init__(self, settings: ServerSettings, programs: Sequence[HostedProgram], threads: int = 2) -> None:
+        self.service = Service(settings, programs, threads)
+        self._socket = listen("127.0.0.1", 0, settings.limits.slow_s)
+        self.server = Server(self.service, self._socket)
+        self.url = url_of(self._socket, settings.certificate is not None)
+        self.ws = self.url.replace("http", "ws")
+        self._thread = threading.Thread(target=anyio.run, args=(self.server.serve_streams,))
+
+    def start(self) -> None:
+        """Listen."""
+        self._thread.start()
+        while not self.server.started and self._thread.is_alive():
+            self._thread.join(0.01)
+
+    def stop(self) -> None:
+        """Drain and end."""
+        self.server.should_exit = True
+        self._thread.join(20)
+        self._socket.close()
+        assert not self._thread.is_alive()
+
+
+@contextmanager
+def running(
+    programs: Sequence[HostedProgram], settings: ServerSettings | None = None, threads: int = 2
+) -> Iterator[Running]:
+    """A server as long as the block is open."""
+    server = Running(settings or ServerSettings(tuple(each[0] for each in programs)), programs, threads)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()

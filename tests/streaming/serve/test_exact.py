@@ -1,0 +1,90 @@
+"""What a client gets, flush included, is what a session gives for the same samples, whatever the blocks."""
+
+import anyio
+import numpy as np
+import pytest
+
+from streaming.client import connect
+from streaming.session import Session
+from tests.streaming.executor.streams import MODELS, assert_same, joined, ready
+from tests.streaming.serve.conftest import PULSE, RATE_HZ
+
+pytestmark = pytest.mark.anyio
+
+
+def fixed(program):
+    return [port for port in program.inputs if not port.streams]
+
+
+def inputs_of(program, frames, seed):
+    """Noise for every input, as long as its rate says."""
+    rng = np.random.default_rng(seed)
+    found = {}
+    for port in program.inputs:
+        if not port.streams:
+            continue
+        shape = [
+            int(frames * port.rate) if axis == port.axis else size for axis, size in enumerate(port.shape)
+        ]
+        found[port.name] = (0.3 * rng.standard_normal(shape)).astype(port.dtype)
+    return found
+
+
+def expected(program, inputs):
+    session = Session(program, {port.name: np.full(port.shape, 1.5, port.dtype) for port in fixed(program)})
+    first = session.push(inputs)
+    return joined([first, session.flush()], program)
+
+
+def pieces(inputs, program, count, seed):
+    """All inputs in as many blocks, cut at random."""
+    rng = np.random.default_rng(seed)
+    parts = {}
+    for port in program.inputs:
+        if not port.streams:
+            continue
+        array = inputs[port.name]
+        cuts = np.sort(rng.integers(0, array.shape[port.axis] + 1, count - 1))
+        parts[port.name] = np.split(array, cuts, port.axis)
+    return [{name: blocks[number] for name, blocks in parts.items()} for number in range(count)]
+
+
+@pytest.mark.parametrize("name", MODELS)
+async def test_streams_equal_sessions(server, name):
+    program = ready(name, PULSE)
+    inputs = inputs_of(program, program.limit or 16 * PULSE + 1, 1)
+    async with connect(server.ws, name, rate_hz=RATE_HZ) as stream:
+        for part in pieces(inputs, program, 7, 2):
+            await stream.send(part)
+        found = await stream.flush()
+    assert_same(found, expected(program, inputs))
+
+
+async def test_many_at_once_come_go_and_begin_again(server):
+    program = ready("filtered", PULSE)
+
+    async def one(seed):
+        async with connect(server.ws, "filtered") as stream:
+            for turn in range(3):
+                inputs = inputs_of(program, 20 + 13 * seed, 10 * seed + turn)
+                for part in pieces(inputs, program, 1 + seed % 5, seed):
+                    await stream.send(part)
+                if turn == 1:
+                    await stream.reset()
+                    continue
+                assert_same(await stream.flush(), expected(program, inputs))
+                if turn == 0:
+                    await stream.reset()
+
+    async with anyio.create_task_group() as tasks:
+        for seed in range(20):
+            tasks.start_soon(one, seed)
+
+
+async def test_outputs_come_while_the_stream_goes_on(server):
+    program = ready("filtered", PULSE)
+    inputs = inputs_of(program, 10 * PULSE, 3)
+    async with connect(server.ws, "filtered") as stream:
+        found = [outputs async for outputs in stream.process(pieces(inputs, program, 9, 4))]
+    assert len(found) > 2
+    assert_same(joined(found, program), expected(program, inputs))

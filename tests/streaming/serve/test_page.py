@@ -1,0 +1,48 @@
+"""The blocks of docs/serve.md, and the paths of a server."""
+
+import numpy as np
+import pytest
+
+from streaming.builtin import model_path
+from streaming.session import Session
+from tests.documents.pages import pages
+from tests.streaming.serve.servers import running
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def denoiser():
+    import pulse
+    from streaming.serve.settings import ModelSettings
+
+    program = pulse.stream(model_path(), pulse=160)
+    with running([(ModelSettings(streams=4), program, 16000)]) as server:
+        yield server, program
+
+
+async def test_the_block_of_the_page_runs(denoiser):
+    server, program = denoiser
+    (block,) = pages()["docs/serve.md"].blocks("python")
+    names = {}
+    exec(block.replace("ws://127.0.0.1:8080", server.ws), names)
+    noisy = (0.1 * np.random.default_rng(0).standard_normal(1999)).astype(np.float32)
+    found = await names["denoise"](noisy)
+    session = Session(program)
+    first, rest = session.push(noisy[None])["denoised"], session.flush()["denoised"]
+    np.testing.assert_allclose(found["denoised"], np.concatenate([first, rest], 1), rtol=1e-5, atol=1e-6)
+
+
+def test_paths(denoiser):
+    import httpx
+
+    server, _ = denoiser
+    with httpx.Client(base_url=server.url) as client:
+        (model,) = client.get("/v1/models").json()["models"]
+        assert (model["name"], model["rate"], model["pulse"]) == ("denoiser", 16000, 160)
+        assert client.get("/health").json() == {"status": "ok"}
+        assert "pulse_answer_seconds_bucket" in client.get("/metrics").text
+        assert "denoiser" in client.get("/status").text
+        assert client.get("/status.json").json()["models"][0]["limit"] == 4
+        assert client.get("/v1/models", headers={"Origin": "https://elsewhere.example"}).status_code == 403
+        assert client.get("/nowhere").status_code == 404
