@@ -10,9 +10,12 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainT
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
+from streaming.builtin import noisy_path
+from streaming.serve.hosted_model import HostedModel
 from streaming.serve.metrics import prometheus_text
 from streaming.serve.origins import allows_origin
 from streaming.serve.service import Service
+from streaming.serve.settings import MODULE, SCRIPT
 from streaming.serve.status import status_dict, status_page
 from streaming.wire import PATH
 
@@ -66,24 +69,35 @@ def make_app(service: Service) -> Starlette:
         return JSONResponse({"models": [model.as_dict() for model in service.models]}, headers=HEADERS)
 
     routes = [
-        Route("/", _file("index.html")),
-        Route("/client.js", _file("client.js")),
+        Route("/", _file(PAGE / "index.html")),
+        Route("/client.js", _file(PAGE / "client.js")),
+        Route("/example.flac", _file(noisy_path())),
         Route("/v1/models", guarded(models)),
         Route("/health", health),
         Route("/status", guarded(lambda: HTMLResponse(status_page(service), headers=HEADERS))),
         Route("/status.json", guarded(lambda: JSONResponse(status_dict(service), headers=HEADERS))),
         Route("/metrics", guarded(lambda: Response(prometheus_text(service), media_type="text/plain"))),
         WebSocketRoute(PATH, stream),
+        *(Route(f"/{model.web}{SCRIPT}", _file(folder / SCRIPT)) for model, folder in _web_forms(service)),
+        *(
+            Route(f"/{model.web}{MODULE}", guarded(_sends(folder / MODULE)))
+            for model, folder in _web_forms(service)
+        ),
     ]
     return Starlette(routes=routes, lifespan=lifespan)
 
 
-def _file(name: str) -> Callable[[Request], Response]:
-    def respond(request: Request) -> Response:
-        path = PAGE / name
-        return FileResponse(path, headers=HEADERS) if path.exists() else PlainTextResponse("not here\n", 404)
+def _web_forms(service: Service) -> list[tuple[HostedModel, Path]]:
+    """The models that browsers can run, with the folders of these forms."""
+    return [(model, model.settings.web) for model in service.models if model.settings.web]
 
-    return respond
+
+def _sends(path: Path) -> Callable[[], Response]:
+    return lambda: FileResponse(path, headers=HEADERS)
+
+
+def _file(path: Path) -> Callable[[Request], Response]:
+    return lambda _: FileResponse(path, headers=HEADERS)
 
 
 def _may(connection: HTTPConnection, service: Service) -> bool:

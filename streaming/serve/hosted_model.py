@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, cast
+from urllib.parse import quote
 
 import numpy as np
 
@@ -111,7 +112,13 @@ class HostedModel(NotCopyable):
             "events": self.event_dicts(),
             "streams": self.streams,
             "limit": self.settings.streams,
+            "web": self.web,
         }
+
+    @property
+    def web(self) -> str:
+        """Where a browser finds the model to run it by itself; empty: nowhere."""
+        return f"web/{quote(self.name, safe='')}/" if self.settings.web else ""
 
     def event_dicts(self) -> list[dict[str, Any]]:
         """The detectors, for JSON."""

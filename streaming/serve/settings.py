@@ -9,6 +9,9 @@ from typing import Any, cast
 from pulse.errors import InputError
 from pulse.record import record
 
+SCRIPT, MODULE = "worklet.js", "module.wasm"
+"""What runs a model in a browser."""
+
 
 @record
 class ModelSettings:
@@ -22,6 +25,7 @@ class ModelSettings:
     weights  how they are stored
     events   output -> detector and its parameters: {kind = "segments", threshold = 0.6}
     constants  the inputs that do not stream: name -> a number or a list
+    web      folder with the model for browsers, as ``pulse build --target wasm32`` writes it: the page then runs it too
     """
 
     path: Path | None = None
@@ -33,6 +37,14 @@ class ModelSettings:
     weights: str | None = None
     events: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     constants: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    web: Path | None = None
+
+    def __post_init__(self) -> None:
+        missing = [name for name in (SCRIPT, MODULE) if self.web and not (self.web / name).is_file()]
+        if missing:
+            raise InputError(
+                f"{self.id}: web = {self.web} has no {missing[0]}; pulse build --target wasm32 -o {self.web} writes it"
+            )
 
     @property
     def id(self) -> str:
@@ -72,7 +84,7 @@ class ServerSettings:
     origins              of pages that may use it, beside its own
     certificate, key     files for TLS
     threads              that step lanes; None: one for each core
-    budget               the part of each of these threads that the p99 of all steps may fill
+    budget               the part of each of these threads that the p99 of all steps may fill; above 1 it is overbooked
     drain_s              how long streams may go on when the server ends
     """
 
@@ -96,8 +108,8 @@ class ServerSettings:
             raise InputError(f"models {', '.join(names)}: two have one name; set name in the server's file")
         if (self.certificate is None) != (self.key is None):
             raise InputError("TLS needs both files, a certificate and its key")
-        if not 0 < self.budget <= 1:
-            raise InputError(f"budget {self.budget:g}: must be above 0 and at most 1")
+        if not self.budget > 0:
+            raise InputError(f"budget {self.budget:g}: must be positive")
         for name, value in _numbers(self.limits):
             if not value > 0:
                 raise InputError(f"limits: {name} = {value:g} must be positive")
@@ -130,8 +142,9 @@ def read_tokens(path: Path) -> tuple[str, ...]:
 
 def _model(table: Mapping[str, Any], folder: Path) -> ModelSettings:
     given = dict(table)
-    if "path" in given:
-        given["path"] = folder / _typed(given["path"], str, "path")
+    for key in ("path", "web"):
+        if key in given:
+            given[key] = folder / _typed(given[key], str, key)
     events = {
         output: _table(choice, f"events.{output}")
         for output, choice in _table(given.pop("events", {}), "events").items()
