@@ -1,8 +1,11 @@
 """Plug-ins give the frames of Python at the latency that they report, in hosts of our own and in Debian's."""
 
+import json
 import os
 import subprocess
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from shutil import which
 
@@ -170,6 +173,51 @@ def test_in_hosts_of_debian(folder: Path, program: NativeProgram, tmp_path: Path
     _, expected = heard(program, sound, RATE_HZ, 1)
     assert len(made) == len(sound)
     assert np.abs(made - expected).max() < (2.1 / 32768 if coarse else CLOSE)
+
+
+def test_a_virtual_microphone(folder: Path, tmp_path: Path) -> None:
+    """PipeWire reads the filter chain, loads the plug-in and shows a source of sound."""
+    for program in ("pipewire", "pw-dump"):
+        if which(program) is None:
+            pytest.skip(f"{program} is missing: on Debian, install pipewire and pipewire-bin")
+    environment = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+    chain = str(folder / "ladspa" / "small.conf")
+    with ExitStack() as stack:
+        for command in (["pipewire"], ["pipewire", "-c", chain]):
+            stack.enter_context(running(command, environment))
+            wait_for(lambda: (tmp_path / "pipewire-0").exists())
+        wait_for(lambda: ("small", "Audio/Source") in nodes(environment))
+        assert ("capture.small", "Stream/Input/Audio") in nodes(environment)
+
+
+@contextmanager
+def running(command: list[str], environment: dict[str, str]) -> Iterator[None]:
+    """A program in the background."""
+    log = Path(environment["XDG_RUNTIME_DIR"], f"log-{len(command)}")
+    with (
+        log.open("wb") as file,
+        subprocess.Popen(command, env=environment, stdout=file, stderr=file) as process,
+    ):
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
+def nodes(environment: dict[str, str]) -> set[tuple[str, str]]:
+    """The names and classes of PipeWire's nodes."""
+    done = subprocess.run(["pw-dump"], env=environment, capture_output=True, text=True, timeout=60)
+    if done.returncode or not done.stdout.strip():
+        return set()
+    found = [one.get("info", {}).get("props", {}) for one in json.loads(done.stdout)]
+    return {(str(props.get("node.name")), str(props.get("media.class"))) for props in found if props}
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it does not happen"
+        time.sleep(0.1)
 
 
 def test_models_that_are_no_sound_are_refused(tmp_path: Path, program: NativeProgram) -> None:
