@@ -210,6 +210,10 @@ class TypedNetwork:
         for found in symbols:
             if symbol in (found, found.name):
                 return found
+        if not isinstance(symbol, str | Symbol):  # pyright: ignore[reportUnnecessaryIsInstance]  (pulsify(160))
+            raise PulseError(
+                f"the stream is a symbol or its name, not {symbol!r}; the frames of a pulse are {spell('pulse', 160)}"
+            )
         wanted = symbol if isinstance(symbol, str) else symbol.name
         raise PulseError(f"no input has a symbol {wanted}; the symbols are {names or 'none'}")
 

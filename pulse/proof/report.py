@@ -155,8 +155,9 @@ class LargestError:
 class ProofReport(Report):
     """What was compared, and how it ended.
 
-    tried    the streams; lengths that the offline model refuses are in ``skipped``
-    trials   what was to be tried
+    tried     the streams; lengths that the offline model refuses are in ``skipped``
+    trials    what was to be tried
+    rejected  where a file is equal in one runtime and not in another: the difference in the other
     """
 
     model: PulsedNetwork
@@ -168,6 +169,7 @@ class ProofReport(Report):
     seed: int
     worst: LargestError
     divergence: Divergence | None = None
+    rejected: Divergence | None = None
 
     @property
     def error(self) -> float:
@@ -228,6 +230,9 @@ class ProofReport(Report):
         pairs += [(f"values of {output.name}", str(output)) for output in self.outputs]
         worst = f"{self.worst.error:.3g} at most, {self.worst.relative:.2g} of the largest value"
         pairs.append(("difference", f"{worst}, no more than rounding may do" if self.equal else worst))
+        if self.rejected is not None:
+            text = f"computes less exactly than the types of the model: {self.rejected}"
+            pairs.append((self.rejected.backend, text))
         return pairs
 
     def _reach(self, longest: int) -> str:
@@ -259,6 +264,7 @@ class ProofReport(Report):
             "relative_error": self.worst.relative,
             "share": self.worst.share,
             "divergence": self.divergence,
+            "rejected": self.rejected,
         }
 
 

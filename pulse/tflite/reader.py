@@ -12,6 +12,7 @@ from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError, PulseWarning
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
+from pulse.infer.codes import Codes, codes_entry
 from pulse.infer.fact import InferenceFact
 from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph, Variable
 from pulse.onnx.read.inputs import input_facts
@@ -166,7 +167,13 @@ class _Builder:
         variables = [self._variable(name, names) for name in self._begins]
         nexts = [self._current[variable.input] for variable in variables]
         self.graph.set_outputs([*results, *nexts], [*names, *(variable.output for variable in variables)])
-        return FileNetwork(self.graph, self._scope, self._title, variables=tuple(variables))
+        ports = [(name, self._subgraph.tensors[number]) for number, name in ({**inputs, **outputs}).items()]
+        codes = dict(
+            codes_entry(name, Codes(float(tensor.quantization.scale[0]), int(tensor.quantization.zero[0])))
+            for name, tensor in ports
+            if tensor.quantization is not None and tensor.has_codes and tensor.quantization.scale.size == 1
+        )
+        return FileNetwork(self.graph, self._scope, self._title, codes, variables=tuple(variables))
 
     def body(self, facts: Mapping[int, TypedFact]) -> FileNetwork:
         """The subgraph as what another one runs: its codes stay centred, its variables are none."""

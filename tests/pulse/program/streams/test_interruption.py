@@ -19,9 +19,10 @@ from tests.interruption import Unit, everywhere, interrupted
 from tests.pulse.program.doubling import TooLoudError
 from tests.pulse.program.programs import block, constants, program, pulsed, same
 
-UNITS: list[tuple[str, Unit, int]] = [
+UNITS = [
     ("numba", "line", 1),
-    ("numba", "opcode", 1),
+    ("numba", "opcode", 7),
+    pytest.param("numba", "opcode", 1, marks=pytest.mark.slow),
     ("numpy", "line", 7),
     ("numpy", "opcode", 101),
 ]
