@@ -28,7 +28,13 @@ def find_target(name: str | None) -> Level:
 
 
 def build_model(
-    opened: OpenedModel, program: Program, name: str, target: Level, folder: Path, checks: bool
+    opened: OpenedModel,
+    program: Program,
+    name: str,
+    target: Level,
+    folder: Path,
+    checks: bool,
+    plugins: tuple[str, ...] = (),
 ) -> Library:
     """Build the library of a program; its test vector is judged by the offline model, if that is there.
 
@@ -40,4 +46,4 @@ def build_model(
     if isinstance(program, NativeProgram):
         network = program.network
         offline = network, oracle_of(network, opened.model.with_pulse(program.pulse).analyse())
-    return build_library(made, target, make_vector(program, offline), folder, checks)
+    return build_library(made, target, make_vector(program, offline), folder, checks, plugins)

@@ -11,9 +11,11 @@ from pulse.deploy.deployed import Deployed, prepare_deployment
 from pulse.deploy.texts import initial_symbol, rows_symbol, weights_symbol
 from pulse.errors import CompileError
 from pulse.jit.levels import Level
+from pulse.jit.registry import Kernel
 from pulse.program.file.program_file import encode_program
 from pulse.program.file.stored_program import read_program
 from pulse.record import record
+from streaming.deploy.resampler import RESAMPLE
 
 CONSTANTS = "constants.o"
 """The object of rows, weights and first state."""
@@ -26,11 +28,14 @@ class Compiled:
     symbols  kernel -> what its function is called
     needs    the C functions that kernels call
     objects  the files
+    resampler, resampler_symbol  the resampler, which only hosts of sound need
     """
 
     symbols: dict[str, str]
     needs: tuple[str, ...]
     objects: tuple[Path, ...]
+    resampler: Path
+    resampler_symbol: str
 
 
 def compile_objects(made: Deployed, target: Level, folder: Path) -> Compiled:
@@ -49,20 +54,21 @@ def compile_objects(made: Deployed, target: Level, folder: Path) -> Compiled:
         raise CompileError(f"{made.title}: cannot be compiled for {target.name}: {reason[-1]}")
     found = [line.split("\t") for line in done.stdout.splitlines()]
     symbols = {kernel: symbol for kernel, symbol, _ in found}
+    resampler = symbols.pop(RESAMPLE.name)
     needs = sorted({need for _, _, names in found for need in names.split()})
     objects = sorted({folder / f"{symbol}.o" for symbol in symbols.values()} | {folder / CONSTANTS})
-    return Compiled(symbols, tuple(needs), tuple(objects))
+    return Compiled(symbols, tuple(needs), tuple(objects), folder / f"{resampler}.o", resampler)
 
 
 def write_objects(made: Deployed, folder: Path) -> None:
-    """Compile for the processor that PULSE_LEVEL names; a line for each kernel says its symbol and needs."""
+    """Compile for the processor that PULSE_LEVEL names; a line for each function says its symbol and needs."""
     from pulse.jit.constants import constants_object
 
     applied = made.applied_rows
-    for kernel in made.kernels:
-        code = kernel.code(applied.get(kernel))
+    for function in (*made.kernels, RESAMPLE):
+        code = function.code(applied.get(function) if isinstance(function, Kernel) else None)
         (folder / f"{code.symbol}.o").write_bytes(code.object)
-        print(kernel.name, code.symbol, " ".join(code.needs), sep="\t")
+        print(function.name, code.symbol, " ".join(code.needs), sep="\t")
     constants = {
         rows_symbol(made): made.rows.astype("<i8").tobytes(),
         weights_symbol(made): made.program.weights.tobytes(),

@@ -23,9 +23,16 @@ def compiled(model: TypedModel, pulse: int | None = None, weights: str = "f32") 
     return program
 
 
-def built(program: NativeProgram, folder: Path, target: str | None = None, name: str = "small") -> Library:
+def built(
+    program: NativeProgram,
+    folder: Path,
+    target: str | None = None,
+    name: str = "small",
+    rate_hz: int | None = None,
+    plugins: tuple[str, ...] = (),
+) -> Library:
     """Its library, for a level of this machine or another target."""
     network = program.network
-    made = prepare_deployment(program, name, name, None)
+    made = prepare_deployment(program, name, name, rate_hz)
     vector = make_vector(program, (network, oracle_of(network)))
-    return build_library(made, TARGETS[target or HERE or ""], vector, folder)
+    return build_library(made, TARGETS[target or HERE or ""], vector, folder, plugins=plugins)
