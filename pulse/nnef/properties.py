@@ -10,8 +10,8 @@ pulse.input_lengths     frames of each input in a whole stream, integer arithmet
 pulse.output_rates, pulse.output_lengths   the same of outputs
 pulse.end               the input that is fed with the stream's length; left out if no input is
 pulse.await_frames, pulse.await_offsets, pulse.await_lengths   pulses go on until offset + length frames, that many in
-                        each pulse, have been run; left out where nothing is awaited
-pulse.assumptions       what must hold of the symbol; left out where nothing must
+                        each pulse, have been run; left out if nothing is awaited
+pulse.assumptions       what must hold of the symbol; left out if nothing must
 """
 
 from collections.abc import Mapping, Sequence
