@@ -12,7 +12,7 @@ from weakref import WeakSet
 import numpy as np
 
 from pulse.build.canvas import Canvas, OpenInput, is_open, is_operator
-from pulse.build.conversions import LAYOUTS, convert_layout, convert_types
+from pulse.build.conversions import LAYOUTS, convert_layout, convert_types, round_parameters
 from pulse.build.schemas import check_attributes
 from pulse.dim import SymbolScope
 from pulse.errors import InputError
@@ -555,12 +555,20 @@ class GraphView(Sketch):
         self.backend, self.kernel = backend, kernel
         self.drawing.keep(self)
 
-    def set_dtype(self, dtype: str) -> None:
+    def set_dtype(self, dtype: str, weights_only: bool = False) -> None:
         """Let its nodes compute in another type of floats: its parameters are rounded, its inputs and outputs cast.
 
-        What it reads and gives stays f32, and must be floats. dtype: ``f16``, ``f32`` or ``f64``. Raises InputError
+        What it reads and gives stays f32, and must be floats. Kernels of the numba backend compute in f32: give the
+        view the backend ``numpy`` too, or round the parameters alone.
+
+        dtype         ``f16``, ``f32`` or ``f64``
+        weights_only  round the parameters and compute in f32; programs then store those of f16 in 16 bits
+        Raises        InputError: another type
         """
-        self._convert(partial(convert_types, name=dtype))
+        if weights_only:
+            round_parameters(self.drawing.canvas, self._ids, dtype)
+        else:
+            self._convert(partial(convert_types, name=dtype))
 
     def set_layout(self, layout: str) -> None:
         """Let its tensors have channels last (``NHWC``): transposes are added, which decluttering absorbs.

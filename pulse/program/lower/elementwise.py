@@ -111,9 +111,11 @@ def store_chain(cx: Lowering, chain: Chain, target: Value) -> None:
 def code_of(cx: Lowering, dtype: DType) -> int:
     """The kernel's number for a type. Raises CompileError."""
     if dtype not in CODES:
-        raise CompileError(
-            f"{cx.node} ({cx.op}): no kernel for {dtype_name(dtype)}; use {spell('backend', 'numpy')}"
+        name = dtype_name(dtype)
+        why = (
+            f", as kernels compute floats in f32, though weights may be {name}" if dtype == np.float16 else ""
         )
+        raise CompileError(f"{cx.node} ({cx.op}): no kernel for {name}{why}; use {spell('backend', 'numpy')}")
     return CODES[dtype]
 
 
