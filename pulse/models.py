@@ -4,6 +4,7 @@ What they hold is a network, which is data: a graph, its symbols, its names. The
 are imported when they are taken, so that ``import pulse`` is quick.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -66,6 +67,14 @@ class Model(FileNetwork):
     def dot(self) -> str:
         """The file's own graph in the language of Graphviz."""
         return dot(self.graph, self.title)
+
+
+class Sketch(ABC):
+    """What a model is made of, such as a view of nodes that were written by hand (``pulse.build``)."""
+
+    @abstractmethod
+    def to_model(self, inputs: Mapping[str, str] | None = None) -> Model:
+        """The model as it is now. inputs: shapes by name, as in ``pulse.load``. Raises InputError."""
 
 
 class TypedModel(TypedNetwork):

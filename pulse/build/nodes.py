@@ -21,7 +21,7 @@ from pulse.graph import OutletId, View
 from pulse.infer.network import Constant, ModelGraph
 from pulse.infer.op import ModelOp
 from pulse.matching import find_matches
-from pulse.models import Model
+from pulse.models import Model, Sketch
 from pulse.onnx.read.node import OnnxOp
 from pulse.pulsify.receptive import Receptive
 
@@ -78,7 +78,7 @@ class Drawing:
         other._nodes, other.kept = {}, []
 
 
-class Node:
+class Node(Sketch):
     """An operator in a graph, with what it reads and who reads it.
 
     Inputs and outputs are counted from 0, in the order in which ONNX has them: of a convolution 0 is the data, 1 the
@@ -218,11 +218,14 @@ class Node:
         """Put a node or a view in the place of this one; as ``GraphView.replace``."""
         GraphView([self]).replace(other)
 
+    def to_model(self, inputs: Mapping[str, str] | None = None) -> Model:
+        return GraphView([self]).graph(inputs)
+
     def __repr__(self) -> str:
         return f"<{self.type} {self.name}>"
 
 
-class Connector:
+class Connector(Sketch):
     """A wire: an output of a node, or an input of the model to be.
 
     name    of the input, for feeds
@@ -276,6 +279,9 @@ class Connector:
         ]
         return GraphView(nodes, outputs=ends)
 
+    def to_model(self, inputs: Mapping[str, str] | None = None) -> Model:
+        return self.graph().graph(inputs)
+
     def require_there(self) -> None:
         """Raise InputError for an input in whose place another wire is by now."""
         if not self.node.drawing.canvas.graph.nodes[self.node.id].outputs:
@@ -295,7 +301,7 @@ def require_connector(given: object) -> Connector:
     raise InputError(f"nodes and views are called with connectors, not with {given!r}")
 
 
-class GraphView:
+class GraphView(Sketch):
     """Some nodes of a graph: the whole or a part of it; views may overlap. Nothing is copied.
 
     nodes    operators; parameters belong to those that read them
@@ -507,6 +513,9 @@ class GraphView:
                 raise InputError(f"{title}: {len(ends)} outputs need as many different names, not {names}")
             network.graph.set_outputs(network.graph.outputs, names)
         return Model.of(network)
+
+    def to_model(self, inputs: Mapping[str, str] | None = None) -> Model:
+        return self.graph(inputs)
 
     def forward(self, feeds: Mapping[str, Array] | Array) -> dict[str, Array]:
         """Its outputs, computed by numpy from what its inputs are fed; nothing outside of the view is computed.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from pulse.chunks.exported import scan_over_pulses
 from pulse.facts import TypedFact
 from pulse.loading.load import is_module, load
-from pulse.models import TypedModel
+from pulse.models import Sketch, TypedModel
 from pulse.onnx.metadata import is_exported
 from pulse.record import record
 
@@ -39,7 +39,7 @@ class Stage:
         Raises  PulseError
         """
         model = self.model
-        if callable(model) and not is_module(model):
+        if callable(model) and not isinstance(model, Sketch) and not is_module(model):
             return model(facts)
         original = load(cast("Loadable", model)).analyse()
         return TypedModel.of(scan_over_pulses(original)) if is_exported(original.metadata) else original

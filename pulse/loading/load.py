@@ -10,7 +10,7 @@ from pulse.errors import InputError, LoadError
 from pulse.loading.format import Content, Reading, format_of
 from pulse.loading.loaded import Loaded
 from pulse.loading.stored import load_program
-from pulse.models import Model, Network, PulsedModel, TypedModel, model_of
+from pulse.models import Model, Network, PulsedModel, Sketch, TypedModel, model_of
 from pulse.program.backends.compiled import CompiledProgram
 from pulse.program.file.stored_program import StoredProgram
 from pulse.program.program import Program
@@ -19,7 +19,7 @@ from pulse.wording import spell
 if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource
 
-    Loadable: TypeAlias = Loaded | Network | Program | ModelSource
+    Loadable: TypeAlias = Loaded | Network | Program | Sketch | ModelSource
     """Whatever says what a model is."""
 
 
@@ -37,7 +37,7 @@ def load(
     """Open a model: of a file, a recipe, or one that is there already. Every other call takes what this one takes.
 
     source   a path or the bytes of a file, an ``onnx.ModelProto``, the path of a recipe (docs/recipes.md), a typed or
-             pulsed model, a program, or what ``load`` gave
+             pulsed model, a program, what ``pulse.build`` makes (a view, a node, a connector), or what ``load`` gave
     inputs   shapes that override those of the file, by the input's name: ``{"x": "1,80,T,f32"}``.
              A name stands for any length; a name that the file uses may be fixed to a number.
     constants  inputs that always have one value, by name: ``{"sr": 16000}``; numbers, lists or arrays. They are
@@ -59,6 +59,8 @@ def load(
     given: Any = chunking
     if given is not None and not isinstance(given, Chunking):
         raise LoadError(f"chunking must be a pulse.Chunking, not {type(given).__name__}")
+    if isinstance(source, Sketch):
+        source, inputs = source.to_model(inputs), None
     if isinstance(source, Loaded | Network | Program):
         for option, value in {
             "inputs": inputs,

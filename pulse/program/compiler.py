@@ -42,22 +42,25 @@ def compile_model(
               show a bar
     Raises    CompileError: an operation has no kernel, or the backend or the form of weights is unknown
     """
-    if backend not in (*BACKENDS, *FURTHER):
-        raise CompileError(f"no backend {backend!r}; choose {' or '.join((*BACKENDS, *FURTHER))}")
+    known = (*BACKENDS, *FURTHER)
+    if backend not in known:
+        raise CompileError(f"no backend {backend!r}; choose {', '.join(known[:-1])} or {known[-1]}")
     asked = any(view.backend not in ("", backend) or view.kernel for view in model.graph.views.values())
-    if asked or backend in FURTHER:
+    chosen = choices(model, backend) if asked or backend in FURTHER or _has_preferred(backend) else {}
+    if backend in FURTHER or any(choice.implementation.backend != backend for choice in chosen.values()):
 
         def compile_part(name: str, part: PulsedNetwork, computes: Mapping[int, Compute]) -> Program:
             if name in FURTHER:
                 return FURTHER[name](part, weights)
             return _compiled(name, part, (), weights, prepare, computes)
 
-        return MixedProgram(model, backend, choices(model, backend), compile_part, fetches or (), weights)
-    computes: dict[int, Compute] = {}
-    if backend == "numpy" and has_preferred():
-        chosen = choices(model, backend)
-        computes = {node: c for node, choice in chosen.items() if (c := choice.implementation.compute)}
+        return MixedProgram(model, backend, chosen, compile_part, fetches or (), weights)
+    computes = {node: c for node, choice in chosen.items() if (c := choice.implementation.compute)}
     return _compiled(backend, model, fetches or (), weights, prepare, computes)
+
+
+def _has_preferred(backend: str) -> bool:
+    return backend == "numpy" and has_preferred()
 
 
 def _compiled(

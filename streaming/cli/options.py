@@ -24,7 +24,11 @@ ModelPath = Annotated[
     ),
 ]
 Backend = Annotated[
-    str, typer.Option("--backend", help="numba runs compiled kernels; numpy is the slow reference.")
+    str,
+    typer.Option(
+        "--backend",
+        help="numba runs compiled kernels; numpy is the slow reference; onnxruntime runs its own, if it is installed.",
+    ),
 ]
 Weights = Annotated[
     str | None,

@@ -98,7 +98,10 @@ class Control:
             self._current_instances()
             pipeline = self._pipeline
             if not pipeline.native:
-                raise PulseError("swap: only programs of the numba backend can, while they run")
+                raise PulseError(
+                    f"swap: {pipeline.program.model.title} runs on {pipeline.program.backend}, in Python; only a "
+                    "program wholly of the numba backend gives way while it runs"
+                )
             require_same_ports(pipeline.program, program)
             pipeline.require_threads(program, pipeline.engine_config)
             sound = None
@@ -113,7 +116,8 @@ class Control:
             instances = Instances(program, pipeline.streams, sound, pipeline.constants, pipeline.model_delay)
             if not instances.native:
                 raise InputError(
-                    f"{program.model.title}: compile it for the numba backend to take over while others run"
+                    f"{program.model.title}: runs on {program.backend}, in Python; compile all of it for the numba "
+                    "backend to take over while others run"
                 )
             frames = max(round(prime_s * pipeline.stream_config.rate_hz), pipeline.model_delay)
             try:

@@ -40,7 +40,7 @@ class PulseRecord:
 class Pipeline(NotCopyable):
     """The native path of one run: its memory, and who calls what of it.
 
-    program        its streaming inputs must be sound; the numba backend runs without Python
+    program        its streaming inputs must be sound; if all of it runs on the numba backend, without Python
     stream_config  what is connected
     engine_config  how it computes
     constants      the inputs that do not stream, by name
@@ -85,7 +85,10 @@ class Pipeline(NotCopyable):
         self.turn = threading.Lock()
         """Held while Python computes a pulse: who holds it finds the states between two pulses."""
         if engine_config.engine == "callback" and not self.native:
-            raise InputError('engine "callback": only programs of the numba backend run there; take "worker"')
+            raise InputError(
+                f"{spell('engine', 'callback')}: {program.model.title} runs on {program.backend}, in Python, for which "
+                f"a device's callback must not wait; take {spell('engine', 'worker')}, or compile all of it for numba"
+            )
         self.require_threads(program, engine_config)
         self._events: list[Event] = []
         self.resamplers = Resamplers(

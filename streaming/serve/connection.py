@@ -2,14 +2,15 @@
 
 import time
 from collections import Counter, deque
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, cast
 from uuid import uuid4
 
 import anyio
+import anyio.lowlevel
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketDisconnected
 
 from pulse.not_copyable import NotCopyable
-from streaming.errors import only_one
 from streaming.serve.admission import Admission
 from streaming.serve.lane_stream import Answer, Message, Step
 from streaming.serve.open_stream import OpenStream
@@ -21,9 +22,20 @@ from streaming.wire.messages import REQUESTS, Hello, read_message, write_message
 
 LEAVE_S = 1.0
 """How long the last message may take."""
+IN_A_ROW = 8
+"""Messages that are sent without a look at the other connections."""
 CLOSED_S = 10.0
 """How long a worker may take to give a lane back: a step, normally."""
 GONE = (WebSocketDisconnect, WebSocketDisconnected, OSError)
+
+
+def leaves(error: BaseException) -> Iterator[BaseException]:
+    """The errors in a group, however deep: reader and writer may both find that a client is gone, or wrong."""
+    if isinstance(error, BaseExceptionGroup):
+        for each in cast("BaseExceptionGroup[BaseException]", error).exceptions:
+            yield from leaves(each)
+    else:
+        yield error
 
 
 class Connection(NotCopyable):
@@ -67,12 +79,10 @@ class Connection(NotCopyable):
             with self._scope:
                 ended = await self._serve()
         except Exception as error:
-            found = only_one(error)
-            if isinstance(found, GONE):
-                return "lost"
-            if not isinstance(found, WireError):
+            found = list(leaves(error))
+            if not all(isinstance(each, (*GONE, WireError)) for each in found):
                 raise
-            self._ending = found
+            self._ending = next((each for each in found if isinstance(each, WireError)), None)
         if self._ending is not None:
             await self._refuse(self._ending)
             return self._ending.code
@@ -208,10 +218,16 @@ class Connection(NotCopyable):
         self._filled.set()
 
     async def _write(self) -> None:
+        in_a_row = 0
         while True:
             if not self._outbox:
                 self._filled = anyio.Event()
                 await self._filled.wait()
+                in_a_row = 0
+            elif in_a_row == IN_A_ROW:
+                await anyio.lowlevel.checkpoint()  # a send need not wait, and others want the loop
+                in_a_row = 0
+            in_a_row += 1
             message, step = self._outbox.popleft()
             if isinstance(message, WireError):
                 raise message

@@ -79,19 +79,19 @@ class LaneWorker(NotCopyable):
 
     def _receive(self, looked_at: dict[LaneStream, None]) -> bool:
         """Add the streams that want to be looked at; wait if there are none. False: the end."""
+        due = [] if looked_at else [group.due_ns() for group in self.groups if group.ready]
+        if due:  # asleep, it is not woken for every block that comes meanwhile
+            time.sleep(max(0.0, (min(due) - time.monotonic_ns()) / 1e9))
+        waits = not due and not looked_at
         try:
             while True:
-                stream = self._incoming.get(not looked_at, self._wait_s(not looked_at))
+                stream = self._incoming.get(waits)
                 if stream is None:
                     return False
                 looked_at[stream] = None
+                waits = False
         except Empty:
             return True
-
-    def _wait_s(self, waits: bool) -> float | None:
-        """How long nothing has to be done; None: until there is something new."""
-        due = [group.due_ns() for group in self.groups if group.ready] if waits else []
-        return max(0.0, (min(due) - time.monotonic_ns()) / 1e9) if due else None
 
     def _prepare(self, stream: LaneStream) -> None:
         group = self._of.get(stream)

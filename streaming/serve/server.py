@@ -63,7 +63,7 @@ def listen(host: str, port: int, slow_s: float) -> socket.socket:
         listening = socket.socket(family, kind, proto)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if sys.platform == "linux":  # of a client that does not read, or is gone: its sockets inherit it
-            listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(2000 * slow_s))
+            listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(2e3 * slow_s + 5e3))
         listening.bind(address)
         listening.listen(BACKLOG)
     except (OSError, OverflowError) as error:

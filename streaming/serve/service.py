@@ -109,7 +109,7 @@ class Service(NotCopyable):
         """The latencies of all streams of a model so far, a copy."""
         found = StreamTimes()
         found.merge(self._past[model])
-        for connection in self.connections:
+        for connection in list(self.connections):
             if connection.open is not None and connection.open.model.name == model:
                 found.merge(connection.open.times)
         return found

@@ -84,7 +84,7 @@ class ServerSettings:
     origins              of pages that may use it, beside its own
     certificate, key     files for TLS
     threads              that step lanes; None: one for each core
-    budget               the part of each of these threads that the p99 of all steps may fill
+    budget               the part of each of these threads that the p99 of all steps may fill; above 1 it is overbooked
     drain_s              how long streams may go on when the server ends
     """
 
@@ -108,8 +108,8 @@ class ServerSettings:
             raise InputError(f"models {', '.join(names)}: two have one name; set name in the server's file")
         if (self.certificate is None) != (self.key is None):
             raise InputError("TLS needs both files, a certificate and its key")
-        if not 0 < self.budget <= 1:
-            raise InputError(f"budget {self.budget:g}: must be above 0 and at most 1")
+        if not self.budget > 0:
+            raise InputError(f"budget {self.budget:g}: must be positive")
         for name, value in _numbers(self.limits):
             if not value > 0:
                 raise InputError(f"limits: {name} = {value:g} must be positive")

@@ -10,7 +10,7 @@ class Setup:
     """All that is settled before the first sample.
 
     model            its title
-    backend          ``numba`` or ``numpy``
+    backend          ``numba``, ``numpy``, ``onnxruntime``, or several: ``numba + numpy``
     weights          ``f32``, ``bf16`` or ``int8``
     pulse_frames     frames that the model takes at once
     rate_hz          of the model

@@ -82,8 +82,8 @@ class WirePort:
 
     def encode(self, array: Array, form: str) -> bytes:
         """The values of an array of the port's shape, frame after frame."""
-        if self.axis:
-            array = np.moveaxis(array, self.axis, 0)
+        if self._is_turned:
+            array = np.moveaxis(array, self.axis or 0, 0)
         if self._is_pcm(form):
             return _pcm16(array)
         return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
@@ -104,9 +104,15 @@ class WirePort:
             array = np.frombuffer(values, dtype.newbyteorder("<")).astype(dtype, copy=False)
         if self.axis is None:
             return array.reshape([size or 0 for size in self.shape])
+        if not self._is_turned:
+            return array.reshape([frames if size is None else size for size in self.shape])
         others = [size for size in self.shape if size is not None]
-        array = array.reshape([frames, *others])
-        return np.ascontiguousarray(np.moveaxis(array, 0, self.axis)) if self.axis else array
+        return np.ascontiguousarray(np.moveaxis(array.reshape([frames, *others]), 0, self.axis))
+
+    @property
+    def _is_turned(self) -> bool:
+        """Whether the values of a frame are not side by side in an array."""
+        return any(size != 1 for size in self.shape[: self.axis])
 
     def _is_pcm(self, form: str) -> bool:
         return form == "pcm16" and self.kind == "sound"

@@ -10,7 +10,7 @@ import pytest
 
 import pulse
 from pulse.errors import PulseError, WriteError
-from pulse.nnef.check import check
+from pulse.nnef.check import check, check_offline
 from pulse.nnef.tract import has_tract
 from tests.shared import shared
 
@@ -72,6 +72,27 @@ def test_all_cases_stream_in_tract() -> None:
     assert found["equal"] >= 159
     assert set(found) == {"equal", "no stream"}
     assert beyond >= 14
+
+
+@pytest.mark.slow
+def test_all_cases_offline_in_tract() -> None:
+    folder, found = shared("cases"), Counter[str]()
+    for case in manifest():
+        typed = pulse.load(folder / case["file"], inputs=specs(case)).analyse().declutter()
+        try:
+            archive = typed.to_nnef()
+        except WriteError:
+            found["refused"] += 1
+            continue
+        try:
+            proof = check_offline(archive, typed, lengths=case.get("lengths"))
+        except WriteError:
+            found["refused by tract"] += 1
+            continue
+        assert proof.divergence is None, (case["id"], proof.divergence)
+        found["equal"] += 1
+    print(dict(found))
+    assert found["equal"] >= 153
 
 
 @pytest.mark.slow

@@ -21,6 +21,33 @@ WORDS = (
     "\"x\"", "-", "^", "if", "else", "for", "fragment", "variable", "external", "[1] * 1000000", "{", "}", ";",
     "tract_core_scan",
 )  # fmt: skip
+TRACT = """version 1.0;
+extension tract_registry tract_core;
+extension tract_registry tract_pulse;
+extension tract_symbol T;
+fragment tract_core_properties() -> (properties: (string, tensor<scalar>)[])
+{
+    properties = [("pulse.delay", tract_core_cast([3], to = "i64")),
+        ("pulse.input_axes", tract_core_cast([2], to = "i64")),
+        ("pulse.output_axes", tract_core_cast([2], to = "i64")), ("pulse.streaming_symbol", ["T"])];
+}
+fragment body(s: tensor<scalar>, f: tensor<scalar>) -> (n: tensor<scalar>) { n = s * 0.5 + f; }
+graph network(x) -> (y)
+{
+    x = external(shape = [1, 2, 4]);
+    late = tract_pulse_delay(x, axis = 2, delay = 0, overlap = 2);
+    padded = tract_pulse_pulse_pad(late, axis = 2, before = 1, begin_input = 2, overlap = 2, after = 1,
+        end_input = T + 2, border = "constant", value = 0.5);
+    pooled = box(padded, size = [1, 1, 3], border = "ignore", padding = [(0, 0), (0, 0), (0, 0)], normalize = true);
+    beside = tract_pulse_delay(x, axis = 2, delay = 1, overlap = 0);
+    later = tract_pulse_delay(pooled + beside, axis = 2, delay = 2, overlap = 0);
+    summed = tract_pulse_cumsum(later, axis = 2, skip = 3);
+    zero = [[[0.0], [0.0]]];
+    y = tract_core_scan(body = "body", scan = [("f", summed, 2, 1)], full = [], state = [("s", zero, "n")],
+        output = [("n", "full", 2, 1)], skip = 3);
+}
+"""
+"""A model as tract writes its own pulses."""
 TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
@@ -50,7 +77,7 @@ def seeds() -> tuple[dict[str, bytes], ...]:
             )
         except pulse.PulseError:
             assert name
-    return (*found, *[archive.files() for archive in _streams()] * 6)
+    return (*found, *[*(archive.files() for archive in _streams()), {GRAPH: TRACT.encode()}] * 6)
 
 
 def mutated_archive(number: int) -> tuple[str, bytes]:

@@ -8,7 +8,7 @@ from tests.invariants.test_mutated_files import assert_harmless
 def test_archives_changed_at_random() -> None:
     stages = assert_harmless("nnef", 0, 400)
     assert sum(stages.values()) == 400
-    assert min(stages[stage] for stage in ("load", "pulsify", "pulsed")) > 5, stages
+    assert min(stages[stage] for stage in ("load", "pulsed")) > 5 and stages["pulsify"], stages
 
 
 @pytest.mark.slow

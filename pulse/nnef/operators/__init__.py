@@ -19,3 +19,4 @@ from pulse.nnef.operators import shape as shape
 from pulse.nnef.operators import slice as slice
 from pulse.nnef.operators import source as source
 from pulse.nnef.operators import spectral as spectral
+from pulse.nnef.operators import time as time

@@ -25,6 +25,8 @@ def _wires(node: NodeReader) -> list[Wire]:
 
 
 def _joined(node: NodeReader, wires: list[Wire], axis: int) -> Wire:
+    if None not in [wire.sizes[axis] for wire in wires]:
+        wires = node.graph.crop_ends(wires)
     lengths = [wire.sizes[axis] for wire in wires]
     length = None if None in lengths else sum(size for size in lengths if size is not None)
     sizes = [length if at == axis else size for at, size in enumerate(wires[0].sizes)]

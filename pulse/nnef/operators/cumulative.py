@@ -18,6 +18,14 @@ def write_sum(w: NodeWriter) -> Name:
 @reads("tract_core_cumsum", takes="input axis exclusive=False reverse=False")
 def read_sum(node: NodeReader) -> Wire:
     x = node.wire("input")
-    axis = node.graph.constant(np.array(node.axis("axis", x.rank), np.int64), f"{node.targets[0]}.axis")
-    exclusive, reverse = (int(node.truth(name)) for name in ("exclusive", "reverse"))
-    return node.add("CumSum", [x, axis], x.dtype, x.sizes, exclusive=exclusive, reverse=reverse)
+    return running_sum(node, x, node.axis("axis", x.rank), node.truth("exclusive"), node.truth("reverse"))
+
+
+def running_sum(
+    node: NodeReader, x: Wire, axis: int, exclusive: bool, reverse: bool, suffix: str = ""
+) -> Wire:
+    """The sums of all frames so far."""
+    place = node.graph.constant(np.array(axis, np.int64), f"{node.targets[0]}.axis")
+    return node.add(
+        "CumSum", [x, place], x.dtype, x.sizes, suffix, exclusive=int(exclusive), reverse=int(reverse)
+    )

@@ -14,6 +14,12 @@ def write_reshape(w: NodeWriter) -> Name:
     return w.reshape(w.x(), w.output_shape())
 
 
+@writes("Shape")
+def write_shape(w: NodeWriter) -> Name:
+    """Tract has sizes in a type of their own."""
+    return w.cast(w.emit("tract_core_shape_of", w.x(), suffix="dims"), LONG)
+
+
 @writes("Transpose")
 def write_transpose(w: NodeWriter) -> Name:
     rank = w.rank()

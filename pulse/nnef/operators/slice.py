@@ -1,20 +1,17 @@
 """Slices."""
 
-import re
-
 import numpy as np
 
 from pulse.dim import TDim
 from pulse.nnef.read.node import NodeReader, Wire
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Call, Expression, Name
+from pulse.nnef.write.bounds import ARITHMETIC
 from pulse.nnef.write.node import NodeWriter
 from pulse.wording import spell
 
 END = (1 << 63) - 1
 FAR = 1 << 31
-ARITHMETIC = re.compile(r"\w+([-+*/]\w+)*")
-"""Sizes that tract reads."""
 MOST = 1 << 12
 """Into how many parts an axis is taken apart."""
 
@@ -23,6 +20,8 @@ MOST = 1 << 12
 def write_slice(w: NodeWriter) -> Name:
     """Forward cuts as one slice; an axis that goes backwards is read by index."""
     rank = w.rank()
+    if any(name in w.scope.shared.bounds for name in w.inputs[1:3]):
+        return _cut_by_text(w)
     starts, stops = w.integers(1, "starts"), w.integers(2, "ends")
     axes = [axis % rank for axis in w.integers(3, "axes")] if w.has(3) else [*range(len(starts))]
     steps = w.integers(4, "steps") if w.has(4) else [1] * len(starts)
@@ -30,6 +29,20 @@ def write_slice(w: NodeWriter) -> Name:
     for number, (axis, start, stop, step) in enumerate(zip(axes, starts, stops, steps), 1):
         x = _cut(w, x, axis, (start, stop, step), "" if number == len(axes) else f"axis{axis}")
     return x
+
+
+def _cut_by_text(w: NodeWriter) -> Name:
+    """Bounds that are computed from lengths, of one axis."""
+    (axis,), (step,) = w.integers(3, "axes"), w.integers(4, "steps")
+    texts = w.scope.shared.bounds
+    begin, end = (
+        Name(texts[w.inputs[slot]]) if w.inputs[slot] in texts else w.integers(slot, "bounds")[0]
+        for slot in (1, 2)
+    )
+    if end == END:
+        end = 0
+    stride: list[tuple[str, Expression]] = [("stride", [step])] if step > 1 else []
+    return w.assign(Call("slice", (w.x(),), (("axes", [axis]), ("begin", [begin]), ("end", [end]), *stride)))
 
 
 def _cut(w: NodeWriter, x: Name, axis: int, frames: tuple[int, int, int], suffix: str) -> Name:

@@ -70,16 +70,38 @@ class GraphReader:
     lengths: Lengths
     nodes: list[NodeProto]
     stored: list[TensorProto] = field(default_factory=list[TensorProto])
+    trims: bool = False
+    """Whether wires may be longer than the stream: what is read together with a shorter one is cut."""
 
     @classmethod
-    def begin(cls, opset: int) -> "GraphReader":
+    def begin(cls, opset: int, trims: bool = False) -> "GraphReader":
         """An empty graph."""
         names, nodes = Names(), list[NodeProto]()
-        return cls(names, Lengths(opset, names, nodes), nodes)
+        return cls(names, Lengths(opset, names, nodes), nodes, trims=trims)
 
     def body(self) -> "GraphReader":
         """The graph of a body."""
         return GraphReader(self.names, self.lengths, [], self.stored)
+
+    def crop_ends(self, wires: "Sequence[Wire]") -> "list[Wire]":
+        """Wires that end together, if ``trims``: on an axis of unknown size all have as many frames as the shortest."""
+        found = [*wires]
+        for axis in range(max(wire.rank for wire in wires) if self.trims else 0):
+            places = [at for at, wire in enumerate(found) if axis < wire.rank and wire.sizes[axis] is None]
+            if len({found[at].name for at in places}) < 2:
+                continue
+            ends = [self._op("Shape", [found[at].name], start=axis, end=axis + 1) for at in places]
+            end, begin = self._op("Min", ends), self.constant(np.zeros(1, np.int64), "begin").name
+            on = self.constant(np.array([axis], np.int64), "axis").name
+            for at in places:
+                cut = self._op("Slice", [found[at].name, begin, end, on])
+                found[at] = Wire(cut, found[at].dtype, found[at].sizes)
+        return found
+
+    def _op(self, kind: str, inputs: Sequence[str], **attributes: Any) -> str:
+        name = self.names.new(f"{inputs[0]}.{kind.lower()}")
+        self.nodes.append(helper.make_node(kind, inputs, [name], name, **attributes))
+        return name
 
     def tensors(self) -> list[TensorProto]:
         """All stored tensors."""
@@ -277,6 +299,38 @@ class NodeReader:
         sizes = [size for axis, size in enumerate(x.sizes) if axis not in axes]
         return self.add("Squeeze", [x, self.integers_tensor(axes, "axes")], x.dtype, sizes, suffix)
 
+    def slice_axis(self, x: Wire, axis: int, begin: int, end: "int | TDim | None", suffix: str = "") -> Wire:
+        """Some frames of an axis; all from ``begin`` on if there is no end."""
+        sizes = [None if at == axis else size for at, size in enumerate(x.sizes)]
+        size = x.sizes[axis]
+        if size is not None and not isinstance(end, TDim):
+            sizes[axis] = max(0, (size if end is None else min(end, size)) - begin)
+        stop = self.bounds_tensor([(1 << 62) if end is None else end], f"{suffix}.end")
+        bounds = [self.integers_tensor([begin], f"{suffix}.begin"), stop]
+        return self.add("Slice", [x, *bounds, self.integers_tensor([axis], "axis")], x.dtype, sizes, suffix)
+
+    def pad_axis(
+        self,
+        x: Wire,
+        axis: int,
+        before: int,
+        after: "int | TDim",
+        suffix: str = "",
+        mode: str = "constant",
+        value: Array | None = None,
+    ) -> Wire:
+        """Frames in front of an axis and behind it; zeros by default."""
+        size = x.sizes[axis]
+        sizes = [*x.sizes]
+        sizes[axis] = None if size is None or not isinstance(after, int) else size + before + after
+        pads: list[int | TDim] = [0] * (2 * x.rank)
+        pads[axis], pads[axis + x.rank] = before, after
+        inputs = [x, self.bounds_tensor(pads, f"{suffix}.pads")]
+        if mode == "constant":
+            border = np.zeros((), x.dtype) if value is None else value
+            inputs.append(self.graph.constant(border, f"{self.targets[0]}.{suffix}.value"))
+        return self.add("Pad", inputs, x.dtype, sizes, suffix, mode=mode)
+
     def cast(self, x: Wire, dtype: DType, suffix: str = "") -> Wire:
         """Another type."""
         return self.add("Cast", [x], dtype, x.sizes, suffix, to=element_type(dtype))
@@ -299,7 +353,7 @@ class NodeReader:
             if 0 < wire.rank < rank:
                 wire = self.add_axes(wire, range(wire.rank, rank), f"{name}.aligned")
             found.append(wire)
-        return found
+        return self.graph.crop_ends(found)
 
     def broadcast(self, wires: Sequence[Wire]) -> "list[int | None]":
         """The sizes of what operands broadcast to. Raises LoadError."""

@@ -16,6 +16,7 @@ from pulse.nnef import operators as operators
 from pulse.nnef.read.files import Files
 from pulse.nnef.read.node import GraphReader, NodeReader, Value, Wire
 from pulse.nnef.read.parser import DEPTH, parse
+from pulse.nnef.read.pulses import timing_of
 from pulse.nnef.read.signatures import SIGNATURES, Signature, signature_of
 from pulse.nnef.read.standard import standard_fragments
 from pulse.nnef.registry import READERS
@@ -87,22 +88,29 @@ class _Reading:
             if fragment.body is not None:
                 self._fragments[fragment.name] = fragment
         self._extensions(document)
+        self._timing = timing_of(document, self._title)
+        if self._timing.symbol is not None:
+            self._symbol(self._timing.symbol)
         self.standard = not any(words[0] == "tract_registry" for words in document.extensions if words)
 
     def _extensions(self, document: Document) -> None:
         for words in document.extensions:
             kind = words[0] if words else ""
             if kind == "tract_symbol" and len(words) > 1:
-                name = "".join(words[1:])
-                self._symbols[name] = TDim.of(self._scope.symbol(name))
+                self._symbol("".join(words[1:]))
             elif kind not in ("tract_registry", "tract_assert", *SUPPORTED_EXTENSIONS):
                 raise LoadError(
                     f"{self._title}: the extension {printable(' '.join(words))} is not covered; export without it"
                 )
 
+    def _symbol(self, name: str) -> None:
+        if name not in self._symbols:
+            self._symbols[name] = TDim.of(self._scope.symbol(name))
+
     def model(self) -> ModelProto:
         document = self._document
-        graph = GraphReader.begin(OPSET)
+        graph = GraphReader.begin(OPSET, trims=self._timing.symbol is not None)
+        graph.names.taken.update(self._timing.late)
         scope: dict[str, Value] = {}
         self._run(document.body, scope, graph, frozenset(document.inputs))
         missing = [name for name in document.inputs if name not in {value.name for value in self._inputs}]
@@ -110,10 +118,11 @@ class _Reading:
             raise LoadError(f"{self._title}: the input {printable(missing[0])} has no external; add one")
         inputs = {value.name: value for value in self._inputs}
         outputs: list[ValueInfoProto] = []
-        for name in document.outputs:
+        for place, name in enumerate(document.outputs):
             wire = scope.get(name)
             if not isinstance(wire, Wire):
                 raise LoadError(f"{self._title}: the output {printable(name)} is no tensor of the graph")
+            wire = self._timing.output(graph, place, wire)
             chosen = graph.names.new(name) if wire.name != name or name in inputs else name
             if chosen != wire.name:
                 graph.nodes.append(helper.make_node("Identity", [wire.name], [chosen], chosen))
@@ -121,7 +130,9 @@ class _Reading:
         made = helper.make_graph(
             graph.nodes, document.name, [inputs[name] for name in document.inputs], outputs, graph.tensors()
         )
-        return helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+        model = helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+        self._timing.finish(model, [value.name for value in outputs])
+        return model
 
     # bodies
 
@@ -171,6 +182,8 @@ class _Reading:
         shape = node.arguments["shape"]
         if not isinstance(shape, list):
             raise node.error("shape must be a list")
+        stream = None if self._timing.symbol is None else self._symbols[self._timing.symbol]
+        shape = self._timing.dims(node, shape, stream)
         dtype: DType = np.dtype(KINDS.get(call.type, np.float32))
         if call.operator == "tract_core_external":
             dtype = _named_type(node, node.text("datum_type"))
@@ -505,7 +518,7 @@ class _Reading:
             self._depth -= 1
             return inside
 
-        return read_scan(node, fragment, run)
+        return read_scan(node, fragment, run, self._timing if self._depth == 0 else None)
 
 
 BUILTINS = frozenset({"length_of", "range_of", "shape_of", "scalar", "integer", "logical", "string"})

@@ -7,6 +7,7 @@ from typing import Any
 from onnx import helper
 
 from pulse.nnef.read.node import GraphReader, NodeReader, Value, Wire
+from pulse.nnef.read.pulses import Timing
 from pulse.nnef.syntax import Fragment
 from pulse.onnx.tensors import element_type
 from pulse.record import record
@@ -24,19 +25,38 @@ class Entries:
     outputs: list[tuple[str, str, int, int]]
 
 
-def read_scan(node: NodeReader, fragment: Fragment, run: Run) -> Wire | tuple[Wire, ...]:
-    """A scan over frames, each of size 1; or one turn over all of the axis. Raises LoadError."""
-    if node.integer("skip"):
-        raise node.error("it is part of a model in pulses of tract's own; give the model before that")
+def read_scan(
+    node: NodeReader, fragment: Fragment, run: Run, timing: Timing | None
+) -> Wire | tuple[Wire, ...]:
+    """A scan over frames, each of size 1; or one turn over all of the axis. Raises LoadError.
+
+    timing  of the file, if the scan is not inside of another one
+    """
     entries = _entries(node, fragment)
+    skip = node.integer("skip")
+    if skip:
+        entries = _later(node, entries, skip)
     turns = {_turns(wire, axis, chunk) for wire, axis, chunk in entries.scanned.values()}
     if turns == {1}:
-        return _once(node, entries, run)
+        return _once(node, entries, run, timing or Timing())
     if any(abs(chunk) != 1 for _, _, chunk in entries.scanned.values()):
         raise node.error("it takes several frames in a turn; only one, or all of them, are covered")
     if not entries.scanned:
         raise node.error("it has no input to go over")
-    return _loop(node, entries, run)
+    return _loop(node, entries, run, skip)
+
+
+def _later(node: NodeReader, entries: Entries, skip: int) -> Entries:
+    """Of a scan that begins at frame ``skip``, as in tract's own pulses. Raises LoadError."""
+    if skip < 0 or any(chunk != 1 for _, _, chunk in entries.scanned.values()):
+        raise node.error(
+            f"it begins {skip} turns later, which is covered where it goes forward frame by frame"
+        )
+    later = {
+        name: (node.slice_axis(wire, axis, skip, None, f"{name}.later"), axis, chunk)
+        for name, (wire, axis, chunk) in entries.scanned.items()
+    }
+    return replace(entries, scanned=later)
 
 
 def _turns(wire: Wire, axis: int, chunk: int) -> int | None:
@@ -106,16 +126,19 @@ def _made(results: Sequence[Wire]) -> Wire | tuple[Wire, ...]:
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _once(node: NodeReader, entries: Entries, run: Run) -> Wire | tuple[Wire, ...]:
+def _once(node: NodeReader, entries: Entries, run: Run, timing: Timing) -> Wire | tuple[Wire, ...]:
     """One turn: the body is part of the graph."""
     inside: dict[str, Value] = dict(entries.full)
     inside |= {name: wire for name, (wire, _, _) in entries.scanned.items()}
-    inside |= {name: replace(initial, value=None) for name, (initial, _) in entries.states.items()}
+    for name, (initial, _) in entries.states.items():
+        inside[name] = timing.state(node, name, initial) or replace(initial, value=None)
     found = run(inside, node.graph)
+    for name, (_, result) in entries.states.items():
+        timing.keep(node, name, _result(node, found, result))
     return _made([_result(node, found, name) for name, _, _, _ in entries.outputs])
 
 
-def _loop(node: NodeReader, entries: Entries, run: Run) -> Wire | tuple[Wire, ...]:
+def _loop(node: NodeReader, entries: Entries, run: Run, skip: int) -> Wire | tuple[Wire, ...]:
     graph = node.graph.body()
     body = replace(node, graph=graph)
     inside: dict[str, Value] = dict(entries.full)
@@ -170,7 +193,14 @@ def _loop(node: NodeReader, entries: Entries, run: Run) -> Wire | tuple[Wire, ..
             **_gathering(gathered),
         )
     )
-    return _made(_outputs(node, entries, results, wires, ends, joined))
+    made = _outputs(node, entries, results, wires, ends, joined)
+    if skip:
+        places = [axis if kind == "full" else None for _, kind, axis, _ in entries.outputs]
+        made = [
+            wire if axis is None else node.pad_axis(wire, axis, skip, 0, f"later{number}")
+            for number, (wire, axis) in enumerate(zip(made, places))
+        ]
+    return _made(made)
 
 
 def _gathering(gathered: Sequence[tuple[int, int]]) -> dict[str, Any]:

@@ -48,12 +48,14 @@ class Shared:
 
     tensors    by label, each a .dat file
     fragments  the bodies of scans
+    bounds     integers of the ONNX graph that depend on a symbol -> their text
     """
 
     taken: set[str] = field(default_factory=set[str])
     tensors: dict[str, Array] = field(default_factory=dict[str, Array])
     labels: dict[tuple[str, Sizes, bytes], str] = field(default_factory=dict[tuple[str, Sizes, bytes], str])
     fragments: list[Fragment] = field(default_factory=list[Fragment])
+    bounds: dict[str, str] = field(default_factory=dict[str, str])
 
     def identifier(self, name: str) -> str:
         """``name`` as far as NNEF's identifiers allow, different from all others."""

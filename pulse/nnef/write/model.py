@@ -1,16 +1,20 @@
 """A model as NNEF: its ONNX nodes in NNEF's operators; in pulses, one turn of a scan is one pulse with its states."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
 from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto, numpy_helper, shape_inference
 
+from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import WriteError
 from pulse.facts import Array, DType
 from pulse.nnef import operators as operators
 from pulse.nnef.archive import Archive
+from pulse.nnef.properties import properties_fragment
 from pulse.nnef.syntax import Assignment, Call, Document, Expression, Fragment, Name
+from pulse.nnef.write.bounds import texts_of_bounds, without_bounds
 from pulse.nnef.write.expansion import expand
 from pulse.nnef.write.graph import Scope, Shared, Sizes, kind_of
 from pulse.nnef.write.scan import ScanWriter
@@ -19,9 +23,12 @@ from pulse.onnx.metadata import Notes
 from pulse.onnx.tensors import onnx_dtype
 from pulse.onnx.write.model import offline_to_onnx, to_onnx
 from pulse.pulsify.network import PulsedNetwork
+from pulse.substitution import Terms
 from pulse.typed import TypedNetwork
 from pulse.wording import spell
 
+SHORTEST = 1 << 12
+"""Up to which length one is looked for of which no wire is empty."""
 OPSET = 17
 """Of the ONNX operators in between."""
 NAMED: Mapping[str, str] = {"f": "F", "i": "I", "u": "U"}
@@ -92,12 +99,32 @@ class _Offline(_Export):
             raise WriteError(
                 f"{model.title}: the symbol {strange[0]} is no identifier of NNEF; name it with {spell('inputs')}"
             )
-        super().__init__(offline_to_onnx(model, OPSET), model.title, sorted(symbols))
+        super().__init__(offline_to_onnx(_without_empty(model), OPSET), model.title, sorted(symbols))
 
     def archive(self) -> Archive:
         names, _ = self.begin(())
-        write_nodes(self.root, self.graph.node)
+        texts = texts_of_bounds(self.graph.node, self.root.facts, self.root.constants)
+        self.shared.bounds.update(texts)
+        write_nodes(
+            self.root, without_bounds(self.graph.node, texts, [value.name for value in self.graph.output])
+        )
         return self.finish(names, [self.root.wire(value.name).text for value in self.graph.output])
+
+
+def _without_empty(model: TypedNetwork) -> TypedNetwork:
+    """The same model, its symbols assumed to be so large that no wire is empty: tract has no empty tensors."""
+    terms = Terms(SymbolScope(), {})
+    dims = {dim for node in model.graph.nodes for outlet in node.outputs for dim in outlet.fact.shape}
+    alone: dict[Symbol, list[TDim]] = {}
+    for dim in dims:
+        if len(dim.symbols) == 1:
+            alone.setdefault(next(iter(dim.symbols)), []).append(dim)
+    terms.assume(model.scope)
+    for symbol, lengths in alone.items():
+        sizes = (size for size in range(SHORTEST) if all(dim.eval({symbol: size}) > 0 for dim in lengths))
+        if (least := next(sizes, 0)) > 0:
+            terms.scope.assume(f"{terms.dim(TDim.of(symbol))} >= {least}")
+    return replace(terms.model(model), spending=model.spending)
 
 
 class _Pulsed(_Export):
@@ -108,7 +135,7 @@ class _Pulsed(_Export):
         super().__init__(proto, model.title)
         notes = Notes.parse({entry.key: entry.value for entry in proto.metadata_props})
         assert notes is not None
-        self._model, self._notes = model, notes
+        self._notes = notes
 
     def archive(self) -> Archive:
         names, inputs = self.begin({note.input for note in self._notes.states})
@@ -118,7 +145,7 @@ class _Pulsed(_Export):
         else:
             write_nodes(self.root, self.graph.node)
             results = [self.root.wire(name).text for name in outputs]
-        return self.finish(names, results, [self._properties()])
+        return self.finish(names, results, [properties_fragment(self._notes, names, results)])
 
     def _scan(self, inputs: Sequence[str], outputs: Sequence[str]) -> list[str]:
         """The whole graph as the body of a scan with one turn in each run."""
@@ -144,22 +171,6 @@ class _Pulsed(_Export):
 
     def _frames(self, name: str, axis: int) -> int:
         return int(self.root.fact(name)[1][axis])
-
-    def _properties(self) -> Fragment:
-        """What tract calls the properties of a pulsed model; the axis of a port that does not stream is -1."""
-        model = self._model
-        axes = [
-            [-1 if port.axis is None else port.axis for port in ports]
-            for ports in (model.inputs, model.outputs)
-        ]
-        entries: list[Expression] = [
-            ("pulse.delay", _integers([int(port.delay) for port in model.outputs])),
-            ("pulse.input_axes", _integers(axes[0])),
-            ("pulse.output_axes", _integers(axes[1])),
-            ("pulse.streaming_symbol", [model.symbol.name]),
-        ]
-        body = (Assignment("properties", entries),)
-        return Fragment("tract_core_properties", (), (("properties", "(string, tensor<scalar>)[]"),), body)
 
 
 def _called(value: object) -> Iterator[str]:
@@ -188,10 +199,6 @@ def external(value: ValueInfoProto) -> Call:
         return Call("external", (), (("shape", shape),))
     named = f"{NAMED[dtype.kind]}{dtype.itemsize * 8}"
     return Call("tract_core_external", (), (("shape", shape), ("datum_type", named)))
-
-
-def _integers(numbers: Sequence[int]) -> Expression:
-    return Call("tract_core_cast", ([*numbers],), (("to", "i64"),))
 
 
 def _stored(graph: GraphProto) -> Iterable[TensorProto]:

@@ -206,18 +206,29 @@ def write_slice(w: NodeWriter, op: Slice) -> str:
     """Constant bounds: those of a pulse; in an offline model also as far from the end as is always the same."""
     size = w.reads[0].shape[op.axis]
     reaches = op.step > 0 and dim_min(op.end, size) == size
-    stop = np.iinfo(np.int64).max if reaches else _written_bound(w, op.end, size)
-    return w.crop(w.inputs[0], op.axis, _written_bound(w, op.start, size), int(stop), step=op.step)
+    start = _written_bound(op.start, size)
+    stop = int(np.iinfo(np.int64).max) if reaches else _written_bound(op.end, size)
+    if start is not None and stop is not None:
+        return w.crop(w.inputs[0], op.axis, start, stop, step=op.step)
+    if not w.clock.whole or op.step < 0:
+        bound = op.end if start is not None else op.start
+        raise w.error(f"its bound {bound} of {size} frames has no form in ONNX; write the model in pulses")
+    bounds = [
+        w.integers([known], what)
+        if known is not None
+        else w.emit("Unsqueeze", [w.clock.length(bound), w.integers([0], "place")], what)
+        for known, bound, what in ((start, op.start, "start"), (stop, op.end, "stop"))
+    ]
+    last = [w.integers([op.axis], "axis"), w.integers([op.step], "step")]
+    return w.emit("Slice", [w.inputs[0], *bounds, *last])
 
 
-def _written_bound(w: NodeWriter, bound: TDim, size: TDim) -> int:
-    """A bound as ONNX takes it: negative if it counts from the end. Raises WriteError: it does neither."""
+def _written_bound(bound: TDim, size: TDim) -> int | None:
+    """A bound as ONNX takes it: negative if it counts from the end; None: it has to be computed."""
     if bound.is_const:
         return int(bound)
     back = bound - size
-    if not back.is_const or int(back) >= 0:
-        raise w.error(f"its bound {bound} of {size} frames has no form in ONNX; write the model in pulses")
-    return int(back)
+    return int(back) if back.is_const and int(back) < 0 else None
 
 
 @writes(Decimate)

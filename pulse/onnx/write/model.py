@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import ModelProto, ValueInfoProto, checker, defs, helper, shape_inference
 
-from pulse.dim import SymbolScope
+from pulse.dim import SymbolScope, TDim
 from pulse.errors import WriteError
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
@@ -66,13 +66,31 @@ def offline_to_onnx(model: TypedNetwork, opset: int = 17) -> ModelProto:
         for outlet, name in reversed(list(zip(graph.outputs, outputs)))
         if outlet not in names and not isinstance(graph.node(outlet).op, Const)
     }
-    clock = ClockWriter(writer, SymbolScope().symbol("T"))
+    lengths = {
+        outlet: axis
+        for outlet in graph.inputs
+        for axis, dim in enumerate(graph.fact(outlet).shape)
+        if len(dim.symbols) == 1 and dim == TDim.of(next(iter(dim.symbols)))
+    }
+    symbols = {
+        symbol for outlet in graph.inputs for dim in graph.fact(outlet).shape for symbol in dim.symbols
+    }
+    whole = len(symbols) == 1 and bool(lengths)
+    clock = ClockWriter(writer, next(iter(symbols)) if whole else SymbolScope().symbol("T"), whole)
     write_nodes(writer, clock, graph, order, names, wanted, graph.outputs)
     for outlet, name in zip(graph.outputs, outputs):
         if names[outlet] != name:
             writer.alias(names[outlet], name)
     renamed = writer.settle(outputs)
-    if clock.end is not None or writer.states:
+    if whole and clock.end is not None:
+        outlet, axis = next(iter(lengths.items()))
+        place = writer.constant(np.array(axis, np.int64), "axis")
+        shape = writer.names.new(f"{names[outlet]}.shape")
+        writer.nodes[:0] = [
+            helper.make_node("Shape", [names[outlet]], [shape], shape),
+            helper.make_node("Gather", [shape, place], [clock.end], clock.end),
+        ]
+    elif clock.end is not None or writer.states:
         raise WriteError(f"{model.title}: it asks for the length of the stream; write it in pulses")
     declared = [_symbolic(names[outlet], graph.fact(outlet)) for outlet in graph.inputs]
     results = [_symbolic(name, graph.fact(outlet)) for name, outlet in zip(outputs, graph.outputs)]

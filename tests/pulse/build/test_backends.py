@@ -224,3 +224,12 @@ def test_without_views_programs_are_what_they_were() -> None:
     whole, *_ = model()
     assert type(compiled(whole)).__name__ == "NativeProgram"
     assert type(compiled(whole, "numpy")).__name__ == "ReferenceProgram"
+
+
+def test_a_view_whose_nodes_are_gone_leaves_one_backend() -> None:
+    """The second of two Relus does nothing, so nothing is left of the view on numpy."""
+    second = ReLU("second")
+    view = Sequential([Conv1D(1, 1, 1), ReLU("first"), second])
+    GraphView([second]).set_backend("numpy")
+    program = pulse.stream(view.graph("1,1,T"), pulse=2)
+    assert (type(program).__name__, program.backend) == ("NativeProgram", "numba")

@@ -151,6 +151,30 @@ def test_streams_in_tract(number: int) -> None:
     assert report.equal, report.verdict
 
 
+def with_table() -> ModelProto:
+    """Each frame and its row of a table."""
+    nodes = [
+        node("Shape", "x", "n", start=2, end=3), node("Slice", "table zero n two", "rows"), node("Add", "x rows", "y"),
+    ]  # fmt: skip
+    constants = {"two": np.array([2]), "zero": np.array([0]), "table": floats("table", 1, 2, 64)}
+    return model(nodes, {"x": floats("x", 1, 2, 9)}, constants, opset=17, stream={"x": 2})
+
+
+@needs_tract
+def test_offline_models_with_bounds_of_a_symbol() -> None:
+    """As many rows of a table as frames; a slice of what a convolution without padding gives, nothing of 1 frame."""
+    typed = pulse.load(with_table()).analyse().declutter()
+    archive = typed.to_nnef()
+    assert "end = [T]" in archive.document.text() and "shape_of" not in archive.document.text()
+    assert check_offline(archive, typed, lengths=(1, 2, 5, 64)).divergence is None
+    nodes = [node("Conv", "x w", "c"), node("Slice", "c s e a", "y")]
+    bounds = {"s": np.array([1]), "e": np.array([-1]), "a": np.array([2]), "w": floats("w", 2, 2, 3)}
+    typed = (
+        pulse.load(model(nodes, {"x": floats("x", 1, 2, 9)}, bounds, stream={"x": 2})).analyse().declutter()
+    )
+    assert check_offline(typed.to_nnef(), typed, lengths=(5, 8)).divergence is None
+
+
 @needs_tract
 @pytest.mark.parametrize("number", [0, 1, 2, 4, 7, 9])
 def test_offline_models_in_tract(number: int) -> None:

@@ -82,7 +82,7 @@ def test_backends_have_names() -> None:
     """An unknown one is refused with those that there are."""
     s = Sketch(x="1,2,T")
     model = pulsify(s.model(s.each("relu", s["x"])), pulse=4)
-    with pytest.raises(CompileError, match="no backend 'cuda'; choose numba or numpy"):
+    with pytest.raises(CompileError, match="no backend 'cuda'; choose numba, numpy or onnxruntime"):
         compile_model(model, "cuda")
     assert (compile_model(model).backend, compile_model(model, "numpy").backend) == ("numba", "numpy")
 

@@ -127,6 +127,13 @@ def test_convert_lists_ports_buffers_and_nodes():
     assert "spectrum.window" in words
 
 
+def test_onnxruntime_as_the_backend():
+    pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
+    found = report("check", "--backend", "onnxruntime", "--length", "1000")["proof"]
+    assert found["outcome"] == "equal" and found["backends"] == ["numpy", "onnxruntime"]
+    assert report("run", "--backend", "onnxruntime")["backend"] == "onnxruntime"
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_check_proves_the_built_in_model(backend):
     found = report("check", "--backend", backend, "--length", "5", "--length", "1000")["proof"]

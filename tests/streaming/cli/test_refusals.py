@@ -116,7 +116,7 @@ def test_bad_arrays(tmp_path):
 
 
 def test_an_unknown_backend():
-    assert "no backend 'gpu'; choose numba or numpy" in refused("run", "--backend", "gpu")
+    assert "no backend 'gpu'; choose numba, numpy or onnxruntime" in refused("run", "--backend", "gpu")
 
 
 def test_a_folder_in_place_of_a_file(tmp_path):

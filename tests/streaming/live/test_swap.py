@@ -84,7 +84,7 @@ def test_what_does_not_fit_is_refused():
                 ready(quiet),
                 "delays the sound by 9 frames where the pipeline has room for 5; start with a larger reserve",
             ),
-            (ready(late, backend="numpy"), "compile it for the numba backend"),
+            (ready(late, backend="numpy"), "runs on numpy, in Python; compile all of it"),
         ):
             with pytest.raises(InputError, match=message):
                 swap(other)
@@ -100,6 +100,6 @@ def test_what_does_not_fit_is_refused():
 
 
 def test_only_compiled_programs_are_swapped():
-    refused = pytest.raises(PulseError, match="swap: only programs of the numba backend can")
+    refused = pytest.raises(PulseError, match="swap: sketch runs on numpy, in Python; only a program wholly")
     with runs(ready(plain, backend="numpy")) as (_, live), refused:
         live.control.swap(ready(plain))

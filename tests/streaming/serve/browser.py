@@ -1,56 +1,17 @@
-"""A browser without a window, whose microphone is a file: Debian's Chromium, driven by playwright."""
+"""The page of a server in a browser, used as a person would."""
 
-import shutil
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 import soundfile
 from numpy.typing import NDArray
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--autoplay-policy=no-user-gesture-required",
-    "--use-fake-device-for-media-stream",
-    "--use-fake-ui-for-media-stream",
-)
 PATIENCE_MS = 60_000
 FADE = 128
 Samples = NDArray[np.float32]
-
-
-def require_browser() -> None:
-    """Skip with the reason if there is no browser to drive."""
-    pytest.importorskip("playwright.sync_api", reason="needs the extra browser")
-    if not CHROMIUM:
-        pytest.skip("apt-get install chromium", allow_module_level=True)
-
-
-@contextmanager
-def browser(microphone: Path) -> Iterator[Any]:
-    """A browser of playwright that hears a WAV file again and again."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        flags = [*FLAGS, f"--use-file-for-fake-audio-capture={microphone}"]
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
-        try:
-            yield started
-        finally:
-            started.close()
 
 
 @dataclass(frozen=True)
@@ -110,14 +71,25 @@ class Page:
         self.wait_for("text => document.querySelector('#status').textContent.startsWith(text)", text)
 
     def start(self, source: str, file: Path | None = None, model: str = "") -> None:
-        """Choose the model and where sound comes from, and press the button."""
+        """Choose the model and where sound comes from, press the button, and wait until sound goes through."""
+        end = time.monotonic() + PATIENCE_MS / 1000
         self.page.wait_for_selector("#model:enabled")
         if model:
             self.page.get_by_label("Model", exact=True).select_option(model)
         self.page.get_by_label(source, exact=True).first.check()
         if file is not None:
             self.page.get_by_label("Sound file").set_input_files(file)
-        self.page.get_by_role("button", name="Start").click()
+        while not self.is_running():
+            assert time.monotonic() < end, f"the page says: {self.said()}"
+            if "try again" in self.said() or self.said().startswith(
+                "Ready"
+            ):  # a busy machine refuses streams
+                self.page.get_by_role("button", name="Start").click()
+            self.page.wait_for_timeout(100)
+
+    def is_running(self) -> bool:
+        """Whether sound goes through."""
+        return self.page.locator("#status").get_attribute("data-state") == "running"
 
     def wait_for_calm(self, seconds: float) -> None:
         """Until the delay has been what it is for so long, without a late block."""

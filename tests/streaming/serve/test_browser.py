@@ -14,7 +14,8 @@ import pulse
 from streaming import Session
 from streaming.builtin import SAMPLE_RATE_HZ, model_path, noisy_path, voice_path
 from streaming.events import Segments
-from tests.streaming.serve.browser import Page, Samples, browser, require_browser
+from tests.streaming.chromium import browser, require_browser
+from tests.streaming.serve.browser import Page, Samples
 from tests.streaming.serve.servers import Running, running
 
 pytestmark = pytest.mark.slow
@@ -85,7 +86,6 @@ def test_the_microphone_comes_back_denoised_at_the_delay_that_is_told(
     page = visit()
     page.page.keyboard.press("r")
     page.start("Microphone")
-    page.wait_for_status("Listening")
     page.wait_for_calm(CALM_S)
     page.page.get_by_role("button", name="Stop").click()
     page.wait_for_status("Ready")
@@ -104,7 +104,6 @@ def test_bypass_is_the_input_at_the_same_delay(visit: Callable[..., Page], tmp_p
     page.page.keyboard.press("b")
     assert page.page.get_by_role("button", name="Bypass").get_attribute("aria-pressed") == "true"
     page.start("Microphone")
-    page.wait_for_status("Listening")
     page.wait_for_calm(CALM_S)
     page.page.get_by_role("button", name="Stop").click()
     page.wait_for_status("Ready")
@@ -120,7 +119,6 @@ def test_a_file_is_played_to_the_last_sample_of_the_flush(visit: Callable[..., P
     page = visit()
     page.page.keyboard.press("r")
     page.start("File", path)
-    page.wait_for_status("Playing")
     page.wait_for_status("Ready")
     recorded = page.recording(tmp_path)
     np.testing.assert_array_equal(recorded.given[: len(sound)], sound)
@@ -145,7 +143,6 @@ def test_a_browser_that_keeps_its_own_rate_is_resampled(visit: Callable[..., Pag
     page = visit(before=REFUSES_RATES)
     page.page.keyboard.press("r")
     page.start("Microphone")
-    page.wait_for_status("Listening")
     page.wait_for_calm(3 * CALM_S)
     page.page.get_by_role("button", name="Stop").click()
     page.wait_for_status("Ready")
@@ -161,7 +158,6 @@ def test_a_browser_that_keeps_its_own_rate_is_resampled(visit: Callable[..., Pag
 def test_events_and_probabilities_are_shown(visit: Callable[..., Page]) -> None:
     page = visit()
     page.start("Example", model="voice")
-    page.wait_for_status("Playing")
     page.wait_for("() => document.querySelector('#frames-legend').textContent.startsWith('voice 0.')")
     page.wait_for_status("Ready")
     assert not page.page.get_by_role("button", name="Bypass").is_enabled()
@@ -184,18 +180,18 @@ def test_the_layout_fits_and_every_control_has_a_name(
     for control in page.page.locator("button:visible, select:visible, input:visible").all():
         box = control.bounding_box()
         assert control.evaluate("e => (e.labels?.[0] ?? e).textContent.trim()")
-        assert box["height"] >= 24 and box["width"] >= 24
+        assert box["height"] >= 24 and box["width"] >= 24, control
     reached: set[str] = set()
     for _ in range(20):
         page.page.keyboard.press("Tab")
         reached.add(page.page.evaluate("document.activeElement.id || document.activeElement.name"))
-    assert {"model", "source", "microphone", "start", "bypass", "mute", "record", "volume", "view"} <= reached
+    named = {"model", "source", "microphone", "start", "bypass", "mute", "record", "volume", "view"}
+    assert named <= reached
 
 
 def test_nothing_is_loaded_from_elsewhere(visit: Callable[..., Page], server: Running) -> None:
     page = visit()
     page.start("Example")
-    page.wait_for_status("Playing")
     assert len(page.requests) >= 4
     assert all(url.startswith((server.url, "data:", "blob:")) for url in page.requests)
 
@@ -206,7 +202,6 @@ def test_a_server_that_goes_is_told_and_the_page_can_start_again(chromium: Any) 
     with serving(ServerSettings()) as server:
         page = Page(chromium, server.url)
         page.start("Microphone")
-        page.wait_for_status("Listening")
     page.wait_for_status("Stopped by an error")
     assert page.page.get_by_role("alert").is_visible()
     assert page.page.get_by_role("button", name="Start").is_enabled()
@@ -221,7 +216,6 @@ def test_a_token_is_asked_for(chromium: Any) -> None:
         page.page.get_by_label("Token of the server").fill("secret")
         page.page.keyboard.press("Enter")
         page.start("Example")
-        page.wait_for_status("Playing")
         page.context.close()
 
 
@@ -230,7 +224,12 @@ async ([url, samples, format]) => {
   const { PulseStream } = await import("/client.js");
   const found = [];
   const onframes = ({ first, values }) => found.push({ first, values: Array.from(values) });
-  const stream = await PulseStream.open(url, { model: "denoiser", rate: 16000, format, onframes });
+  let stream = null;
+  while (!stream) { // a busy machine refuses streams
+    stream = await PulseStream.open(url, { model: "denoiser", rate: 16000, format, onframes }).catch((error) => {
+      if (error.code !== "busy") throw error;
+    });
+  }
   stream.send(Float32Array.from(samples.slice(0, 777)));
   await stream.reset();
   found.length = 0;

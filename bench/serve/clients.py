@@ -1,0 +1,193 @@
+"""Many clients in one process, cheap enough to leave the cores to the server: blocks in real time, answers timed."""
+
+import json
+import os
+import random
+import selectors
+import socket
+import struct
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from streaming.wire.frames import HEADER, INPUT, OUTPUT
+
+JOIN_S = 0.004
+"""Between the first blocks of two clients."""
+
+
+@dataclass
+class Client:
+    """A stream: blocks of silence and noise, numbered, and when each was sent."""
+
+    stream: socket.socket
+    block: int
+    payload: bytes
+    delay: int
+    next_s: float = 0.0
+    sent: int = 0
+    answered: int = 0
+    messages: int = 0
+    sent_at: dict[int, float] = field(default_factory=dict)
+    rest: bytearray = field(default_factory=bytearray)
+    closed: bool = False
+
+    def send(self, now: float) -> None:
+        """The next block, in one frame whose mask is zero."""
+        header = HEADER.pack(INPUT, 0, 0, self.block, self.sent, 0, 0)
+        data = header + self.payload
+        self.sent += self.block
+        self.sent_at[self.sent] = now
+        try:
+            self.stream.sendall(_frame_head(2, len(data)) + data)
+        except OSError:
+            self.closed = True
+
+    def receive(self, now: float, times: list[float]) -> None:
+        """Take what has come; the time from a block to the last output frame that needs it."""
+        try:
+            data = self.stream.recv(1 << 16)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.closed = True
+            return
+        self.rest += data
+        while (frame := _take_frame(self.rest)) is not None:
+            opcode, payload = frame
+            if opcode == 9:
+                self.stream.sendall(_frame_head(10, len(payload)) + payload)
+            if opcode == 2 and payload[0] == OUTPUT:
+                _, _, _, frames, first, _, _ = HEADER.unpack_from(payload)
+                self.answered = first + frames
+                self.messages += 1
+                for end in [end for end in self.sent_at if end <= self.answered + self.delay]:
+                    times.append(now - self.sent_at.pop(end))
+
+
+def open_client(address: tuple[str, int], model: str, form: str, block: int) -> Client | str:
+    """A client that is ready; why it was refused otherwise."""
+    stream = socket.create_connection(address)
+    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    stream.sendall(
+        b"GET /v1/stream HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    )
+    rest = bytearray()
+    while b"\r\n\r\n" not in rest:
+        rest += stream.recv(4096)
+    del rest[: rest.index(b"\r\n\r\n") + 4]
+    hello = json.dumps({"type": "hello", "model": model, "format": form, "block": block}).encode()
+    stream.sendall(_frame_head(1, len(hello)) + hello)
+    while (frame := _take_frame(rest)) is None:
+        rest += stream.recv(4096)
+    ready = json.loads(frame[1])
+    if ready["type"] != "ready":
+        return f"{ready['code']}: {ready['message']}"
+    samples = 0.1 * np.random.default_rng(os.getpid()).standard_normal(block)
+    payload = (samples * 32768).astype("<i2") if form == "pcm16" else samples.astype("<f4")
+    stream.setblocking(False)
+    return Client(stream, block, payload.tobytes(), ready["outputs"][0]["delay"], rest=rest)
+
+
+@dataclass
+class Held:
+    """A run: streams that were held, and the milliseconds from sending a block to its last answer.
+
+    late  blocks whose answers had not come at the end
+    """
+
+    streams: int
+    refused: list[str]
+    lost: int
+    blocks: int
+    late: int
+    p50_ms: float
+    p99_ms: float
+    max_ms: float
+
+
+def hold(
+    address: tuple[str, int], model: str, streams: int, seconds: float, block: int, rate_hz: int, form: str
+) -> Held:
+    """Keep streams at real time."""
+    clients: list[Client] = []
+    refused: list[str] = []
+    selector = selectors.DefaultSelector()
+    for _ in range(streams):
+        client = open_client(address, model, form, block)
+        if isinstance(client, str):
+            refused.append(client)
+            break
+        clients.append(client)
+        selector.register(client.stream, selectors.EVENT_READ, client)
+    block_s, start = block / rate_hz, time.perf_counter() + 0.2
+    order = random.Random(0)
+    for client in clients:
+        client.next_s = start + order.random() * block_s
+    times: list[float] = []
+    warm, end, counted = start + min(2.0, seconds / 4), start + seconds, False
+    while (now := time.perf_counter()) < end and clients:
+        if not counted and now > warm:
+            times.clear()
+            counted = True
+        due = end
+        for client in clients:
+            if client.next_s <= now:
+                client.send(time.perf_counter())
+                client.next_s += block_s
+            due = min(due, client.next_s)
+        for key, _ in selector.select(max(0.0, due - time.perf_counter())):
+            key.data.receive(time.perf_counter(), times)
+            if key.data.closed:
+                selector.unregister(key.data.stream)
+                clients.remove(key.data)
+    late = sum(len([s for s in c.sent_at.values() if s < end - 0.1 - block_s]) for c in clients)
+    for client in clients:
+        client.stream.close()
+    found = np.array(times or [float("nan")]) * 1e3
+    p50, p99 = np.percentile(found, [50, 99])
+    held = len(clients)
+    return Held(
+        held,
+        refused,
+        streams - held - len(refused),
+        len(times),
+        late,
+        float(p50),
+        float(p99),
+        float(found.max()),
+    )
+
+
+def _frame_head(opcode: int, size: int) -> bytes:
+    if size < 126:
+        head = struct.pack("!BB", 0x80 | opcode, 0x80 | size)
+    elif size < 1 << 16:
+        head = struct.pack("!BBH", 0x80 | opcode, 0x80 | 126, size)
+    else:
+        head = struct.pack("!BBQ", 0x80 | opcode, 0x80 | 127, size)
+    return head + b"\0\0\0\0"
+
+
+def _take_frame(data: bytearray) -> tuple[int, bytes] | None:
+    """The first whole frame, taken out."""
+    if len(data) < 2:
+        return None
+    size, at = data[1] & 127, 2
+    if size == 126:
+        if len(data) < 4:
+            return None
+        size, at = struct.unpack_from("!H", data, 2)[0], 4
+    elif size == 127:
+        if len(data) < 10:
+            return None
+        size, at = struct.unpack_from("!Q", data, 2)[0], 10
+    if len(data) < at + size:
+        return None
+    opcode, payload = data[0] & 15, bytes(data[at : at + size])
+    del data[: at + size]
+    return opcode, payload

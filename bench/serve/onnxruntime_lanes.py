@@ -1,0 +1,110 @@
+"""A program whose lanes step in onnxruntime: everything else of the server stays the same."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import onnxruntime
+
+from bench.models.explicit import Explicit
+from pulse.facts import Array
+from pulse.models import PulsedModel
+from pulse.program.program import Program
+from pulse.program.streams.feeds import Feed
+from pulse.program.streams.lanes import Lanes, LaneSelection
+
+ERRORS = 3
+
+
+class OnnxRuntimeProgram:
+    """What a server asks of a program, for a model in the form that ``PulsedModel.to_onnx`` writes.
+
+    One session for all streams, on the thread that calls it; each lane has its states, bound in advance.
+    """
+
+    def __init__(self, pulsed: PulsedModel, program: Program) -> None:
+        self._program = program
+        self._explicit = Explicit.of(pulsed)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = ERRORS
+        options.add_session_config_entry("session.set_denormal_as_zero", "1")
+        self._session = onnxruntime.InferenceSession(
+            self._explicit.model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._program, name)
+
+    def spawn_many(self, count: int, constants: Feed | None = None) -> Lanes:
+        """Lanes that step one after the other in onnxruntime."""
+        states = [self._program.spawn(constants) for _ in range(count)]
+        return OnnxRuntimeLanes(self._program, states, self._session, self._explicit)
+
+
+class OnnxRuntimeLanes(Lanes):
+    """Lanes whose memory is onnxruntime's."""
+
+    def __init__(self, program: Any, states: Any, session: Any, explicit: Explicit) -> None:
+        super().__init__(program, states)
+        self._bound = [BoundLane(session, explicit) for _ in states]
+
+    def _run(self, feed: dict[str, Array], chosen: LaneSelection) -> dict[str, Array]:
+        results: dict[str, list[Array]] = {port.name: [] for port in self.program.outputs}
+        for place, (number, clock) in enumerate(zip(chosen.numbers, chosen.clocks)):
+            lane = self._bound[number]
+            if clock.pulse == 0:
+                lane.reset()
+            for name, array in lane.step({name: array[place] for name, array in feed.items()}).items():
+                results[name].append(array)
+            clock.pulse += 1
+        return {name: np.stack(arrays) for name, arrays in results.items()}
+
+
+class BoundLane:
+    """The states of one stream: two sets of buffers that trade places at each step."""
+
+    def __init__(self, session: Any, explicit: Explicit) -> None:
+        self._session, self._explicit = session, explicit
+        shapes = {value.name: value for value in (*session.get_inputs(), *session.get_outputs())}
+        arrays: dict[str, Array] = {
+            name: np.zeros(value.shape, _dtype(value.type)) for name, value in shapes.items()
+        }
+        arrays |= {name: np.array(value) for name, value in explicit.fixed.items()}
+        self._arrays = arrays
+        self._values = {
+            name: onnxruntime.OrtValue.ortvalue_from_numpy(array) for name, array in arrays.items()
+        }
+        self._bindings = [self._bind(swap) for swap in (False, True)]
+        self._turn = 0
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin a new stream."""
+        self._turn = 0
+        for name, value in self._explicit.initial.items():
+            self._arrays[name][...] = value
+
+    def step(self, feed: Mapping[str, Array]) -> dict[str, Array]:
+        """One pulse."""
+        for name, array in feed.items():
+            self._arrays[name][...] = array
+        self._session.run_with_iobinding(self._bindings[self._turn])
+        self._turn = 1 - self._turn
+        return {ours: self._arrays[name] for name, ours in self._explicit.outputs.items()}
+
+    def _bind(self, swap: bool) -> Any:
+        binding, explicit = self._session.io_binding(), self._explicit
+        for name in (*explicit.inputs, *explicit.fixed):
+            binding.bind_ortvalue_input(name, self._values[name])
+        for name in explicit.outputs:
+            binding.bind_ortvalue_output(name, self._values[name])
+        for past, following in explicit.states:
+            source, target = (following, past) if swap else (past, following)
+            binding.bind_ortvalue_input(past, self._values[source])
+            binding.bind_ortvalue_output(following, self._values[target])
+        return binding
+
+
+def _dtype(kind: str) -> Any:
+    return {"tensor(float)": np.float32, "tensor(int64)": np.int64, "tensor(bool)": np.bool_}[kind]

@@ -1,0 +1,53 @@
+"""What tract's pulsed models have, over a whole stream: delays, borders, sums that begin later.
+
+Nothing is cut off behind: a wire that is late by some frames is longer by as many.
+"""
+
+import numpy as np
+
+from pulse.nnef.operators.cumulative import running_sum
+from pulse.nnef.operators.pad import BORDERS
+from pulse.nnef.read.node import NodeReader, Wire
+from pulse.nnef.registry import reads
+
+
+@reads("tract_pulse_delay", takes="input axis delay overlap")
+def read_delay(node: NodeReader) -> Wire:
+    """The frames in front of the stream are zeros, which nothing reads into a frame of it."""
+    x = node.wire("input")
+    frames = node.integer("delay") + node.integer("overlap")
+    return node.pad_axis(x, node.axis("axis", x.rank), frames, 0)
+
+
+@reads(
+    "tract_pulse_pulse_pad",
+    takes="input axis before after begin_input end_input border='constant' value=0.0 overlap=0",
+)
+def read_border(node: NodeReader) -> Wire:
+    """The frames in front of ``begin_input`` and from ``end_input`` on, as far as anything reads them."""
+    x, border = node.wire("input"), node.text("border")
+    modes = {name: mode for mode, name in BORDERS.items()}
+    if border not in modes:
+        raise node.error(f"the border must be one of {', '.join(modes)}")
+    axis, begin, before = node.axis("axis", x.rank), node.integer("begin_input"), node.integer("before")
+    (end,), (after,) = node.bounds("end_input"), node.bounds("after")
+    if not 0 <= before <= begin or (isinstance(after, int) and after < 0):
+        raise node.error(
+            f"{before} frames of the border in front of frame {begin}, and {after} behind, cannot be"
+        )
+    inner = node.slice_axis(x, axis, begin, end, "stream")
+    if modes[border] != "constant":
+        inner = node.pad_axis(inner, axis, before, after, "border", mode=modes[border])
+        return node.pad_axis(inner, axis, begin - before, 0)
+    value = np.array(node.number("value")).astype(x.dtype)
+    return node.pad_axis(inner, axis, begin, after, value=value)
+
+
+@reads("tract_pulse_cumsum", takes="input axis exclusive=False skip=0")
+def read_later_sum(node: NodeReader) -> Wire:
+    """A running sum that begins at frame ``skip``."""
+    x, skip = node.wire("input"), node.integer("skip")
+    axis = node.axis("axis", x.rank)
+    inner = node.slice_axis(x, axis, skip, None, "stream") if skip else x
+    made = running_sum(node, inner, axis, node.truth("exclusive"), False, "sum" if skip else "")
+    return node.pad_axis(made, axis, skip, 0) if skip else made

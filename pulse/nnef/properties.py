@@ -1,0 +1,141 @@
+"""What a file says of its stream: the properties of tract, and further ones that let a stream be read back.
+
+pulse.delay             frames of each output before its first one
+pulse.input_axes        the stream axis of each input; -1: given once
+pulse.output_axes       the same of outputs
+pulse.streaming_symbol  the symbol; these four are tract's own
+pulse.frames            frames of the symbol in a pulse
+pulse.input_rates       frames of each input for each frame of the symbol, such as 1/2
+pulse.input_lengths     frames of each input in a whole stream, integer arithmetic on the symbol
+pulse.output_rates, pulse.output_lengths   the same of outputs
+pulse.end               the input that is fed with the stream's length; left out if no input is
+pulse.await_frames, pulse.await_offsets, pulse.await_lengths   pulses go on until offset + length frames, that many in
+                        each pulse, have been run; left out where nothing is awaited
+pulse.assumptions       what must hold of the symbol; left out where nothing must
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+from pulse.errors import LoadError
+from pulse.nnef.syntax import Assignment, Call, Document, Expression, Fragment, Unary
+from pulse.onnx.metadata import AwaitedNote, Notes, PortNote, StateNote
+
+FRAGMENT = "tract_core_properties"
+DELAY, SYMBOL, FRAMES = "pulse.delay", "pulse.streaming_symbol", "pulse.frames"
+INPUT_AXES, OUTPUT_AXES = "pulse.input_axes", "pulse.output_axes"
+
+Properties: TypeAlias = Mapping[str, "list[int | str]"]
+
+
+def properties_fragment(notes: Notes, inputs: Sequence[str], outputs: Sequence[str]) -> Fragment:
+    """The notes of a pulsed model, as tract takes them.
+
+    inputs, outputs  the identifiers of the file, in the order of the notes; behind them the one of the end, if any
+    """
+    entries: dict[str, Sequence[int] | Sequence[str]] = {
+        DELAY: [note.delay for note in notes.outputs],
+        INPUT_AXES: [-1 if note.axis is None else note.axis for note in notes.inputs],
+        OUTPUT_AXES: [-1 if note.axis is None else note.axis for note in notes.outputs],
+        SYMBOL: [notes.symbol],
+        FRAMES: [notes.pulse],
+        "pulse.input_delay": [note.delay for note in notes.inputs],
+        "pulse.input_rates": [note.rate for note in notes.inputs],
+        "pulse.input_lengths": [note.length for note in notes.inputs],
+        "pulse.output_rates": [note.rate for note in notes.outputs],
+        "pulse.output_lengths": [note.length for note in notes.outputs],
+        "pulse.end": [inputs[len(notes.inputs)]] if notes.end is not None else [],
+        "pulse.await_frames": [note.frames for note in notes.awaits],
+        "pulse.await_offsets": [note.offset for note in notes.awaits],
+        "pulse.await_lengths": [note.length for note in notes.awaits],
+        "pulse.assumptions": notes.assumptions,
+    }
+    listed: list[Expression] = [(name, _written(values)) for name, values in entries.items() if values]
+    body = (Assignment("properties", listed),)
+    return Fragment(FRAGMENT, (), (("properties", "(string, tensor<scalar>)[]"),), body)
+
+
+def _written(values: Sequence[int] | Sequence[str]) -> Expression:
+    if isinstance(values[0], str):
+        return [*values]
+    return Call("tract_core_cast", ([*values],), (("to", "i64"),))
+
+
+def properties_of(document: Document) -> Properties:
+    """The properties of a file that are lists of integers or texts; of others tract makes nothing here."""
+    found: dict[str, list[int | str]] = {}
+    for fragment in document.fragments:
+        if fragment.name != FRAGMENT or not fragment.body or len(fragment.body) != 1:
+            continue
+        entries = fragment.body[0].value
+        for entry in entries if isinstance(entries, list) else []:
+            if isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str):
+                values = _read(entry[1])
+                if values is not None:
+                    found[entry[0]] = values
+    return found
+
+
+def _read(value: Expression) -> "list[int | str] | None":
+    """A literal, a list of them, or a cast of these; None: something else."""
+    if isinstance(value, Call) and value.operator == "tract_core_cast" and len(value.positional) == 1:
+        return _read(value.positional[0])
+    if not isinstance(value, list):
+        value = [value]
+    found = [_literal(each) for each in value]
+    return None if None in found else cast("list[int | str]", found)
+
+
+def _literal(value: Expression) -> int | str | None:
+    if isinstance(value, Unary) and value.sign == "-" and isinstance(value.operand, int):
+        return -value.operand
+    return value if isinstance(value, int | str) and not isinstance(value, bool) else None
+
+
+def notes_of(
+    properties: Properties,
+    title: str,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    states: Sequence[StateNote],
+) -> Notes:
+    """The notes that ``properties_fragment`` wrote, with the states of the file. Raises LoadError: they do not fit."""
+
+    def column(name: str, count: int) -> list[Any]:
+        values = properties.get(name, [])
+        if len(values) != count:
+            raise LoadError(
+                f"{title}: the property {name} has {len(values)} values where {count} are needed; write the file again"
+            )
+        return values
+
+    def ports(names: Sequence[str], kind: str, delay: str) -> tuple[PortNote, ...]:
+        columns = (
+            column(name, len(names))
+            for name in (f"pulse.{kind}_axes", delay, f"pulse.{kind}_rates", f"pulse.{kind}_lengths")
+        )
+        rows = zip(names, *columns)
+        return tuple(
+            PortNote(name, None if int(axis) < 0 else int(axis), int(late), str(rate), str(length))
+            for name, axis, late, rate, length in rows
+        )
+
+    end = properties.get("pulse.end")
+    fed = [name for name in inputs if end is None or name != end[0]]
+    counts = len(properties.get("pulse.await_frames", []))
+    awaits = zip(*(column(f"pulse.await_{name}", counts) for name in ("frames", "offsets", "lengths")))
+    try:
+        return Notes(
+            str(column(SYMBOL, 1)[0]),
+            int(column(FRAMES, 1)[0]),
+            ports(fed, "input", "pulse.input_delay"),
+            ports(outputs, "output", DELAY),
+            tuple(states),
+            None if end is None else str(end[0]),
+            tuple(AwaitedNote(int(frames), int(offset), str(length)) for frames, offset, length in awaits),
+            tuple(str(text) for text in properties.get("pulse.assumptions", [])),
+        )
+    except ValueError as error:
+        raise LoadError(
+            f"{title}: what it says of its stream cannot be read ({error}); write it again"
+        ) from error

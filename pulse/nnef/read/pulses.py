@@ -1,0 +1,170 @@
+"""Files in pulses: ours is read as the stream that it is, one of tract's as the offline model that it was made of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from onnx import ModelProto, ValueInfoProto, helper
+
+from pulse.dim import TDim
+from pulse.errors import LoadError
+from pulse.nnef.properties import (
+    DELAY,
+    FRAMES,
+    INPUT_AXES,
+    OUTPUT_AXES,
+    SYMBOL,
+    Properties,
+    notes_of,
+    properties_of,
+)
+from pulse.nnef.read.node import GraphReader, NodeReader, Value, Wire
+from pulse.nnef.syntax import Document
+from pulse.onnx.metadata import StateNote
+from pulse.onnx.tensors import element_type
+from pulse.printable import printable
+
+
+class Timing:
+    """How a file takes time; this is an offline one, which is read as it is."""
+
+    symbol: str | None = None
+    """The symbol that sizes of inputs get though the file has numbers there."""
+    late: frozenset[str] = frozenset()
+    """The outputs that are cut: what is computed for them has another name."""
+
+    def dims(self, node: NodeReader, dims: list[Value], stream: TDim | None) -> list[Value]:
+        """The shape of an input, of that of its external. Raises LoadError."""
+        return dims
+
+    def state(self, node: NodeReader, name: str, initial: Wire) -> Wire | None:
+        """What a state of the graph is while it runs; None: the initial value, in every run."""
+        return None
+
+    def keep(self, node: NodeReader, name: str, last: Wire) -> None:
+        """The next value of a state."""
+
+    def output(self, graph: GraphReader, place: int, wire: Wire) -> Wire:
+        """An output of the graph, of what is computed for it."""
+        return wire
+
+    def finish(self, model: ModelProto, outputs: Sequence[str]) -> None:
+        """Complete the model. Raises LoadError."""
+
+
+def timing_of(document: Document, title: str) -> Timing:
+    """How a document takes time. Raises LoadError: its properties do not fit it."""
+    properties = properties_of(document)
+    if FRAMES in properties:
+        return _Stream(document, properties, title)
+    return _Pulsed(document, properties, title) if DELAY in properties else Timing()
+
+
+@dataclass
+class _Stream(Timing):
+    """A file of ours: its states become inputs and outputs, as in ONNX files in pulses."""
+
+    document: Document
+    properties: Properties
+    title: str
+    _inputs: list[ValueInfoProto] = field(default_factory=list[ValueInfoProto])
+    _outputs: list[ValueInfoProto] = field(default_factory=list[ValueInfoProto])
+    _notes: list[StateNote] = field(default_factory=list[StateNote])
+    _initial: dict[str, tuple[str, Wire]] = field(default_factory=dict[str, tuple[str, Wire]])
+
+    def state(self, node: NodeReader, name: str, initial: Wire) -> Wire:
+        if initial.value is None:
+            raise node.error(f"the initial value of {printable(name)} is computed; store it")
+        chosen = node.graph.names.new(f"{name}.state")
+        self._initial[name] = chosen, initial
+        self._inputs.append(
+            helper.make_tensor_value_info(chosen, element_type(initial.dtype), [*initial.value.shape])
+        )
+        return Wire(chosen, initial.dtype, initial.sizes)
+
+    def keep(self, node: NodeReader, name: str, last: Wire) -> None:
+        read, initial = self._initial[name]
+        assert initial.value is not None
+        chosen = node.graph.names.new(f"{name}.next")
+        node.graph.nodes.append(helper.make_node("Identity", [last.name], [chosen], chosen))
+        self._outputs.append(
+            helper.make_tensor_value_info(chosen, element_type(last.dtype), [*initial.value.shape])
+        )
+        self._notes.append(StateNote.of(read, chosen, initial.value))
+
+    def finish(self, model: ModelProto, outputs: Sequence[str]) -> None:
+        notes = notes_of(self.properties, self.title, self.document.inputs, outputs, self._notes)
+        model.graph.input.extend(self._inputs)
+        model.graph.output.extend(self._outputs)
+        helper.set_model_props(model, notes.dump())
+
+
+@dataclass
+class _Pulsed(Timing):
+    """A file of tract's own pulses: its inputs have any length, and what is late is cut off."""
+
+    document: Document
+    properties: Properties
+    title: str
+
+    def __post_init__(self) -> None:
+        self._delays = self._column(DELAY, len(self.document.outputs))
+        self._outputs = self._column(OUTPUT_AXES, len(self.document.outputs))
+        self._inputs = dict(zip(self.document.inputs, self._column(INPUT_AXES, len(self.document.inputs))))
+        self._pulses: set[int] = set()
+        late = (name for name, delay in zip(self.document.outputs, self._delays) if delay > 0)
+        self.late = frozenset(late) - {*self.document.inputs}
+        named = self.properties.get(SYMBOL, [])
+        if len(named) != 1:
+            raise LoadError(
+                f"{self.title}: the property {SYMBOL} is missing; write the file again with tract"
+            )
+        self.symbol = str(named[0])
+
+    def _column(self, name: str, count: int) -> list[int]:
+        values = self.properties.get(name, [])
+        if len(values) != count or not all(isinstance(each, int) for each in values):
+            raise LoadError(
+                f"{self.title}: the property {name} must be {count} integers; write the file again with tract"
+            )
+        return [int(each) for each in values]
+
+    def dims(self, node: NodeReader, dims: list[Value], stream: TDim | None) -> list[Value]:
+        axis = self._inputs.get(node.targets[0], -1)
+        if axis < 0:
+            return dims
+        if axis >= len(dims) or stream is None:
+            raise node.error(
+                f"the property {INPUT_AXES} says that its axis {axis} streams; it has {len(dims)}"
+            )
+        self._pulses.add(node.plain(dims[axis], "shape"))
+        if len(self._pulses) > 1:
+            raise node.error(
+                "its pulse is not as long as that of another input; give the model before it was pulsified"
+            )
+        return [*dims[:axis], stream, *dims[axis + 1 :]]
+
+    def output(self, graph: GraphReader, place: int, wire: Wire) -> Wire:
+        axis, delay = self._outputs[place], self._delays[place]
+        if axis < 0:
+            return wire
+        if axis < wire.rank and wire.sizes[axis] is not None:
+            raise LoadError(
+                f"{self.title}: the output {printable(self.document.outputs[place])} has {wire.sizes[axis]} frames, "
+                "whatever the pulse: an operator has the pulse among its sizes; give the model before it was pulsified"
+            )
+        if axis >= wire.rank or delay < 0:
+            raise LoadError(
+                f"{self.title}: the output {printable(self.document.outputs[place])} has no axis {axis} that is "
+                f"{delay} frames late, as its properties say; write the file again with tract"
+            )
+        if delay == 0:
+            return wire
+        bounds = [
+            graph.constant(np.array([number], np.int64), f"{wire.name}.{what}").name
+            for what, number in (("begin", delay), ("end", (1 << 63) - 1), ("axis", axis))
+        ]
+        name = self.document.outputs[place]
+        chosen = name if name in self.late else graph.names.new(name)
+        graph.nodes.append(helper.make_node("Slice", [wire.name, *bounds], [chosen], chosen))
+        return Wire(chosen, wire.dtype, tuple(None if at == axis else s for at, s in enumerate(wire.sizes)))

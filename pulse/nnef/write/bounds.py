@@ -1,0 +1,67 @@
+"""Bounds that depend on a symbol: computed by nodes in ONNX, arithmetic on tract's symbols in the text."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from onnx import NodeProto
+
+from pulse.facts import Array, DType
+from pulse.nnef.write.graph import Sizes
+
+ARITHMETIC = re.compile(r"(?!.*\w\()[\w+*/() -]+")
+"""Sizes that tract reads: sums, products and quotients."""
+SIGNS: Mapping[str, str] = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/"}
+ALIKE = frozenset({"Unsqueeze", "Squeeze", "Identity"})
+"""Operators that leave a number what it is."""
+
+
+def texts_of_bounds(
+    nodes: Iterable[NodeProto],
+    facts: Mapping[str, tuple[DType, Sizes]],
+    constants: Mapping[str, Array],
+) -> dict[str, str]:
+    """Wires of one integer that are computed from the shapes of inputs -> their text."""
+    shapes: dict[str, Sizes] = {}
+    texts: dict[str, str] = {}
+
+    def text_of(name: str) -> str | None:
+        if name in constants and constants[name].size == 1 and constants[name].dtype.kind == "i":
+            return str(int(constants[name].reshape(())))
+        return texts.get(name)
+
+    for node in nodes:
+        kind, inputs = node.op_type, [*node.input]
+        found: str | None = None
+        if kind == "Shape" and inputs[0] in facts:
+            shapes[node.output[0]] = facts[inputs[0]][1]
+        elif kind == "Gather" and inputs[0] in shapes and inputs[1] in constants:
+            found = str(shapes[inputs[0]][int(constants[inputs[1]].reshape(()))])
+        elif kind in SIGNS:
+            sides = [text_of(name) for name in inputs]
+            if None not in sides:
+                found = f"({sides[0]}{SIGNS[kind]}{sides[1]})"
+        elif kind in ALIKE:
+            found = texts.get(inputs[0])
+        if found is not None and ARITHMETIC.fullmatch(found):
+            texts[node.output[0]] = found
+    return texts
+
+
+def without_bounds(
+    nodes: Sequence[NodeProto], texts: Mapping[str, str], outputs: Iterable[str]
+) -> list[NodeProto]:
+    """The nodes that are to be written: not those that only make bounds of slices."""
+    wanted = set(outputs)
+    kept: list[NodeProto] = []
+    for node in reversed(nodes):
+        makes_bound = node.op_type == "Shape" or all(name in texts for name in node.output)
+        if makes_bound and wanted.isdisjoint(node.output):
+            continue
+        kept.append(node)
+        reads = [
+            name
+            for at, name in enumerate(node.input)
+            if node.op_type != "Slice" or at == 0 or name not in texts
+        ]
+        wanted.update(reads)
+    return kept[::-1]

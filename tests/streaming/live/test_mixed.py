@@ -1,0 +1,60 @@
+"""Programs of several backends in live runs: they run in Python; where they cannot, an error says so."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.build import Conv1D, GraphView, ReLU, Sequential, Tanh
+from pulse.errors import InputError, PulseError
+from tests.streaming.live.runs import BLOCK, changed, late_by, noise, plain, played_by, ready, runs
+
+
+def mixed(backend: str) -> Any:
+    """A causal convolution by numba, what follows on another backend, and a last one by numba."""
+    middle = ReLU("middle")
+    view = Sequential([Conv1D(1, 4, 3, padding_dims=[2, 0]), middle, Conv1D(4, 1, 3, padding_dims=[2, 0])])
+    GraphView([middle]).set_backend(backend)
+    return pulse.stream(pulse.load(view, inputs={"x": "1,1,T"}), pulse=BLOCK)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "onnxruntime"])
+def test_a_mixed_program_is_played(backend: str) -> None:
+    pytest.importorskip(backend, reason=f"pip install {backend}")
+    made, x = mixed(backend), noise(20 * BLOCK, 1)
+    name = made.outputs[0].name
+    with runs(made, records=True) as (host, live):
+        assert (live.setup.backend, live.setup.engine) == (f"numba + {backend}", "python")
+        kept: list[bytes] = []
+        control, again = live.control, np.concatenate([x, x[10 * BLOCK :]])
+        played = np.concatenate(
+            changed(host, again, lambda: kept.extend(control.snapshot()), lambda: control.restore(kept))
+        )
+        delay = live.delay.frames
+    wanted = played_by(made, x, name)
+    heard = np.concatenate([wanted, wanted[10 * BLOCK :]])
+    np.testing.assert_array_equal(played, late_by(heard, delay, len(again)))
+
+
+def test_what_a_mixed_program_cannot_is_said() -> None:
+    made = mixed("numpy")
+    with pytest.raises(InputError, match=r"engine.*callback.*runs on numba \+ numpy, in Python.*worker"):
+        runs(made, engine="callback").__enter__()
+    with (
+        runs(made) as (_, live),
+        pytest.raises(PulseError, match=r"swap: .*runs on numba \+ numpy, in Python"),
+    ):
+        live.control.swap(ready(plain))
+    with (
+        runs(ready(plain)) as (_, live),
+        pytest.raises(InputError, match=r"numba \+ numpy, in Python; compile"),
+    ):
+        live.control.swap(plain_mixed())
+
+
+def plain_mixed() -> Any:
+    """The ports of ``plain``, on two backends."""
+    view = Sequential([Tanh("first"), second := ReLU("y")])
+    GraphView([second]).set_backend("numpy")
+    return pulse.stream(pulse.load(view, inputs={"x": "1,T"}), pulse=BLOCK)

@@ -1,0 +1,61 @@
+"""A client that may send anything: a WebSocket of the package websockets, in this thread."""
+
+import json
+from contextlib import contextmanager
+
+import numpy as np
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+from streaming.wire.frames import HEADER, INPUT, Header, pack_frames
+
+
+class Raw:
+    """Messages as they are."""
+
+    def __init__(self, socket):
+        self.socket = socket
+
+    def send(self, message):
+        self.socket.send(json.dumps(message) if isinstance(message, dict) else message)
+
+    def receive(self, timeout=10):
+        message = self.socket.recv(timeout)
+        return json.loads(message) if isinstance(message, str) else message
+
+    def hello(self, **fields):
+        """The answer to a hello."""
+        self.send({"type": "hello", "version": 1, **fields})
+        return self.receive()
+
+    def frames(self, samples, first, port=0, epoch=0, kind=INPUT):
+        """Samples of an input of sound, in f32."""
+        array = np.asarray(samples, "<f4")
+        self.send(pack_frames(Header(kind, port, epoch, array.size, first), array.tobytes()))
+
+    def until(self, kind, timeout=10):
+        """All messages up to one of a type, which is the last."""
+        found = []
+        while not found or not isinstance(found[-1], dict) or found[-1]["type"] != kind:
+            found.append(self.receive(timeout))
+        return found
+
+    def closed(self, timeout=10):
+        """The status with which the server closes, after all that it sends."""
+        try:
+            while True:
+                self.socket.recv(timeout)
+        except ConnectionClosed as error:
+            return error.rcvd.code if error.rcvd else None
+
+
+@contextmanager
+def raw(server, **options):
+    """A connection, without a hello."""
+    with connect(f"{server.ws}/v1/stream", compression=None, **options) as socket:
+        yield Raw(socket)
+
+
+def samples_of(message):
+    """The values of a binary message."""
+    return np.frombuffer(message[HEADER.size :], "<f4")

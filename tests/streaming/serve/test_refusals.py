@@ -1,0 +1,326 @@
+"""Whatever a client sends: an error that names it, and a status; other streams do not notice."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
+from streaming.session import Session
+from streaming.wire.errors import STATUSES
+from streaming.wire.frames import HEADER
+from tests.streaming.executor.streams import ready
+from tests.streaming.serve.conftest import PULSE, RATE_HZ
+from tests.streaming.serve.raw import raw, samples_of
+from tests.streaming.serve.servers import running
+
+HELLOS = {
+    "not a hello": ({"type": "flush"}, "hello"),
+    "no type": ({"model": "short"}, "message"),
+    "a list": ("[1]", "message"),
+    "no JSON": ("{", "message"),
+    "infinity": ('{"type": "hello", "rate": Infinity}', "message"),
+    "deep": ("[" * 3000, "message"),
+    "binary": (b"\0" * 24, "hello"),
+    "another version": ({"type": "hello", "version": 2}, "hello"),
+    "no such model": ({"type": "hello", "model": "../etc/passwd"}, "model"),
+    "a model that is no text": ({"type": "hello", "model": ["short"]}, "hello"),
+    "another rate": ({"type": "hello", "model": "filtered", "rate": 44100}, "rate"),
+    "no such format": ({"type": "hello", "format": "mp3"}, "hello"),
+    "no such output": ({"type": "hello", "model": "filtered", "outputs": ["z"]}, "hello"),
+    "a negative block": ({"type": "hello", "block": -1}, "hello"),
+}
+
+
+@pytest.mark.parametrize("case", HELLOS)
+def test_hellos(server, case):
+    message, code = HELLOS[case]
+    with raw(server) as client:
+        client.send(message)
+        error = client.receive()
+        assert error["type"] == "error" and error["code"] == code, error
+        assert error["message"]
+        assert client.closed() == STATUSES[code]
+
+
+def text(message) -> Callable:
+    return lambda client: client.send(message)
+
+
+MESSAGES = {
+    "shorter than a header": (text(b"\1\0"), "message"),
+    "an output": (lambda client: client.frames([0.0], 0, kind=2), "message"),
+    "no such port": (lambda client: client.frames([0.0], 0, port=7), "message"),
+    "more bytes than frames": (text(HEADER.pack(1, 0, 0, 1, 0, 0, 0) + bytes(8)), "message"),
+    "many frames and no bytes": (text(HEADER.pack(1, 0, 0, 2**32 - 1, 0, 0, 0)), "message"),
+    "a gap": (lambda client: client.frames([0.0], 5), "gap"),
+    "far away": (lambda client: client.frames([0.0], 2**64 - 1), "gap"),
+    "NaN": (lambda client: client.frames([0.0, np.nan], 0), "input"),
+    "no such request": (text({"type": "begin"}), "message"),
+    "a long text": (text({"type": "ping", "x": "x" * 5000}), "size"),
+    "text that is no JSON": (text("hello"), "message"),
+}
+
+
+@pytest.mark.parametrize("case", MESSAGES)
+def test_messages(server, case):
+    send, code = MESSAGES[case]
+    with raw(server) as client:
+        assert client.hello(model="filtered")["type"] == "ready"
+        send(client)
+        error = client.until("error")[-1]
+        assert error["code"] == code, error
+        assert client.closed() == STATUSES[code]
+
+
+def test_after_the_flush_only_a_reset_goes_on(server):
+    with raw(server) as client:
+        client.hello(model="ending")
+        client.frames(np.ones(5), 0)
+        client.send({"type": "flush"})
+        flushed = client.until("flushed")[-1]
+        assert (flushed["received"], flushed["sent"]) == ([5], [5])
+        client.send({"type": "reset"})
+        assert client.until("reset")[-1]["epoch"] == 1
+        client.frames(np.ones(4), 0, epoch=0)  # of the epoch before: dropped
+        client.frames(np.ones(4), 0, epoch=1)
+        client.send({"type": "flush"})
+        assert client.until("flushed")[-1]["received"] == [4]
+        client.frames(np.ones(4), 4, epoch=1)
+        assert client.until("error")[-1]["code"] == "ended"
+
+
+def test_a_stream_that_may_not_end_there_is_refused(server):
+    with raw(server) as client:
+        client.hello(model="ending")  # needs three frames
+        client.frames(np.ones(1), 0)
+        client.send({"type": "flush"})
+        assert client.until("error")[-1]["code"] == "input"
+
+
+def test_what_comes_twice_counts_once(server):
+    x = np.arange(20, dtype=np.float32)
+    with raw(server) as client:
+        client.hello(model="ending")
+        client.frames(x[:8], 0)
+        client.frames(x[4:12], 4)
+        client.frames(x[:3], 0)
+        client.frames(x[12:], 12)
+        client.send({"type": "flush"})
+        found = client.until("flushed")
+        outputs = np.concatenate([samples_of(m) for m in found if isinstance(m, bytes) and m[0] == 2])
+        np.testing.assert_array_equal(outputs, x + 1)
+
+
+def test_one_input_far_ahead_of_the_other_is_refused(server):
+    with raw(server) as client:
+        window = client.hello(model="two_rates")["limits"]["window"]
+        client.frames(np.zeros(4 * window + 4 * 2 * PULSE), 0)
+        error = client.until("error")[-1]
+        assert error["code"] == "input" and "in turn" in error["hint"]
+
+
+def test_pings_and_statistics(server):
+    with raw(server) as client:
+        client.hello(model="filtered")
+        client.send({"type": "ping", "mine": 7})
+        pong = client.until("pong")[-1]
+        assert pong["mine"] == 7 and pong["server_ns"] > 0
+        client.frames(np.zeros(4 * PULSE), 0)
+        time.sleep(0.2)
+        client.send({"type": "stats"})
+        assert client.until("stats")[-1]["step_us"]["count"] >= 1
+
+
+def limited(pulse=PULSE, **limits):
+    """A server with one model of two streams."""
+    model = ModelSettings(name="filtered", streams=2)
+    found = ServerSettings((model,), limits=replace(LimitSettings(speed=1e6), **limits))
+    return running([(model, ready("filtered", pulse), RATE_HZ)], found, threads=1)
+
+
+def test_as_many_streams_as_the_model_may_have():
+    with limited() as server, raw(server) as one, raw(server) as two:
+        assert one.hello()["type"] == two.hello()["type"] == "ready"
+        with raw(server) as three:
+            assert three.hello()["code"] == "busy"
+            assert three.closed() == 1013
+        two.socket.close()
+        with raw(server) as four:
+            assert four.hello()["type"] == "ready"
+
+
+def test_as_many_streams_as_an_address_may_have():
+    with limited(streams_per_address=1) as server, raw(server) as one:
+        one.hello()
+        with raw(server) as two:
+            assert two.receive()["code"] == "address"
+
+
+def test_idle_slow_and_silent_clients_are_ended():
+    with limited(idle_s=1.2, hello_s=0.3) as server:
+        with raw(server) as silent:
+            assert silent.receive()["code"] == "hello"
+        with raw(server) as idle:
+            idle.hello()
+            assert idle.until("error")[-1]["code"] == "idle"
+        assert server.service.counts["ended_idle"] == 1
+
+
+def test_a_client_that_does_not_read_holds_back_only_itself():
+    with limited(3000, slow_s=1.0, idle_s=20, window_s=1e4) as server, raw(server) as good:
+        good.hello()
+        with raw(server, max_queue=1) as slow:
+            slow.hello()
+            block, first = np.zeros(30_000, np.float32), 0
+            with pytest.raises((ConnectionClosed, TimeoutError)):
+                slow.socket.socket.settimeout(3)
+                while True:
+                    slow.frames(block, first)
+                    first += block.size
+            good.frames(np.ones(4000), 0)
+            good.send({"type": "flush"})
+            assert good.until("flushed")[-1]["received"] == [4000]
+        assert first < 100_000_000
+        assert server.service.counts["ended_slow"] == 1
+
+
+def test_floods_are_ended():
+    with limited(messages_per_s=50) as server, raw(server) as client:
+        client.hello()
+        for _ in range(120):  # some of them in one second
+            client.send({"type": "ping"})
+        assert client.closed() == 1008
+        assert server.service.counts["ended_pace"] == 1
+
+
+def test_what_is_faster_than_it_may_be_is_held_back():
+    with limited(speed=1.0, window_s=0.2) as server, raw(server) as client:
+        client.hello()
+        started = time.monotonic()
+        for number in range(10):
+            client.frames(np.zeros(10), 10 * number)  # a second of sound in all
+        client.send({"type": "flush"})
+        assert client.until("flushed")[-1]["received"] == [100]
+        assert 0.5 < time.monotonic() - started < 8
+        assert server.service.counts["held_back"] > 0
+
+
+def test_tokens():
+    model = ModelSettings(name="filtered", streams=2)
+    settings = ServerSettings((model,), tokens=("right",))
+    with running([(model, ready("filtered", PULSE), RATE_HZ)], settings, threads=1) as server:
+        import httpx
+
+        with raw(server) as client:
+            assert client.hello(token="wrong")["code"] == "token"
+        with raw(server) as client:
+            assert client.hello(token="right")["type"] == "ready"
+        with raw(server, additional_headers={"Authorization": "Bearer right"}) as client:
+            assert client.hello()["type"] == "ready"
+        assert httpx.get(f"{server.url}/v1/models").status_code == 401
+        assert httpx.get(f"{server.url}/metrics").status_code == 401
+        assert httpx.get(f"{server.url}/health").status_code == 200
+
+
+def test_origins(server):
+    with pytest.raises(InvalidStatus, match="403"), raw(server, origin="https://elsewhere.example"):
+        pass
+    with raw(server, origin=server.url) as client:
+        assert client.hello()["type"] == "ready"
+
+
+def test_draining_refuses_and_tells():
+    with limited() as server, raw(server) as client:
+        client.hello()
+        server.server.should_exit = True
+        error = client.until("error")[-1]
+        assert error["code"] == "drain"
+        assert client.closed() == 1013
+
+
+def junk(rng: np.random.Generator) -> bytes | str:
+    """A message of no use: bytes, headers of any fields, JSON of any form."""
+    kind = rng.integers(4)
+    if kind == 0:
+        return rng.bytes(int(rng.integers(0, 200)))
+    if kind == 1:
+        fields = [int(rng.integers(0, high)) for high in (4, 3, 3, 64, 64, 9, 9)]
+        return HEADER.pack(*fields) + rng.bytes(int(rng.integers(0, 256)))
+    if kind == 2:
+        frames = int(rng.integers(0, 40))
+        values = rng.choice([0.0, 1e38, np.inf, -1.0, np.nan], frames, p=[0.5, 0.2, 0.1, 0.15, 0.05])
+        return HEADER.pack(1, 0, 0, frames, 0, 0, 0) + values.astype("<f4").tobytes()
+    words = ["type", "flush", "reset", "ping", "stats", "hello", "epoch", 1, None, [], {}, -(2**70), 1e308]
+    return json.dumps(
+        {"type": words[rng.integers(len(words))], str(words[rng.integers(6)]): words[rng.integers(7)]}
+    )
+
+
+def fuzz(server, messages: int, seed: int) -> int:
+    """Send junk over as many connections as it takes, beside a stream that must stay exact; how many there were."""
+    rng, connections, sent = np.random.default_rng(seed), 0, 0
+    program = ready("filtered", PULSE)
+    x = rng.standard_normal(PULSE * 40).astype(np.float32)
+    session = Session(program)
+    shape = [-1 if axis == port.axis else 1 for port in program.inputs for axis in range(len(port.shape))]
+    expected = [session.push(x.reshape(shape))["y"], session.flush()["y"]]
+    with raw(server) as good:
+        good.hello(model="filtered", outputs=["y"])
+        fed = 0
+        while sent < messages:
+            connections += 1
+            with raw(server) as bad:
+                if rng.random() < 0.9:
+                    bad.hello(model=str(rng.choice(["filtered", "ending", "two_rates", "short"])))
+                try:
+                    while sent < messages:
+                        sent += 1
+                        bad.send(junk(rng))
+                        bad.socket.recv(0) if rng.random() < 0.2 else None
+                except TimeoutError:
+                    continue
+                except ConnectionClosed:
+                    continue
+            if fed < x.size:
+                good.frames(x[fed : fed + 7], fed)
+                fed = min(fed + 7, x.size)
+        good.frames(x[fed:], fed)
+        good.send({"type": "flush"})
+        found = [samples_of(m) for m in good.until("flushed", 30) if isinstance(m, bytes) and m[0] == 2]
+    joined = np.concatenate([array.reshape(-1) for array in found])
+    np.testing.assert_allclose(
+        joined, np.concatenate([e.reshape(-1) for e in expected]), rtol=1e-5, atol=1e-6
+    )
+    return connections
+
+
+def test_fuzzed_frames_never_hurt_another_stream(server):
+    assert fuzz(server, 400, 0) > 20
+    assert "ended_failed" not in server.service.counts
+
+
+@pytest.mark.slow
+def test_ten_thousand_fuzzed_frames_never_hurt_another_stream(server):
+    assert fuzz(server, 10_000, 1) > 500
+    assert "ended_failed" not in server.service.counts
+
+
+@given(st.binary(max_size=64))
+@settings(max_examples=200, deadline=None)
+def test_any_bytes_are_a_frame_or_a_wire_error(data):
+    from streaming.wire.errors import WireError
+    from streaming.wire.frames import unpack_header
+
+    try:
+        header = unpack_header(data)
+    except WireError as error:
+        assert len(data) < HEADER.size and error.code == "message"
+    else:
+        assert HEADER.pack(*header) == data[: HEADER.size]
