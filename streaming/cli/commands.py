@@ -57,7 +57,7 @@ def _hide_type(param: Any) -> Any:
     return param
 
 
-def _no_type(context: Any) -> None:
+def _no_type(ctx: Any) -> None:
     """What is shown of the type of an argument."""
 
 

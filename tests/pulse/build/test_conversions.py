@@ -68,7 +68,7 @@ def test_rounded_weights_are_stored_in_half_the_memory() -> None:
     conv = Conv2D(32, 64, [3, 3], "conv", padding_dims=[2, 1, 0, 1])
     view, plain = (
         Sequential([conv, Tanh()]),
-        pulse.stream(Sequential([conv.shared()]).graph("1,32,T,8"), pulse=2),
+        pulse.stream(Sequential([conv.share()]).graph("1,32,T,8"), pulse=2),
     )
     before = conv.parent(1).op.value
     GraphView([conv]).set_dtype("f16", weights_only=True)
