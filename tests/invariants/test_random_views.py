@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from pulse.graph import View
+from pulse.ops.source import Source
 from pulse.program.backends.mixed import MixedProgram
 from pulse.program.compiler import compile_model
-from pulse.ops.source import Source
 from pulse.pulsify.driver import pulsify
 from tests.invariants.graphs import feeds, random_model, shortest
 from tests.invariants.operator_cases import compared
