@@ -234,7 +234,7 @@ class Connector(Sketch):
 
     def __init__(self, name: str = "x", shape: str = "") -> None:
         drawing = Drawing()
-        self.node = drawing.node(drawing.canvas.add(name, OpenInput(shape, True)).node)
+        self.node = drawing.node(drawing.canvas.add(name, OpenInput(shape, True, name)).node)
         self.slot = 0
 
     @classmethod
@@ -383,6 +383,12 @@ class GraphView(Sketch):
         first = [wire for wire in self._inputs or () if wire in found]
         return [*first, *(wire for wire in found if wire not in first)]
 
+    def _input_names(self) -> list[str]:
+        """What the inputs of its model are called, in the order of ``inputs``."""
+        wires = [wire.outlet for wire in self.inputs()]
+        names = {outlet: name for name, outlet in self.drawing.canvas.input_names(wires).items()}
+        return [names[outlet] for outlet in wires]
+
     def outputs(self) -> list[Connector]:
         """The wires that are its results."""
         if self._outputs is not None:
@@ -495,10 +501,10 @@ class GraphView(Sketch):
         """
         wires, ends = self.inputs(), self.outputs()
         if isinstance(inputs, str):
-            if len(wires) != 1:
-                listed = ", ".join(wire.node.name for wire in wires) or "none"
-                raise InputError(f"{title}: give shapes by name, the inputs are {listed}")
-            inputs = {self.drawing.canvas.graph.label(wires[0].outlet): inputs}
+            names = self._input_names()
+            if len(names) != 1:
+                raise InputError(f"{title}: give shapes by name, the inputs are {', '.join(names) or 'none'}")
+            inputs = {names[0]: inputs}
         network = self.drawing.canvas.network(
             self._ids,
             [wire.outlet for wire in wires],
@@ -523,8 +529,7 @@ class GraphView(Sketch):
         feeds   input -> array; one array if there is one input
         Raises  InputError: another input, or arrays that do not fit
         """
-        wires = self.inputs()
-        names = [self.drawing.canvas.graph.label(wire.outlet) for wire in wires]
+        names = self._input_names()
         if not isinstance(feeds, Mapping):
             if len(names) != 1:
                 raise InputError(f"the view has the inputs {', '.join(names) or 'none'}; feed them by name")
