@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pulse.deploy.deployed import Deployed, prepare_deployment
+from pulse.deploy.elf import undefined_symbols
 from pulse.deploy.texts import initial_symbol, rows_symbol, weights_symbol
 from pulse.errors import CompileError
 from pulse.jit.levels import Level
@@ -68,7 +69,10 @@ def write_objects(made: Deployed, folder: Path) -> None:
     for function in (*made.kernels, RESAMPLE):
         code = function.code(applied.get(function) if isinstance(function, Kernel) else None)
         (folder / f"{code.symbol}.o").write_bytes(code.object)
-        print(function.name, code.symbol, " ".join(code.needs), sep="\t")
+        called = undefined_symbols(code.object)
+        print(
+            function.name, code.symbol, " ".join(code.needs if called is None else sorted(called)), sep="\t"
+        )
     constants = {
         rows_symbol(made): made.rows.astype("<i8").tobytes(),
         weights_symbol(made): made.program.weights.tobytes(),
