@@ -23,4 +23,4 @@ def test_the_denoiser_runs(target: str, weights: str, tmp_path: Path) -> None:
     built = build_model(opened, program, "denoise", find_target(target), tmp_path, True)
     assert not built.needs
     assert "within the tolerance" in processor.run_vector(tmp_path, "denoise")
-    assert processor.count_vector_instructions(tmp_path / "libdenoise.so") > 50
+    assert processor.count_vector_instructions(tmp_path / "libdenoise.a") > 50

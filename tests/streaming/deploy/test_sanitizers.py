@@ -67,7 +67,7 @@ def test_mistakes_of_a_caller_are_codes(folder: Path) -> None:
 @pytest.mark.skipif(which("valgrind") is None, reason="valgrind is not installed")
 def test_kernels_touch_only_their_memory(tmp_path: Path) -> None:
     """Valgrind follows the kernels too, up to AVX2."""
-    if TARGETS["x86-64-v3"].missing:
+    if TARGETS["x86-64-v3"].missing_features:
         pytest.skip("this processor is below x86-64-v3")
     built(compiled(filtered(), 16), tmp_path, "x86-64-v3")
     runner = tmp_path / "run"
