@@ -95,6 +95,16 @@ class TypedModel(TypedNetwork):
 
         return declutter(self)
 
+    def with_constant_start(self, symbol: str | Symbol | None = None, fill: float = 0.0) -> "TypedModel":
+        """Another model: paddings that mirror or repeat frames before the stream pad with ``fill`` there.
+
+        A stream with mirrored frames has to wait for them, and keeps this delay for good. Frames that see none of the
+        padding stay as they are. Warns with the nodes that change. Raises PulsifyError if there are none.
+        """
+        from pulse.pulsify.constant_start import constant_start
+
+        return TypedModel.of(constant_start(self, self.find_symbol(symbol), fill))
+
     def to_nnef(self) -> "Archive":
         """The offline model as NNEF with tract's operators where it needs them; see ``pulse.nnef``.
 
