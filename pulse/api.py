@@ -68,8 +68,8 @@ def verify(
 ) -> "ProofReport":
     """Prove on random input that the stream equals the offline model, or name the first wire that diverges.
 
-    source   as in ``stream``, or an ``nn.Module`` of PyTorch, which goes through ``from_torch``. A model of chunks is compared with its author's loop, one in pulses with what it keeps
-             of the model before
+    source   as in ``stream``, or an ``nn.Module`` of PyTorch, which goes through ``from_torch``. A model of chunks is
+             compared with its author's loop, one in pulses with what it keeps of the model before
     lengths  frames of the symbol to try; by default short ones, and long ones that fill all that the model remembers
     max_context, prepare  as in ``stream``
     seed     of the inputs
@@ -85,9 +85,7 @@ def verify(
     if is_module(source):
         from pulse.torch.proof import prove_module
 
-        return prove_module(
-            source, example, twin, pulse, lengths, backend, max_context, prepare, seed, long
-        )
+        return prove_module(source, example, twin, pulse, lengths, backend, max_context, prepare, seed, long)
     if example is not None or twin is not None:
         raise InputError("example and twin are of a PyTorch module; the source is none")
     loaded = load(source).with_pulse(pulse)

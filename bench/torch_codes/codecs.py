@@ -92,7 +92,12 @@ def dac_encode() -> Given:
 
 def _dac() -> Any:
     return import_module("dac").DAC(
-        encoder_dim=8, encoder_rates=[2, 8], decoder_dim=64, decoder_rates=[8, 2], codebook_size=256, n_codebooks=4
+        encoder_dim=8,
+        encoder_rates=[2, 8],
+        decoder_dim=64,
+        decoder_rates=[8, 2],
+        codebook_size=256,
+        n_codebooks=4,
     )
 
 
@@ -159,9 +164,19 @@ def mimi_decode() -> Given:
 def _hf_mimi() -> Any:
     hf = import_module("transformers")
     config = hf.MimiConfig(
-        hidden_size=64, num_filters=8, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=4,
-        head_dim=16, intermediate_size=128, codebook_size=256, codebook_dim=32, num_quantizers=8,
-        vector_quantization_hidden_dimension=32, sliding_window=50, upsample_groups=64,
+        hidden_size=64,
+        num_filters=8,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=4,
+        head_dim=16,
+        intermediate_size=128,
+        codebook_size=256,
+        codebook_dim=32,
+        num_quantizers=8,
+        vector_quantization_hidden_dimension=32,
+        sliding_window=50,
+        upsample_groups=64,
     )
     return hf.MimiModel(config)
 
@@ -179,7 +194,9 @@ def hf_mimi_decode() -> Given:
 
 def _hf_encodec() -> Any:
     hf = import_module("transformers")
-    return hf.EncodecModel(hf.EncodecConfig(num_filters=8, hidden_size=64, codebook_dim=64, num_lstm_layers=2))
+    return hf.EncodecModel(
+        hf.EncodecConfig(num_filters=8, hidden_size=64, codebook_dim=64, num_lstm_layers=2)
+    )
 
 
 @code("transformers EnCodec encoder", "transformers")
@@ -201,8 +218,12 @@ def _hf_dac() -> Any:
     hf = import_module("transformers")
     return hf.DacModel(
         hf.DacConfig(
-            encoder_hidden_size=8, downsampling_ratios=[2, 8], decoder_hidden_size=64, upsampling_ratios=[8, 2],
-            n_codebooks=4, codebook_size=256,
+            encoder_hidden_size=8,
+            downsampling_ratios=[2, 8],
+            decoder_hidden_size=64,
+            upsampling_ratios=[8, 2],
+            n_codebooks=4,
+            codebook_size=256,
         )
     )
 
@@ -222,7 +243,9 @@ def speechtokenizer() -> Given:
     seanet = import_module("speechtokenizer.modules.seanet")
     return Given(
         seanet.SEANetEncoder(n_filters=8, dimension=64, ratios=[8, 5, 4, 2], lstm=2, bidirectional=False),
-        _torch().randn(1, 1, 4800), 16000, 320,
+        _torch().randn(1, 1, 4800),
+        16000,
+        320,
     )
 
 
@@ -231,7 +254,9 @@ def speechtokenizer_both() -> Given:
     seanet = import_module("speechtokenizer.modules.seanet")
     return Given(
         seanet.SEANetEncoder(n_filters=8, dimension=64, ratios=[8, 5, 4, 2], lstm=2, bidirectional=True),
-        _torch().randn(1, 1, 4800), 16000, 320,
+        _torch().randn(1, 1, 4800),
+        16000,
+        320,
     )
 
 
@@ -260,9 +285,15 @@ def hifigan() -> Given:
 def bigvgan() -> Given:
     env, kinds = import_module("bigvgan.env"), import_module("bigvgan")
     h = env.AttrDict(
-        num_mels=80, upsample_rates=[4, 4, 2, 2], upsample_kernel_sizes=[8, 8, 4, 4],
-        upsample_initial_channel=64, resblock="1", resblock_kernel_sizes=[3, 7],
-        resblock_dilation_sizes=[[1, 3, 5], [1, 3, 5]], activation="snakebeta", snake_logscale=True,
+        num_mels=80,
+        upsample_rates=[4, 4, 2, 2],
+        upsample_kernel_sizes=[8, 8, 4, 4],
+        upsample_initial_channel=64,
+        resblock="1",
+        resblock_kernel_sizes=[3, 7],
+        resblock_dilation_sizes=[[1, 3, 5], [1, 3, 5]],
+        activation="snakebeta",
+        snake_logscale=True,
     )
     return Given(kinds.BigVGAN(h), _torch().randn(1, 80, 16), 22050 / 64)
 

@@ -25,7 +25,15 @@ def denoiser_plain() -> Given:
 @code("asteroid ConvTasNet, causal", "asteroid")
 def asteroid_tasnet() -> Given:
     model = import_module("asteroid.models").ConvTasNet(
-        2, n_filters=32, bn_chan=16, hid_chan=32, skip_chan=16, n_blocks=2, n_repeats=2, norm_type="cLN", causal=True
+        2,
+        n_filters=32,
+        bn_chan=16,
+        hid_chan=32,
+        skip_chan=16,
+        n_blocks=2,
+        n_repeats=2,
+        norm_type="cLN",
+        causal=True,
     )
     return Given(model, _torch().randn(1, 800), 8000)
 
@@ -87,7 +95,9 @@ def speechbrain_tasnet() -> Given:
 @code("ESPnet TCN separator", "espnet")
 def espnet_tcn() -> Given:
     kinds, torch = import_module("espnet2.enh.separator.tcn_separator"), _torch()
-    model = kinds.TCNSeparator(32, layer=3, stack=2, bottleneck_dim=16, hidden_dim=32, causal=True, norm_type="cLN")
+    model = kinds.TCNSeparator(
+        32, layer=3, stack=2, bottleneck_dim=16, hidden_dim=32, causal=True, norm_type="cLN"
+    )
     return Given(model, {"input": torch.randn(1, 60, 32), "ilens": torch.tensor([60])}, 100)
 
 
@@ -114,7 +124,14 @@ def openunmix_both() -> Given:
 @code("Demucs v3", "demucs")
 def demucs() -> Given:
     model = import_module("demucs.demucs").Demucs(
-        ["a", "b"], channels=8, depth=3, dconv_attn=9, dconv_lstm=9, norm_starts=9, normalize=False, resample=False
+        ["a", "b"],
+        channels=8,
+        depth=3,
+        dconv_attn=9,
+        dconv_lstm=9,
+        norm_starts=9,
+        normalize=False,
+        resample=False,
     )
     return Given(model, _torch().randn(1, 2, 4096), 44100)
 
@@ -122,7 +139,13 @@ def demucs() -> Given:
 @code("BS-RoFormer", "bs-roformer")
 def bs_roformer() -> Given:
     model = import_module("bs_roformer").BSRoformer(
-        dim=16, depth=1, heads=2, dim_head=8, time_transformer_depth=1, freq_transformer_depth=1, flash_attn=False
+        dim=16,
+        depth=1,
+        heads=2,
+        dim_head=8,
+        time_transformer_depth=1,
+        freq_transformer_depth=1,
+        flash_attn=False,
     )
     return Given(model, _torch().randn(1, 16384), 44100)
 
@@ -133,6 +156,10 @@ def deepfilternet() -> Given:
     model = kinds.DfNet(torch.rand(32, 481), torch.rand(481, 32))
     return Given(
         model,
-        {"spec": torch.randn(1, 1, 40, 481, 2), "feat_erb": torch.randn(1, 1, 40, 32), "feat_spec": torch.randn(1, 1, 40, 96, 2)},
+        {
+            "spec": torch.randn(1, 1, 40, 481, 2),
+            "feat_erb": torch.randn(1, 1, 40, 32),
+            "feat_spec": torch.randn(1, 1, 40, 96, 2),
+        },
         100,
     )

@@ -14,7 +14,7 @@ import pulse
 from bench.torch_codes.code import Code, Given
 from pulse.errors import PulseError, PulseWarning
 from pulse.facts import Array
-from pulse.models import PulsedModel, TypedModel
+from pulse.models import TypedModel
 from pulse.program.program import Program
 from pulse.program.whole import stream_whole
 
@@ -143,7 +143,9 @@ def module_outputs(given: Given, feeds: Mapping[str, Array]) -> list[Array]:
     tree = torch.utils._pytree
     leaves, structure = tree.tree_flatten(given.example)
     left = iter(torch.from_numpy(value) for value in feeds.values())
-    filled = tree.tree_unflatten([next(left) if torch.is_tensor(leaf) else leaf for leaf in leaves], structure)
+    filled = tree.tree_unflatten(
+        [next(left) if torch.is_tensor(leaf) else leaf for leaf in leaves], structure
+    )
     call = getattr(given.module, given.options.get("method", "forward"))
     with torch.no_grad():
         if isinstance(filled, dict):

@@ -12,14 +12,14 @@ LONGEST_REASON = 220
 
 HEAD = """# Published PyTorch codes
 
-`python -m bench.torch_codes --docs` writes this page: published codes with random weights, most of them made smaller where their
-constructors allow it, go through [`pulse.from_torch`](pytorch.md). {streamed} of {tried} stream, {plain} of these as their authors
-wrote them.
+`python -m bench.torch_codes --docs` writes this page: published codes with random weights, most of them made smaller
+where their constructors allow it, go through [`pulse.from_torch`](pytorch.md). {streamed} of {tried} stream, {plain} of
+these as their authors wrote them.
 
 {host} Times were measured while other programs used the machine, so only their order of magnitude means something.
 
-- *error*: the largest difference of the stream, flush included, from the module's own result for an input twice as long as the
-  example, as a share of its largest value.
+- *error*: the largest difference of the stream, flush included, from the module's own result for an input twice as
+  long as the example, as a share of its largest value.
 - *delay* and *pulse*: in frames of the first output, and of the input.
 - *convert*: seconds from the module to a program, most of them in PyTorch's exporter. *step*: microseconds, median.
   *real-time factor*: seconds of computing for a second of input.
@@ -36,9 +36,9 @@ pip install 'pulse-stream[torch]'
 pip install --no-deps {pins}
 ```
 
-`--no-deps` leaves the installed PyTorch alone; the packages need some small ones more, which Python names when they are imported.
-PyPI has no build of torchaudio for PyTorch without CUDA: its models are plain Python, and run from the package without its folder
-`torchaudio/lib`.
+`--no-deps` leaves the installed PyTorch alone; the packages need some small ones more, which Python names when they
+are imported. PyPI has no build of torchaudio for PyTorch without CUDA: its models are plain Python, and run from the package
+without its folder `torchaudio/lib`.
 """
 
 
@@ -51,7 +51,12 @@ def page(outcomes: Sequence[Outcome]) -> str:
     columns = ("code", "package", "error", "pulse", "delay", "convert s", "step us", "real-time factor")
     text += _table(columns, map(_streamed, streamed))
     text += "\n## Not streamed\n\n" + _table(("code", "package", "reason"), map(_refused, others))
-    pins = {name: found for each in outcomes for name, found in each.packages.items() if found not in ("", "missing")}
+    pins = {
+        name: found
+        for each in outcomes
+        for name, found in each.packages.items()
+        if found not in ("", "missing")
+    }
     pins.pop("torch", None)
     names = " ".join(f"{name}=={found.partition('+')[0]}" for name, found in sorted(pins.items()))
     return text + INSTALL.format(pins=names)

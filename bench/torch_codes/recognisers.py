@@ -37,7 +37,9 @@ def torchaudio_conformer() -> Given:
 @code("torchaudio Emformer infer", "torchaudio")
 def emformer() -> Given:
     torch = _torch()
-    model = import_module("torchaudio.models").Emformer(32, 4, 64, 2, 4, left_context_length=8, right_context_length=1)
+    model = import_module("torchaudio.models").Emformer(
+        32, 4, 64, 2, 4, left_context_length=8, right_context_length=1
+    )
     _, _, states = model.infer(torch.randn(1, 5, 32), torch.tensor([5]), None)
     return Given(
         model,
@@ -61,12 +63,16 @@ def mel() -> Given:
 
 @code("torchaudio MFCC", "torchaudio")
 def mfcc() -> Given:
-    return Given(import_module("torchaudio.transforms").MFCC(log_mels=True), _torch().randn(1, 2000), 16000, 200)
+    return Given(
+        import_module("torchaudio.transforms").MFCC(log_mels=True), _torch().randn(1, 2000), 16000, 200
+    )
 
 
 @code("torchaudio Resample", "torchaudio")
 def resample() -> Given:
-    return Given(import_module("torchaudio.transforms").Resample(48000, 16000), _torch().randn(1, 4800), 48000, 480)
+    return Given(
+        import_module("torchaudio.transforms").Resample(48000, 16000), _torch().randn(1, 4800), 48000, 480
+    )
 
 
 @code("torchaudio ECAPA-like x-vector frames", "speechbrain")
@@ -78,7 +84,11 @@ def xvector() -> Given:
 @code("speechbrain CRDNN", "speechbrain")
 def crdnn() -> Given:
     model = import_module("speechbrain.lobes.models.CRDNN").CRDNN(
-        input_shape=[None, None, 40], cnn_channels=[8, 16], rnn_layers=2, rnn_neurons=32, rnn_bidirectional=False,
+        input_shape=[None, None, 40],
+        cnn_channels=[8, 16],
+        rnn_layers=2,
+        rnn_neurons=32,
+        rnn_bidirectional=False,
         dnn_neurons=32,
     )
     return Given(model, _torch().randn(1, 60, 40), 100)
@@ -87,8 +97,13 @@ def crdnn() -> Given:
 @code("speechbrain CRDNN with LSTM", "speechbrain")
 def crdnn_lstm() -> Given:
     model = import_module("speechbrain.lobes.models.CRDNN").CRDNN(
-        input_shape=[None, None, 40], cnn_channels=[8, 16], rnn_layers=2, rnn_neurons=32, rnn_bidirectional=False,
-        dnn_neurons=32, rnn_class=import_module("speechbrain.nnet.RNN").LSTM,
+        input_shape=[None, None, 40],
+        cnn_channels=[8, 16],
+        rnn_layers=2,
+        rnn_neurons=32,
+        rnn_bidirectional=False,
+        dnn_neurons=32,
+        rnn_class=import_module("speechbrain.nnet.RNN").LSTM,
     )
     return Given(model, _torch().randn(1, 60, 40), 100)
 
@@ -109,22 +124,35 @@ def wav2vec2() -> Given:
 
 def _small(config: Any, **more: Any) -> Any:
     return config(
-        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, conv_dim=(16,) * 7,
-        num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=4, **more,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=64,
+        conv_dim=(16,) * 7,
+        num_conv_pos_embeddings=16,
+        num_conv_pos_embedding_groups=4,
+        **more,
     )
 
 
 @code("pytorch-tcn", "pytorch-tcn")
 def tcn() -> Given:
-    model = import_module("pytorch_tcn").TCN(num_inputs=16, num_channels=[32, 32, 32, 32], kernel_size=3, causal=True)
+    model = import_module("pytorch_tcn").TCN(
+        num_inputs=16, num_channels=[32, 32, 32, 32], kernel_size=3, causal=True
+    )
     return Given(model, _torch().randn(1, 16, 60), 100)
 
 
 @code("pytorch-tcn with skips and gates", "pytorch-tcn")
 def tcn_gated() -> Given:
     model = import_module("pytorch_tcn").TCN(
-        num_inputs=16, num_channels=[32, 32, 32], kernel_size=3, use_skip_connections=True, use_gate=True,
-        embedding_shapes=None, use_norm="layer_norm",
+        num_inputs=16,
+        num_channels=[32, 32, 32],
+        kernel_size=3,
+        use_skip_connections=True,
+        use_gate=True,
+        embedding_shapes=None,
+        use_norm="layer_norm",
     )
     return Given(model, _torch().randn(1, 16, 60), 100)
 
@@ -145,7 +173,9 @@ def conformer_block() -> Given:
 @code("local-attention transformer", "local-attention")
 def local_attention() -> Given:
     kinds, torch = import_module("local_attention"), _torch()
-    model = kinds.LocalTransformer(num_tokens=64, dim=32, depth=2, heads=2, dim_head=16, max_seq_len=4096, local_attn_window_size=16)
+    model = kinds.LocalTransformer(
+        num_tokens=64, dim=32, depth=2, heads=2, dim_head=16, max_seq_len=4096, local_attn_window_size=16
+    )
     return Given(model, torch.randint(0, 64, (1, 48)), 25)
 
 
@@ -153,7 +183,10 @@ def local_attention() -> Given:
 def x_transformer() -> Given:
     kinds, torch = import_module("x_transformers"), _torch()
     model = kinds.ContinuousTransformerWrapper(
-        dim_in=16, dim_out=16, max_seq_len=0, use_abs_pos_emb=False,
+        dim_in=16,
+        dim_out=16,
+        max_seq_len=0,
+        use_abs_pos_emb=False,
         attn_layers=kinds.Decoder(dim=32, depth=2, heads=2, attn_dim_head=16, rotary_pos_emb=True),
     )
     return Given(model, torch.randn(1, 40, 16), 25, max_context=64)
@@ -163,10 +196,21 @@ def x_transformer() -> Given:
 def llama() -> Given:
     hf, torch = import_module("transformers"), _torch()
     config = hf.MistralConfig(
-        vocab_size=64, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, sliding_window=16, head_dim=8,
+        vocab_size=64,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        sliding_window=16,
+        head_dim=8,
     )
-    return Given(hf.MistralForCausalLM(config), torch.randint(0, 64, (1, 40)), 25, options={"dynamic": {"input_ids": {1: "T"}}})
+    return Given(
+        hf.MistralForCausalLM(config),
+        torch.randint(0, 64, (1, 40)),
+        25,
+        options={"dynamic": {"input_ids": {1: "T"}}},
+    )
 
 
 @code("torchcrepe", "torchcrepe")

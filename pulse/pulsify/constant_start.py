@@ -4,7 +4,7 @@ import warnings
 from dataclasses import replace
 
 from pulse.dim import Symbol, TDim
-from pulse.errors import PulsifyError, PulseWarning
+from pulse.errors import PulseWarning, PulsifyError
 from pulse.graph import OutletId
 from pulse.ops.pad import Pad
 from pulse.patch import Patch

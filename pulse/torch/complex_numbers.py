@@ -1,3 +1,4 @@
+# pyright: basic
 """Complex arithmetic as arithmetic of its real and imaginary parts, which PyTorch's exporter covers."""
 
 from collections.abc import Callable
@@ -107,8 +108,36 @@ FUNCTIONS: dict[str, Callable[[Any, Pair], Pair]] = {
 }
 
 PARTWISE = frozenset(
-    "pad cat concat stack transpose permute reshape view squeeze unsqueeze flatten unflatten expand roll flip "
-    "sum mean getitem clone contiguous narrow chunk split unbind movedim swapaxes index_select repeat".split()
+    [
+        "pad",
+        "cat",
+        "concat",
+        "stack",
+        "transpose",
+        "permute",
+        "reshape",
+        "view",
+        "squeeze",
+        "unsqueeze",
+        "flatten",
+        "unflatten",
+        "expand",
+        "roll",
+        "flip",
+        "sum",
+        "mean",
+        "getitem",
+        "clone",
+        "contiguous",
+        "narrow",
+        "chunk",
+        "split",
+        "unbind",
+        "movedim",
+        "swapaxes",
+        "index_select",
+        "repeat",
+    ]
 )
 """Functions that may run on the real parts and on the imaginary parts."""
 

@@ -154,9 +154,7 @@ def _export(
     return Export(proto, [], functions.trims)
 
 
-def _trace(
-    torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str
-) -> Export:
+def _trace(torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str) -> Export:
     """By the older exporter, which traces the example; and what it warns of."""
     file = io.BytesIO()
     positional, named = call.fill(torch, {})

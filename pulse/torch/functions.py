@@ -1,3 +1,4 @@
+# pyright: basic
 """Functions of PyTorch that are exported in another way than PyTorch's exporter has for them."""
 
 from typing import Any
@@ -36,7 +37,9 @@ def replace_functions(torch: Any) -> Any:
 def _trims(torch: Any, args: tuple[Any, ...]) -> bool:
     """Whether a slice (tensor, axis, start, end, step) ends at a size that is negative in the example."""
     end = args[3] if len(args) > 3 else None
-    return isinstance(end, torch.SymInt) and end.node.hint is not None and end.node.hint < 0
+    if end is None or not isinstance(end, torch.SymInt):
+        return False
+    return end.node.hint is not None and end.node.hint < 0
 
 
 def _from_front(args: tuple[Any, ...]) -> tuple[Any, ...]:

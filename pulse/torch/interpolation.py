@@ -1,3 +1,4 @@
+# pyright: basic
 """Linear interpolation as one node of ONNX, which streams; PyTorch's exporter looks frames up one by one."""
 
 from typing import Any

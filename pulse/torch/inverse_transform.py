@@ -33,7 +33,9 @@ def inverse_transform(
     total, start = n_fft + hop * (count - 1), n_fft // 2 if center else 0
 
     def added(each: Any) -> Any:
-        return torch.ops.aten.unfold_backward(each, (each.shape[0], total), 1, n_fft, hop)[:, start : start + length]
+        return torch.ops.aten.unfold_backward(each, (each.shape[0], total), 1, n_fft, hop)[
+            :, start : start + length
+        ]
 
     result = added(frames) / added(window.square().expand(1, count, n_fft))
     return result if input.dim() == 3 else result.squeeze(0)

@@ -51,7 +51,7 @@ def prove_module(
         )
     model = from_torch(module, example)
     loaded = load(model).with_pulse(pulse)
-    pulsed = loaded.pulsed(pulse, False, max_context)
+    pulsed = loaded.pulsify(pulse, False, max_context)
     if twin is not None:
         _require_twin(module, example, twin, pulsed, seed)
     return prove_loaded(loaded, pulsed, lengths, backend, seed, prepare, long)
@@ -64,7 +64,11 @@ def _require_twin(module: Any, example: Any, twin: Twin, pulsed: PulsedModel, se
     feeds = _inputs(torch, module, example, pulsed, seed)
     with torch.no_grad():
         frames = [
-            [array_of(torch, leaf) for leaf in torch.utils._pytree.tree_leaves(twin(*each)) if torch.is_tensor(leaf)]
+            [
+                array_of(torch, leaf)
+                for leaf in torch.utils._pytree.tree_leaves(twin(*each))
+                if torch.is_tensor(leaf)
+            ]
             for each in _pulses(torch, feeds, pulsed)
         ]
     reference = Reference.of(pulsed.typed, feeds, seed)
@@ -75,8 +79,10 @@ def _require_twin(module: Any, example: Any, twin: Twin, pulsed: PulsedModel, se
     for place, port in enumerate(pulsed.outputs):
         joined = np.concatenate([each[place] for each in frames], port.axis or 0)
         expected = reference.native[port.name]
-        known = tuple(slice(0, size) for size in joined.shape)
-        if joined.ndim != expected.ndim or expected[known].shape != joined.shape or not joined.size:
+        axis = port.axis or 0
+        frames_of_twin = joined.shape[axis] if joined.ndim == expected.ndim else 0
+        known = (*(slice(None),) * axis, slice(0, frames_of_twin))
+        if not frames_of_twin or expected[known].shape != joined.shape:
             raise DivergenceError(
                 f"{title}, output {port.name}: the twin's frames have shape {list(joined.shape)}, the module's for "
                 f"the whole input {list(expected.shape)}"
@@ -108,9 +114,7 @@ def _inputs(torch: Any, module: Any, example: Any, pulsed: PulsedModel, seed: in
 def _pulses(torch: Any, feeds: dict[str, Array], pulsed: PulsedModel) -> list[list[Any]]:
     """The tensors of each pulse, in the order of the inputs."""
     split = [
-        [feeds[port.name]] * PULSES
-        if port.axis is None
-        else np.split(feeds[port.name], PULSES, port.axis)
+        [feeds[port.name]] * PULSES if port.axis is None else np.split(feeds[port.name], PULSES, port.axis)
         for port in pulsed.inputs
     ]
     return [[torch.from_numpy(np.ascontiguousarray(each)) for each in pulse] for pulse in zip(*split)]

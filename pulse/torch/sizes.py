@@ -1,3 +1,4 @@
+# pyright: basic
 """Sizes that stay sizes where a module's author wrote ``int(x.shape[-1] / 4)``, ``math.ceil(n / 4)`` or ``len(x)``."""
 
 import builtins
@@ -16,8 +17,8 @@ def keep_sizes(torch: Any, module: Any) -> Generator[None]:
 
     Python lets ``int`` and ``len`` give nothing but numbers, so an export that passes through them fixes the length:
     they have other meanings in the files of a module's classes. Of a size and a bound, ``max`` and ``min`` give that
-    one which the example gives; where another length would give the other one, the model refuses it. A quotient remembers both of its integers, so that
-    floors and ceilings of it are computed in integers.
+    one which the example gives; where another length would give the other one, the model refuses it. A quotient
+    remembers both of its integers, so that floors and ceilings of it are computed in integers.
     """
     names: dict[str, Any] = {
         "int": _symbolic_int(torch),
@@ -61,7 +62,7 @@ def _namespaces(module: Any) -> list[dict[str, Any]]:
     return [
         vars(found)
         for name, found in list(sys.modules.items())
-        if found is not None and (name in files or name.split(".")[0] in packages and _is_near(name, files))
+        if found is not None and (name in files or (name.split(".")[0] in packages and _is_near(name, files)))
     ]
 
 

@@ -84,7 +84,11 @@ def test_a_module_of_pytorch_needs_an_example(monkeypatch: pytest.MonkeyPatch) -
 
     torch = SimpleNamespace(nn=SimpleNamespace(Module=Module))
     monkeypatch.setitem(sys.modules, "torch", torch)  # pyright: ignore[reportArgumentType]
-    for call in (pulse.load, pulse.stream, pulse.verify, pulse.chain):
+    with pytest.raises(
+        pulse.InputError, match=r"Module, a module, needs an input of it: verify\(module, example=x"
+    ):
+        pulse.verify(Module())  # pyright: ignore[reportArgumentType]
+    for call in (pulse.load, pulse.stream, pulse.chain):
         with pytest.raises(
             pulse.InputError, match=r"Module is a PyTorch module.*pulse\.from_torch\(module, example"
         ):

@@ -80,10 +80,10 @@ def as_demucs_pads(x: Any) -> Any:
         length = max(math.ceil((length - 8) / 4) + 1, 1)
     for _ in range(2):
         length = (length - 1) * 4 + 8
-    return F.pad(x, (0, int(int(math.ceil(length / 1))) - x.shape[-1]))
+    return F.pad(x, (0, int(math.ceil(length / 1)) - x.shape[-1]))  # noqa: RUF046
 
 
-def as_demucs_trims(x: Any) -> Any:
+def padded_in_front_by_its_length(x: Any) -> Any:
     """Padded on both sides, as the strides need, and trimmed again where anything was added."""
     length = x.shape[-1]
     added = math.ceil((length - 8) / 4) * 4 + 8 - length
@@ -95,7 +95,7 @@ def as_demucs_trims(x: Any) -> Any:
 
 
 def in_fours(x: Any) -> Any:
-    count = min(int(math.floor(x.shape[-1] / 4)), len(x[0, 0]))
+    count = min(int(math.floor(x.shape[-1] / 4)), len(x[0, 0]))  # noqa: RUF046
     return x[..., : count * 4].reshape(1, count, 4).mean(-1)
 
 
@@ -119,18 +119,41 @@ def folded(x: Any) -> Any:
         (of_its_length, None, (1, 400), 1),
         (complex_frames, None, (1, 20, 6, 2), 1),
         (as_demucs_pads, (1, 3, 8, 4), (1, 1, 80), 2),
-        (as_demucs_trims, None, (1, 1, 41), 2),
         (in_fours, None, (1, 1, 41), 2),
         (lambda x: F.interpolate(x, scale_factor=4, mode="linear"), None, (1, 2, 20), 2),
         (lambda x: F.interpolate(x, 2 * x.shape[-1], mode="linear"), None, (1, 2, 20), 2),
     ],
-    ids=(
-        "ceil encodec rotary first istft fold identity squeeze length complex demucs trims fours linear twice".split()
-    ),
+    ids=[
+        *(
+            "ceil",
+            "encodec",
+            "rotary",
+            "first",
+            "istft",
+            "fold",
+            "identity",
+            "squeeze",
+            "length",
+            "complex",
+            "demucs",
+        ),
+        *("fours", "linear", "twice"),
+    ],
 )
 def test_streams(forward: Callable[..., Any], layer: Any, shape: tuple[int, ...], axis: int) -> None:
     torch.manual_seed(0)
     streamed(Written(forward, None if layer is None else nn.Conv1d(*layer)), torch.randn(shape), axis)
+
+
+def test_padding_in_front_that_depends_on_the_length_is_refused() -> None:
+    """Nobody knows it before the stream ends; the error names the node and the amount."""
+    model = pulse.from_torch(
+        Written(padded_in_front_by_its_length, None), torch.randn(1, 1, 41), {"x": {2: "T"}}
+    )
+    with pytest.raises(
+        pulse.PulseError, match=r"the padding before the first frame, .* depends on the length"
+    ):
+        pulse.stream(model)
 
 
 def test_a_centred_transform_has_the_least_delay() -> None:
@@ -206,7 +229,9 @@ def test_errors_say_what_to_write(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(
         pulse.LoadError, match=r"does not cover complex numbers here: .*write them as pairs of real"
     ):
-        pulse.from_torch(Written(lambda x: torch.complex(x[:, :1], x[:, 1:]).sqrt().abs()), x, {"x": {2: "T"}})
+        pulse.from_torch(
+            Written(lambda x: torch.complex(x[:, :1], x[:, 1:]).sqrt().abs()), x, {"x": {2: "T"}}
+        )
     with pytest.raises(pulse.LoadError, match="exporter fails: GuardOnDataDependentSymNode") as caught:
         pulse.from_torch(Written(lambda x: x if x.sum() > 0 else -x), x, {"x": {2: "T"}})
     assert "Original traceback" not in str(caught.value)
