@@ -36,9 +36,9 @@ pip install 'pulse-stream[torch]'
 pip install --no-deps {pins}
 ```
 
-`--no-deps` leaves the installed PyTorch alone; the packages need some small ones more, which Python names when they
-are imported. PyPI has no build of torchaudio for PyTorch without CUDA: its models are plain Python, and run from the package
-without its folder `torchaudio/lib`.
+`--no-deps` leaves the installed PyTorch alone; the packages need some small ones more, which Python names when they are
+imported. PyPI has no build of torchaudio for PyTorch without CUDA: its models are plain Python, and run from the
+package without its folder `torchaudio/lib`.
 """
 
 
