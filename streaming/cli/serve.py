@@ -95,6 +95,15 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    checkpoints: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoints",
+            metavar="DIR",
+            help="Folder of checkpoints, shared by servers: clients go on elsewhere if this one dies.",
+            show_default=False,
+        ),
+    ] = None,
     log_level: Annotated[
         str,
         typer.Option(
@@ -138,6 +147,7 @@ def serve(
         "key": key,
         "threads": threads,
         "drain_s": drain,
+        "checkpoints": checkpoints,
     }
     settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
     if streams is not None:

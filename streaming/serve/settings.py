@@ -86,6 +86,9 @@ class ServerSettings:
     threads              that step lanes; None: one for each core
     budget               the part of each of these threads that the p99 of all steps may fill; above 1 it is overbooked
     drain_s              how long streams may go on when the server ends
+    checkpoints          folder of checkpoints, which several servers may share; None: none are made
+    checkpoint_s         seconds of sound from one checkpoint of a stream to the next
+    keep_s               how long a checkpoint stays after its stream is lost
     """
 
     models: tuple[ModelSettings, ...] = (ModelSettings(),)
@@ -98,6 +101,9 @@ class ServerSettings:
     threads: int | None = None
     budget: float = 0.8
     drain_s: float = 0.0
+    checkpoints: Path | None = None
+    checkpoint_s: float = 1.0
+    keep_s: float = 300.0
     limits: LimitSettings = field(default_factory=LimitSettings)
 
     def __post_init__(self) -> None:
@@ -124,7 +130,7 @@ def read_settings(path: Path) -> ServerSettings:
     try:
         models = tuple(_model(each, path.parent) for each in _tables(table.pop("model", [{}]), "model"))
         limits = _fill(LimitSettings(), _table(table.pop("limits", {}), "limits"), "limits")
-        for key in ("certificate", "key"):
+        for key in ("certificate", "key", "checkpoints"):
             if key in table:
                 table[key] = path.parent / _require_type(table[key], str, key)
         return _fill(replace(ServerSettings(models), limits=limits), table, "the server")
