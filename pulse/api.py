@@ -42,7 +42,7 @@ def stream(
     Raises   PulseError
     """
     with fewer_collections():
-        program = load(source).compiled(pulse, align, max_context, backend, weights, prepare)
+        program = load(source).compile(pulse, align, max_context, backend, weights, prepare)
     return program.with_threads(threads)
 
 
@@ -70,5 +70,5 @@ def verify(
 
     loaded = load(source).with_pulse(pulse)
     return prove_loaded(
-        loaded, loaded.pulsed(pulse, False, max_context), lengths, backend, seed, prepare, long
+        loaded, loaded.pulsify(pulse, False, max_context), lengths, backend, seed, prepare, long
     )

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from pulse.budget import counting
+from pulse.budget import count_spending
 from pulse.chunks.chunking import DETECT_ALL, Chunking
 from pulse.chunks.exported import pulsify_or_reopen
 from pulse.chunks.scanned import pulsify_chunks, scan_over_chunks
@@ -117,7 +117,7 @@ class TypedModel(TypedNetwork):
         """
         return PulsedModel.of(pulsify_or_reopen(self, symbol, pulse, align, max_context))
 
-    def chunked(
+    def pulsify_chunks(
         self,
         chunking: Chunking | None = None,
         pulse: int | None = None,
@@ -130,7 +130,7 @@ class TypedModel(TypedNetwork):
         """
         from pulse.declutter import declutter
 
-        with counting(self.spending):
+        with count_spending(self.spending):
             model, chunks = scan_over_chunks(self, chunking or DETECT_ALL, symbol, outputs)
             return PulsedModel.of(pulsify_chunks(declutter(model), chunks, pulse))
 

@@ -182,7 +182,7 @@ class Canvas:
             made |= {OutletId(node_id, slot): outlet for slot, outlet in enumerate(added)}
         graph.set_outputs([made[outlet] for outlet in outputs])
         places = {old.node: (new.node,) for old, new in made.items() if old.node in inside}
-        graph.views = {name: view.translated(places) for name, view in views.items()}
+        graph.views = {name: view.translate(places) for name, view in views.items()}
         return FileNetwork(graph, scope, title)
 
     def _input_fact(self, name: str, outlet: OutletId, text: str | None, terms: Terms) -> InferenceFact:

@@ -12,8 +12,8 @@ from weakref import WeakSet
 import numpy as np
 
 from pulse.build.canvas import Canvas, OpenInput, is_open, is_operator
-from pulse.build.conversions import LAYOUTS, convert_layout, convert_types
-from pulse.build.schemas import checked_attributes
+from pulse.build.conversions import LAYOUTS, convert_layout, convert_types, round_parameters
+from pulse.build.schemas import check_attributes
 from pulse.dim import SymbolScope
 from pulse.errors import InputError
 from pulse.facts import Array, dtype_name
@@ -99,7 +99,7 @@ class Node(Sketch):
 
     @property
     def op(self) -> ModelOp:
-        """What it computes. It knows no node and no state, so several nodes may have the same one (``shared``)."""
+        """What it computes. It knows no node and no state, so several nodes may have the same one (``share``)."""
         return self._node.op
 
     @property
@@ -118,7 +118,7 @@ class Node(Sketch):
         if not isinstance(op, OnnxOp):
             raise InputError(f"{self.name} ({self.type}): has no attributes")
         where = f"{self.name} ({self.type})"
-        changed = checked_attributes(op.domain, op.type, {**op.attributes, **attributes}, where)
+        changed = check_attributes(op.domain, op.type, {**op.attributes, **attributes}, where)
         self._node.op = replace(op, attributes=changed)
 
     @property
@@ -180,10 +180,10 @@ class Node(Sketch):
         """Feed the data inputs in their order; a Connector for each output, alone if there is one.
 
         A node that is fed already stays as it is, and another one with the same operator and the same parameters
-        (``shared``) is fed. Raises InputError: another number of connectors than data inputs
+        (``share``) is fed. Raises InputError: another number of connectors than data inputs
         """
-        node = self if self._unfed() else self.shared()
-        places = node._unfed()
+        node = self if self._open_places() else self.share()
+        places = node._open_places()
         if len(connectors) != len(places):
             raise InputError(
                 f"{node.name} ({node.type}): it has {len(places)} data inputs, and {len(connectors)} connectors are "
@@ -194,14 +194,14 @@ class Node(Sketch):
         made = [Connector.of(node, slot) for slot in range(node.outputs)]
         return made[0] if len(made) == 1 else tuple(made)
 
-    def _unfed(self) -> list[int]:
+    def _open_places(self) -> list[int]:
         """The data inputs that neither a node nor a connector feeds."""
         canvas = self.drawing.canvas
         found = {place: canvas.source(self.id, place) for place in range(canvas.places(self.id))}
         ops = {place: canvas.op(outlet) for place, outlet in found.items() if outlet is not None}
         return [place for place, op in ops.items() if isinstance(op, OpenInput) and not op.given]
 
-    def shared(self) -> "Node":
+    def share(self) -> "Node":
         """Another node of the same operator, not fed yet.
 
         Both read the same parameters, which are stored and counted once; each has a state of its own.
@@ -412,7 +412,7 @@ class GraphView(Sketch):
         found = dict.fromkeys(parent for node in self.nodes for parent in node.parents())
         return [node for node in found if isinstance(node.op, Constant)]
 
-    def missing(self) -> list[str]:
+    def uncovered_operators(self) -> list[str]:
         """The operators that nothing can compute, by name."""
         return sorted({node.type for node in self.nodes if not node.op.is_covered})
 
@@ -555,12 +555,20 @@ class GraphView(Sketch):
         self.backend, self.kernel = backend, kernel
         self.drawing.keep(self)
 
-    def set_dtype(self, dtype: str) -> None:
+    def set_dtype(self, dtype: str, weights_only: bool = False) -> None:
         """Let its nodes compute in another type of floats: its parameters are rounded, its inputs and outputs cast.
 
-        What it reads and gives stays f32, and must be floats. dtype: ``f16``, ``f32`` or ``f64``. Raises InputError
+        What it reads and gives stays f32, and must be floats. Kernels of the numba backend compute in f32: give the
+        view the backend ``numpy`` too, or round the parameters alone.
+
+        dtype         ``f16``, ``f32`` or ``f64``
+        weights_only  round the parameters and compute in f32; programs then store those of f16 in 16 bits
+        Raises        InputError: another type
         """
-        self._converted(partial(convert_types, name=dtype))
+        if weights_only:
+            round_parameters(self.drawing.canvas, self._ids, dtype)
+        else:
+            self._convert(partial(convert_types, name=dtype))
 
     def set_layout(self, layout: str) -> None:
         """Let its tensors have channels last (``NHWC``): transposes are added, which decluttering absorbs.
@@ -571,9 +579,9 @@ class GraphView(Sketch):
         if layout not in LAYOUTS:
             raise InputError(f"layout {layout!r} is none of {', '.join(LAYOUTS)}")
         if layout == LAYOUTS[1]:
-            self._converted(convert_layout)
+            self._convert(convert_layout)
 
-    def _converted(self, convert: "Conversion") -> None:
+    def _convert(self, convert: "Conversion") -> None:
         """Add the nodes of a conversion to this view, and to all that have the whole of it."""
         holders = [view for view in self.drawing.views if set(self.nodes) <= set(view.nodes)]
         inputs, outputs = ([wire.outlet for wire in wires] for wires in (self.inputs(), self.outputs()))
@@ -659,7 +667,7 @@ Conversion: TypeAlias = Callable[
 ]
 """A part, its inputs and outputs -> the nodes that were added; output -> what it is now."""
 
-Part: TypeAlias = "Node | GraphView | Sequence[Part]"
+Component: TypeAlias = "Node | GraphView | Sequence[Component]"
 """What structures are made of: nodes, views, and lists of them, which are sequences."""
 
 

@@ -16,7 +16,9 @@ def undefined_symbols(data: bytes) -> set[str] | None:
         ("<40xQ10xHH", "<4xI16xQQI", "<IBBH16x") if wide else ("<32xI10xHH", "<4xI8xIII", "<I8xBBH")
     )
     first, size, count = struct.unpack_from(head, data)
-    sections = [struct.unpack_from(section, data, first + size * number) for number in range(count)]
+    sections: list[tuple[int, ...]] = [
+        struct.unpack_from(section, data, first + size * number) for number in range(count)
+    ]
     found: set[str] = set()
     for kind, offset, length, link in sections:
         if kind != SYMBOLS:

@@ -91,7 +91,7 @@ def _data(made: Deployed, kernels: Mapping[str, str]) -> str:
             *(f"extern HIDDEN const unsigned char {name}[];" for name in ("weights", "initial")),
             "extern HIDDEN const int64_t rows[];",
             *(
-                f"HIDDEN void {kernels[kernel.name]}(const int64_t *, const int64_t *); /* {kernel.name} */"
+                f"HIDDEN void *{kernels[kernel.name]}(const int64_t *, const int64_t *); /* {kernel.name} */"
                 for kernel in made.kernels
             ),
             "",

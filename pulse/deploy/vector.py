@@ -17,7 +17,7 @@ from pulse.ops.stateful import frames_at
 from pulse.program.program import Program
 from pulse.program.whole import stream_whole
 from pulse.proof.signals import feeds_of, integer_ranges
-from pulse.pulsify.lengths import least_reaching
+from pulse.pulsify.lengths import least_value_for
 from pulse.pulsify.limit import allows_length
 from pulse.pulsify.network import PulsedNetwork
 from pulse.record import record
@@ -93,7 +93,7 @@ def _length(program: Program) -> int:
     """Some pulses after the first frame of every output, and half of one. Raises WriteError."""
     model, pulse = program.model, program.pulse
     shortest = max(
-        (least_reaching(port.length, 1, model.symbol) for port in program.outputs if port.streams), default=1
+        (least_value_for(port.length, 1, model.symbol) for port in program.outputs if port.streams), default=1
     )
     length = shortest + PULSES * pulse + pulse // 2 + 1
     if program.limit is not None:

@@ -10,8 +10,8 @@ pulse.input_lengths     frames of each input in a whole stream, integer arithmet
 pulse.output_rates, pulse.output_lengths   the same of outputs
 pulse.end               the input that is fed with the stream's length; left out if no input is
 pulse.await_frames, pulse.await_offsets, pulse.await_lengths   pulses go on until offset + length frames, that many in
-                        each pulse, have been run; left out where nothing is awaited
-pulse.assumptions       what must hold of the symbol; left out where nothing must
+                        each pulse, have been run; left out if nothing is awaited
+pulse.assumptions       what must hold of the symbol; left out if nothing must
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,12 +50,12 @@ def properties_fragment(notes: Notes, inputs: Sequence[str], outputs: Sequence[s
         "pulse.await_lengths": [note.length for note in notes.awaits],
         "pulse.assumptions": notes.assumptions,
     }
-    listed: list[Expression] = [(name, _written(values)) for name, values in entries.items() if values]
+    listed: list[Expression] = [(name, _expression_of(values)) for name, values in entries.items() if values]
     body = (Assignment("properties", listed),)
     return Fragment(FRAGMENT, (), (("properties", "(string, tensor<scalar>)[]"),), body)
 
 
-def _written(values: Sequence[int] | Sequence[str]) -> Expression:
+def _expression_of(values: Sequence[int] | Sequence[str]) -> Expression:
     if isinstance(values[0], str):
         return [*values]
     return Call("tract_core_cast", ([*values],), (("to", "i64"),))

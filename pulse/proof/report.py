@@ -77,7 +77,7 @@ class Coverage:
     moved: bool = False
 
     @property
-    def missing(self) -> str:
+    def gap(self) -> str:
         """Why equality says nothing of this output; empty if it does."""
         if not self.values:
             return "it has no frames"
@@ -125,8 +125,8 @@ class Coverage:
             "least": self.least if self.finite else None,
             "largest": self.largest if self.finite else None,
             "moved": self.moved,
-            "proved": not self.missing,
-            "missing": self.missing,
+            "proved": not self.gap,
+            "missing": self.gap,
         }
 
 
@@ -155,8 +155,9 @@ class LargestError:
 class ProofReport(Report):
     """What was compared, and how it ended.
 
-    tried    the streams; lengths that the offline model refuses are in ``skipped``
-    trials   what was to be tried
+    tried     the streams; lengths that the offline model refuses are in ``skipped``
+    trials    what was to be tried
+    rejected  where a file is equal in one runtime and not in another: the difference in the other
     """
 
     model: PulsedNetwork
@@ -168,6 +169,7 @@ class ProofReport(Report):
     seed: int
     worst: LargestError
     divergence: Divergence | None = None
+    rejected: Divergence | None = None
 
     @property
     def error(self) -> float:
@@ -180,16 +182,16 @@ class ProofReport(Report):
         return self.divergence is None
 
     @property
-    def missing(self) -> list[str]:
+    def gaps(self) -> list[str]:
         """The outputs of which equality says nothing, and why."""
-        return [f"{output.name}: {output.missing}" for output in self.outputs if output.missing]
+        return [f"{output.name}: {output.gap}" for output in self.outputs if output.gap]
 
     @property
     def outcome(self) -> Outcome:
         """``equal`` only where every output was compared in values that the input moves."""
         if self.divergence is not None:
             return "diverged"
-        return "not proved" if self.missing else "equal"
+        return "not proved" if self.gaps else "equal"
 
     @property
     def lengths(self) -> tuple[int, ...]:
@@ -207,8 +209,8 @@ class ProofReport(Report):
         """The outcome in a sentence or more."""
         if self.divergence is not None:
             return str(self.divergence)
-        if self.missing:
-            return f"nothing was proved of {'; '.join(self.missing)}"
+        if self.gaps:
+            return f"nothing was proved of {'; '.join(self.gaps)}"
         return "equal: every frame of every stream"
 
     def sections(self) -> list[Section]:
@@ -228,6 +230,9 @@ class ProofReport(Report):
         pairs += [(f"values of {output.name}", str(output)) for output in self.outputs]
         worst = f"{self.worst.error:.3g} at most, {self.worst.relative:.2g} of the largest value"
         pairs.append(("difference", f"{worst}, no more than rounding may do" if self.equal else worst))
+        if self.rejected is not None:
+            text = f"computes less exactly than the types of the model: {self.rejected}"
+            pairs.append((self.rejected.backend, text))
         return pairs
 
     def _reach(self, longest: int) -> str:
@@ -259,6 +264,7 @@ class ProofReport(Report):
             "relative_error": self.worst.relative,
             "share": self.worst.share,
             "divergence": self.divergence,
+            "rejected": self.rejected,
         }
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pulse.dim import Symbol, TDim
 from pulse.facts import Array
@@ -26,6 +27,8 @@ LARGEST = 1 << 24
 """The most numbers of a mask that is run to look at it."""
 SIZES = (64, 512)
 """Frames at which masks are looked at first."""
+TELLING = 16
+"""Rows that are compared before all of them."""
 
 LIMIT_REACH = "limit its reach (a window, or chunks)"
 
@@ -92,19 +95,25 @@ class Sample:
 
     def agrees(self, other: Array) -> bool:
         """Whether another bias is the same."""
-        if self.tolerance == 0:
-            return np.array_equal(self.bias, other) or bool(np.allclose(self.bias, other, 1e-6, 1e-6))
-        return bool(np.allclose(self.bias, other, 1e-6, self.tolerance))
+        return (self.tolerance == 0 and np.array_equal(self.bias, other)) or bool(self._close(other).all())
+
+    def _close(self, other: Array) -> NDArray[np.bool_]:
+        """Where another bias is the same."""
+        return np.isclose(self.bias, other, 1e-6, self.tolerance or 1e-6)
 
     def period(self) -> int | None:
         """The fewest frames by which rows and columns may move together; None if there is no such number."""
         x = self.bias
+        telling = [self.frames - 1]  # rows that refuted a number: they refute most of the next ones too
         for c in range(1, self.frames // 3 + 1):
-            last = replace(self, bias=x[..., -1, c:])
-            if last.agrees(x[..., -1 - c, :-c]) and replace(self, bias=x[..., c:, c:]).agrees(
-                x[..., :-c, :-c]
-            ):
+            rows = [row for row in telling[-TELLING:] if row >= c]
+            if not all(replace(self, bias=x[..., row, c:]).agrees(x[..., row - c, :-c]) for row in rows):
+                continue
+            moved = replace(self, bias=x[..., c:, c:])
+            if moved.agrees(x[..., :-c, :-c]):
                 return c
+            unlike = ~moved._close(x[..., :-c, :-c]).all(axis=-1).reshape(-1, self.frames - c).all(axis=0)
+            telling.append(c + int(unlike.argmax()))
         return None
 
     def relative(self) -> "Sample":

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from pulse.facts import Shape, TypedFact
 from pulse.record import record
 
@@ -19,6 +21,8 @@ SPECTRA = {
 """Frequencies of usual transforms, and the rate of sound that goes with each."""
 FEATURES = (20, 23, 24, 32, 40, 60, 64, 80, 96, 100, 128)
 """Bands of usual filter banks."""
+MICRO_BANDS = 40
+"""Bands of the front end of models that take codes."""
 STACKED = {7: 6}
 """Frames that become one -> the frames from one to the next, if that is not 1."""
 BLOCKS = (256, 320, 480, 512, 960, 1024, 2048)
@@ -53,10 +57,14 @@ class Guess:
 
 @record
 class _Axes:
-    """The axes of a tensor of one stream: the sizes that do not move, and where time is after the first axis."""
+    """The axes of a tensor of one stream: the sizes that do not move, and where time is after the first axis.
+
+    coded   whether its values are whole numbers
+    """
 
     sizes: tuple[int, ...]
     time: int
+    coded: bool
 
     @classmethod
     def of(cls, fact: TypedFact) -> "_Axes | None":
@@ -64,7 +72,8 @@ class _Axes:
         moving = [axis for axis, dim in enumerate(fact.shape) if dim.symbols]
         if len(moving) != 1 or moving[0] == 0 or fact.shape[0] != 1:
             return None
-        return cls(tuple(int(dim) for dim in fact.shape[1:] if not dim.symbols), moving[0] - 1)
+        sizes = tuple(int(dim) for dim in fact.shape[1:] if not dim.symbols)
+        return cls(sizes, moving[0] - 1, np.issubdtype(fact.dtype, np.integer))
 
     def layout(self, letters: Sequence[str]) -> str:
         """Such as F,T,2: a letter for each size, and T."""
@@ -143,6 +152,9 @@ def _features(read: _Axes, gives: _Axes | None, hop: int | None) -> Guess | None
     if len(read.sizes) != 1:
         return None
     (size,) = read.sizes
+    if read.time == 0 and size == MICRO_BANDS and read.coded:
+        note = f"codes of {size} bands are taken for those of TensorFlow Lite Micro's front end, as microWakeWord's"
+        return Guess(["micro_frontend = {}"], notes=[note], kind="features")
     if read.time and size in FEATURES:
         bank = f'mel_spectrogram = {{ n_mels = {size}, log = "natural", output_layout = "F,T" }}'
         return Guess(

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from warnings import catch_warnings, filterwarnings
@@ -12,11 +13,12 @@ import numpy as np
 from pulse.chunks.chunking import Chunking
 from pulse.errors import LoadError, PulseError, PulseWarning, PulsifyError
 from pulse.facts import TypedFact, shape_text
+from pulse.infer.codes import codes_of
 from pulse.loading.load import load
 from pulse.loading.loaded import Loaded
 from pulse.onnx.metadata import is_exported
 from pulse.recipes.framing import called_on_frames
-from pulse.recipes.guessing import BLOCKS, guess_recipe, is_sound
+from pulse.recipes.guessing import BLOCKS, Guess, guess_recipe, is_sound
 from pulse.recipes.pairing import PairedModel, Stages, pair_stages
 from pulse.recipes.rates import KEY, growth
 from pulse.recipes.reading import parse_recipe
@@ -93,6 +95,7 @@ def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> Paire
             f"{model}: {name} ({fact}) is not sound, spectrum, filter bank or frame of a usual size; write its recipe "
             f"by hand, see docs/recipes.md{_of_channels(fact)}"
         )
+    guess = _with_codes(guess, whole.metadata, (name, fact), (outputs[0], made), notes)
     stated_rate = whole.metadata.get(KEY, "")
     rate_hz = (
         int(stated_rate) if stated_rate.isascii() and stated_rate.isdigit() and is_sound(fact.shape) else None
@@ -116,6 +119,29 @@ def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> Paire
     return PairedModel(model.name, lines, guess, fact, made, rate_hz, name if len(streams) > 1 else None)
 
 
+def _with_codes(
+    guess: Guess,
+    metadata: Mapping[str, str],
+    read: tuple[str, TypedFact],
+    given: tuple[str, TypedFact],
+    notes: list[str],
+) -> Guess:
+    """The stages with the codes of a model's input made of numbers, and those of its output made numbers."""
+    front, back = list(guess.front), list(guess.back)
+
+    def stage(kind: str, port: tuple[str, TypedFact], verb: str) -> list[str]:
+        name, fact = port
+        codes = codes_of(metadata, name)
+        if codes is None:
+            return []
+        notes.append(f"{name} {verb} codes of {fact.dtype.name}, as the file says")
+        return [f"{kind} = {toml_text({'scale': codes.scale, 'zero': codes.zero, 'type': fact.dtype.name})}"]
+
+    front += stage("quantize", read, "takes")
+    back = stage("dequantize", given, "gives") + back
+    return replace(guess, front=front, back=back)
+
+
 def _of_channels(fact: TypedFact) -> str:
     """Where a shape has an axis of size 1 after the first one: what adds it."""
     ones = [axis for axis, dim in enumerate(fact.shape) if axis and dim == 1]
@@ -124,9 +150,9 @@ def _of_channels(fact: TypedFact) -> str:
 
 def _say_context(opened: Loaded, options: dict[str, Any], name: str, output: str, notes: list[str]) -> None:
     """For a model of chunks of sound: whether a chunk begins with samples of the one before."""
-    if opened.chunks is None or opened.resolved.call is None or "pulse" in options:
+    if opened.chunks is None or opened.resolution.call is None or "pulse" in options:
         return
-    taken, given = (opened.resolved.call.inputs[name].shape, opened.resolved.call.outputs[output].shape)
+    taken, given = (opened.resolution.call.inputs[name].shape, opened.resolution.call.outputs[output].shape)
     sizes = [max((int(dim) for dim in shape if not dim.symbols), default=1) for shape in (taken, given)]
     more = sizes[0] - sizes[1]
     if sizes[1] > 1 and more > 0:

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from onnx import GraphProto, helper
 
-from pulse.budget import spending
+from pulse.budget import current_spending
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError, PulseWarning
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
+from pulse.infer.codes import Codes, codes_entry
 from pulse.infer.fact import InferenceFact
 from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph, Variable
 from pulse.onnx.read.inputs import input_facts
@@ -166,7 +167,13 @@ class _Builder:
         variables = [self._variable(name, names) for name in self._begins]
         nexts = [self._current[variable.input] for variable in variables]
         self.graph.set_outputs([*results, *nexts], [*names, *(variable.output for variable in variables)])
-        return FileNetwork(self.graph, self._scope, self._title, variables=tuple(variables))
+        ports = [(name, self._subgraph.tensors[number]) for number, name in ({**inputs, **outputs}).items()]
+        codes = dict(
+            codes_entry(name, Codes(float(tensor.quantization.scale[0]), int(tensor.quantization.zero[0])))
+            for name, tensor in ports
+            if tensor.quantization is not None and tensor.has_codes and tensor.quantization.scale.size == 1
+        )
+        return FileNetwork(self.graph, self._scope, self._title, codes, variables=tuple(variables))
 
     def body(self, facts: Mapping[int, TypedFact]) -> FileNetwork:
         """The subgraph as what another one runs: its codes stay centred, its variables are none."""
@@ -305,7 +312,7 @@ class _Builder:
         return Variable(name, output, self._initial[name])
 
     def _add_constant(self, name: str, value: Array) -> OutletId:
-        spending().stored += value.size
+        current_spending().stored += value.size
         fact = InferenceFact(value.dtype, tuple(TDim.of(size) for size in value.shape), value)
         return self.graph.add(name, Constant(value), (), [fact])[0]
 
@@ -364,7 +371,7 @@ class _Builder:
 
     def _body(self, number: int, facts: Mapping[int, TypedFact], title: str) -> TypedNetwork:
         builder = _Builder(self._file, self._check_subgraph(number, title), self._scope, title)
-        spending().unfold(len(builder._subgraph.operators), title)
+        current_spending().unfold(len(builder._subgraph.operators), title)
         if len(facts) != len(builder._subgraph.inputs):
             raise LoadError(
                 f"{title}: gives {len(facts)} tensors to a body of {len(builder._subgraph.inputs)} inputs"

@@ -64,7 +64,7 @@ def silence_exporter() -> Generator[None]:
 def _copied_inputs(torch: Any, module: Any) -> Generator[None]:
     """Outputs that are inputs are copies: the exporter leaves such inputs out."""
 
-    def copied(_: Any, positional: Any, named: Any, result: Any) -> Any:
+    def copy_call(_: Any, positional: Any, named: Any, result: Any) -> Any:
         given = {id(leaf) for leaf in torch.utils._pytree.tree_leaves((positional, named))}
 
         def copied_leaf(leaf: Any) -> Any:
@@ -72,7 +72,7 @@ def _copied_inputs(torch: Any, module: Any) -> Generator[None]:
 
         return torch.utils._pytree.tree_map(copied_leaf, result)
 
-    hook = module.register_forward_hook(copied, with_kwargs=True)
+    hook = module.register_forward_hook(copy_call, with_kwargs=True)
     try:
         yield
     finally:

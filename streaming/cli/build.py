@@ -43,6 +43,15 @@ def build(
             show_default=False,
         ),
     ] = None,
+    plugin: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--plugin",
+            metavar="KIND",
+            help="Also a plug-in: ladspa (with a virtual microphone for PipeWire), lv2 or clap. Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     weights: options.Weights = None,
     check: Annotated[
         bool,
@@ -61,6 +70,10 @@ def build(
 
       [cyan]pulse build recipe.toml --target aarch64 -o out/[/cyan]      sound to sound
 
+      [cyan]pulse build --target wasm32 -o out/[/cyan]                    the built-in denoiser in a browser
+
+      [cyan]pulse build recipe.toml --plugin lv2 -o out/[/cyan]           a plug-in
+
       [cyan]pulse build model.pulse -o out/[/cyan]                       a program file
     """
     from pulse.deploy.names import identifier, require_identifier
@@ -70,4 +83,5 @@ def build(
     opened = open_model(model, given)
     chosen = identifier(opened.title) if name is None else require_identifier(name)
     program = opened.compile(given.pulse, "numba", weights, kernel_preparation())
-    shown.print(build_model(opened, program, chosen, find_target(target), output or Path(chosen), check))
+    folder, plugins = output or Path(chosen), tuple(dict.fromkeys(plugin or ()))
+    shown.print(build_model(opened, program, chosen, find_target(target), folder, check, plugins))

@@ -94,7 +94,7 @@ class RemoteStream(NotCopyable):
         await self.end()
         while not self._ended:
             await self._wait()
-        found = {port.name: self._joined(port) for port in self.outputs if port.kind != "final"}
+        found = {port.name: self._join(port) for port in self.outputs if port.kind != "final"}
         self._outputs.clear()
         finals, self._finals = self._finals, {}
         return {**found, **finals}
@@ -235,19 +235,19 @@ class RemoteStream(NotCopyable):
         if not isinstance(block, Mapping):
             if len(ports) > 1:
                 raise InputError(f"{len(ports)} inputs stream: send them by name, {', '.join(ports)}")
-            return [(self.inputs[0], _fitting(self.inputs[0], np.asarray(block)))]
+            return [(self.inputs[0], _fit(self.inputs[0], np.asarray(block)))]
         if unknown := [name for name in block if name not in ports]:
             raise InputError(f"no input is called {unknown[0]!r}; the inputs are {', '.join(ports)}")
-        return [(ports[name], _fitting(ports[name], np.asarray(array))) for name, array in block.items()]
+        return [(ports[name], _fit(ports[name], np.asarray(array))) for name, array in block.items()]
 
-    def _joined(self, port: WirePort) -> Array:
+    def _join(self, port: WirePort) -> Array:
         pieces = [outputs[port.name] for outputs in self._outputs if port.name in outputs]
         if pieces:
             return np.concatenate(pieces, port.axis or 0)
         return port.decode(b"", 0, self._form)
 
 
-def _fitting(port: WirePort, array: Array) -> Array:
+def _fit(port: WirePort, array: Array) -> Array:
     """The array in the port's shape; samples alone are made to fit. Raises InputError."""
     if port.kind == "sound" and array.ndim == 1:
         array = array.reshape([-1 if size is None else size for size in port.shape])

@@ -40,7 +40,7 @@ class ClientSocket(NotCopyable):
     async def send(self, message: bytes | str) -> None:
         """Send a message. Raises ClientError: the connection is closed."""
         if self._protocol.state is not State.OPEN:
-            raise self._closed()
+            raise self._end_error()
         if isinstance(message, str):
             self._protocol.send_text(message.encode())
         else:
@@ -109,9 +109,9 @@ class ClientSocket(NotCopyable):
                 try:
                     await self._stream.send(data)
                 except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                    raise self._closed() from None
+                    raise self._end_error() from None
 
-    def _closed(self) -> ClientError:
+    def _end_error(self) -> ClientError:
         closed = self._protocol.close_rcvd
         why = f"status {closed.code} {closed.reason}" if closed is not None else "without a word"
         return ClientError("drain", f"the server has closed the connection, {why}", "connect again")

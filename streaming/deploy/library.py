@@ -16,7 +16,9 @@ from pulse.jit.levels import Level
 from pulse.record import record
 from pulse.report import Pairs, Report, Section, byte_size
 from streaming.deploy.objects import Compiled, compile_objects
+from streaming.deploy.plugins import require_plugins, write_plugins
 from streaming.deploy.toolchain import Toolchain, find_toolchain
+from streaming.deploy.web import check_module, write_web
 
 PROVIDED = frozenset(("memcpy", "memmove", "memset"))
 ABI = "__"
@@ -75,13 +77,21 @@ class Library(Report):
 
 
 def build_library(
-    made: Deployed, target: Level, vector: Vector, folder: Path, checks: bool = True
+    made: Deployed,
+    target: Level,
+    vector: Vector,
+    folder: Path,
+    checks: bool = True,
+    plugins: tuple[str, ...] = (),
 ) -> Library:
     """Build the library of a program in a folder, which is made if it is missing.
 
     checks  run the test vector, if this machine has the processor
+    plugins what to make of it for hosts of sound: ``ladspa``, ``lv2``, ``clap``
     Raises  CompileError: it cannot be compiled or linked, or the test vector fails; WriteError
     """
+    if plugins:
+        require_plugins(made, target, plugins)
     toolchain = find_toolchain(target)
     with TemporaryDirectory() as scratch:
         work, result = Path(scratch, "work"), Path(scratch, "result")
@@ -89,7 +99,11 @@ def build_library(
             each.mkdir()
         compiled = compile_objects(made, target, work)
         needs = tuple(name for name in compiled.needs if name not in PROVIDED and not name.startswith(ABI))
-        _link(made, target, toolchain, compiled, needs, work, result)
+        shell = _link(made, target, toolchain, compiled, needs, work, result)
+        if target.machine == "wasm32":
+            write_web(made, toolchain, compiled, shell, needs, work, result)
+        if plugins:
+            write_plugins(made, plugins, toolchain, compiled, shell, bool(needs), work, result, folder)
         _write_texts(made, target, needs, vector, result)
         outcome = _try(made, target, toolchain, result, work, checks)
         sizes = {
@@ -109,8 +123,8 @@ def _link(
     needs: tuple[str, ...],
     work: Path,
     result: Path,
-) -> None:
-    """The header, the C source as an object, both libraries."""
+) -> Path:
+    """The header, the C source as an object, both libraries; the object."""
     (result / f"{made.name}.h").write_text(header(made))
     (work / f"{made.name}.c").write_text(source(made, compiled.symbols))
     shell = work / f"{made.name}.o"
@@ -119,6 +133,7 @@ def _link(
     toolchain.archive(objects, result / f"lib{made.name}.a")
     if target.machine != "wasm32":
         toolchain.share(objects, result / f"lib{made.name}.so", bool(needs))
+    return shell
 
 
 def _write_texts(made: Deployed, target: Level, needs: tuple[str, ...], vector: Vector, result: Path) -> None:
@@ -134,8 +149,10 @@ def _try(made: Deployed, target: Level, toolchain: Toolchain, result: Path, work
     """Run the test vector; what it says, or why it was not run. Raises CompileError: it fails."""
     if not checks:
         return "not run (--no-check)"
-    if target.missing:
-        return f"not run: this processor lacks {', '.join(target.missing)}"
+    if target.machine == "wasm32":
+        return check_module(made, result)
+    if target.missing_features:
+        return f"not run: this processor lacks {', '.join(target.missing_features)}"
     runner = work / "runner"
     given = (
         f"-I{result}",

@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pulse.deploy.deployed import Deployed, deployed
+from pulse.deploy.deployed import Deployed, prepare_deployment
 from pulse.deploy.elf import undefined_symbols
 from pulse.deploy.texts import initial_symbol, rows_symbol, weights_symbol
 from pulse.errors import CompileError
 from pulse.jit.levels import Level
+from pulse.jit.registry import Kernel
 from pulse.program.file.program_file import encode_program
 from pulse.program.file.stored_program import read_program
 from pulse.record import record
+from streaming.deploy.resampler import RESAMPLE
 
 CONSTANTS = "constants.o"
 """The object of rows, weights and first state."""
@@ -27,11 +29,14 @@ class Compiled:
     symbols  kernel -> what its function is called
     needs    the C functions that kernels call
     objects  the files
+    resampler, resampler_symbol  the resampler, which only hosts of sound need
     """
 
     symbols: dict[str, str]
     needs: tuple[str, ...]
     objects: tuple[Path, ...]
+    resampler: Path
+    resampler_symbol: str
 
 
 def compile_objects(made: Deployed, target: Level, folder: Path) -> Compiled:
@@ -50,21 +55,23 @@ def compile_objects(made: Deployed, target: Level, folder: Path) -> Compiled:
         raise CompileError(f"{made.title}: cannot be compiled for {target.name}: {reason[-1]}")
     found = [line.split("\t") for line in done.stdout.splitlines()]
     symbols = {kernel: symbol for kernel, symbol, _ in found}
+    resampler = symbols.pop(RESAMPLE.name)
     needs = sorted({need for _, _, names in found for need in names.split()})
     objects = sorted({folder / f"{symbol}.o" for symbol in symbols.values()} | {folder / CONSTANTS})
-    return Compiled(symbols, tuple(needs), tuple(objects))
+    return Compiled(symbols, tuple(needs), tuple(objects), folder / f"{resampler}.o", resampler)
 
 
 def write_objects(made: Deployed, folder: Path) -> None:
-    """Compile for the processor that PULSE_LEVEL names; a line for each kernel says its symbol and needs."""
+    """Compile for the processor that PULSE_LEVEL names; a line for each function says its symbol and needs."""
     from pulse.jit.constants import constants_object
 
-    dispatched = made.dispatched
-    for kernel in made.kernels:
-        code = kernel.code(dispatched.get(kernel))
+    applied = made.applied_rows
+    for function in (*made.kernels, RESAMPLE):
+        code = function.code(applied.get(function) if isinstance(function, Kernel) else None)
         (folder / f"{code.symbol}.o").write_bytes(code.object)
         called = undefined_symbols(code.object)
-        print(kernel.name, code.symbol, " ".join(code.needs if called is None else sorted(called)), sep="\t")
+        needs = code.needs if called is None else sorted(called)
+        print(function.name, code.symbol, " ".join(needs), sep="\t")
     constants = {
         rows_symbol(made): made.rows.astype("<i8").tobytes(),
         weights_symbol(made): made.program.weights.tobytes(),
@@ -76,7 +83,7 @@ def write_objects(made: Deployed, folder: Path) -> None:
 def main(arguments: Sequence[str]) -> None:
     """The program file, the name of the library, the folder."""
     program, name, folder = arguments
-    write_objects(deployed(read_program(Path(program)), name, name, None), Path(folder))
+    write_objects(prepare_deployment(read_program(Path(program)), name, name, None), Path(folder))
 
 
 if __name__ == "__main__":

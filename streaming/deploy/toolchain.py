@@ -21,6 +21,11 @@ ZIG = {
     "wasm32": "wasm32-freestanding",
 }
 """What zig calls them, with the oldest glibc that a shared library may meet."""
+CPUS = {
+    "armv7": "-mcpu=generic+neon+vfp4",
+    "wasm32": "-mcpu=generic+simd128+bulk_memory+bulk_memory_opt+sign_ext+nontrapping_fptoint",
+}
+"""Processors that are more than the least of their architecture, as zig calls them."""
 WARNINGS = ("-Wall", "-Wextra", "-pedantic")
 OPTIMISED = ("-O2", "-fPIC", "-fvisibility=hidden")
 
@@ -48,8 +53,11 @@ class Toolchain:
         made.unlink(missing_ok=True)
         _run((*self.archiver, "rcsD", str(made), *map(str, objects)), made)
 
-    def share(self, objects: Sequence[Path], made: Path, needs_math: bool) -> None:
-        """Make a shared library, which needs nothing but memcpy and its like. Raises CompileError."""
+    def share(self, objects: Sequence[Path], made: Path, needs_math: bool, only: str | None = None) -> None:
+        """Make a shared library, which needs nothing but memcpy and its like. Raises CompileError.
+
+        only    the one symbol that can be seen; None: all that are made to be
+        """
         options = (
             "-shared",
             "-nostartfiles",
@@ -58,7 +66,20 @@ class Toolchain:
             "-Wl,-z,noexecstack",
         )
         more = ("-lm",) if needs_math else ()
+        if only is not None:
+            script = objects[0].with_name(f"{only}.map")
+            script.write_text(f"{{ global: {only}; local: *; }};\n")
+            options = (*options, f"-Wl,--version-script={script}")
         _run((*self.compiler, *options, "-Wl,-s", *map(str, objects), "-o", str(made), *more), made)
+
+    def link_module(
+        self, objects: Sequence[Path], made: Path, exports: Sequence[str], needs_math: bool
+    ) -> None:
+        """Make a module of WebAssembly, which imports functions of libm at most. Raises CompileError."""
+        options = ("-Wl,--no-entry", "-Wl,--gc-sections", "-Wl,--strip-all", "-Wl,--export=__heap_base")
+        more = ("-Wl,--import-symbols",) if needs_math else ()
+        symbols = [f"-Wl,--export={name}" for name in exports]
+        _run((*self.compiler, *options, *more, *symbols, *map(str, objects), "-o", str(made)), made)
 
 
 def find_toolchain(target: Level) -> Toolchain:
@@ -71,8 +92,7 @@ def find_toolchain(target: Level) -> Toolchain:
                 return Toolchain(f"{prefix}{name}", (compiler,), (archiver,))
     if find_spec("ziglang") is not None:
         zig = (sys.executable, "-m", "ziglang")
-        cpu = "-mcpu=generic+neon+vfp4" if target.machine == "armv7" else "-mcpu=baseline"
-        compiler = (*zig, "cc", "-target", ZIG[target.machine], cpu)
+        compiler = (*zig, "cc", "-target", ZIG[target.machine], CPUS.get(target.machine, "-mcpu=baseline"))
         return Toolchain("zig", compiler, (*zig, "ar"))
     packages = f"gcc-{system}, or " if system else ""
     raise CompileError(

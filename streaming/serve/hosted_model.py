@@ -11,7 +11,7 @@ from pulse.errors import InputError
 from pulse.facts import Array, numbers_of
 from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
-from streaming.events.choice import Choice
+from streaming.events.choice import DetectorChoice
 from streaming.serve.lane_group import MOST_LANES, LaneGroup
 from streaming.serve.lane_stream import Answer, LaneStream
 from streaming.serve.lane_worker import LaneWorker
@@ -88,7 +88,7 @@ class HostedModel(NotCopyable):
 
     def open_stream(self, worker: LaneWorker, hello: Hello, deliver: Callable[[Answer], None]) -> LaneStream:
         """A stream in a free lane of a worker, which must have one. Raises WireError: no such output."""
-        outputs = self._wanted(hello)
+        outputs = self._requested_outputs(hello)
         groups = [group for each, group in self.groups if each is worker and group.free]
         group = max(groups, key=lambda each: each.open)
         lane = group.free.pop(0)
@@ -124,7 +124,7 @@ class HostedModel(NotCopyable):
         """The detectors, for JSON."""
         return [{"output": name, "kind": choice.kind} for name, choice in self._choices.items()]
 
-    def _wanted(self, hello: Hello) -> tuple[WirePort, ...]:
+    def _requested_outputs(self, hello: Hello) -> tuple[WirePort, ...]:
         if hello.outputs is None:
             return self.outputs
         names = [port.name for port in self.outputs]
@@ -135,14 +135,14 @@ class HostedModel(NotCopyable):
                 )
         return tuple(port for port in self.outputs if port.name in hello.outputs)
 
-    def _detectors(self) -> dict[str, Choice]:
-        found: dict[str, Choice] = {}
+    def _detectors(self) -> dict[str, DetectorChoice]:
+        found: dict[str, DetectorChoice] = {}
         streaming = [port.name for port in self.program.outputs if port.streams]
         for output, table in self.settings.events.items():
             if output not in streaming:
                 raise InputError(f"{self.name}: events of {output!r}; its outputs are {', '.join(streaming)}")
             parameters = {name: _text(value) for name, value in table.items() if name != "kind"}
-            found[output] = Choice(str(table.get("kind", "segments")), parameters)
+            found[output] = DetectorChoice(str(table.get("kind", "segments")), parameters)
         return found
 
     def _new_events(self) -> StreamEvents:

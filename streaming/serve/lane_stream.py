@@ -134,7 +134,7 @@ class LaneStream(NotCopyable):
             events = self._events.push(frames)
         except InputError as error:
             return self.fail(error)
-        return self._answer((*self._output_messages(frames, step), *self._told(events)), step)
+        return self._answer((*self._output_messages(frames, step), *self._event_messages(events)), step)
 
     def fail(self, error: InputError) -> Answer:
         """End the stream by an error of what it was given."""
@@ -149,7 +149,7 @@ class LaneStream(NotCopyable):
         finals = {port.name: port for port in self._outputs if port.kind == "final"}
         streaming = {name: array for name, array in frames.items() if name not in finals}
         messages: list[Message] = [*self._output_messages(streaming, None)]
-        messages += self._told(self._events.push(streaming))
+        messages += self._event_messages(self._events.push(streaming))
         for name, port in finals.items():
             value = frames[name]
             count = 1 if port.axis is None else value.shape[port.axis]
@@ -157,7 +157,7 @@ class LaneStream(NotCopyable):
             messages.append(pack_frames(header, port.encode(value, self._form)))
         received, sent = list(self._session.received.values()), list(self._session.frames_out.values())
         flushed = {"type": "flushed", "epoch": self._epoch, "received": received, "sent": sent}
-        return self._answer((*messages, *self._told(self._events.flush()), flushed))
+        return self._answer((*messages, *self._event_messages(self._events.flush()), flushed))
 
     def _reset(self) -> Answer:
         self._epoch += 1
@@ -184,7 +184,7 @@ class LaneStream(NotCopyable):
             messages.append(pack_frames(header, port.encode(array, self._form)))
         return messages
 
-    def _told(self, events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _event_messages(self, events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         return [{**event, "epoch": self._epoch} for event in events]
 
     def _answer(

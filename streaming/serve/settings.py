@@ -126,7 +126,7 @@ def read_settings(path: Path) -> ServerSettings:
         limits = _fill(LimitSettings(), _table(table.pop("limits", {}), "limits"), "limits")
         for key in ("certificate", "key"):
             if key in table:
-                table[key] = path.parent / _typed(table[key], str, key)
+                table[key] = path.parent / _require_type(table[key], str, key)
         return _fill(replace(ServerSettings(models), limits=limits), table, "the server")
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
@@ -144,7 +144,7 @@ def _model(table: Mapping[str, Any], folder: Path) -> ModelSettings:
     given = dict(table)
     for key in ("path", "web"):
         if key in given:
-            given[key] = folder / _typed(given[key], str, key)
+            given[key] = folder / _require_type(given[key], str, key)
     events = {
         output: _table(choice, f"events.{output}")
         for output, choice in _table(given.pop("events", {}), "events").items()
@@ -171,13 +171,13 @@ def _value(key: str, value: Any, kind: Any) -> Any:
             raise InputError(f"{key} = {value!r}: give a list of texts")
         return tuple(cast("list[str]", value))
     if kind in (int, int | None):
-        return _typed(value, int, key)
+        return _require_type(value, int, key)
     if kind is float:
-        return float(_typed(value, (int, float), key))
-    return _typed(value, (str, Path), key)
+        return float(_require_type(value, (int, float), key))
+    return _require_type(value, (str, Path), key)
 
 
-def _typed(value: Any, kind: type | tuple[type, ...], key: str) -> Any:
+def _require_type(value: Any, kind: type | tuple[type, ...], key: str) -> Any:
     if isinstance(value, bool) or not isinstance(value, kind):
         wanted = "a text" if kind is str or kind == (str, Path) else "a number"
         raise InputError(f"{key} = {value!r}: give {wanted}")

@@ -50,6 +50,7 @@ def test_the_stream_equals_litert(name: str) -> None:
         check(next(iter(state.step(inputs[0]).values())), outputs[0])
 
 
+@pytest.mark.slow  # the stream of each equals LiteRT's above
 @pytest.mark.parametrize("name", STREAMED)
 def test_the_stream_is_proved(name: str) -> None:
     pulse.verify(shared("tflite") / f"{name}.tflite").require()

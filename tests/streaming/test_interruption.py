@@ -18,7 +18,7 @@ from tests.pulse.program.doubling import TooLoudError
 from tests.pulse.program.programs import block, constants, program, same
 from tests.streaming import models
 
-UNITS = [("numba", "line", 1), ("numba", "opcode", 1), ("numpy", "line", 17), ("numpy", "opcode", 211)]
+UNITS = [("numba", "line", 1), ("numba", "opcode", 7), ("numpy", "line", 17), ("numpy", "opcode", 211)]
 units = pytest.mark.parametrize(("backend", "unit", "step"), UNITS)
 
 

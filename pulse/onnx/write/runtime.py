@@ -21,6 +21,8 @@ from pulse.pulsify.network import PulsedNetwork
 Run: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, Array]]
 """One call of a runtime: arrays by name, in and out."""
 
+EVALUATOR = "onnx.reference"
+"""The name of onnx's own evaluator."""
 ERRORS = 3
 """onnxruntime's level of errors: it reports nothing less severe."""
 
@@ -31,14 +33,14 @@ def runner(model: ModelProto) -> tuple[str, Run]:
         ort: Any = import_module("onnxruntime")
         no_kernel: Any = import_module("onnxruntime.capi.onnxruntime_pybind11_state").NotImplemented
     except ImportError:
-        return _evaluator(model)
+        return EVALUATOR, evaluator(model)
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = ERRORS
     try:
         session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     except no_kernel:
-        return _evaluator(model)
+        return EVALUATOR, evaluator(model)
     names: list[str] = [output.name for output in session.get_outputs()]
 
     def run(feeds: Mapping[str, Array]) -> dict[str, Array]:
@@ -48,23 +50,30 @@ def runner(model: ModelProto) -> tuple[str, Run]:
     return f"onnxruntime {ort.__version__}", run
 
 
-def _evaluator(model: ModelProto) -> tuple[str, Run]:
-    evaluator: Any = import_module("onnx.reference").ReferenceEvaluator(model)
+def evaluator(model: ModelProto) -> Run:
+    """The call of onnx's own evaluator: slow, and each operator as the standard defines it."""
+    session: Any = import_module("onnx.reference").ReferenceEvaluator(model)
     names = [output.name for output in model.graph.output]
 
     def run(feeds: Mapping[str, Array]) -> dict[str, Array]:
-        results: list[Array] = evaluator.run(None, dict(feeds))
+        with np.errstate(all="ignore"):  # a function may overflow on the way to a right result
+            results: list[Array] = session.run(None, dict(feeds))
         return dict(zip(names, results))
 
-    return "onnx.reference", run
+    return run
 
 
 class RuntimeProgram(NotCopyable, CompiledProgram):
-    """A file that ``to_onnx`` made of a model, in a runtime. Raises WriteError if it is not such a file."""
+    """A file that ``to_onnx`` made of a model, in a runtime. Raises WriteError if it is not such a file.
+
+    run   one call of the runtime, and its name; by default that of ``runner``
+    """
 
     instead = "its file is open in a runtime of this process; pickle the model, and write and open it there"
 
-    def __init__(self, model: PulsedNetwork, proto: ModelProto, run: Run | None = None) -> None:
+    def __init__(
+        self, model: PulsedNetwork, proto: ModelProto, run: Run | None = None, name: str = "given"
+    ) -> None:
         super().__init__(model)
         notes = Notes.parse({entry.key: entry.value for entry in proto.metadata_props})
         if notes is None:
@@ -72,7 +81,7 @@ class RuntimeProgram(NotCopyable, CompiledProgram):
                 f"{model.title}: this file has no metadata of a pulsed model; write it with to_onnx"
             )
         self.notes = notes
-        self._name, self.run = runner(proto) if run is None else ("given", run)
+        self._name, self.run = runner(proto) if run is None else (name, run)
         shapes = {value.name: form(value) for value in proto.graph.input}
         self.initial: dict[str, Array] = {}
         for state in notes.states:

@@ -61,10 +61,10 @@ class Lanes:
 
     def __reduce__(self) -> tuple[Any, ...]:
         snapshots = [state.snapshot() for state in self]
-        return _restore, (self.program, self._states[0].constants, self.joined, snapshots)
+        return _restore, (self.program, self._states[0].constants, self.active_lanes, snapshots)
 
     @property
-    def joined(self) -> list[int]:
+    def active_lanes(self) -> list[int]:
         """The lanes that take part."""
         return sorted(self._joined)
 
@@ -118,7 +118,7 @@ class Lanes:
 
     def _all(self) -> LaneSelection:
         """All that have joined."""
-        self._everyone = self._choice(self.joined)
+        self._everyone = self._choice(self.active_lanes)
         return self._everyone
 
     def _some(self, lanes: Sequence[int]) -> LaneSelection:
@@ -138,7 +138,7 @@ class Lanes:
     def _failed_lanes(self, chosen: LaneSelection) -> list[int]:
         """The lanes with values for which a node has no result."""
         states = self._states
-        return [n for n in chosen.numbers if states[n].faulted and states[n].stops_at_faults]
+        return [n for n in chosen.numbers if states[n].has_faulted and states[n].stops_at_faults]
 
     def _failure(self, failed: list[int], outputs: dict[str, Array]) -> FaultError:
         for number in failed:

@@ -143,6 +143,8 @@ def test_symbols_that_cannot_be_time_are_refused() -> None:
         pulsify(model)
     with pytest.raises(PulseError, match="no input has a symbol Z; the symbols are T, U"):
         pulsify(model, symbol="Z")
+    with pytest.raises(PulseError, match=r"the stream is a symbol or its name, not 160.*pulse=160"):
+        pulsify(model, symbol=160)  # pyright: ignore[reportArgumentType]
     with pytest.raises(PulsifyError, match=r"other symbols beside T: U; .*inputs=\{\"x\": \"1,T,1\"\}"):
         pulsify(model, symbol="T")
     both = Sketch(x="1,T,T")

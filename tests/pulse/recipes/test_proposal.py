@@ -14,6 +14,8 @@ from pulse.recipes.whole import recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node, noise
 from tests.pulse.recipes.written import saved, written
+from tests.pulse.tflite.builder import Graph
+from tests.pulse.tflite.builder import written as written_tflite
 from tests.shared import shared
 
 
@@ -166,3 +168,24 @@ def test_a_saved_model_of_an_author(tmp_path: Path) -> None:
     (tmp_path / "dtln_saved_model").symlink_to(shared("tensorflow") / "dtln_saved_model")
     found = propose_recipe([tmp_path / "dtln_saved_model"], tmp_path, hop=128)
     assert found.text.partition("rate = ")[2] == recipes()["dtln_saved_model.toml"].partition("rate = ")[2]
+
+
+def test_codes(tmp_path: Path) -> None:
+    """Forty bands as codes: microWakeWord's front end, the file's own scales around the model, and it opens."""
+    g = Graph()
+    x = g.input((1, -1, 40), "int8", scale=[0.25], zero=[-128])
+    g.outputs = [g.result("LOGISTIC", [x], (1, -1, 40), "", 2, "int8", (1 / 256, -128))]
+    path = tmp_path / "word.tflite"
+    path.write_bytes(written_tflite(g))
+    found = propose_recipe([path], tmp_path)
+    stages = [
+        "micro_frontend = {}",
+        'quantize = { scale = 0.25, zero = -128, type = "int8" }',
+        'model = "word.tflite"',
+        'dequantize = { scale = 0.00390625, zero = -128, type = "int8" }',
+    ]
+    places = [found.text.index(stage) for stage in stages]
+    assert places == sorted(places)
+    assert not [note for note in found.notes if "does not fit" in note]
+    values = next(iter(recipe_model(written(tmp_path, found.text)).run(noise(1, 4_000, seed=4)).values()))
+    assert 0 <= values.min() < values.max() <= 1

@@ -10,7 +10,7 @@ from shutil import which
 import numpy as np
 import pytest
 
-from pulse.deploy.deployed import deployed
+from pulse.deploy.deployed import prepare_deployment
 from pulse.errors import WriteError
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
@@ -154,7 +154,7 @@ def test_a_library_needs_nothing_but_memcpy(folder: Path) -> None:
 def test_a_program_that_needs_python_is_refused() -> None:
     program = compile_model(pulsify(filtered().declutter(), pulse=PULSE), "numpy")
     with pytest.raises(WriteError, match="numpy backend, which needs Python"):
-        deployed(program, "small", "small", None)
+        prepare_deployment(program, "small", "small", None)
 
 
 def test_the_same_bits_on_the_same_level(tmp_path: Path) -> None:

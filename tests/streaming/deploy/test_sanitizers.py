@@ -7,7 +7,7 @@ from shutil import which
 
 import pytest
 
-from pulse.deploy.deployed import Deployed, deployed
+from pulse.deploy.deployed import Deployed, prepare_deployment
 from pulse.deploy.texts import fill, header, source
 from pulse.deploy.vector import make_vector
 from pulse.jit.levels import TARGETS
@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The parts of a library: header, source, objects, vector and its runner."""
     path = tmp_path_factory.mktemp("parts")
     program = compiled(filtered(), 16)
-    made: Deployed = deployed(program, "small", "small", None)
+    made: Deployed = prepare_deployment(program, "small", "small", None)
     parts: Compiled = compile_objects(made, TARGETS[str(HERE)], path)
     (path / "small.h").write_text(header(made))
     (path / "small.c").write_text(source(made, parts.symbols))

@@ -264,7 +264,7 @@ def test_live_files(model):
         (["--mic", "in.wav:1", "--far", "in.wav:0"], (far, near)),
         (["--in", "mic=:1", "--in", "far=:1"], (far, far)),
     ):
-        told = report("run", model, "in.wav", "out.wav", "--live", "--quiet", "--policy", "wait", *arguments)
+        told = report("run", model, "in.wav", "out.wav", "--live", "--quiet", "--headroom", "500", *arguments)
         wanted = cancelled(cancelling(), *sounds)["out"]
         late = told["statistics"]["delay"]["frames"]
         np.testing.assert_array_equal(read("out.wav")[late : late + 4000, 0], wanted)

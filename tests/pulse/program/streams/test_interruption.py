@@ -19,9 +19,10 @@ from tests.interruption import Unit, everywhere, interrupted
 from tests.pulse.program.doubling import TooLoudError
 from tests.pulse.program.programs import block, constants, program, pulsed, same
 
-UNITS: list[tuple[str, Unit, int]] = [
+UNITS = [
     ("numba", "line", 1),
-    ("numba", "opcode", 1),
+    ("numba", "opcode", 7),
+    pytest.param("numba", "opcode", 1, marks=pytest.mark.slow),
     ("numpy", "line", 7),
     ("numpy", "opcode", 101),
 ]
@@ -261,7 +262,7 @@ def test_joining_and_leaving_can_be_interrupted() -> None:
             lanes.step(x)
             lanes.leave(2)
             was = interrupted(lanes.join if call == "join" else lambda: lanes.leave(1), "opcode", number)  # noqa: B023
-            assert len(lanes.step(x[: len(lanes.joined)])["total"]) == len(lanes.joined)
+            assert len(lanes.step(x[: len(lanes.active_lanes)])["total"]) == len(lanes.active_lanes)
             if not was:
                 break
         else:

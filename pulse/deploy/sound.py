@@ -1,0 +1,114 @@
+"""What hosts of sound need of a model: inputs of sound at one rate, and which output is sound."""
+
+import re
+from collections.abc import Mapping
+from hashlib import blake2b
+from math import prod
+
+import numpy as np
+
+from pulse.deploy.deployed import Deployed
+from pulse.deploy.texts import fill
+from pulse.errors import WriteError
+from pulse.interface import Port
+from pulse.record import record
+
+BLOCKS = "blocks/blocks.c"
+
+
+@record
+class SoundPorts:
+    """The ports of a model that takes sound.
+
+    inputs    how many
+    outputs   how many, those that are not sound included
+    output    the first output that is sound, counted from the first output; -1: none
+    rate_hz   samples per second, of all sound
+    """
+
+    inputs: int
+    outputs: int
+    output: int
+    rate_hz: int
+
+
+def sound_ports(made: Deployed) -> SoundPorts:
+    """The ports, for hosts of sound. Raises WriteError: it does not take sound, or its rate is not known."""
+    if made.rate_hz is None:
+        raise WriteError(f"{made.title}: its sample rate is not known, which hosts of sound need; say --rate")
+    others = [port for port in made.program.inputs if not is_sound(made, port)]
+    if others:
+        port = others[0]
+        raise WriteError(
+            f"{made.title}: hosts of sound give sound of one channel, and the input {port.name} is "
+            f"{port.dtype} {list(port.shape)}: add the processing before the model with a recipe (docs/recipes.md)"
+        )
+    if made.rate_hz.denominator != 1:
+        raise WriteError(f"{made.title}: {made.rate_hz} samples a second; hosts of sound have whole rates")
+    outputs = made.program.outputs
+    output = next((number for number, port in enumerate(outputs) if is_sound(made, port)), -1)
+    return SoundPorts(len(made.program.inputs), len(outputs), output, int(made.rate_hz))
+
+
+def is_sound(made: Deployed, port: Port) -> bool:
+    """Whether a port has a number for each frame of the stream, so that it may be sound."""
+    return port.streams and port.rate == 1 and port.dtype == np.float32 and prod(port.shape) == port.frames
+
+
+def takes_sound(made: Deployed) -> bool:
+    """Whether ``sound_ports`` has an answer."""
+    return (
+        made.rate_hz is not None
+        and made.rate_hz.denominator == 1
+        and all(is_sound(made, port) for port in made.program.inputs)
+    )
+
+
+def blocks_source(
+    made: Deployed, ports: SoundPorts, resample: str, half: int, phases: int, stop_db: float
+) -> str:
+    """The C source that takes sound in blocks of any size and rate.
+
+    resample  the symbol of the resampler
+    half, phases, stop_db  its filter: frames on either side and phases at the lower rate, what its window is made for
+    """
+    numbers = {"HALF_FRAMES": half, "PHASES": phases, "STOP_DB": float(stop_db), "SOUND_OUT": ports.output}
+    sizes = {"INPUTS": ports.inputs, "OUTPUTS": ports.outputs, "RATE_HZ": ports.rate_hz}
+    more = {name: str(value) for name, value in {**numbers, **sizes}.items()}
+    return fill(BLOCKS, made, {**more, "RESAMPLE": resample})
+
+
+def plugin_names(made: Deployed, ports: SoundPorts) -> Mapping[str, str]:
+    """What the templates of plug-ins say of a model."""
+    text = _quoted(made.title)
+    names = [_quoted(name) for name in input_names(made)]
+    ports_of_lv2 = [
+        f"    [\n        a lv2:AudioPort, lv2:InputPort ;\n        lv2:index {number} ;\n"
+        f'        lv2:symbol "in{number}" ;\n        lv2:name {name}\n    ] ,\n'
+        for number, name in enumerate(names)
+    ]
+    return {
+        "TEXT": text,
+        "COMMENT": text[1:-1],
+        "ID": str(int.from_bytes(blake2b(made.name.encode(), digest_size=3).digest(), "big") | 0x1000),
+        "URI": f"urn:pulse:{made.name}",
+        "INPUTS": str(ports.inputs),
+        "INPUT_NAMES": ", ".join(names),
+        "INPUT_KINDS": ", ".join(["INPUT | AUDIO"] * ports.inputs),
+        "INPUT_RANGES": ", ".join(["{0, 0, 0}"] * ports.inputs),
+        "INPUT_PORTS": "".join(ports_of_lv2),
+        "OUT": str(ports.inputs),
+        "ENABLED": str(ports.inputs + 1),
+        "LATENCY": str(ports.inputs + 2),
+    }
+
+
+def input_names(made: Deployed) -> list[str]:
+    """What the inputs of a plug-in are called."""
+    inputs = made.program.inputs
+    return ["Input"] if len(inputs) == 1 else [f"Input {port.name}" for port in inputs]
+
+
+def _quoted(text: str) -> str:
+    """A string of C, Turtle and SPA-JSON; what one of them would have to escape is replaced."""
+    return '"' + re.sub(r"[^ !#-\[\]-~]|\?", "_", text) + '"'

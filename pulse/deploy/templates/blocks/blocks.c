@@ -1,0 +1,370 @@
+/* @TITLE@ in blocks of any size and at any rate; pulse @VERSION@ wrote it. C99, without allocation and libm. */
+#include "@NAME@_blocks.h"
+
+#include <stdint.h>
+
+void *memcpy(void *, const void *, size_t);
+void *memset(void *, int, size_t);
+
+enum { HALF_FRAMES = @HALF_FRAMES@, PHASES = @PHASES@, LANES = 16, UNIT_BITS = 20, LARGEST_RATIO = 256 };
+enum { SOUND_OUT = @SOUND_OUT@, INPUTS = @INPUTS@, OUTPUTS = @OUTPUTS@, RATE_HZ = @RATE_HZ@, CHUNK = @UPPER@_CHUNK };
+#define STOP_DB @STOP_DB@
+#define LONGEST_PERIOD (INT64_C(1) << 22)
+#define PI 3.14159265358979323846
+
+/* The resampler is compiled code of pulse, which reads and writes these words; count and step are of the input. */
+struct resampler {
+  int64_t nominal, step, unit, fraction, first, end, taps, phases, window, table, history;
+};
+void *@RESAMPLE@(int64_t state, int64_t source, int64_t count, int64_t target, int64_t wanted);
+
+struct shape { /* of a filter between two rates */
+  int half, taps, phases;
+};
+
+struct ring {
+  float *frames;
+  int64_t room, first, count;
+};
+
+struct @NAME@_blocks {
+  @NAME@_stream *stream;
+  const @NAME@_port *ports;
+  int rate_hz, pulse, preroll, waiting, delay, bypass;
+  double share, change; /* of the sound that is let through, and by how much it changes from frame to frame */
+  double bad_samples, bad_pulses;
+  struct shape inward, outward;
+  struct resampler in[INPUTS], out;
+  struct ring dry, made;
+  float *queue[INPUTS], *resampled;
+  int queued, room; /* frames that wait for a pulse */
+  void *results[OUTPUTS];
+};
+
+static int64_t ceil_div(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
+static int64_t gcd(int64_t a, int64_t b) {
+  while (b) {
+    const int64_t rest = a % b;
+    a = b, b = rest;
+  }
+  return a;
+}
+
+static struct shape shape_of(int rate_in, int rate_out) {
+  struct shape made;
+  const int64_t lower = rate_in > rate_out ? rate_out : rate_in;
+  made.half = (int)ceil_div((int64_t)HALF_FRAMES * rate_in, lower);
+  made.taps = (2 * made.half + LANES - 1) / LANES * LANES;
+  made.phases = (int)ceil_div((int64_t)PHASES * lower, rate_in);
+  return made;
+}
+
+static double sine_of_half_turns(double x) { /* sin(PI * x) */
+  double turn, square, term, sum;
+  int64_t whole = (int64_t)(x < 0 ? x - 0.5 : x + 0.5);
+  int i;
+  turn = PI * (x - (double)whole), square = turn * turn, term = sum = turn;
+  for (i = 2; i < 24; i += 2) term *= -square / (i * (i + 1)), sum += term;
+  return whole % 2 ? -sum : sum;
+}
+
+static double bessel(double square) { /* I0 of the root of 4 * square */
+  double term = 1, sum = 1;
+  int i;
+  for (i = 1; i < 60; ++i) term *= square / ((double)i * i), sum += term;
+  return sum;
+}
+
+static void design(const struct shape *shape, int rate_in, int rate_out, float *table) {
+  const double frames = rate_in > rate_out ? (double)rate_in / rate_out : 1.0;
+  const double beta = 0.1102 * (STOP_DB - 8.7);
+  const double cutoff = (1 - (STOP_DB - 7.95) / (14.36 * 2 * shape->half / frames)) / frames;
+  int row, tap;
+  for (row = 0; row <= shape->phases; ++row) {
+    float *target = table + (size_t)row * (size_t)shape->taps;
+    double sum = 0;
+    int pass;
+    for (pass = 0; pass < 2; ++pass) /* the sum first: all coefficients of a row add up to 1 */
+      for (tap = 0; tap < shape->taps; ++tap) {
+        const double behind = shape->half - shape->taps + 1 + tap - (double)row / shape->phases;
+        const double part = behind / shape->half, place = cutoff * behind;
+        double value = 0;
+        if (part >= -1 && part <= 1) {
+          value = bessel(beta * beta * (1 - part * part) / 4);
+          if (place != 0) value *= sine_of_half_turns(place) / (PI * place);
+        }
+        if (pass)
+          target[tap] = (float)(value / sum);
+        else
+          sum += value;
+      }
+  }
+}
+
+static void reset_resampler(struct resampler *one, const struct shape *shape) {
+  one->first = one->fraction = 0;
+  one->end = shape->taps - shape->half - 1;
+  memset((float *)(uintptr_t)one->history, 0, (size_t)one->end * sizeof(float));
+}
+
+static void set_resampler(struct resampler *one, const struct shape *shape, int rate_in, int rate_out, float *table,
+                          float *history, int largest) {
+  one->nominal = one->step = (int64_t)rate_in << UNIT_BITS;
+  one->unit = (int64_t)rate_out << UNIT_BITS;
+  one->taps = shape->taps, one->phases = shape->phases, one->window = shape->taps + largest;
+  one->table = (int64_t)(uintptr_t)table, one->history = (int64_t)(uintptr_t)history;
+}
+
+static int64_t ready_after(const struct resampler *one, int64_t frames) {
+  const int64_t beyond = one->end + frames - one->first - one->taps + 1;
+  return beyond <= 0 ? 0 : (beyond * one->unit - one->fraction + one->step - 1) / one->step;
+}
+
+static int64_t resample(struct resampler *one, const float *source, int64_t count, float *target) {
+  const int64_t made = ready_after(one, count);
+  @RESAMPLE@((int64_t)(uintptr_t)one, (int64_t)(uintptr_t)source, count, (int64_t)(uintptr_t)target, made);
+  return made;
+}
+
+static int64_t in_host_frames(int64_t frames, int rate_hz) { return ceil_div(frames * rate_hz, RATE_HZ); }
+static int64_t floor_div(int64_t a, int64_t b) { return -ceil_div(-a, b); }
+
+/* The most that the output taken can be ahead of the output made, if so many frames of silence go in front of the
+   model's input. */
+static int64_t longest_wait(int rate_hz, int pulse, int block, int ahead_in, int ahead_out, int preroll) {
+  const int64_t host = rate_hz, hz = RATE_HZ;
+  const int64_t period = host * pulse / gcd(host * pulse, hz), step = gcd(block, period);
+  int64_t arrived, most = 0;
+  if (rate_hz == RATE_HZ) return pulse - gcd(pulse, block);
+  if (period / step > LONGEST_PERIOD) /* a bound */
+    return 1 + floor_div(ahead_in * hz + (pulse - 1 + ahead_out - preroll) * host, hz);
+  for (arrived = 0; arrived < period; arrived += step) {
+    const int64_t resampled = ceil_div((arrived - ahead_in) * hz, host) + preroll;
+    const int64_t made = ceil_div((floor_div(resampled, pulse) * pulse - ahead_out) * host, hz);
+    if (arrived - made > most) most = arrived - made;
+  }
+  return most;
+}
+
+static const @NAME@_port *port_of(const @NAME@_blocks *blocks, int output) { return blocks->ports + INPUTS + output; }
+
+/* Sets sizes and delays. */
+static void plan(@NAME@_blocks *blocks, int rate_hz, int block) {
+  int64_t wait, other, delay;
+  memset(blocks, 0, sizeof *blocks);
+  blocks->ports = @NAME@_ports(0);
+  blocks->rate_hz = rate_hz;
+  blocks->pulse = (int)blocks->ports[0].frames;
+  blocks->inward = shape_of(rate_hz, RATE_HZ), blocks->outward = shape_of(RATE_HZ, rate_hz);
+  blocks->room = blocks->pulse + (int)ceil_div((int64_t)CHUNK * RATE_HZ, rate_hz) + 2;
+  wait = longest_wait(rate_hz, blocks->pulse, block, blocks->inward.half, blocks->outward.half, 0);
+  if (rate_hz != RATE_HZ) {
+    const int ahead = (int)(ceil_div((int64_t)blocks->inward.half * RATE_HZ, rate_hz) % blocks->pulse);
+    other = longest_wait(rate_hz, blocks->pulse, block, blocks->inward.half, blocks->outward.half, ahead);
+    if (other + in_host_frames(ahead, rate_hz) < wait) wait = other, blocks->preroll = ahead;
+  }
+  blocks->waiting = (int)wait;
+  delay = blocks->preroll + (SOUND_OUT < 0 ? 0 : (int64_t)port_of(blocks, SOUND_OUT)->delay);
+  blocks->delay = blocks->waiting + (int)((delay * rate_hz * 2 + RATE_HZ) / (2 * RATE_HZ));
+  blocks->change = 100.0 / rate_hz;
+}
+
+static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+static void *part(unsigned char *memory, size_t *at, size_t bytes) { /* null without memory: only counts */
+  void *made = memory ? memory + *at : 0;
+  *at += aligned(bytes);
+  return made;
+}
+
+/* Lays everything out behind the struct; how many bytes it all takes. */
+static size_t lay_out(@NAME@_blocks *blocks, unsigned char *memory, void **stream) {
+  const int differs = blocks->rate_hz != RATE_HZ;
+  const size_t inward = differs ? (size_t)(blocks->inward.phases + 1) * (size_t)blocks->inward.taps : 0;
+  const size_t outward = differs ? (size_t)(blocks->outward.phases + 1) * (size_t)blocks->outward.taps : 0;
+  const int largest = blocks->pulse > CHUNK ? blocks->pulse : CHUNK;
+  size_t at = aligned(sizeof *blocks);
+  float *in_table = part(memory, &at, inward * sizeof(float)), *out_table = part(memory, &at, outward * sizeof(float));
+  int i;
+  if (memory && differs) {
+    design(&blocks->inward, blocks->rate_hz, RATE_HZ, in_table);
+    design(&blocks->outward, RATE_HZ, blocks->rate_hz, out_table);
+  }
+  for (i = 0; i < INPUTS; ++i) {
+    const size_t window = differs ? 2 * (size_t)(blocks->inward.taps + largest) : 0;
+    float *history = part(memory, &at, window * sizeof(float));
+    set_resampler(&blocks->in[i], &blocks->inward, blocks->rate_hz, RATE_HZ, in_table, history, largest);
+    blocks->queue[i] = part(memory, &at, (size_t)blocks->room * sizeof(float));
+  }
+  {
+    const size_t window = differs ? 2 * (size_t)(blocks->outward.taps + largest) : 0;
+    float *history = part(memory, &at, window * sizeof(float));
+    set_resampler(&blocks->out, &blocks->outward, RATE_HZ, blocks->rate_hz, out_table, history, largest);
+  }
+  blocks->resampled = part(memory, &at, (size_t)(in_host_frames(blocks->pulse, blocks->rate_hz) + 1) * sizeof(float));
+  blocks->dry.room = blocks->delay + CHUNK;
+  blocks->dry.frames = part(memory, &at, (size_t)blocks->dry.room * sizeof(float));
+  blocks->made.room = blocks->waiting + CHUNK + 2 * in_host_frames(blocks->pulse, blocks->rate_hz) + 2;
+  blocks->made.frames = part(memory, &at, (size_t)blocks->made.room * sizeof(float));
+  for (i = 0; i < OUTPUTS; ++i) blocks->results[i] = part(memory, &at, port_of(blocks, i)->bytes);
+  *stream = part(memory, &at, @NAME@_size());
+  return at;
+}
+
+static int takes(int rate_hz, int block) {
+  return block > 0 && rate_hz > 0 && rate_hz <= (int64_t)LARGEST_RATIO * RATE_HZ && RATE_HZ <= (int64_t)LARGEST_RATIO * rate_hz;
+}
+
+static void silence(struct ring *ring, int64_t count) {
+  memset(ring->frames, 0, (size_t)count * sizeof(float));
+  ring->first = 0, ring->count = count;
+}
+
+static void put(struct ring *ring, const float *source, int64_t count) {
+  int64_t at = ring->first + ring->count, i;
+  for (i = 0; i < count; ++i) ring->frames[(at + i) % ring->room] = source[i];
+  ring->count += count;
+}
+
+static float get(struct ring *ring) {
+  const float frame = ring->frames[ring->first];
+  if (++ring->first == ring->room) ring->first = 0;
+  --ring->count;
+  return frame;
+}
+
+size_t @NAME@_blocks_size(int rate_hz, int block_frames) {
+  @NAME@_blocks blocks;
+  void *stream;
+  if (!takes(rate_hz, block_frames)) return 0;
+  plan(&blocks, rate_hz, block_frames);
+  return lay_out(&blocks, 0, &stream);
+}
+
+int @NAME@_blocks_init(void *memory, size_t bytes, int rate_hz, int block_frames, @NAME@_blocks **made) {
+  @NAME@_blocks *blocks = (@NAME@_blocks *)memory;
+  void *stream;
+  int code;
+  if (!memory || !made) return @UPPER@_NULL;
+  if ((uintptr_t)memory % 64) return @UPPER@_ALIGNMENT;
+  if (!takes(rate_hz, block_frames)) return @UPPER@_LENGTH;
+  if (bytes < @NAME@_blocks_size(rate_hz, block_frames)) return @UPPER@_MEMORY;
+  plan(blocks, rate_hz, block_frames);
+  lay_out(blocks, (unsigned char *)memory, &stream);
+  code = @NAME@_init(stream, @NAME@_size(), &blocks->stream);
+  if (code) return code;
+  @NAME@_blocks_reset(blocks);
+  *made = blocks;
+  return @UPPER@_OK;
+}
+
+void @NAME@_blocks_reset(@NAME@_blocks *blocks) {
+  int i;
+  @NAME@_reset(blocks->stream);
+  for (i = 0; i < INPUTS; ++i) {
+    if (blocks->rate_hz != RATE_HZ) reset_resampler(&blocks->in[i], &blocks->inward);
+    memset(blocks->queue[i], 0, (size_t)blocks->preroll * sizeof(float));
+  }
+  if (blocks->rate_hz != RATE_HZ) reset_resampler(&blocks->out, &blocks->outward);
+  blocks->queued = blocks->preroll;
+  silence(&blocks->dry, blocks->delay);
+  silence(&blocks->made, blocks->waiting);
+  blocks->share = blocks->bypass;
+}
+
+int @NAME@_blocks_delay(const @NAME@_blocks *blocks) { return blocks->delay; }
+
+void @NAME@_blocks_bypass(@NAME@_blocks *blocks, int bypass) { blocks->bypass = bypass != 0; }
+
+void @NAME@_blocks_feed(@NAME@_blocks *blocks, const float *const inputs[], int frames) {
+  int64_t made = frames;
+  int i, k;
+  for (i = 0; i < INPUTS; ++i) {
+    float sound[CHUNK];
+    for (k = 0; k < frames; ++k) {
+      const float frame = inputs[i] ? inputs[i][k] : 0;
+      const int is_number = frame - frame == 0;
+      sound[k] = is_number ? frame : 0;
+      blocks->bad_samples += !is_number;
+    }
+    if (i == 0) put(&blocks->dry, sound, frames);
+    if (blocks->rate_hz == RATE_HZ)
+      memcpy(blocks->queue[i] + blocks->queued, sound, (size_t)frames * sizeof(float));
+    else
+      made = resample(&blocks->in[i], sound, frames, blocks->queue[i] + blocks->queued);
+  }
+  blocks->queued += (int)made;
+}
+
+int @NAME@_blocks_run(@NAME@_blocks *blocks) {
+  const void *inputs[INPUTS];
+  int code, i, k;
+  if (blocks->queued < blocks->pulse) return 0;
+  for (i = 0; i < INPUTS; ++i) inputs[i] = blocks->queue[i];
+  code = @NAME@_step(blocks->stream, inputs, blocks->results);
+  if (code) { /* it has no result for such sound, or has had all frames that it can take: a new stream begins */
+    ++blocks->bad_pulses;
+    for (i = 0; i < OUTPUTS; ++i) memset(blocks->results[i], 0, port_of(blocks, i)->bytes);
+    @NAME@_reset(blocks->stream);
+  }
+  blocks->queued -= blocks->pulse;
+  for (i = 0; i < INPUTS; ++i)
+    for (k = 0; k < blocks->queued; ++k) blocks->queue[i][k] = blocks->queue[i][blocks->pulse + k];
+#if @SOUND_OUT@ >= 0
+  {
+    const float *sound = (const float *)blocks->results[SOUND_OUT];
+    size_t first = 0, valid = @NAME@_valid(blocks->stream, SOUND_OUT, &first);
+    if (!code && !valid) first = port_of(blocks, SOUND_OUT)->frames;
+    if (!code) memset(blocks->results[SOUND_OUT], 0, first * sizeof(float)); /* before the sound begins */
+    if (blocks->rate_hz == RATE_HZ)
+      put(&blocks->made, sound, blocks->pulse);
+    else
+      put(&blocks->made, blocks->resampled, resample(&blocks->out, sound, blocks->pulse, blocks->resampled));
+  }
+#endif
+  return 1;
+}
+
+void @NAME@_blocks_take(@NAME@_blocks *blocks, float *output, int frames) {
+  int i;
+  for (i = 0; i < frames; ++i) {
+    const float dry = get(&blocks->dry), made = blocks->made.count > 0 ? get(&blocks->made) : 0;
+    if (blocks->share < blocks->bypass) {
+      blocks->share = blocks->share + blocks->change < 1 ? blocks->share + blocks->change : 1;
+    } else if (blocks->share > blocks->bypass) {
+      blocks->share = blocks->share > blocks->change ? blocks->share - blocks->change : 0;
+    }
+    if (blocks->share == 0)
+      output[i] = made;
+    else if (blocks->share == 1)
+      output[i] = dry;
+    else
+      output[i] = (float)(made + (dry - made) * blocks->share);
+  }
+}
+
+void @NAME@_blocks_process(@NAME@_blocks *blocks, const float *const inputs[], float *output, size_t frames) {
+  size_t done;
+  int i;
+  for (done = 0; done < frames; done += CHUNK) {
+    const int count = frames - done < CHUNK ? (int)(frames - done) : CHUNK;
+    const float *here[INPUTS];
+    for (i = 0; i < INPUTS; ++i) here[i] = inputs[i] ? inputs[i] + done : 0;
+    @NAME@_blocks_feed(blocks, here, count);
+    while (@NAME@_blocks_run(blocks)) continue;
+    @NAME@_blocks_take(blocks, output + done, count);
+  }
+}
+
+int @NAME@_blocks_sound_output(void) { return SOUND_OUT; }
+
+const void *@NAME@_blocks_output(const @NAME@_blocks *blocks, int output) {
+  return output < 0 || output >= OUTPUTS ? 0 : blocks->results[output];
+}
+
+const @NAME@_stream *@NAME@_blocks_stream(const @NAME@_blocks *blocks) { return blocks->stream; }
+
+void @NAME@_blocks_counters(const @NAME@_blocks *blocks, double *samples, double *pulses) {
+  if (samples) *samples = blocks->bad_samples;
+  if (pulses) *pulses = blocks->bad_pulses;
+}

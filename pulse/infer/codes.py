@@ -1,0 +1,27 @@
+"""What the codes of a model's inputs and outputs stand for, as entries of its metadata: ``scale * (code - zero)``."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+KEY = "codes of "
+
+
+class Codes(NamedTuple):
+    """The scale of a port's codes, and the code of zero."""
+
+    scale: float
+    zero: int
+
+
+def codes_entry(name: str, codes: Codes) -> tuple[str, str]:
+    """The entry of a port: its key and its text."""
+    return f"{KEY}{name}", f"{codes.scale!r} {codes.zero}"
+
+
+def codes_of(metadata: Mapping[str, str], name: str) -> Codes | None:
+    """What the entry of a port says; None if there is none that can be read."""
+    scale, _, zero = metadata.get(f"{KEY}{name}", "").partition(" ")
+    try:
+        return Codes(float(scale), int(zero))
+    except ValueError:
+        return None

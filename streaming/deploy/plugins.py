@@ -1,0 +1,74 @@
+"""Plug-ins for hosts of sound: LADSPA, with a filter chain for PipeWire, LV2 and CLAP."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from pulse.deploy.deployed import Deployed
+from pulse.deploy.sound import plugin_names, sound_ports
+from pulse.deploy.texts import fill
+from pulse.errors import InputError, WriteError
+from pulse.jit.levels import Level
+from streaming.deploy.objects import Compiled
+from streaming.deploy.sound import write_sound
+from streaming.deploy.toolchain import Toolchain
+
+ENTRIES: Mapping[str, str] = {"ladspa": "ladspa_descriptor", "lv2": "lv2_descriptor", "clap": "clap_entry"}
+"""Plug-ins, and the one symbol of each that hosts look for."""
+
+
+def require_plugins(made: Deployed, target: Level, plugins: tuple[str, ...]) -> None:
+    """Raises InputError: there is no such plug-in for the target; WriteError: the model is none of sound to sound."""
+    if unknown := [plugin for plugin in plugins if plugin not in ENTRIES]:
+        raise InputError(
+            f"--plugin {unknown[0]}: there is no such plug-in; choose one of {', '.join(ENTRIES)}"
+        )
+    if target.machine == "wasm32":
+        raise InputError("--plugin is for processors; the target wasm32 has a page and an audio worklet")
+    if sound_ports(made).output < 0:
+        raise WriteError(
+            f"{made.title}: a plug-in gives sound, and no output of the model is sound of one channel"
+        )
+
+
+def write_plugins(
+    made: Deployed,
+    plugins: tuple[str, ...],
+    toolchain: Toolchain,
+    compiled: Compiled,
+    shell: Path,
+    needs_math: bool,
+    work: Path,
+    result: Path,
+    folder: Path,
+) -> None:
+    """Write plug-ins; ``folder`` is where the result will be in the end. Raises CompileError."""
+    ports = sound_ports(made)
+    names = plugin_names(made, ports)
+    (work / f"{made.name}_plugin.h").write_text(fill("plugins/plugin.h", made, names))
+    (work / "clap.h").write_text(fill("plugins/clap.h", made))
+    objects = [shell, *compiled.objects, *write_sound(made, ports, toolchain, compiled, work, result)]
+    for plugin in plugins:
+        code = work / f"{plugin}.c"
+        code.write_text(fill(f"plugins/{plugin}.c", made, names))
+        own = code.with_suffix(".o")
+        toolchain.compile(code, own, f"-I{work}", f"-I{result}")
+        target = result / FILES[plugin](made)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        toolchain.share([own, *objects], target, needs_math, ENTRIES[plugin])
+        if plugin == "lv2":
+            (target.parent / "manifest.ttl").write_text(fill("plugins/manifest.ttl", made, names))
+            (target.parent / f"{made.name}.ttl").write_text(fill("plugins/plugin.ttl", made, names))
+        if plugin == "ladspa":
+            path = str((folder / FILES[plugin](made)).resolve()).replace("\\", "\\\\").replace('"', '\\"')
+            chain = fill(
+                "plugins/filter-chain.conf", made, {**names, "PLUGIN": f'"{path}"', "QUOTED": names["TEXT"]}
+            )
+            (target.parent / f"{made.name}.conf").write_text(chain)
+
+
+FILES: Mapping[str, Callable[[Deployed], str]] = {
+    "ladspa": lambda made: f"ladspa/{made.name}.so",
+    "lv2": lambda made: f"lv2/{made.name}.lv2/{made.name}.so",
+    "clap": lambda made: f"clap/{made.name}.clap",
+}
+"""Where each is, in the folder of the library."""

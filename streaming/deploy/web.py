@@ -1,0 +1,90 @@
+"""A library for browsers: a module of WebAssembly, the JavaScript that runs it on the audio thread, a page."""
+
+import shutil
+import subprocess
+from html import escape
+from pathlib import Path
+
+from pulse.deploy.deployed import Deployed
+from pulse.deploy.sound import sound_ports, takes_sound
+from pulse.deploy.texts import fill
+from pulse.errors import CompileError
+from pulse.printable import printable
+from streaming.deploy.objects import Compiled
+from streaming.deploy.sound import write_sound
+from streaming.deploy.toolchain import Toolchain
+
+MODULE = "module.wasm"
+LIBRARY = (
+    *("size", "alignment", "ports", "init", "reset", "step", "flush", "valid"),
+    *("snapshot_size", "snapshot", "restore"),
+)
+BLOCKS = (
+    "size",
+    "init",
+    "reset",
+    "delay",
+    "bypass",
+    "feed",
+    "run",
+    "take",
+    "output",
+    "sound_output",
+    "stream",
+    "counters",
+)
+"""What JavaScript calls."""
+_MATH = (
+    "acos acosh asin asinh atan atan2 atanh cbrt ceil cos cosh exp expm1 fabs floor fmod hypot",
+    "log log10 log1p log2 pow sin sinh sqrt tan tanh trunc",
+)
+IN_BROWSERS = frozenset(" ".join(_MATH).split())
+"""Functions of libm that JavaScript has; each of float32 too."""
+SCRIPTS = {"worklet.js": "worklet.js", "pulse.d.ts": "pulse.d.ts", "check.mjs": "test/check.mjs"}
+"""Templates, and where they belong."""
+
+
+def write_web(
+    made: Deployed,
+    toolchain: Toolchain,
+    compiled: Compiled,
+    shell: Path,
+    needs: tuple[str, ...],
+    work: Path,
+    result: Path,
+) -> None:
+    """Write the module, the JavaScript and, for a model that takes sound, a page with a microphone.
+
+    shell   the object of the C source
+    needs   functions of libm that the kernels call
+    Raises  CompileError: it cannot be linked, or needs a function that browsers do not have
+    """
+    if missing := [
+        name for name in needs if name not in IN_BROWSERS and name.removesuffix("f") not in IN_BROWSERS
+    ]:
+        raise CompileError(
+            f"{made.title}: needs {', '.join(missing)}, which browsers do not have; "
+            "leave out the node that computes it (pulse dump --stage program shows which)"
+        )
+    exports = [f"{made.name}_{name}" for name in LIBRARY]
+    objects = [shell, *compiled.objects]
+    if takes_sound(made):
+        objects += write_sound(made, sound_ports(made), toolchain, compiled, work, result)
+        exports += [f"{made.name}_blocks_{name}" for name in BLOCKS]
+    toolchain.link_module(objects, result / MODULE, exports, bool(needs))
+    for name, place in SCRIPTS.items():
+        (result / place).write_text(fill(f"web/{name}", made))
+    if takes_sound(made):
+        page = fill("web/index.html", made, {"HTML_TITLE": escape(printable(made.title))})
+        (result / "index.html").write_text(page)
+
+
+def check_module(made: Deployed, result: Path) -> str:
+    """Run the test vector in Node.js; what it says, or why it was not run. Raises CompileError: it fails."""
+    node = shutil.which("node")
+    if node is None:
+        return "not run: Node.js is missing"
+    done = subprocess.run([node, str(result / "test" / "check.mjs")], capture_output=True, text=True)
+    if done.returncode not in (0, 3):
+        raise CompileError(f"{made.name}: the module fails its test vector: {done.stderr.strip()}")
+    return done.stdout.strip()

@@ -1,0 +1,17 @@
+"""What codes stand for, through metadata."""
+
+import pytest
+
+from pulse.infer.codes import Codes, codes_entry, codes_of
+
+
+def test_round_trip() -> None:
+    codes = Codes(0.10196078568696976, -128)
+    metadata = dict([codes_entry("x y", codes)])
+    assert codes_of(metadata, "x y") == codes
+    assert codes_of(metadata, "x") is None
+
+
+@pytest.mark.parametrize("text", ["", "0.1", "0.1 2.5", "a 3", "0.1 2 3"])
+def test_an_entry_that_says_nothing(text: str) -> None:
+    assert codes_of({"codes of x": text}, "x") is None

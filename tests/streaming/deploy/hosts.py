@@ -1,0 +1,295 @@
+"""Hosts of plug-ins in Python: LADSPA and CLAP, as their C interfaces have them."""
+
+import ctypes
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    Structure,
+    c_bool,
+    c_char,
+    c_char_p,
+    c_double,
+    c_float,
+    c_int,
+    c_int32,
+    c_int64,
+    c_uint16,
+    c_uint32,
+    c_uint64,
+    c_ulong,
+    c_void_p,
+)
+from ctypes import c_size_t as address
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Sound = NDArray[np.float32]
+FLOATS = POINTER(c_float)
+
+
+class LadspaDescriptor(Structure):
+    """``LADSPA_Descriptor``."""
+
+    _fields_ = (
+        ("id", c_ulong),
+        ("label", c_char_p),
+        ("properties", c_int),
+        ("name", c_char_p),
+        ("maker", c_char_p),
+        ("copyright", c_char_p),
+        ("ports", c_ulong),
+        ("kinds", POINTER(c_int)),
+        ("names", POINTER(c_char_p)),
+        ("ranges", c_void_p),
+        ("data", c_void_p),
+        ("instantiate", CFUNCTYPE(c_void_p, c_void_p, c_ulong)),
+        ("connect_port", CFUNCTYPE(None, c_void_p, c_ulong, c_void_p)),
+        ("activate", CFUNCTYPE(None, c_void_p)),
+        ("run", CFUNCTYPE(None, c_void_p, c_ulong)),
+        ("run_adding", c_void_p),
+        ("set_gain", c_void_p),
+        ("deactivate", c_void_p),
+        ("cleanup", CFUNCTYPE(None, c_void_p)),
+    )
+
+
+class Ladspa:
+    """A running LADSPA plug-in of one input: its ports are input, output, bypass, latency."""
+
+    def __init__(self, path: Path, rate_hz: int) -> None:
+        self._code = ctypes.CDLL(str(path))
+        self._code.ladspa_descriptor.restype = POINTER(LadspaDescriptor)
+        assert not self._code.ladspa_descriptor(1)
+        self.about: Any = self._code.ladspa_descriptor(0).contents
+        self.names = [self.about.names[number].decode() for number in range(self.about.ports)]
+        self._handle = self.about.instantiate(ctypes.addressof(self.about), rate_hz)
+        self.accepts = bool(self._handle)
+        self._bypass, self._latency = np.zeros(1, np.float32), np.full(1, -1, np.float32)
+        if self.accepts:
+            self._connect(2, self._bypass)
+            self._connect(3, self._latency)
+            self.reset()
+
+    @property
+    def delay(self) -> int:
+        """The latency that it reports after a run."""
+        return int(self._latency[0])
+
+    def reset(self) -> None:
+        """Begin a new sound."""
+        self.about.activate(self._handle)
+
+    def run(self, block: Sound, bypass: bool = False) -> Sound:
+        """One block, in place."""
+        sound = block.copy()
+        self._bypass[0] = float(bypass)
+        self._connect(0, sound)
+        self._connect(1, sound)
+        self.about.run(self._handle, len(sound))
+        return sound
+
+    def close(self) -> None:
+        """Free it."""
+        self.about.cleanup(self._handle)
+
+    def _connect(self, port: int, data: Sound) -> None:
+        self.about.connect_port(self._handle, port, data.ctypes.data)
+
+
+class ClapEvent(Structure):
+    """``clap_event_param_value``."""
+
+    _fields_ = (
+        ("size", c_uint32),
+        ("time", c_uint32),
+        ("space", c_uint16),
+        ("type", c_uint16),
+        ("flags", c_uint32),
+        ("parameter", c_uint32),
+        ("cookie", c_void_p),
+        ("note", c_int32),
+        ("port", ctypes.c_int16),
+        ("channel", ctypes.c_int16),
+        ("key", ctypes.c_int16),
+        ("value", c_double),
+    )
+
+
+class ClapEvents(Structure):
+    """``clap_input_events``."""
+
+    _fields_ = (
+        ("context", c_void_p),
+        ("size", CFUNCTYPE(c_uint32, c_void_p)),
+        ("get", CFUNCTYPE(c_void_p, c_void_p, c_uint32)),
+    )
+
+
+class ClapBuffer(Structure):
+    """``clap_audio_buffer``."""
+
+    _fields_ = (
+        ("data32", POINTER(c_void_p)),
+        ("data64", c_void_p),
+        ("channels", c_uint32),
+        ("latency", c_uint32),
+        ("constant_mask", c_uint64),
+    )
+
+
+class ClapBlock(Structure):
+    """``clap_process``."""
+
+    _fields_ = (
+        ("steady_time", c_int64),
+        ("frames", c_uint32),
+        ("transport", c_void_p),
+        ("inputs", POINTER(ClapBuffer)),
+        ("outputs", POINTER(ClapBuffer)),
+        ("input_count", c_uint32),
+        ("output_count", c_uint32),
+        ("events_in", POINTER(ClapEvents)),
+        ("events_out", c_void_p),
+    )
+
+
+class ClapPlugin(Structure):
+    """``clap_plugin``."""
+
+    _fields_ = (
+        ("about", c_void_p),
+        ("data", c_void_p),
+        ("init", CFUNCTYPE(c_bool, c_void_p)),
+        ("destroy", CFUNCTYPE(None, c_void_p)),
+        ("activate", CFUNCTYPE(c_bool, c_void_p, c_double, c_uint32, c_uint32)),
+        ("deactivate", CFUNCTYPE(None, c_void_p)),
+        ("start", CFUNCTYPE(c_bool, c_void_p)),
+        ("stop", CFUNCTYPE(None, c_void_p)),
+        ("reset", CFUNCTYPE(None, c_void_p)),
+        ("process", CFUNCTYPE(c_int32, c_void_p, POINTER(ClapBlock))),
+        ("extension", CFUNCTYPE(c_void_p, c_void_p, c_char_p)),
+        ("on_main_thread", c_void_p),
+    )
+
+
+class ClapFactory(Structure):
+    """``clap_plugin_factory``."""
+
+    _fields_ = (
+        ("count", CFUNCTYPE(c_uint32, c_void_p)),
+        ("describe", CFUNCTYPE(POINTER(c_uint32 * 3), c_void_p, c_uint32)),
+        ("create", CFUNCTYPE(POINTER(ClapPlugin), c_void_p, c_void_p, c_char_p)),
+    )
+
+
+class ClapEntry(Structure):
+    """``clap_plugin_entry``."""
+
+    _fields_ = (
+        ("version", c_uint32 * 3),
+        ("init", CFUNCTYPE(c_bool, c_char_p)),
+        ("deinit", CFUNCTYPE(None)),
+        ("factory", CFUNCTYPE(POINTER(ClapFactory), c_char_p)),
+    )
+
+
+class ClapPort(Structure):
+    """``clap_audio_port_info``."""
+
+    _fields_ = (
+        ("id", c_uint32),
+        ("name", c_char * 256),
+        ("flags", c_uint32),
+        ("channels", c_uint32),
+        ("kind", c_char_p),
+        ("in_place_pair", c_uint32),
+    )
+
+
+class Clap:
+    """A running CLAP plug-in of one input."""
+
+    def __init__(self, path: Path, rate_hz: int, plugin_id: str) -> None:
+        self._code = ctypes.CDLL(str(path))
+        entry: Any = ClapEntry.in_dll(self._code, "clap_entry")
+        assert entry.init(str(path).encode()) and not entry.factory(b"something else")
+        factory = entry.factory(b"clap.plugin-factory")
+        assert factory.contents.count(factory) == 1
+        assert not factory.contents.create(factory, None, b"another one")
+        self._plugin = factory.contents.create(factory, None, plugin_id.encode())
+        self._of: Any = self._plugin.contents
+        assert self._of.init(self._plugin)
+        self.accepts = self._of.activate(self._plugin, float(rate_hz), 1, 4096)
+        if self.accepts:
+            assert self._of.start(self._plugin)
+
+    def port(self, is_input: bool) -> ClapPort:
+        """The one port of a side."""
+        ports = self._extension("clap.audio-ports", 2)
+        count = CFUNCTYPE(c_uint32, c_void_p, c_bool)(ports[0])
+        get = CFUNCTYPE(c_bool, c_void_p, c_uint32, c_bool, POINTER(ClapPort))(ports[1])
+        info = ClapPort()
+        assert count(self._plugin, is_input) == 1 and not get(self._plugin, 1, is_input, ctypes.byref(info))
+        assert get(self._plugin, 0, is_input, ctypes.byref(info))
+        return info
+
+    @property
+    def delay(self) -> int:
+        """Its latency."""
+        return CFUNCTYPE(c_uint32, c_void_p)(self._extension("clap.latency", 1)[0])(self._plugin)
+
+    @property
+    def bypass(self) -> float:
+        """The value of its one parameter."""
+        value = c_double()
+        get = CFUNCTYPE(c_bool, c_void_p, c_uint32, POINTER(c_double))(self._extension("clap.params", 3)[2])
+        assert get(self._plugin, 0, ctypes.byref(value))
+        return value.value
+
+    def reset(self) -> None:
+        """Begin a new sound."""
+        self._of.reset(self._plugin)
+
+    def run(self, block: Sound, bypass: bool | None = None) -> Sound:
+        """One block, in place; ``bypass`` is set by an event if it is given."""
+        sound = block.copy()
+        channel = (c_void_p * 1)(sound.ctypes.data)
+        buffer = ClapBuffer(ctypes.cast(channel, POINTER(c_void_p)), None, 1, 0, 0)
+        event = ClapEvent(ctypes.sizeof(ClapEvent), 0, 0, 5, 0, 0, None, -1, -1, -1, -1, float(bool(bypass)))
+        events: Any = ClapEvents()
+
+        def count(_: int) -> int:
+            return int(bypass is not None)
+
+        def get(_: int, index: int) -> int:
+            assert index == 0
+            return ctypes.addressof(event)
+
+        events.size, events.get = type(events.size)(count), type(events.get)(get)
+        given = ClapBlock(
+            0,
+            len(sound),
+            None,
+            ctypes.pointer(buffer),
+            ctypes.pointer(buffer),
+            1,
+            1,
+            ctypes.pointer(events),
+            None,
+        )
+        assert self._of.process(self._plugin, ctypes.byref(given)) == 1
+        return sound
+
+    def close(self) -> None:
+        """Free it."""
+        self._of.stop(self._plugin)
+        self._of.deactivate(self._plugin)
+        self._of.destroy(self._plugin)
+
+    def _extension(self, name: str, functions: int) -> Any:
+        assert not self._of.extension(self._plugin, b"another.extension")
+        found = self._of.extension(self._plugin, name.encode())
+        return ctypes.cast(found, POINTER(address * functions)).contents

@@ -1,0 +1,39 @@
+"""Modules of WebAssembly run by Node.js, through the JavaScript that browsers get."""
+
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+
+import pytest
+
+OPENED = """
+import { readFileSync, writeFileSync } from "node:fs";
+const [folder, given, made] = process.argv.slice(2);
+const script = readFileSync(`${folder}/worklet.js`).toString("base64");
+const { Model, Sound } = await import(`data:text/javascript;base64,${script}`);
+const module = new WebAssembly.Module(readFileSync(`${folder}/module.wasm`));
+const bytes = readFileSync(given), heard = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
+"""
+"""What every script begins with."""
+
+
+def require_tools() -> None:
+    """Skip the test where a module can be neither linked nor run."""
+    if find_spec("ziglang") is None:
+        pytest.skip("ziglang is missing: pip install 'pulse-stream[build]'")
+    if which("node") is None:
+        pytest.skip("Node.js is missing")
+
+
+def run_node(script: str, folder: Path, scratch: Path, given: bytes = b"") -> tuple[bytes, str]:
+    """What a script writes to the file ``made``, and what it prints; ``given`` are the bytes that it has heard."""
+    code, source, made = scratch / "run.mjs", scratch / "given.bin", scratch / "made.bin"
+    code.write_text(OPENED + script)
+    source.write_bytes(given)
+    made.write_bytes(b"")
+    done = subprocess.run(
+        ["node", str(code), str(folder), str(source), str(made)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return made.read_bytes(), done.stdout

@@ -1,0 +1,37 @@
+"""What a host of sound must give, in Python: the same resamplers, pulses and delay."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.program.program import Program
+from streaming import Session
+from streaming.live.schedule import Timing
+from streaming.native.resample import NativeResampler
+
+Sound = NDArray[np.float32]
+RATE_HZ = 16_000
+
+
+def heard(program: Program, sound: Sound, host_hz: int, block: int) -> tuple[int, Sound]:
+    """The delay that is reported, and as many frames of output as there are of sound.
+
+    block  frames of the host's blocks; 1 if their size changes
+    """
+    inward, outward = NativeResampler(host_hz, RATE_HZ), NativeResampler(RATE_HZ, host_hz)
+    differs, delay = host_hz != RATE_HZ, program.outputs[0].delay
+    ahead = (inward.delay_frames, outward.delay_frames) if differs else (0, 0)
+    timing = Timing(program.pulse, block, RATE_HZ, host_hz, host_hz, *ahead).schedule(None, worker=False)
+    before = np.zeros(timing.preroll, np.float32)
+    frames = np.concatenate([before, inward.process(sound) if differs else sound])
+    given = Session(program).push(frames[None])[program.outputs[0].name]
+    made = np.concatenate([np.zeros(delay, np.float32), given.ravel()])
+    waiting = timing.frames - timing.preroll_frames
+    late = np.concatenate([np.zeros(waiting, np.float32), outward.process(made) if differs else made])
+    assert len(late) >= len(sound)
+    whole = (timing.preroll + delay) * host_hz
+    return waiting + (2 * whole + RATE_HZ) // (2 * RATE_HZ), late[: len(sound)]
+
+
+def noise(frames: int, seed: int = 0) -> Sound:
+    """Sound."""
+    return (0.1 * np.random.default_rng(seed).standard_normal(frames)).astype(np.float32)

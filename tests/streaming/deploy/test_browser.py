@@ -1,0 +1,208 @@
+"""Modules of WebAssembly on the audio thread of a real Chromium: ``python -m pytest -m slow`` with it installed."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from bench.page import laid_out
+from pulse.deploy.names import identifier
+from pulse.program.program import Program
+from streaming.builtin import noisy_path
+from streaming.cli.model import open_model
+from streaming.cli.options import ModelOptions
+from streaming.deploy.building import build_model, find_target
+from streaming.native.resample import NativeResampler
+from tests.pulse.recipes.references import REFERENCES
+from tests.shared import shared
+from tests.streaming.deploy.browser import opened
+from tests.streaming.deploy.node import require_tools
+from tests.streaming.deploy.sound import RATE_HZ, Sound, heard, noise
+
+pytestmark = pytest.mark.slow
+CLOSE = 1e-5
+QUANTUM = 128
+BUDGET_MS = 0.1 * 1000 * QUANTUM / 48_000
+"""A tenth of a block at 48 kHz."""
+Build = Callable[[str], tuple[Program, Path]]
+
+NODE = """
+const { PulseNode } = await import("./worklet.js");
+const started = async (context, sound) => {
+  const buffer = new AudioBuffer({ length: sound.length, sampleRate: context.sampleRate });
+  buffer.copyToChannel(new Float32Array(sound), 0);
+  const source = new AudioBufferSourceNode(context, { buffer });
+  const node = await PulseNode.create(context);
+  source.connect(node).connect(context.destination);
+  source.start();
+  return node;
+};
+"""
+RENDER = (
+    """async ([sound, rate]) => {
+"""
+    + NODE
+    + """
+  const context = new OfflineAudioContext(1, sound.length, rate), node = await started(context, sound);
+  const rendered = await context.startRendering();
+  return { delay: node.delay, made: Array.from(rendered.getChannelData(0)), counters: await node.counters() };
+}"""
+)
+RECORD = """async (seconds) => {
+  const { PulseNode } = await import("./worklet.js");
+  const context = new AudioContext({ sampleRate: 44100 });
+  await context.suspend(); // all nodes begin with the same block
+  const recorder = `registerProcessor("recorder", class extends AudioWorkletProcessor {
+    process(inputs) {
+      this.port.postMessage([inputs[0][0] ?? new Float32Array(128), inputs[1][0] ?? new Float32Array(128)]);
+      return true;
+    }
+  })`;
+  await context.audioWorklet.addModule(URL.createObjectURL(new Blob([recorder], { type: "text/javascript" })));
+  const node = await PulseNode.create(context);
+  const taken = new AudioWorkletNode(context, "recorder", {
+    numberOfInputs: 2, numberOfOutputs: 1, channelCount: 1, channelCountMode: "explicit",
+  });
+  const parts = [];
+  taken.port.onmessage = ({ data }) => parts.push(data);
+  const constraints = { echoCancellation: false, noiseSuppression: false, autoGainControl: false };
+  const microphone = context.createMediaStreamSource(await navigator.mediaDevices.getUserMedia({ audio: constraints }));
+  node.connect(taken, 0, 1).connect(context.destination);
+  microphone.connect(taken, 0, 0);
+  microphone.connect(node);
+  await context.resume();
+  let ticks = 0;
+  const ticking = setInterval(() => ++ticks, 10);
+  await new Promise((done) => setTimeout(done, 1000 * seconds));
+  clearInterval(ticking);
+  const counters = await node.counters();
+  await context.close();
+  const joined = (side) => parts.flatMap((part) => Array.from(part[side]));
+  return { delay: node.delay, rate: context.sampleRate, counters, ticks, heard: joined(0), made: joined(1) };
+}"""
+TIME = """async ([rate, blocks, rounds]) => {
+  const code = `import { Sound } from "${new URL("worklet.js", location.href)}";
+    onmessage = ({ data: [module, rate, blocks, rounds] }) => {
+      const sound = new Sound(module, rate), output = new Float32Array(128), all = [], least = new Float64Array(blocks);
+      const input = new Float32Array(128).map(() => 0.1 * (2 * Math.random() - 1));
+      least.fill(Infinity);
+      for (let round = -1; round < rounds; ++round) {
+        sound.reset();
+        for (let block = 0; block < blocks; ++block) {
+          const start = performance.now();
+          sound.process([input], output, 128);
+          const took = performance.now() - start;
+          if (round >= 0) all.push(took), (least[block] = Math.min(least[block], took));
+        }
+      }
+      const part = (values, share) => Array.from(values).sort((a, b) => a - b)[Math.floor(share * values.length)];
+      postMessage({ p50: part(all, 0.5), p99: part(all, 0.99), alone: part(least, 0.99) });
+    };`;
+  const worker = new Worker(URL.createObjectURL(new Blob([code], { type: "text/javascript" })), { type: "module" });
+  const module = await WebAssembly.compile(await (await fetch("module.wasm")).arrayBuffer());
+  worker.postMessage([module, rate, blocks, rounds]);
+  return new Promise((resolve, reject) => {
+    worker.onmessage = ({ data }) => resolve(data);
+    worker.onerror = (error) => reject(new Error(error.message));
+  });
+}"""
+CHECK = """async () => {
+  const { Model } = await import("./worklet.js"), { check } = await import("./test/check.mjs");
+  const bytes = async (name) => (await fetch(name)).arrayBuffer();
+  return check(new Model(await WebAssembly.compile(await bytes("module.wasm"))), await bytes("test/vector.bin"));
+}"""
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """Build a model for browsers: the built-in one (``denoise``) or a recipe of docs/recipes.md."""
+    require_tools()
+
+    def make(name: str) -> tuple[Program, Path]:
+        folder = tmp_path_factory.mktemp("browser")
+        path = None if name == "denoise" else laid_out(name, folder, shared("models").parent)
+        model = open_model(path, ModelOptions())
+        program = model.compile(None, "numba")
+        out = folder / "out"
+        build_model(model, program, identifier(model.title), find_target("wasm32"), out, checks=False)
+        return program, out
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def denoiser(build: Build) -> tuple[Program, Path]:
+    return build("denoise")
+
+
+@pytest.mark.parametrize("rate_hz", [RATE_HZ, 48_000, 44_100])
+def test_sound_through_an_offline_context(denoiser: tuple[Program, Path], rate_hz: int) -> None:
+    program, folder = denoiser
+    sound = noise(rate_hz // 2)
+    with opened(folder) as page:
+        found = page.evaluate(RENDER, [sound.tolist(), rate_hz])
+    delay, expected = heard(program, sound, rate_hz, QUANTUM)
+    assert found["delay"] == delay
+    assert np.abs(np.array(found["made"], np.float32) - expected).max() < CLOSE
+    assert found["counters"]["badSamples"] == found["counters"]["badPulses"] == 0
+
+
+def aligned(pattern: Sound, inside: Sound) -> int:
+    """Where a piece of a sound that repeats is in it."""
+    spectrum = np.fft.rfft(inside) * np.fft.rfft(pattern, len(inside)).conj()
+    return int(np.argmax(np.fft.irfft(spectrum, len(inside))))
+
+
+def test_a_file_as_microphone(denoiser: tuple[Program, Path], tmp_path: Path) -> None:
+    """What the page hears is the file, and what it plays is what Python makes of it, at the reported delay."""
+    program, folder = denoiser
+    rate_hz = 44_100
+    speech, _ = soundfile.read(noisy_path(), dtype="float32")
+    file = NativeResampler(RATE_HZ, rate_hz).process(np.asarray(speech, np.float32))[: 3 * rate_hz]
+    soundfile.write(tmp_path / "microphone.wav", file, rate_hz, subtype="PCM_16")
+    file = np.asarray(soundfile.read(tmp_path / "microphone.wav", dtype="float32")[0], np.float32)
+    with opened(folder, tmp_path / "microphone.wav") as page:
+        found = page.evaluate(RECORD, 4)
+    assert found["rate"] == rate_hz
+    print({name: found[name] for name in ("delay", "counters", "ticks")})
+    given, made = (np.array(found[name], np.float32) for name in ("heard", "made"))
+    loudest = int(np.argmax(np.abs(given)))
+    start = min(max(0, loudest - 2048), len(given) - 4096)
+    piece = given[start : start + 4096]
+    place = aligned(piece, file)
+    repeated = np.resize(np.roll(file, -place), len(piece))
+    assert np.abs(piece).max() > 0.01 and np.abs(piece - repeated).max() < 1e-4
+    delay, expected = heard(program, given, rate_hz, QUANTUM)
+    assert found["delay"] == delay
+    assert np.abs(expected).max() > 0.005 and np.abs(made - expected).max() < CLOSE
+    assert found["ticks"] > 100  # of 400: the page's own thread goes on
+
+
+@pytest.mark.parametrize("name", ["denoise", "gtcrn.toml"])
+@pytest.mark.parametrize("rate_hz", [48_000, 44_100])
+def test_the_time_of_a_block(build: Build, name: str, rate_hz: int) -> None:
+    """The 99th percentile of a block's time, where other programs do not take the processor away from it."""
+    _, folder = build(name)
+    with opened(folder, isolated=True) as page:
+        found = page.evaluate(TIME, [rate_hz, 900, 12])
+    print(
+        name,
+        rate_hz,
+        {part: f"{1000 * ms:.0f} us" for part, ms in found.items()},
+        f"budget {1000 * BUDGET_MS:.0f} us",
+    )
+    assert found["alone"] < BUDGET_MS
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_recipes(build: Build, name: str) -> None:
+    """The test vector, flush included: each frame within the tolerance of the offline model."""
+    _, folder = build(name)
+    with opened(folder) as page:
+        found: dict[str, Any] = page.evaluate(CHECK)
+    print(name, json.dumps(found))
+    assert found["judged"] and found["all"] > 0

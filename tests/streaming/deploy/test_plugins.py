@@ -1,0 +1,232 @@
+"""Plug-ins give the frames of Python at the latency that they report, in hosts of our own and in Debian's."""
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from shutil import which
+
+import numpy as np
+import pytest
+import soundfile
+
+from pulse.errors import InputError, WriteError
+from pulse.program.backends.native_program import NativeProgram
+from tests.streaming.deploy.building import HERE, built, compiled
+from tests.streaming.deploy.hosts import Clap, Ladspa
+from tests.streaming.deploy.sound import RATE_HZ, Sound, heard, noise
+from tests.streaming.models import decimated, filtered
+
+pytestmark = pytest.mark.skipif(HERE is None, reason="no level for this system")
+PULSE = 16
+CLOSE = 1e-6
+"""Filters of resamplers are computed by other sums than Python's, and rounded to float32."""
+
+
+@pytest.fixture(scope="module")
+def program() -> NativeProgram:
+    return compiled(filtered(), PULSE)
+
+
+@pytest.fixture(scope="module")
+def folder(program: NativeProgram, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("plugins")
+    built(program, path, rate_hz=RATE_HZ, plugins=("ladspa", "lv2", "clap"))
+    return path
+
+
+def begin_ladspa(folder: Path, rate_hz: int) -> Ladspa:
+    return Ladspa(folder / "ladspa" / "small.so", rate_hz)
+
+
+def begin_clap(folder: Path, rate_hz: int) -> Clap:
+    return Clap(folder / "clap" / "small.clap", rate_hz, "urn:pulse:small")
+
+
+Begin = Callable[[Path, int], Ladspa | Clap]
+BOTH = pytest.mark.parametrize("begin", [begin_ladspa, begin_clap])
+
+
+def blocks(sound: Sound, seed: int = 1) -> list[Sound]:
+    """The sound in blocks of any size, one of them longer than what a plug-in takes at a time."""
+    rng, ends = np.random.default_rng(seed), [1000]
+    while ends[-1] < len(sound):
+        ends.append(ends[-1] + int(rng.integers(1, 300)))
+    return np.split(sound, ends[:-1])
+
+
+@BOTH
+@pytest.mark.parametrize("rate_hz", [RATE_HZ, 48_000, 44_100, 8_000])
+def test_frames_are_those_of_python(folder: Path, program: NativeProgram, begin: Begin, rate_hz: int) -> None:
+    sound = noise(5000)
+    delay, expected = heard(program, sound, rate_hz, 1)
+    plugin = begin(folder, rate_hz)
+    made = np.concatenate([plugin.run(block) for block in blocks(sound)])
+    assert plugin.delay == delay
+    assert np.abs(made - expected).max() < CLOSE
+    plugin.close()
+
+
+@BOTH
+def test_reset_begins_a_new_sound(folder: Path, begin: Begin) -> None:
+    sound, plugin = noise(700), begin(folder, RATE_HZ)
+    first = plugin.run(sound)
+    assert not np.array_equal(plugin.run(sound), first)
+    plugin.reset()
+    assert np.array_equal(plugin.run(sound), first)
+    plugin.close()
+
+
+@BOTH
+def test_bypass_is_as_late_as_the_model(folder: Path, program: NativeProgram, begin: Begin) -> None:
+    sound, plugin = noise(3000), begin(folder, RATE_HZ)
+    delay, expected = heard(program, sound, RATE_HZ, 1)
+    through = np.concatenate([np.zeros(delay, np.float32), sound])[: len(sound)]
+    made = np.concatenate(
+        [plugin.run(sound[:500]), plugin.run(sound[500:2000], True), plugin.run(sound[2000:], False)]
+    )
+    fade = RATE_HZ // 100
+    assert np.abs(made[:500] - expected[:500]).max() < CLOSE
+    assert np.array_equal(made[500 + fade : 2000], through[500 + fade : 2000])
+    assert np.abs(made[2000 + fade :] - expected[2000 + fade :]).max() < CLOSE
+    low, high = np.minimum(through, expected) - CLOSE, np.maximum(through, expected) + CLOSE
+    assert ((low <= made) & (made <= high)).all()
+    plugin.close()
+
+
+def test_samples_that_are_no_numbers_do_not_stay(folder: Path, program: NativeProgram) -> None:
+    sound, plugin = noise(900), begin_ladspa(folder, RATE_HZ)
+    broken = sound.copy()
+    broken[[5, 300, 301]] = np.nan, np.inf, -np.inf
+    sound[[5, 300, 301]] = 0
+    assert np.abs(plugin.run(broken) - heard(program, sound, RATE_HZ, 1)[1]).max() < CLOSE
+    plugin.close()
+
+
+@BOTH
+@pytest.mark.parametrize("rate_hz", [0, 16, 5_000_000])
+def test_a_rate_too_far_from_the_model_s_is_refused(folder: Path, begin: Begin, rate_hz: int) -> None:
+    assert not begin(folder, rate_hz).accepts
+
+
+def test_what_clap_says_of_itself(folder: Path) -> None:
+    plugin = begin_clap(folder, RATE_HZ)
+    for is_input in (True, False):
+        port = plugin.port(is_input)
+        assert (port.channels, port.kind, port.flags, port.in_place_pair) == (1, b"mono", 1, 0)
+    assert plugin.bypass == 0
+    plugin.run(noise(10), True)
+    assert plugin.bypass == 1
+    plugin.close()
+
+
+def test_only_the_entry_can_be_seen(folder: Path) -> None:
+    if which("nm") is None:
+        pytest.skip("nm is missing: install binutils")
+    for path, entry in (
+        ("ladspa/small.so", "ladspa_descriptor"),
+        ("lv2/small.lv2/small.so", "lv2_descriptor"),
+        ("clap/small.clap", "clap_entry"),
+    ):
+        done = subprocess.run(
+            ["nm", "-D", "--defined-only", folder / path], capture_output=True, text=True, check=True
+        )
+        assert [line.split()[-1] for line in done.stdout.splitlines()] == [entry]
+
+
+HOSTS = {
+    "applyplugin": ("ladspa-sdk", ("{in}", "{out}", "{folder}/ladspa/small.so", "small", "0")),
+    "sox": ("sox", ("-V1", "{in}", "-e", "float", "-b", "32", "{out}", "ladspa", "small", "small", "0", "0")),
+    "lv2proc": ("lv2proc", ("-i", "{in}", "-o", "{out}", "urn:pulse:small")),
+    "lv2apply": ("lilv-utils", ("-i", "{in}", "-o", "{out}", "urn:pulse:small")),
+}
+"""Debian's package, and arguments."""
+
+
+def read(path: Path) -> Sound:
+    """The sound of a file, at the model's rate."""
+    sound, rate_hz = soundfile.read(path, dtype="float32")
+    assert rate_hz == RATE_HZ
+    return np.asarray(sound, np.float32)
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_in_hosts_of_debian(folder: Path, program: NativeProgram, tmp_path: Path, host: str) -> None:
+    package, arguments = HOSTS[host]
+    if which(host) is None:
+        pytest.skip(f"{host} is missing: on Debian, install {package}")
+    coarse = host == "applyplugin"  # reads and writes 16 bits only
+    soundfile.write(tmp_path / "in.wav", noise(6000), RATE_HZ, subtype="PCM_16" if coarse else "FLOAT")
+    sound = read(tmp_path / "in.wav")
+    places = {"in": tmp_path / "in.wav", "out": tmp_path / "out.wav", "folder": folder}
+    done = subprocess.run(
+        [host, *(argument.format(**places) for argument in arguments)],
+        env={**os.environ, "LADSPA_PATH": str(folder / "ladspa"), "LV2_PATH": str(folder / "lv2")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    made = read(tmp_path / "out.wav")
+    _, expected = heard(program, sound, RATE_HZ, 1)
+    assert len(made) == len(sound)
+    assert np.abs(made - expected).max() < (2.1 / 32768 if coarse else CLOSE)
+
+
+def test_a_virtual_microphone(folder: Path, tmp_path: Path) -> None:
+    """PipeWire reads the filter chain, loads the plug-in and shows a source of sound."""
+    for program in ("pipewire", "pw-dump"):
+        if which(program) is None:
+            pytest.skip(f"{program} is missing: on Debian, install pipewire and pipewire-bin")
+    environment = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+    chain = str(folder / "ladspa" / "small.conf")
+    with ExitStack() as stack:
+        for command in (["pipewire"], ["pipewire", "-c", chain]):
+            stack.enter_context(running(command, environment))
+            wait_for(lambda: (tmp_path / "pipewire-0").exists())
+        wait_for(lambda: ("small", "Audio/Source") in nodes(environment))
+        assert ("capture.small", "Stream/Input/Audio") in nodes(environment)
+
+
+@contextmanager
+def running(command: list[str], environment: dict[str, str]) -> Iterator[None]:
+    """A program in the background."""
+    log = Path(environment["XDG_RUNTIME_DIR"], f"log-{len(command)}")
+    with (
+        log.open("wb") as file,
+        subprocess.Popen(command, env=environment, stdout=file, stderr=file) as process,
+    ):
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
+def nodes(environment: dict[str, str]) -> set[tuple[str, str]]:
+    """The names and classes of PipeWire's nodes."""
+    done = subprocess.run(["pw-dump"], env=environment, capture_output=True, text=True, timeout=60)
+    if done.returncode or not done.stdout.strip():
+        return set()
+    found = [one.get("info", {}).get("props", {}) for one in json.loads(done.stdout)]
+    return {(str(props.get("node.name")), str(props.get("media.class"))) for props in found if props}
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it does not happen"
+        time.sleep(0.1)
+
+
+def test_models_that_are_no_sound_are_refused(tmp_path: Path, program: NativeProgram) -> None:
+    with pytest.raises(WriteError, match="--rate"):
+        built(program, tmp_path, plugins=("lv2",))
+    with pytest.raises(WriteError, match=r"sound of one channel, and the input x is float32 \[1, 6, 2\]"):
+        built(compiled(decimated(), 6), tmp_path, rate_hz=RATE_HZ, plugins=("lv2",))
+    with pytest.raises(
+        InputError, match="--plugin vst: there is no such plug-in; choose one of ladspa, lv2, clap"
+    ):
+        built(program, tmp_path, rate_hz=RATE_HZ, plugins=("vst",))
+    assert not list(tmp_path.iterdir())

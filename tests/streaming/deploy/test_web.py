@@ -1,0 +1,184 @@
+"""Modules of WebAssembly give the frames of Python, in Node.js; those in Chromium are in test_browser.py."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pulse.errors import InputError
+from pulse.program.backends.native_program import NativeProgram
+from tests.streaming.deploy.building import built, compiled
+from tests.streaming.deploy.node import require_tools, run_node
+from tests.streaming.deploy.sound import RATE_HZ, heard, noise
+from tests.streaming.models import decimated, filtered
+
+PULSE = 16
+CLOSE = 1e-6
+
+
+@pytest.fixture(scope="module")
+def program() -> NativeProgram:
+    return compiled(filtered(), PULSE)
+
+
+@pytest.fixture(scope="module")
+def folder(program: NativeProgram, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    require_tools()
+    path = tmp_path_factory.mktemp("web")
+    library = built(program, path, "wasm32", rate_hz=RATE_HZ)
+    assert library.outcome.endswith("all within the tolerance")
+    return path
+
+
+def test_a_wrong_vector_is_told(folder: Path, tmp_path: Path) -> None:
+    """The check of the folder finds a frame that is not as expected, and a vector that ends too early."""
+    for name in ("module.wasm", "worklet.js", "test/check.mjs", "test/vector.bin"):
+        target = tmp_path / name
+        target.parent.mkdir(exist_ok=True)
+        target.write_bytes((folder / name).read_bytes())
+    vector = bytearray((folder / "test" / "vector.bin").read_bytes())
+    first_input, first_output = 24, 24 + 4 * PULSE
+    frame = np.frombuffer(vector, "<f4", PULSE, first_output)[-1]
+    vector[first_output + 4 * PULSE - 4 : first_output + 4 * PULSE] = np.float32(frame + 1).tobytes()
+    assert len(vector) > first_input
+    for content, reason in ((vector, "y, pulse 0, element 15"), (vector[:60], "the vector is cut short")):
+        (tmp_path / "test" / "vector.bin").write_bytes(content)
+        done = subprocess.run(["node", str(tmp_path / "test" / "check.mjs")], capture_output=True, text=True)
+        assert done.returncode == 1 and reason in done.stderr
+
+
+@pytest.mark.parametrize("rate_hz", [RATE_HZ, 48_000, 44_100])
+def test_sound_in_blocks_of_a_worklet(
+    folder: Path, program: NativeProgram, tmp_path: Path, rate_hz: int
+) -> None:
+    """Blocks of 128 frames, as browsers have them; the delay is the one that is told."""
+    sound = noise(4000)
+    delay, expected = heard(program, sound, rate_hz, 128)
+    made, printed = run_node(
+        f"const rate = {rate_hz};"
+        """
+        const sound = new Sound(module, rate), result = new Float32Array(heard.length);
+        let pulses = 0;
+        const count = (one) => (pulses += one.frames().length);
+        for (let start = 0; start < heard.length; start += 128) {
+          const end = Math.min(start + 128, heard.length);
+          sound.process([heard.subarray(start, end)], result.subarray(start, end), end - start, count);
+        }
+        writeFileSync(made, result);
+        console.log(JSON.stringify({ delay: sound.delay, pulses, ...sound.counters() }));
+        """,
+        folder,
+        tmp_path,
+        sound.tobytes(),
+    )
+    found = json.loads(printed)
+    assert found["delay"] == delay and (found["badSamples"], found["badPulses"]) == (0, 0)
+    assert np.abs(np.frombuffer(made, np.float32) - expected).max() < CLOSE
+    pulses = len(sound) * RATE_HZ // rate_hz // PULSE
+    assert abs(found["pulses"] - pulses) <= 4  # the output ``loud``, which is not the sound that is played
+
+
+def test_reset_bypass_and_long_blocks(folder: Path, tmp_path: Path) -> None:
+    sound = noise(2000)
+    made, printed = run_node(
+        """
+        const sound = new Sound(module, 16000), run = () => {
+          const result = new Float32Array(heard.length);
+          sound.process([heard], result, heard.length);
+          return result;
+        };
+        const first = run();
+        sound.reset();
+        const again = run();
+        sound.bypass(true);
+        sound.reset();
+        writeFileSync(made, run());
+        sound.process([undefined], undefined, 128);
+        console.log(JSON.stringify({ same: first.every((frame, i) => frame === again[i]), delay: sound.delay }));
+        """,
+        folder,
+        tmp_path,
+        sound.tobytes(),
+    )
+    found = json.loads(printed)
+    assert found["same"]
+    through = np.concatenate([np.zeros(found["delay"], np.float32), sound])[: len(sound)]
+    assert np.array_equal(np.frombuffer(made, np.float32), through)
+
+
+def test_snapshots_and_ends_of_streams(folder: Path, program: NativeProgram, tmp_path: Path) -> None:
+    """A snapshot of JavaScript is one of Python; what comes after the end is an error that says what to do."""
+    sound = noise(2 * PULSE)
+    state = program.spawn()
+    state.step(sound[None, :PULSE])
+    snapshot, printed = run_node(
+        """
+        const model = new Model(module), said = [];
+        const attempt = (action) => { try { action(); } catch (error) { said.push(error.message); } };
+        model.step([heard.subarray(0, 16)]);
+        writeFileSync(made, model.snapshot());
+        attempt(() => model.step([new Float32Array(17)]));
+        attempt(() => model.restore(new Uint8Array(3)));
+        for (const results of model.flush([heard.subarray(16, 21)], [5])) said.push(results[0].count);
+        attempt(() => model.step([heard.subarray(0, 16)]));
+        attempt(() => new Sound(module, 1));
+        console.log(JSON.stringify(said));
+        """,
+        folder,
+        tmp_path,
+        sound.tobytes(),
+    )
+    other = program.spawn()
+    other.restore(snapshot)
+    expected, got = state.step(sound[None, PULSE:]), other.step(sound[None, PULSE:])
+    for name, frames in expected.items():
+        np.testing.assert_allclose(got[name], frames, rtol=1e-6, atol=1e-7)
+    said = json.loads(printed)
+    assert said[0] == "x: a pulse has 16 elements, got 17"
+    assert "bytes, got 3" in said[1]
+    assert said[-2] == "small: the stream has ended: call reset()"
+    assert said[-1] == "1 Hz and the model's rate are more than 256 times apart; choose another rate"
+    assert sum(said[2:-2]) == PULSE + 5 - (PULSE - program.outputs[0].delay)
+
+
+def test_a_model_that_takes_no_sound(tmp_path: Path) -> None:
+    """It has no page; its streams run pulse by pulse, and ``Sound`` says why it does not."""
+    require_tools()
+    library = built(compiled(decimated(), 6), tmp_path, "wasm32", rate_hz=RATE_HZ)
+    assert "module.wasm" in library.sizes and "index.html" not in library.sizes
+    _, printed = run_node(
+        "try { new Sound(module, 16000); } catch (error) { console.log(error.message); }", tmp_path, tmp_path
+    )
+    assert printed.strip() == "small: the model does not take sound; use Model, pulse by pulse"
+
+
+def test_plug_ins_are_for_processors(program: NativeProgram, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--plugin is for processors; the target wasm32 has a page"):
+        built(program, tmp_path, "wasm32", rate_hz=RATE_HZ, plugins=("lv2",))
+
+
+def test_the_command(tmp_path: Path) -> None:
+    """``pulse build --target wasm32``: the built-in denoiser as a page."""
+    require_tools()
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from streaming.cli import main; main()",
+            "build",
+            "--target",
+            "wasm32",
+            "-o",
+            str(tmp_path),
+        ],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "all within the tolerance" in done.stdout
+    assert {"module.wasm", "worklet.js", "pulse.d.ts", "index.html"} <= {
+        path.name for path in tmp_path.iterdir()
+    }
