@@ -5,7 +5,7 @@ from typing import Any
 
 
 def interpolate_linearly(torch: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """``F.interpolate`` of these arguments; None where it is not linear, or its factor depends on the length."""
+    """``F.interpolate`` of these arguments; None if it is not linear, or its factor depends on the length."""
     given = {**dict(zip(("input", "size", "scale_factor", "mode", "align_corners"), args)), **named}
     x = given["input"]
     if given.get("mode") != "linear" or given.get("align_corners") or given.get("recompute_scale_factor"):
@@ -29,7 +29,7 @@ def _single(value: Any) -> Any:
 
 
 def _factor(torch: Any, frames: Any, size: Any, factor: Any) -> Any:
-    """How many frames become of one, a number; None where none is known for every length."""
+    """How many frames become of one, a number; None if it differs between lengths."""
     if size is None:
         return int(factor) if factor == int(factor) else factor
     if not isinstance(frames, torch.SymInt) or not isinstance(size, torch.SymInt):
