@@ -10,7 +10,7 @@ from statistics import median
 import numpy as np
 
 import pulse
-from bench.timing import Ratio, alternate, fed
+from bench.timing import Ratio, alternate, make_stepper
 from pulse.build import Add, Connector, Conv1D, GraphView, Node, Tanh
 from pulse.extend import Conv
 from pulse.models import Model
@@ -101,7 +101,9 @@ def view_times(rounds: int, steps: int) -> list[ViewTime]:
     for pulse_of_x in x:
         results = {title: next(iter(state.step(pulse_of_x).values())) for title, state in states.items()}
         assert all(results[title].tobytes() == results[PLAIN].tobytes() for title in (NAMED, REGISTERED))
-    found = alternate({title: fed(state.step, x) for title, state in states.items()}, rounds, steps, steps)
+    found = alternate(
+        {title: make_stepper(state.step, x) for title, state in states.items()}, rounds, steps, steps
+    )
     return [
         ViewTime(
             title,

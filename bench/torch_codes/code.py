@@ -16,7 +16,7 @@ class Given:
     example    of its input
     pulse      frames of a step; the smallest by default
     rate_hz    frames of the input in a second, for the real-time factor
-    change     what is not as its author wrote it; empty if all of it is
+    change     what is not as its author wrote it; empty if nothing is
     options    of ``from_torch``, such as method
     twin       the author's own streaming: pulses to outputs
     """

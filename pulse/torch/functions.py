@@ -49,7 +49,7 @@ def _from_front(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _replacement(torch: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """What replaces the result, or None."""
+    """What replaces the result; None if nothing does."""
     match getattr(function, "__name__", ""):
         case "istft":
             return inverse_transform(torch, *args, **named)

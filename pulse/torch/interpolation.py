@@ -29,7 +29,7 @@ def _single(value: Any) -> Any:
 
 
 def _factor(torch: Any, frames: Any, size: Any, factor: Any) -> Any:
-    """How many frames become of one, a number; None if it differs between lengths."""
+    """How many frames become of one, a number; None if none is known for every length."""
     if size is None:
         return int(factor) if factor == int(factor) else factor
     if not isinstance(frames, torch.SymInt) or not isinstance(size, torch.SymInt):

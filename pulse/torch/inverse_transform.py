@@ -16,7 +16,7 @@ def inverse_transform(
     length: Any = None,
     return_complex: bool = False,
 ) -> Any:
-    """``torch.istft`` whose length may be a size; None without a length, or of complex signals.
+    """``torch.istft`` whose length may be a size; None if none is given, or of complex signals.
 
     Frames that overlap are added, and divided by the sum of their squared windows, from half a frame on.
     """
