@@ -38,7 +38,7 @@ pip install --no-deps {pins}
 
 `--no-deps` leaves the installed PyTorch alone; the packages need some small ones more, which Python names when they are
 imported. PyPI has no build of torchaudio for PyTorch without CUDA: its models are plain Python, and run from the
-package without its folder `torchaudio/lib`.
+package without its folder `lib`.
 """
 
 
@@ -47,7 +47,7 @@ def page(outcomes: Sequence[Outcome]) -> str:
     streamed = [each for each in outcomes if each.stage == "streamed"]
     others = [each for each in outcomes if each.stage != "streamed"]
     plain = [each for each in streamed if not each.change]
-    text = HEAD.format(streamed=len(streamed), tried=len(outcomes), plain=len(plain), host=f"{Host.here()}.")
+    text = HEAD.format(streamed=len(streamed), tried=len(outcomes), plain=len(plain), host=f"{Host.here()}.".replace(", load", ",\nload"))
     columns = ("code", "package", "error", "pulse", "delay", "convert s", "step us", "real-time factor")
     text += _table(columns, map(_streamed, streamed))
     text += "\n## Not streamed\n\n" + _table(("code", "package", "reason"), map(_refused, others))

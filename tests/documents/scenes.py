@@ -6,7 +6,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
-import pytest
 
 import pulse
 from bench.page import recipes
@@ -111,13 +110,6 @@ def devices() -> Mapping[str, Any]:
     return {**names, "Microphone": lambda device: Microphone()}  # whatever the name of the device
 
 
-def module() -> Mapping[str, Any]:
-    """A module of PyTorch."""
-    torch = pytest.importorskip("torch", reason="needs pulse-stream[torch]")
-    pytest.importorskip("onnxscript", reason="needs pulse-stream[torch]")
-    return {"module": torch.nn.Conv1d(1, 2, 5).eval()}
-
-
 def embedded() -> Mapping[str, Any]:
     """A recipe that names the model in which it is."""
     Path("recipe_with_a_dot.toml").write_text(recipes()["gtcrn.toml"].replace("gtcrn_offline.onnx", "."))
@@ -196,7 +188,6 @@ SCENES: Mapping[str, tuple[Scene, ...]] = {
     "docs/live.md": (devices, nothing),
     "docs/programs.md": (lambda: {**sound(), "Session": Session},),
     "docs/proof.md": (compiled,),
-    "docs/pytorch.md": (module,),
     "docs/recipes.md": (lambda: {**published(), "pulse": pulse}, embedded),
     "docs/sound.md": (two_sounds,),
     "docs/tour.md": (chunks, sound, nothing, sound, spectral, lanes),
@@ -206,6 +197,7 @@ SCENES: Mapping[str, tuple[Scene, ...]] = {
 
 ELSEWHERE = {
     "docs/extend.md": "tests/pulse/onnx/test_extend.py",
+    "docs/pytorch.md": "tests/pulse/torch/test_page.py",  # with a codec of its author
     "docs/serve.md": "tests/streaming/serve/test_page.py",
     "docs/threads.md": "tests/pulse/program/machine/test_threads.py",  # with as many cores as it needs
 }
