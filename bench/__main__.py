@@ -10,11 +10,11 @@ from bench.calls import call_times
 from bench.contest import WrongResultError, contest
 from bench.docs import PAGE, PICTURE, page
 from bench.first_results import STARTED, Start, starts
-from bench.growth import Growth, grown, growth
+from bench.growth import Growth, growth, growth_entries
 from bench.host import Host
 from bench.lanes import lanes_entries, lanes_rows
 from bench.models import PUBLISHED, Entry, catalogue
-from bench.models.given import add_options, given
+from bench.models.given import add_options, given_entry
 from bench.report import show
 from bench.results import Results, Row
 from bench.roofline import Machine, Reading, measured_machine, roofline, working_set
@@ -30,9 +30,9 @@ note = Console(stderr=True).print
 
 def main() -> None:
     """Time a step of every model in each runtime: one thread, the same input, in turns."""
-    options = parsed()
+    options = parse_options()
     console = Console(width=None if sys.stdout.isatty() else 200)
-    results = Results.read(options.read) if options.read else measured(options)
+    results = Results.read(options.read) if options.read else measure(options)
     show(results, console)
     if options.json:
         results.write(options.json)
@@ -47,7 +47,7 @@ def main() -> None:
         draw_growth(results, PICTURE)
 
 
-def parsed() -> argparse.Namespace:
+def parse_options() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=main.__doc__)
     parser.add_argument("keys", nargs="*", help="models to run, such as tcn_1 gtcrn; all by default")
@@ -81,7 +81,7 @@ def parsed() -> argparse.Namespace:
     return options
 
 
-def measured(options: argparse.Namespace) -> Results:
+def measure(options: argparse.Namespace) -> Results:
     """Run everything that the options choose."""
     host, machine = Host.here(), measured_machine()
     chosen = entries(options)
@@ -99,7 +99,7 @@ def measured(options: argparse.Namespace) -> Results:
             lanes += lanes_rows(entry)
     steps = list[Growth]()
     if options.growth or options.docs:
-        for entry in chosen if options.model or options.keys else grown(options.models):
+        for entry in chosen if options.model or options.keys else growth_entries(options.models):
             note(f"growth of {entry.name}", style="dim", highlight=False)
             steps += growth(entry, machine)
     calls = call_times() if options.docs else []
@@ -110,7 +110,7 @@ def entries(options: argparse.Namespace) -> list[Entry]:
     """The rows to run. Exits where a model of the user cannot be opened."""
     if options.model:
         try:
-            return [given(path, options) for path in options.model]
+            return [given_entry(path, options) for path in options.model]
         except (PulseError, OSError) as error:
             raise SystemExit(f"error: {error}") from None
     return [entry for entry in catalogue(options.models) if not options.keys or entry.key in options.keys]

@@ -21,7 +21,7 @@ from bench.peers import (
     TractPeer,
     session,
 )
-from bench.timing import alternate, fed
+from bench.timing import alternate, make_stepper
 from pulse.program.program import Program
 from pulse.pulsify.network import Port
 
@@ -76,7 +76,9 @@ class Contest:
     def steppers(self) -> dict[str, Callable[[], object]]:
         """One for each runtime, this project last."""
         peers = {name: form.peer for name, form in self.best.items()}
-        return {name: fed(peer.step, self.pulses) for name, peer in peers.items() if peer is not None}
+        return {
+            name: make_stepper(peer.step, self.pulses) for name, peer in peers.items() if peer is not None
+        }
 
 
 def contest(entry: Entry, checked: int = CHECKED_PULSES, pilot_steps: int = PILOT_STEPS) -> Contest:
@@ -91,12 +93,12 @@ def contest(entry: Entry, checked: int = CHECKED_PULSES, pilot_steps: int = PILO
     twin = None if entry.twin is None else entry.twin()
     wanted = reference(entry, proto, twin, program, pulses[:checked])
     own = PulsePeer(program)
-    off = distance(streamed(own, program, pulses[:checked]), wanted, program)
+    off = distance(stream_outputs(own, program, pulses[:checked]), wanted, program)
     if not off <= CLOSE:
         raise WrongResultError(f"{entry.name}: the output of this project is off by {off:.1e}")
     forms: list[Form] = []
     for runtime, how, make in candidates(entry, proto, twin, program, pulses[0]):
-        forms.append(tried(runtime, how, make, program, pulses[:checked], wanted))
+        forms.append(try_form(runtime, how, make, program, pulses[:checked], wanted))
     best = dict(fastest(forms, pulses, pilot_steps))
     best[OURS] = Form(OURS, program.backend, "right", "", own)
     return Contest(entry, program, pulses, tuple(forms), best)
@@ -139,7 +141,7 @@ def candidates(
         yield "tract", "pulsed by tract", lambda: TractPeer(proto, program.pulse, symbol, names, told)
 
 
-def tried(
+def try_form(
     runtime: str,
     how: str,
     make: Callable[[], Peer],
@@ -150,7 +152,7 @@ def tried(
     """A form, and whether it is right."""
     try:
         peer = make()
-        off = distance(streamed(peer, program, pulses), wanted, program)
+        off = distance(stream_outputs(peer, program, pulses), wanted, program)
     except Exception as error:  # whatever another runtime raises is its answer
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         return Form(runtime, how, "fails", lines[0] if lines else type(error).__name__)
@@ -166,7 +168,7 @@ def fastest(
     for runtime in dict.fromkeys(form.runtime for form in forms):
         right = {form.how: form for form in forms if form.runtime == runtime and form.peer is not None}
         if len(right) > 1:
-            steppers = {how: fed(form.peer.step, pulses) for how, form in right.items() if form.peer}
+            steppers = {how: make_stepper(form.peer.step, pulses) for how, form in right.items() if form.peer}
             found = alternate(steppers, PILOT_ROUNDS, steps, steps)
             best = {how: min(each.p50_us for each in found.rounds[how]) for how in right}
             yield runtime, right[min(best, key=best.__getitem__)]
@@ -181,7 +183,7 @@ def reference(
     names = [port.name for port in program.outputs if port.streams]
     if not entry.offline:
         assert twin is not None, "a model of chunks is its own explicit form"
-        return joined(stepped(OnnxRuntimePeer(twin, pulses[0]), pulses), program)
+        return join_pulses(run_steps(OnnxRuntimePeer(twin, pulses[0]), pulses), program)
     feeds = constant_feeds(proto, entry.arguments.get("constants") or {})
     for port in program.inputs:
         values = [feed[port.name] for feed in pulses]
@@ -190,14 +192,14 @@ def reference(
     return dict(zip(names, results))
 
 
-def stepped(peer: Peer, pulses: Sequence[Feed]) -> list[Outputs]:
+def run_steps(peer: Peer, pulses: Sequence[Feed]) -> list[Outputs]:
     """What a peer gives, pulse by pulse."""
     return [peer.step(each) for each in pulses]
 
 
-def streamed(peer: Peer, program: Program, pulses: Sequence[Feed]) -> Streams:
+def stream_outputs(peer: Peer, program: Program, pulses: Sequence[Feed]) -> Streams:
     """The frames that a peer gives, those of its delay left out."""
-    found = joined(stepped(peer, pulses), program)
+    found = join_pulses(run_steps(peer, pulses), program)
     for port in streams_of(program):
         delay = peer.delay(port.name)
         frames = np.moveaxis(found[port.name], port.axis or 0, 0)[port.delay if delay is None else delay :]
@@ -205,7 +207,7 @@ def streamed(peer: Peer, program: Program, pulses: Sequence[Feed]) -> Streams:
     return found
 
 
-def joined(results: Sequence[Outputs], program: Program) -> Streams:
+def join_pulses(results: Sequence[Outputs], program: Program) -> Streams:
     """Each output's pulses, one after the other."""
     return {
         port.name: np.concatenate([result[port.name] for result in results], port.axis or 0)

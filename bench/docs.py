@@ -8,7 +8,7 @@ from bench import first_results
 from bench.contest import OURS
 from bench.first_results import Start
 from bench.host import Host
-from bench.report import GROWTH_COLUMNS, LANES_COLUMNS, growth_lines, lanes_lines, left_out, missed
+from bench.report import GROWTH_COLUMNS, LANES_COLUMNS, growth_lines, lanes_lines, left_out, missed_targets
 from bench.results import PEERS, Results, Row
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
@@ -37,7 +37,7 @@ def page(results: Results) -> str:
     parts = [HEAD.format(host=results.host, rounds=results.rounds, steps=results.steps)]
     parts.append(table(COLUMNS, (line for row in results.rows for line in steps_lines(row)), left=2))
     parts.append("\n".join(f"- {line}" for line in results.summary()) + "\n")
-    parts += section("Missed targets", missed(results))
+    parts += section("Missed targets", missed_targets(results))
     parts += section("Not timed", left_out(results), NOT_TIMED)
     if results.lanes:
         parts += ["## Many streams\n", LANES, table(LANES_COLUMNS, lanes_lines(results))]
@@ -125,7 +125,7 @@ def steps_lines(row: Row) -> Iterator[list[str]]:
     if row.error:
         yield [name, OURS, *["-"] * 5, row.error, ""]
         return
-    reached = {what: (f"{target:g}", good) for what, target, _, good in row.reached()}
+    reached = {what: (f"{target:g}", good) for what, target, _, good in row.target_results()}
     for runtime in (OURS, *PEERS):
         timed = row.runtimes.get(runtime)
         if timed is None:

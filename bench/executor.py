@@ -67,13 +67,13 @@ class Row:
     loop_us: float
 
 
-async def saturated(x: Array, count: int) -> AsyncGenerator[Array]:
+async def pulses_on_request(x: Array, count: int) -> AsyncGenerator[Array]:
     """A pulse on request."""
     for _ in range(count):
         yield x
 
 
-async def paced(x: Array, count: int) -> AsyncGenerator[Array]:
+async def paced_pulses(x: Array, count: int) -> AsyncGenerator[Array]:
     """A pulse every 10 ms."""
     at_s = anyio.current_time()
     for _ in range(count):
@@ -82,7 +82,7 @@ async def paced(x: Array, count: int) -> AsyncGenerator[Array]:
         yield x
 
 
-SOURCES = {"saturated": saturated, "paced": paced}
+SOURCES = {"saturated": pulses_on_request, "paced": paced_pulses}
 
 
 def overhead(model: str, source: str, loop: str, load: str, seconds: float) -> Row:

@@ -80,7 +80,7 @@ def seconds(call: Callable[[], object]) -> float:
     return (time.perf_counter() - begin) / STEPS
 
 
-def compared(calls: Sequence[Callable[[], object]]) -> str:
+def compare(calls: Sequence[Callable[[], object]]) -> str:
     """Medians of two calls in alternating rounds, and of the ratio in a round."""
     rounds: list[list[float]] = []
     for number in range(ROUNDS):
@@ -101,8 +101,8 @@ def main() -> None:
                 for _ in range(STEPS):
                     states[-1].step(feeds)
             print(f"{name}, pulse {frames}")
-            print(f"  step     {compared([partial(state.step, feeds) for state in states])}")
-            print(f"  machine  {compared([state.run_machine for state in states])}")
+            print(f"  step     {compare([partial(state.step, feeds) for state in states])}")
+            print(f"  machine  {compare([state.run_machine for state in states])}")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import numpy as np
 
 import pulse
 from bench.roofline import Reading, measured_machine, roofline, working_set
-from bench.timing import Pulse, alternate, fed
+from bench.timing import Pulse, alternate, make_stepper
 from pulse import front
 from pulse.facts import Array
 from pulse.front.windows import window_values
@@ -112,7 +112,7 @@ def main() -> None:
             require_equal(contest, program, pulses, hops)
             ours, theirs = program.spawn(), contest.make()
             assert isinstance(ours, NativeState)
-            steppers = {"pulse": fed(ours.step, pulses), "other": fed(theirs, hops)}
+            steppers = {"pulse": make_stepper(ours.step, pulses), "other": make_stepper(theirs, hops)}
             found = alternate(steppers, ROUNDS, STEPS)
             inside_us = min(sum(row.seconds_per_step for row in ours.profile().rows) for _ in range(5)) * 1e6
             reading = Reading(working_set(program))

@@ -10,7 +10,7 @@ from bench.lanes import noise as lanes_noise
 from bench.models import Entry, catalogue
 from bench.models.entry import Source
 from bench.roofline import Machine, Reading, roofline, working_set
-from bench.timing import alternate, fed
+from bench.timing import alternate, make_stepper
 from pulse.program.backends.native_program import NativeProgram
 
 GROWN = ("tcn_1", "gru", "gtcrn")
@@ -54,12 +54,12 @@ class Variant:
     def stepper(self, scale: float) -> Callable[[], object]:
         """A step, of all lanes if there are several."""
         if self.lanes == 1:
-            return fed(self.program.spawn().step, noise(self.program, scale))
+            return make_stepper(self.program.spawn().step, noise(self.program, scale))
         lanes, values = self.program.spawn_many(self.lanes), lanes_noise(self.program, self.lanes)
         return lambda: lanes.step(values)
 
 
-def grown(folder: Path) -> Iterator[Entry]:
+def growth_entries(folder: Path) -> Iterator[Entry]:
     """The models whose growth is measured, those of missing files left out."""
     return (entry for entry in catalogue(folder) if entry.key in GROWN)
 

@@ -6,12 +6,12 @@ import time
 import anyio
 import numpy as np
 
-from pulse.jit.events import Event
+from pulse.jit.events import NativeEvent
 
 
 async def bare_hop_us(count: int, period_s: float) -> float:
     """A thread answers an event with another, and does nothing else; p50 in us, ``count`` times, one each period."""
-    asked, answered, ended = Event(), Event(), threading.Event()
+    asked, answered, ended = NativeEvent(), NativeEvent(), threading.Event()
 
     def answer() -> None:
         asked.clear()

@@ -8,7 +8,7 @@ import numpy as np
 
 from bench.models import Entry
 from bench.models.gru import gru
-from bench.models.published import published
+from bench.models.published import published_entries
 from bench.power import watts
 from bench.timing import Ratio, alternate
 from pulse.facts import Array
@@ -55,7 +55,7 @@ def lanes_entries(folder: Path) -> Iterator[Entry]:
         yield Entry(
             f"gru_{hidden}", f"GRU 2x{hidden}", 1, source=lambda hidden=hidden: gru(hidden), rate_hz=100.0
         )
-    yield from (entry for entry in published(folder) if entry.key == "gtcrn")
+    yield from (entry for entry in published_entries(folder) if entry.key == "gtcrn")
 
 
 def lanes_rows(entry: Entry, counts: Sequence[int] = COUNTS, rounds: int = ROUNDS) -> Iterator[LanesRow]:
@@ -69,7 +69,7 @@ def lanes_rows(entry: Entry, counts: Sequence[int] = COUNTS, rounds: int = ROUND
         steps = max(FEWEST, STEPS // count)
         calls: dict[str, Callable[[], object]] = {
             "lanes": lambda lanes=lanes, pulses=pulses: lanes.step(pulses),
-            "alone": lambda states=states, pulses=pulses: stepped(states, pulses),
+            "alone": lambda states=states, pulses=pulses: step_separately(states, pulses),
         }
         found = alternate(calls, rounds, steps, FEWEST)
         us, alone = (found.median(name).p50_us / count for name in ("lanes", "alone"))
@@ -84,7 +84,7 @@ def noise(program: Program, count: int) -> Array:
     return np.random.default_rng(0).standard_normal((count, *port.shape)).astype(np.float32)
 
 
-def stepped(states: Sequence[State], pulses: Array) -> list[dict[str, Array]]:
+def step_separately(states: Sequence[State], pulses: Array) -> list[dict[str, Array]]:
     """Separate states, one after the other."""
     return [state.step(one) for state, one in zip(states, pulses)]
 
@@ -92,7 +92,7 @@ def stepped(states: Sequence[State], pulses: Array) -> list[dict[str, Array]]:
 def check(lanes: Lanes, states: Sequence[State], pulses: Array) -> None:
     """Three steps of both must agree."""
     for _ in range(3):
-        together, alone = lanes.step(pulses), stepped(states, pulses)
+        together, alone = lanes.step(pulses), step_separately(states, pulses)
         for name, values in together.items():
             wanted = np.stack([result[name] for result in alone])
             np.testing.assert_allclose(values, wanted, 1e-4, 1e-5, err_msg=name)

@@ -25,7 +25,7 @@ INT16 = 32768
 
 def _model(path: Path, sample: Floats) -> Callable[[Floats], Floats]:
     """The first output of one call after the other; states stay in onnxruntime's memory."""
-    explicit = Explicit.written(path, 1)
+    explicit = Explicit.from_author(path, 1)
     (x,) = explicit.inputs
     peer, name = OnnxRuntimePeer(explicit, {x: sample}), next(iter(explicit.outputs.values()))
     return lambda values: np.asarray(peer.step({x: values})[name], np.float32)

@@ -134,7 +134,7 @@ class TractExplicitPeer:
     def __init__(self, explicit: Explicit, sample: Feed, anew: bool) -> None:
         self._chunks = chunks(explicit, sample)
         first = {chunk.name: chunk.array for chunk in self._chunks} | explicit.fixed | explicit.initial
-        loaded = _loaded(explicit.model)
+        loaded = _load(explicit.model)
         names = [loaded.input_name(number) for number in range(loaded.input_count())]
         for number, name in enumerate(names):
             loaded.set_input_fact(number, _fact(first[name]))
@@ -183,7 +183,7 @@ class TractPeer:
         kept = [value for value in model.graph.output if value.name in outputs]
         del trimmed.graph.output[:]
         trimmed.graph.output.extend(kept)
-        loaded = _loaded(trimmed)
+        loaded = _load(trimmed)
         self._inputs = [loaded.input_name(number) for number in range(loaded.input_count())]
         for number, name in enumerate(self._inputs):
             if shape := inputs.get(name):
@@ -205,7 +205,7 @@ class TractPeer:
         return self._delays[output]
 
 
-def _loaded(model: onnx.ModelProto) -> tract.InferenceModel:
+def _load(model: onnx.ModelProto) -> tract.InferenceModel:
     """Without the shapes that the file states inside: tract takes their names for other dims than those it is given."""
     bare = onnx.ModelProto()
     bare.CopyFrom(model)

@@ -16,7 +16,7 @@ HEIGHT = 0.38
 
 def draw(results: Results, path: Path) -> None:
     """Bars on a logarithmic scale with the spread over the rounds, and the target as a mark."""
-    rows = list(reversed(results.timed))
+    rows = list(reversed(results.timed_rows))
     figure, axes = plt.subplots(figsize=(9, 1 + 0.45 * len(rows)))
     for side, peer in enumerate(PEERS):
         at = [place + (0.5 - side) * HEIGHT for place in range(len(rows))]

@@ -17,7 +17,7 @@ def show(results: Results, console: Console) -> None:
         console.print(steps_table(results))
         lines = (
             *results.summary(),
-            *(f"target missed: {line}" for line in missed(results)),
+            *(f"target missed: {line}" for line in missed_targets(results)),
             *left_out(results),
         )
         for line in lines:
@@ -72,10 +72,10 @@ def _cells(row: Row) -> Iterator[str]:
     yield f"{row.over_least:.1f}"
 
 
-def missed(results: Results) -> Iterator[str]:
+def missed_targets(results: Results) -> Iterator[str]:
     """Each missed target."""
-    for row in results.timed:
-        for what, target, found, reached in row.reached():
+    for row in results.timed_rows:
+        for what, target, found, reached in row.target_results():
             if not reached:
                 yield f"{row.title}, {row.pulse} against {what}: {found:.2f} instead of {target:g}"
         for peer in PEERS:

@@ -82,7 +82,7 @@ class Row:
         assert self.least is not None
         return self.ours.us.p50_us / self.least.least_us
 
-    def reached(self) -> Iterator[tuple[str, float, float, bool]]:
+    def target_results(self) -> Iterator[tuple[str, float, float, bool]]:
         """Each target: against what, the target, the measured figure, and whether it is reached."""
         for peer in PEERS:
             target = getattr(self.target, peer)
@@ -108,28 +108,28 @@ class Results:
     calls: Sequence[CallTime] = ()
 
     @property
-    def timed(self) -> list[Row]:
+    def timed_rows(self) -> list[Row]:
         """The rows that have times."""
         return [row for row in self.rows if not row.error]
 
     def mean(self, peer: str) -> float:
         """The geometric mean over all models of how many times slower a peer is; not a number where none ran in it."""
-        ratios = [row.runtimes[peer].times.median for row in self.timed if peer in row.runtimes]
+        ratios = [row.runtimes[peer].times.median for row in self.timed_rows if peer in row.runtimes]
         return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
 
     def summary(self) -> Iterator[str]:
         """For each peer the geometric mean and the least ratio, then what is furthest from its roofline."""
         for peer in PEERS:
-            rows = [row for row in self.timed if peer in row.runtimes]
+            rows = [row for row in self.timed_rows if peer in row.runtimes]
             if rows:
                 least = min(rows, key=lambda row: row.runtimes[peer].times.median)
                 yield (
                     f"geometric mean against {peer}, {len(rows)} models: {self.mean(peer):.2f}; "
                     f"least {least.runtimes[peer].times.median:.2f}, {least.title}"
                 )
-        if self.timed:
-            furthest = max(self.timed, key=lambda row: row.over_least)
-            logs = [math.log(row.over_least) for row in self.timed]
+        if self.timed_rows:
+            furthest = max(self.timed_rows, key=lambda row: row.over_least)
+            logs = [math.log(row.over_least) for row in self.timed_rows]
             mean = math.exp(sum(logs) / len(logs))
             yield f"times the roofline: geometric mean {mean:.2f}; most {furthest.over_least:.2f}, {furthest.title}"
 

@@ -20,7 +20,7 @@ from bench.models import PUBLISHED
 from bench.models.explicit import Explicit
 from bench.page import laid_out
 from bench.peers import OnnxRuntimePeer
-from bench.timing import Comparison, alternate, fed
+from bench.timing import Comparison, alternate, make_stepper
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.native.executable import NativeState
 from pulse.program.program import Program
@@ -91,7 +91,7 @@ class Found:
         return rows
 
 
-def measured(contest: SoundContest, shared: Path, rounds: int, steps: int) -> Found:
+def measure(contest: SoundContest, shared: Path, rounds: int, steps: int) -> Found:
     """Check every chain, then time them in turns. Raises WrongResultError, FileNotFoundError."""
     stored = np.load(shared / "sound" / f"{contest.recorded}.npz")
     x, wanted = stored["in"].ravel().astype(np.float32), stored["out"].ravel()
@@ -103,7 +103,7 @@ def measured(contest: SoundContest, shared: Path, rounds: int, steps: int) -> Fo
     delay = {OURS: port.delay, EXPORTED: port.delay}
     chains: dict[str, Callable[[], loops.Step]] = {
         OURS: lambda: ours(program),
-        EXPORTED: lambda: exported(program, hops[0]),
+        EXPORTED: lambda: exported_step(program, hops[0]),
     }
     for name, make in contest.loops.items():
         try:
@@ -114,7 +114,7 @@ def measured(contest: SoundContest, shared: Path, rounds: int, steps: int) -> Fo
         chains[name] = lambda make=make: make(shared / "models")
     for name, make in chains.items():
         require_right(name, make(), hops, wanted, delay.get(name, contest.late))
-    comparison = alternate({name: fed(make(), hops) for name, make in chains.items()}, rounds, steps)
+    comparison = alternate({name: make_stepper(make(), hops) for name, make in chains.items()}, rounds, steps)
     state = program.spawn()
     assert isinstance(state, NativeState)
     inside = min(sum(row.seconds_per_step for row in state.profile().rows) for _ in range(5))
@@ -127,7 +127,7 @@ def ours(program: Program) -> loops.Step:
     return lambda x: state.step(x[None])[name].ravel()
 
 
-def exported(program: Program, sample: NDArray[np.float32]) -> loops.Step:
+def exported_step(program: Program, sample: NDArray[np.float32]) -> loops.Step:
     """The whole chain as this project writes it, in onnxruntime alone."""
     (source,), (target,) = program.inputs, program.outputs
     peer = OnnxRuntimePeer(Explicit.of(program.model), {source.name: sample[None]})
@@ -166,7 +166,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.recipes and contest.recipe not in options.recipes:
             continue
         try:
-            found = measured(contest, options.models.parent, options.rounds, options.steps)
+            found = measure(contest, options.models.parent, options.rounds, options.steps)
         except FileNotFoundError as error:
             raise SystemExit(
                 f"error: {error}: not here; --models gives the folder of published models"

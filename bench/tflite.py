@@ -25,7 +25,7 @@ from pulse.program.backends.native_program import NativeProgram
 ROUNDS, STEPS, READING = 15, 1000, "reading"
 
 
-def opened(path: Path) -> NativeProgram:
+def open_stream(path: Path) -> NativeProgram:
     """The file as a stream; a window of constant size as a chunk of its own."""
     loaded = pulse.load(path)
     model = loaded.model
@@ -76,7 +76,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="+", type=Path)
     for path in parser.parse_args().files:
-        program = opened(path)
+        program = open_stream(path)
         reading = Reading(working_set(program))
         steppers = {"pulse": ours(program), "LiteRT": theirs(path), READING: reading}
         found = alternate(steppers, rounds=ROUNDS, steps=STEPS)

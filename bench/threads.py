@@ -9,7 +9,7 @@ import numpy as np
 
 import pulse
 from bench.models import PUBLISHED, catalogue
-from bench.timing import Ratio, alternate, fed
+from bench.timing import Ratio, alternate, make_stepper
 from pulse.program.native.executable import NativeExecutable
 from pulse.program.program import Program
 
@@ -50,7 +50,7 @@ def thread_time(title: str, alone: Program, threads: int, rounds: int) -> Thread
     for x in pulses:
         one, several = (state.step({port.name: x}) for state in states.values())
         assert all(one[name].tobytes() == several[name].tobytes() for name in one), title
-    steppers = {name: fed(state.step, list(pulses)) for name, state in states.items()}
+    steppers = {name: make_stepper(state.step, list(pulses)) for name, state in states.items()}
     found = alternate(steppers, rounds, steps=20, warmup_steps=20)
     alone_us, shared_us = (found.median(name).p50_us for name in steppers)
     return ThreadTime(
@@ -60,7 +60,7 @@ def thread_time(title: str, alone: Program, threads: int, rounds: int) -> Thread
         shared_us,
         found.ratio("alone", "shared"),
         shared.rows,
-        shared.parting.count,
+        shared.thread_cuts.count,
     )
 
 

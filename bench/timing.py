@@ -96,7 +96,7 @@ def time_steps(stepper: Callable[[], object], steps: int) -> list[int]:
     return times
 
 
-def fed(step: Callable[[Pulse], object], pulses: Sequence[Pulse]) -> Callable[[], object]:
+def make_stepper(step: Callable[[Pulse], object], pulses: Sequence[Pulse]) -> Callable[[], object]:
     """A stepper that gives ``step`` one pulse after another, over and over."""
     source = itertools.cycle(pulses)
     return lambda: step(next(source))

@@ -135,20 +135,20 @@ def grouped_gru(w: Weights, where: str, x: Connector, both: bool) -> Connector:
 def dual_path(w: Weights, where: str, x: Connector) -> Connector:
     """Recurrent layers over the bands of each frame, then over the frames of each band; x [1, T, 33, 16]."""
 
-    def finished(path: str, y: Connector, shape: list[int]) -> Connector:
+    def finish(path: str, y: Connector, shape: list[int]) -> Connector:
         fc = f"{where}/{path}_fc"
         y = FC(16, 16, weight=w(f"{fc}/MatMul_output_0"), bias=w(f"{fc}/Add_output_0"))(y)
         return Reshape(shape)(y)
 
-    def normalised(path: str, y: Connector) -> Connector:
+    def normalise(path: str, y: Connector) -> Connector:
         name = f"{where}/{path}_ln/LayerNormalization_output_0"
         return LayerNorm([BANDS, 16], 1e-8, scale=w(name), shift=w(name, 1))(y)
 
     bands = grouped_gru(w, f"{where}/intra_rnn", Reshape([-1, BANDS, 16])(x), both=True)
-    x = Add()(x, normalised("intra", finished("intra", bands, [1, -1, BANDS, 16])))
+    x = Add()(x, normalise("intra", finish("intra", bands, [1, -1, BANDS, 16])))
     turn = [0, 2, 1, 3]
     frames = grouped_gru(w, f"{where}/inter_rnn", Reshape([BANDS, -1, 16])(Transpose(turn)(x)), both=False)
-    return Add()(x, normalised("inter", Transpose(turn)(finished("inter", frames, [1, BANDS, -1, 16]))))
+    return Add()(x, normalise("inter", Transpose(turn)(finish("inter", frames, [1, BANDS, -1, 16]))))
 
 
 def bands(name: str, w: Weights, x: Connector, high: tuple[int, int]) -> Connector:

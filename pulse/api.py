@@ -1,10 +1,12 @@
 """The few calls that most users need."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from pulse import formats as formats  # registers them
 from pulse.collector import fewer_collections
+from pulse.errors import InputError
 from pulse.loading.load import load
 from pulse.program.compiler import Prepare
 from pulse.program.program import Program
@@ -14,6 +16,12 @@ if TYPE_CHECKING:
     from pulse.proof import ProofReport
 
 __all__ = ["load", "stream", "verify"]
+
+
+def is_module(source: object) -> bool:
+    """Whether it is a module of PyTorch; without PyTorch in the process, nothing is."""
+    torch: Any = sys.modules.get("torch")
+    return torch is not None and isinstance(source, torch.nn.Module)
 
 
 def stream(
@@ -42,7 +50,7 @@ def stream(
     Raises   PulseError
     """
     with fewer_collections():
-        program = load(source).compiled(pulse, align, max_context, backend, weights, prepare)
+        program = load(source).compile(pulse, align, max_context, backend, weights, prepare)
     return program.with_threads(threads)
 
 
@@ -55,20 +63,32 @@ def verify(
     prepare: Prepare | None = None,
     seed: int = 0,
     long: bool = False,
+    example: Any = None,
+    twin: Callable[..., Any] | None = None,
 ) -> "ProofReport":
     """Prove on random input that the stream equals the offline model, or name the first wire that diverges.
 
-    source   as in ``stream``. A model of chunks is compared with its author's loop, one in pulses with what it keeps
-             of the model before
+    source   as in ``stream``, or an ``nn.Module`` of PyTorch, which goes through ``from_torch``. A model of chunks is
+             compared with its author's loop, one in pulses with what it keeps of the model before
     lengths  frames of the symbol to try; by default short ones, and long ones that fill all that the model remembers
     max_context, prepare  as in ``stream``
     seed     of the inputs
     long     try longer streams, and every signal on them, whatever it takes
-    Raises   PulseError if the model cannot be streamed at all
+    example  of a module: what its ``forward`` takes
+    twin     of a module: its author's own streaming, a new stream. It is called with a pulse of each input, a tensor,
+             and gives the frames that are ready; joined, they must be the module's first ones
+    Raises   PulseError if the model cannot be streamed at all; as ``from_torch`` of a module; DivergenceError: the twin
+             differs
     """
     from pulse.loading.proving import prove_loaded
 
+    if is_module(source):
+        from pulse.torch.proof import prove_module
+
+        return prove_module(source, example, twin, pulse, lengths, backend, max_context, prepare, seed, long)
+    if example is not None or twin is not None:
+        raise InputError("example and twin are of a PyTorch module; the source is none")
     loaded = load(source).with_pulse(pulse)
     return prove_loaded(
-        loaded, loaded.pulsed(pulse, False, max_context), lengths, backend, seed, prepare, long
+        loaded, loaded.pulsify(pulse, False, max_context), lengths, backend, seed, prepare, long
     )

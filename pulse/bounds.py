@@ -1,4 +1,8 @@
-"""Numbers of frames that no stream reaches, each for one purpose."""
+"""Numbers of frames that no stream reaches, and how many are too many to hold; each for one purpose."""
+
+MOST_FRAMES = 1 << 24
+"""No pulse, window or padding has more: it would be a mistake, and memory would run out. Nor has a stream whose time is
+estimated."""
 
 FAR_FRAMES = 1 << 40
 """More frames than any stream has. Lengths are evaluated there to see what becomes of them."""

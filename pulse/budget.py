@@ -110,13 +110,13 @@ def suggest_limit(limit: float, wanted: float = 0) -> int:
 _spending: ContextVar[Spending | None] = ContextVar("spending", default=None)
 
 
-def spending() -> Spending:
+def current_spending() -> Spending:
     """What the analysis that runs has taken; outside of one, nothing yet of the usual limits."""
     return _spending.get() or Spending()
 
 
 @contextmanager
-def counting(before: Spending) -> Generator[Spending]:
+def count_spending(before: Spending) -> Generator[Spending]:
     """Count what is taken inside, on top of what was taken before; ``before`` itself stays as it is.
 
     So a step that is done twice takes no more than once. What is read on behalf of an analysis that runs already, such
@@ -128,6 +128,6 @@ def counting(before: Spending) -> Generator[Spending]:
     token = _spending.set(before.copy())
     try:
         with fewer_collections():
-            yield spending()
+            yield current_spending()
     finally:
         _spending.reset(token)

@@ -54,7 +54,7 @@ class View:
     backend: str = ""
     kernel: str = ""
 
-    def translated(self, places: Mapping[int, Iterable[int]]) -> "View":
+    def translate(self, places: Mapping[int, Iterable[int]]) -> "View":
         """The same of another graph: node -> the nodes that stand for it there."""
         found = {new for node in self.nodes for new in places.get(node, ())}
         return View(found, self.backend, self.kernel)
@@ -294,7 +294,7 @@ class Graph(Generic[F, O]):
 
     def views_in(self, places: Mapping[int, Iterable[int]]) -> dict[str, View]:
         """The views in another graph: node -> the nodes that stand for it there."""
-        return {name: view.translated(places) for name, view in self.views.items()}
+        return {name: view.translate(places) for name, view in self.views.items()}
 
     def check(self) -> None:
         """Prove that successors and inputs say the same, and that names and outputs are sound."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from pulse.budget import counting
+from pulse.budget import count_spending
 from pulse.chunks.chunking import DETECT_ALL, Chunking
 from pulse.chunks.exported import pulsify_or_reopen
 from pulse.chunks.scanned import pulsify_chunks, scan_over_chunks
@@ -95,6 +95,16 @@ class TypedModel(TypedNetwork):
 
         return declutter(self)
 
+    def with_constant_start(self, symbol: str | Symbol | None = None, fill: float = 0.0) -> "TypedModel":
+        """Another model: paddings that mirror or repeat frames before the stream pad with ``fill`` there.
+
+        A stream with mirrored frames has to wait for them, and keeps this delay for good. Frames that see none of the
+        padding stay as they are. Warns with the nodes that change. Raises PulsifyError if there are none.
+        """
+        from pulse.pulsify.constant_start import constant_start
+
+        return TypedModel.of(constant_start(self, self.find_symbol(symbol), fill))
+
     def to_nnef(self) -> "Archive":
         """The offline model as NNEF with tract's operators where it needs them; see ``pulse.nnef``.
 
@@ -117,7 +127,7 @@ class TypedModel(TypedNetwork):
         """
         return PulsedModel.of(pulsify_or_reopen(self, symbol, pulse, align, max_context))
 
-    def chunked(
+    def pulsify_chunks(
         self,
         chunking: Chunking | None = None,
         pulse: int | None = None,
@@ -130,7 +140,7 @@ class TypedModel(TypedNetwork):
         """
         from pulse.declutter import declutter
 
-        with counting(self.spending):
+        with count_spending(self.spending):
             model, chunks = scan_over_chunks(self, chunking or DETECT_ALL, symbol, outputs)
             return PulsedModel.of(pulsify_chunks(declutter(model), chunks, pulse))
 

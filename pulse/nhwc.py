@@ -14,7 +14,7 @@ from pulse.ops.slice import Slice
 Pair = tuple[TDim, TDim]
 
 
-class NodeReader(Protocol):
+class NhwcNode(Protocol):
     """The reader of a node, of TensorFlow or TFLite."""
 
     @property
@@ -73,7 +73,7 @@ def remaining_pads(pads: Sequence[TDim], crops: Sequence[TDim], rank: int) -> li
     return ends + [NO_PAD] * (rank - len(ends))
 
 
-def pad_or_crop(node: NodeReader, x: OutletId, ends: Sequence[Pair]) -> OutletId:
+def pad_or_crop(node: NhwcNode, x: OutletId, ends: Sequence[Pair]) -> OutletId:
     """Pad each end with zeros, or cut it if the number is negative."""
     more = tuple((_above_zero(before), _above_zero(after)) for before, after in ends)
     if any(pair != NO_PAD for pair in more):

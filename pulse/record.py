@@ -117,10 +117,10 @@ def _comparison(cls: type) -> dict[str, Callable[..., Any]]:
             return NotImplemented
         return (get(self),) == (get(other),)
 
-    def hashed(self: Any) -> int:
+    def hash_fields(self: Any) -> int:
         return hash(get(self))
 
-    return {"__eq__": equal, "__hash__": hashed}
+    return {"__eq__": equal, "__hash__": hash_fields}
 
 
 @recursive_repr()

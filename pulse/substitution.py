@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from pulse.budget import spending
+from pulse.budget import current_spending
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.facts import Array, TypedFact, is_symbolic
 from pulse.graph import OutletId
@@ -75,7 +75,7 @@ class Terms:
         graph.set_outputs([places[outlet] for outlet in model.graph.outputs], model.graph.output_names)
         graph.views = model.graph.views_in({old.node: (new.node,) for old, new in places.items()})
         return replace(
-            model, graph=graph, scope=self.scope, metadata=dict(model.metadata), spending=spending()
+            model, graph=graph, scope=self.scope, metadata=dict(model.metadata), spending=current_spending()
         )
 
     def graft(

@@ -8,7 +8,7 @@ from typing import Self, TypeAlias
 
 import numpy as np
 
-from pulse.budget import Spending, spending
+from pulse.budget import Spending, current_spending
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import FaultError, InputError, PulseError
 from pulse.facts import Array, TypedFact, dtype_name, is_symbolic, shape_text
@@ -46,7 +46,7 @@ class TypedNetwork:
     metadata: dict[str, str] = field(default_factory=dict[str, str])
     origins: dict[str, str] = field(default_factory=dict[str, str])
     """Where nodes come from, by name: the file's node, the line of the program that made it."""
-    spending: Spending = field(default_factory=spending, repr=False)
+    spending: Spending = field(default_factory=current_spending, repr=False)
     """What the analysis has taken of the file's budget."""
     variables: tuple[Variable, ...] = ()
     """The inputs and outputs that the file keeps inside of itself."""
@@ -136,7 +136,7 @@ class TypedNetwork:
                 (item, graph.find(item)) if isinstance(item, str) else (graph.label(item), item)
                 for item in fetches
             )
-        order = self._unfed(wanted.values(), values)
+        order = self._nodes_to_run(wanted.values(), values)
         readers = Counter(outlet for node_id in order for outlet in graph.nodes[node_id].inputs)
         readers.update(wanted.values())
         for node_id in order:
@@ -159,7 +159,7 @@ class TypedNetwork:
             raise InputError(f"{name}: expected {dtype_name(expected)}, got {dtype_name(array.dtype)}")
         return arithmetic.take_input(array)
 
-    def _unfed(self, wanted: Iterable[OutletId], fed: Collection[OutletId]) -> list[int]:
+    def _nodes_to_run(self, wanted: Iterable[OutletId], fed: Collection[OutletId]) -> list[int]:
         """The nodes to evaluate, each after what it reads: nothing in front of a wire that is fed."""
         required, chosen = set(wanted), list[int]()
         for node_id in reversed(self.graph.order(list(required))):

@@ -6,7 +6,7 @@ That keeps within the budget of the file.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pulse.budget import Spending, spending
+from pulse.budget import Spending, current_spending
 from pulse.errors import DimError, FactError
 from pulse.facts import MOST_AXES, Array, TypedFact, is_symbolic
 from pulse.graph import OutletId
@@ -89,7 +89,7 @@ def _fold(name: str, op: Op, inputs: Sequence[TypedFact], outputs: Sequence[Type
     """
     if not known_inputs(op, inputs) or not all(dim.is_const for fact in outputs for dim in fact.shape):
         return None
-    account = spending()
+    account = current_spending()
     symbolic = any(fact.value is not None and is_symbolic(fact.value) for fact in inputs)
     total = sum(_elements(fact) for fact in outputs)
     counted = total * SYMBOLIC_ELEMENTS if symbolic else total

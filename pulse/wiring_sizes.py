@@ -39,7 +39,7 @@ def integer_sizes(graph: TypedGraph, outlet: OutletId) -> Array | None:
     """
     ratios = size_ratios(graph, outlet)
     try:
-        return None if ratios is None else numbers_if_constant(_each(Ratio.truncated, ratios))
+        return None if ratios is None else numbers_if_constant(_each(Ratio.truncate, ratios))
     except DimError:
         return None
 
@@ -68,10 +68,10 @@ def _ratios(graph: TypedGraph, outlet: OutletId) -> Array | None:
         if found is None:
             return None
         inputs.append(found)
-    return _computed(node.op, inputs)
+    return _compute(node.op, inputs)
 
 
-def _computed(op: Op, inputs: Sequence[Array]) -> Array | None:
+def _compute(op: Op, inputs: Sequence[Array]) -> Array | None:
     """What an op with floats as its output gives. Raises DimError."""
     if isinstance(op, Elementwise):
         return _each(ARITHMETIC[op.kind], *inputs) if op.kind in ARITHMETIC else None

@@ -50,12 +50,12 @@ class InputBlocks:
     @property
     def pending_frames(self) -> int:
         """Frames of the symbol that wait for a pulse to fill, at the input that has most of them."""
-        return max(int(queue.waiting_frames / queue.port.rate) for queue in self._queues.values())
+        return max(int(queue.pending_frames / queue.port.rate) for queue in self._queues.values())
 
     @property
-    def waiting_frames(self) -> int:
-        """Frames of the symbol that wait, whole at every input."""
-        return min(int(queue.waiting_frames / queue.port.rate) for queue in self._queues.values())
+    def complete_frames(self) -> int:
+        """Frames of the symbol that wait for a pulse to fill, at the input that has fewest of them."""
+        return min(int(queue.pending_frames / queue.port.rate) for queue in self._queues.values())
 
     def check(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
         """A block by input name. Raises InputError: a name, shape or dtype that does not fit, NaN, too many frames."""
@@ -120,7 +120,7 @@ class InputBlocks:
             self._fed.append(queue)
             received[name] += block.shape[queue.axis]
         self.received = received
-        return min([queue.waiting_frames // queue.frames for queue in self._queues.values()])
+        return min([queue.pending_frames // queue.frames for queue in self._queues.values()])
 
     def take(self) -> dict[str, Array]:
         """The next pulse, valid until the next call."""
@@ -148,22 +148,22 @@ class InputBlocks:
         self.dropped_pulses = 0
 
     @property
-    def waiting(self) -> list[int]:
-        """Frames that wait, for each input."""
-        return [queue.waiting_frames for queue in self._queues.values()]
+    def pending_by_input(self) -> list[int]:
+        """Frames of each input that wait for a pulse to fill."""
+        return [queue.pending_frames for queue in self._queues.values()]
 
     def dump(self) -> list[bytes]:
         """The frames that wait, for each input."""
         return [queue.dump() for queue in self._queues.values()]
 
-    def nbytes(self, held: Sequence[int]) -> list[int]:
-        """The sizes that ``dump`` gives where this many frames wait."""
-        return [queue.nbytes(frames) for queue, frames in zip(self._queues.values(), held)]
+    def nbytes(self, pending: Sequence[int]) -> list[int]:
+        """The sizes that ``dump`` gives where this many frames of each input wait."""
+        return [queue.nbytes(frames) for queue, frames in zip(self._queues.values(), pending)]
 
-    def load(self, received: Sequence[int], held: Sequence[int], chunks: Sequence[bytes]) -> None:
-        """The reverse of ``received``, ``held`` and ``dump``."""
+    def load(self, received: Sequence[int], pending: Sequence[int], chunks: Sequence[bytes]) -> None:
+        """The reverse of ``received``, ``pending_by_input`` and ``dump``."""
         self.received = dict(zip(self.received, received))
-        for queue, chunk, frames in zip(self._queues.values(), chunks, held):
+        for queue, chunk, frames in zip(self._queues.values(), chunks, pending):
             queue.load(chunk, frames)
 
     def _check_limit(self, blocks: Mapping[str, Array], limit: int) -> None:

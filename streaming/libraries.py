@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from pulse.errors import CompileError
 from pulse.jit.compiled import CompiledFunction
 from pulse.jit.levels import LEVELS, Level
-from pulse.jit.library import FOLDER, ROOT, Index, checksum, checksum_of_sources, file_of, symbol_of
+from pulse.jit.library import FOLDER, ROOT, LibraryIndex, checksum, checksum_of_sources, file_of, symbol_of
 from streaming.warming import function_of, kernel_names
 
 OURS = ("pulse.", "streaming.")
@@ -31,7 +31,7 @@ LINKING = (
 """What the code calls of libc, libm and the interpreter is found in the process, of any version."""
 
 
-def build(chosen: Sequence[str], folder: Path = FOLDER, only: Sequence[str] | None = None) -> Index:
+def build(chosen: Sequence[str], folder: Path = FOLDER, only: Sequence[str] | None = None) -> LibraryIndex:
     """Build the libraries of levels in place of all that are there, one level on each core at a time.
 
     only    functions; all by default
@@ -53,7 +53,7 @@ def build(chosen: Sequence[str], folder: Path = FOLDER, only: Sequence[str] | No
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         checksums = dict(zip(chosen, threads.map(build_one, chosen)))
-    index = Index(sources, made_of, functions, checksums)
+    index = LibraryIndex(sources, made_of, functions, checksums)
     index.write(folder)
     return index
 

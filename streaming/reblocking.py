@@ -35,8 +35,8 @@ class Reblocker:
         self._taken = 0
 
     @property
-    def waiting_frames(self) -> int:
-        """Frames that wait."""
+    def pending_frames(self) -> int:
+        """Frames that wait, those of the block at hand too."""
         return self._stop - self._start + self._block.shape[self.axis] - self._taken
 
     @property
@@ -64,16 +64,16 @@ class Reblocker:
 
     def take(self) -> Array:
         """The next pulse, valid until the next call. At least ``frames`` frames must be held."""
-        waiting = self._stop - self._start
-        if waiting == 0:
+        buffered = self._stop - self._start
+        if buffered == 0:
             if self._block.shape[self.axis] == self.frames:
                 self._taken = self.frames
                 return self._block
             pulse = frames_at(self._block, self.axis, self._taken, self._taken + self.frames)
             self._taken += self.frames
             return pulse
-        if waiting < self.frames:
-            self._append(self.frames - waiting)
+        if buffered < self.frames:
+            self._append(self.frames - buffered)
         pulse = frames_at(self._buffer, self.axis, self._start, self._start + self.frames)
         self._start += self.frames
         if self._start == self._stop:
@@ -131,15 +131,15 @@ class Reblocker:
         self._taken += frames
 
     def _move(self, frames: int) -> None:
-        """Move the waiting frames to the beginning, of a larger buffer where this many more do not fit."""
+        """Move the buffered frames to the beginning, of a larger buffer where this many more do not fit."""
         source, capacity = self.rest(), self._buffer.shape[self.axis]
-        waiting = source.shape[self.axis]
+        buffered = source.shape[self.axis]
         target = self._buffer
-        if waiting + frames > max(capacity // 2, self.frames):
-            target = np.zeros(self.shape(2 * (waiting + frames)), self.port.dtype)
+        if buffered + frames > max(capacity // 2, self.frames):
+            target = np.zeros(self.shape(2 * (buffered + frames)), self.port.dtype)
         elif self._mark is not None and self._buffer is self._mark[0]:
-            fits = self._spare.shape[self.axis] >= waiting + frames
+            fits = self._spare.shape[self.axis] >= buffered + frames
             target = self._spare if fits else np.zeros_like(self._buffer)
             self._spare = self._buffer
-        frames_at(target, self.axis, 0, waiting)[...] = source.copy() if target is self._buffer else source
-        self._buffer, self._start, self._stop = target, 0, waiting
+        frames_at(target, self.axis, 0, buffered)[...] = source.copy() if target is self._buffer else source
+        self._buffer, self._start, self._stop = target, 0, buffered

@@ -211,7 +211,7 @@ class Session:
             *output_trim.sent.values(),
         ]
         chunks = [self._state.snapshot(), *input_blocks.dump(), *output_trim.dump()]
-        return pack([*counters, *input_blocks.waiting, *output_trim.held_frames], chunks)
+        return pack([*counters, *input_blocks.pending_by_input, *output_trim.held_frames], chunks)
 
     def restore(self, snapshot: bytes) -> None:
         """Go on from a snapshot of the same model, pulse and backend. InputError: nothing changed."""
@@ -219,10 +219,10 @@ class Session:
         input_blocks, output_trim = self._input_blocks, self._output_trim
         inputs, outputs = len(input_blocks.received), len(output_trim.sent)
         received, sent = numbers[1 : 1 + inputs], numbers[1 + inputs : 1 + inputs + outputs]
-        waiting = numbers[1 + inputs + outputs :]
-        held, kept = waiting[:inputs], waiting[inputs:]
-        sizes = [input_blocks.nbytes(held) + rest for rest in output_trim.nbytes(kept)]
-        fits = len(held) == inputs and len(kept) == len(output_trim.held_frames)
+        rest = numbers[1 + inputs + outputs :]
+        pending, held = rest[:inputs], rest[inputs:]
+        sizes = [input_blocks.nbytes(pending) + last for last in output_trim.nbytes(held)]
+        fits = len(pending) == inputs and len(held) == len(output_trim.held_frames)
         if not fits or [len(chunk) for chunk in chunks] not in sizes:
             raise InputError("the snapshot belongs to another model or pulse; take it from the same program")
         changing, self._changing = self._changing, True
@@ -231,13 +231,13 @@ class Session:
         except InputError:
             self._changing = changing
             raise
-        input_blocks.load(received, held, chunks)
-        output_trim.load(sent, kept, chunks[inputs:])
+        input_blocks.load(received, pending, chunks)
+        output_trim.load(sent, held, chunks[inputs:])
         output_trim.pulses, output_trim.end = self._state.clock.pulse, self._state.clock.end
         self._changing = False
 
     def _require_whole(self) -> None:
-        if self._state.failed:
+        if self._state.has_failed:
             raise self._state.failure("before this call")
         if self._changing:
             raise InputError(

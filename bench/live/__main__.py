@@ -68,14 +68,14 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write all figures")
     options = parser.parse_args()
     try:
-        designs = _chosen(DESIGNS, options.designs, "design")
-        loads = _chosen(LOADS, (options.loads or "").split(","), "load")
+        designs = _choose(DESIGNS, options.designs, "design")
+        loads = _choose(LOADS, (options.loads or "").split(","), "load")
         run(designs, loads, options.seconds, options.json)
     except PulseError as error:
         parser.exit(1, f"{error}\n")
 
 
-def _chosen(all_of_them: Mapping[str, Chosen], names: Sequence[str], what: str) -> dict[str, Chosen]:
+def _choose(all_of_them: Mapping[str, Chosen], names: Sequence[str], what: str) -> dict[str, Chosen]:
     wanted = [name.strip() for name in names if name.strip()]
     unknown = [name for name in wanted if name not in all_of_them]
     if unknown:

@@ -44,8 +44,8 @@ def _run(setup: Setup, engine_config: EngineConfig, realtime: Realtime) -> Outco
         while time.monotonic() < until and not live.wait(LOOK_S):
             times += ((record.arrived_ns, record.ready_ns) for record in live.pipeline.records())
         counters = live.statistics().counters
-    if live.outputs.lost:
-        raise PulseError(f"the times of {live.outputs.lost} pulses were not taken in time")
+    if live.outputs.pulses_lost:
+        raise PulseError(f"the times of {live.outputs.pulses_lost} pulses were not taken in time")
     silent = -(-counters.frames_silent // setup.block_frames)
     measured = np.array(times, np.int64).reshape(-1, 2)
     return Outcome(measured, setup.block_s, counters.frames_in // setup.block_frames, silent, counters.xruns)

@@ -8,7 +8,7 @@ from bench.models.conformer import CHUNK, conformer
 from bench.models.entry import Entry, Target
 from bench.models.explicit import Explicit
 from bench.models.gru import gru
-from bench.models.published import published
+from bench.models.published import published_entries
 from bench.models.seanet import HOP, decoder, encoder
 from bench.models.separator import separator
 from bench.models.tcn import FEATURES, tcn, tcn_explicit_state
@@ -35,4 +35,4 @@ def catalogue(folder: Path = PUBLISHED) -> Iterator[Entry]:
     yield Entry("seanet_decoder_256", "SEANet decoder, 16…256", 1, lambda: decoder(growth=2), rate_hz=50.0)
     yield Entry("separator", "separator", 80, separator, **sound)
     yield Entry("conformer", "conformer block", CHUNK, conformer)
-    yield from published(folder)
+    yield from published_entries(folder)

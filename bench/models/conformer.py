@@ -34,7 +34,7 @@ class Conformer(Writer):
         )
         return self.add("Transpose", rows, perm=[0, 2, 1, 3])
 
-    def seen(self) -> str:
+    def visibility(self) -> str:
         """[T, T]: whether row i sees column j, which is in its chunk or in one of the four before."""
         frames = self.add("Gather", self.add("Shape", "x"), self.constant("one", np.array(1)))
         steps = self.add("Range", self.constant("zero", np.array(0)), frames, "one")
@@ -52,7 +52,7 @@ class Conformer(Writer):
         q, k, v = (self.heads(normal, name) for name in ("q", "k", "v"))
         scores = self.add("MatMul", q, self.add("Transpose", k, perm=[0, 1, 3, 2]))
         scores = self.add("Div", scores, self.constant("root", math.sqrt(WIDTH / HEADS)))
-        scores = self.add("Where", self.seen(), scores, self.constant("hidden", -math.inf))
+        scores = self.add("Where", self.visibility(), scores, self.constant("hidden", -math.inf))
         mixed = self.add("MatMul", self.add("Softmax", scores, axis=-1), v)
         rows = self.add(
             "Reshape", self.add("Transpose", mixed, perm=[0, 2, 1, 3]), self.integers(0, 0, WIDTH)

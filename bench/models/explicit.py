@@ -51,7 +51,7 @@ class Explicit:
     fixed: Mapping[str, Array] = field(default_factory=dict[str, Array], repr=False)
 
     @classmethod
-    def written(
+    def from_author(
         cls,
         source: onnx.ModelProto | Path,
         pulse: int,
@@ -64,7 +64,7 @@ class Explicit:
         """
         proto = source if isinstance(source, onnx.ModelProto) else onnx.load(source)
         given = chunking or Chunking()
-        form = load(proto, constants=constants, chunking=given).with_pulse(pulse).resolved
+        form = load(proto, constants=constants, chunking=given).with_pulse(pulse).resolution
         assert form.chunks is not None, "a model of chunks"
         assert form.call is not None, "its call"
         states = tuple((pair.input, pair.output) for pair in form.chunks.pairs)

@@ -39,7 +39,7 @@ def _options() -> Iterator[tuple[Field[Any], Any, OptionInfo]]:
         yield each, kind, info
 
 
-def given(path: Path, options: Namespace) -> Entry:
+def given_entry(path: Path, options: Namespace) -> Entry:
     """The row of a file.
 
     Raises InputError: no ONNX file, or options that cannot be read; PulseError where the model does not stream
@@ -68,7 +68,7 @@ def given(path: Path, options: Namespace) -> Entry:
         pulsed.pulse,
         lambda: path,
         chunks is None,
-        None if chunks is None else lambda: Explicit.written(path, pulsed.pulse, form, fixed),
+        None if chunks is None else lambda: Explicit.from_author(path, pulsed.pulse, form, fixed),
         arguments,
         rate_hz=float(opened.rate_hz or Entry.rate_hz),
     )

@@ -9,22 +9,22 @@ from bench.models.explicit import Explicit
 from pulse.chunks.chunking import Chunking
 
 
-def published(folder: Path) -> Iterator[Entry]:
+def published_entries(folder: Path) -> Iterator[Entry]:
     """The models known here that the folder has."""
-    for entry in (*_offline(folder), *_streaming(folder)):
+    for entry in (*_offline_entries(folder), *_streaming_entries(folder)):
         path = entry.source()
         if isinstance(path, Path) and path.exists():
             yield entry
 
 
-def _offline(folder: Path) -> Iterator[Entry]:
+def _offline_entries(folder: Path) -> Iterator[Entry]:
     """Offline models; the authors of two wrote a streaming twin too."""
     yield Entry(
         "gtcrn",
         "GTCRN",
         1,
         lambda: folder / "gtcrn_offline.onnx",
-        twin=lambda: Explicit.written(folder / "gtcrn_stream.onnx", 1),
+        twin=lambda: Explicit.from_author(folder / "gtcrn_stream.onnx", 1),
         rate_hz=62.5,
         target=Target(6, 6),
     )
@@ -33,14 +33,14 @@ def _offline(folder: Path) -> Iterator[Entry]:
         "FireRedVAD",
         1,
         lambda: folder / "fireredvad_stream.onnx",
-        twin=lambda: Explicit.written(folder / "fireredvad_stream_cached.onnx", 1),
+        twin=lambda: Explicit.from_author(folder / "fireredvad_stream_cached.onnx", 1),
         arguments={"inputs": {"feat": "1,T,80,f32"}, "outputs": ["probs"]},
         target=Target(6, 3),
     )
     yield Entry("swift_f0", "SwiftF0", 256, lambda: folder / "swift_f0.onnx", scale=0.1, rate_hz=16_000.0)
 
 
-def _streaming(folder: Path) -> Iterator[Entry]:
+def _streaming_entries(folder: Path) -> Iterator[Entry]:
     """Models that their authors made streaming, a chunk and states in, a chunk and states out."""
     past = {"input": 64}
     sound: dict[str, Any] = {"scale": 0.1, "rate_hz": 16_000.0}
@@ -71,7 +71,7 @@ def _chunks(
     chunking = Chunking(context=context)
 
     def twin() -> Explicit:
-        return Explicit.written(path, pulse, chunking, constants)
+        return Explicit.from_author(path, pulse, chunking, constants)
 
     arguments = {"constants": constants, "chunking": chunking}
     return Entry(key, title, pulse, lambda: path, False, twin, arguments, **more)

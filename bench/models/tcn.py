@@ -92,4 +92,4 @@ def tcn_explicit_state(pulse: int) -> Explicit:
     network.build()
     states = {f"past_{layer}": f"next_{layer}" for layer in range(LAYERS)}
     chunking = Chunking(states, axes={"x": 2, "y": 2})
-    return Explicit.written(network.model("tcn", inputs, outputs), pulse, chunking)
+    return Explicit.from_author(network.model("tcn", inputs, outputs), pulse, chunking)

@@ -26,10 +26,12 @@ class OpenInput(ModelOp):
 
     shape   dims and a type, such as ``1,80,T,f32``; found from weights and outputs if it is empty
     given   it is a connector of the user, not just the place of one
+    called  the name of the input, as long as no other input of the model has it
     """
 
     shape: str = ""
     given: bool = False
+    called: str = "x"
 
     @property
     def name(self) -> str:
@@ -132,6 +134,24 @@ class Canvas:
                     found.setdefault(outlet)
         return list(found)
 
+    def input_names(self, outlets: Iterable[OutletId]) -> dict[str, OutletId]:
+        """Wires as inputs of a model, by name; those that were named by the user have their name first."""
+        found: dict[str, OutletId] = {}
+        ranked = sorted(outlets, key=lambda outlet: not self._is_given(outlet))
+        for outlet in ranked:
+            op = self.op(outlet)
+            wanted = op.called if isinstance(op, OpenInput) else self.graph.label(outlet)
+            name, number = wanted, 0
+            while name in found:
+                number += 1
+                name = f"{wanted}.{number}"
+            found[name] = outlet
+        return found
+
+    def _is_given(self, outlet: OutletId) -> bool:
+        op = self.op(outlet)
+        return not isinstance(op, OpenInput) or op.given
+
     def results(self, nodes: Iterable[int]) -> list[OutletId]:
         """The wires that others read, and all wires of nodes that none of these reads."""
         inside = set(nodes)
@@ -163,7 +183,8 @@ class Canvas:
         if self.scope is not None:
             terms.assume(self.scope)
         inside, made = set(nodes), dict[OutletId, OutletId]()
-        named = {self.graph.label(outlet): outlet for outlet in inputs}
+        names = {outlet: name for name, outlet in self.input_names(inputs).items()}
+        named = {names[outlet]: outlet for outlet in inputs}
         if unknown := sorted(set(shapes) - set(named)):
             raise InputError(
                 f"{title}: no input is called {', '.join(unknown)}; the inputs are {', '.join(named) or 'none'}"
@@ -182,7 +203,7 @@ class Canvas:
             made |= {OutletId(node_id, slot): outlet for slot, outlet in enumerate(added)}
         graph.set_outputs([made[outlet] for outlet in outputs])
         places = {old.node: (new.node,) for old, new in made.items() if old.node in inside}
-        graph.views = {name: view.translated(places) for name, view in views.items()}
+        graph.views = {name: view.translate(places) for name, view in views.items()}
         return FileNetwork(graph, scope, title)
 
     def _input_fact(self, name: str, outlet: OutletId, text: str | None, terms: Terms) -> InferenceFact:

@@ -1,13 +1,13 @@
 """Views of another type or layout: the nodes at their borders that convert, and changed parameters."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from pulse.build.canvas import Canvas, is_open
 from pulse.build.schemas import OPSET
 from pulse.errors import InputError
-from pulse.facts import DTYPES, DType
+from pulse.facts import DTYPES, Array, DType
 from pulse.graph import InletId, OutletId
 from pulse.infer.network import Constant
 from pulse.onnx.read.node import OnnxOp
@@ -83,14 +83,7 @@ def convert_types(
     Returns the nodes that cast, one for each input and output of the part; output -> what it is behind its cast
     """
     dtype, inside = float_type(name), set(nodes)
-    for node_id in sorted(inside):
-        for outlet in dict.fromkeys(canvas.graph.nodes[node_id].inputs):
-            op = canvas.op(outlet)
-            if isinstance(op, Constant) and op.value.dtype.kind == "f" and op.value.dtype != dtype:
-                made = canvas.constant(f"{canvas.graph.label(outlet)}.{name}", op.value.astype(dtype))
-                for inlet in _readers(canvas, outlet, inside, True):
-                    canvas.graph.connect(made, inlet)
-                canvas.graph.retire(outlet.node)
+    _convert_parameters(canvas, inside, name, lambda value: value.astype(dtype))
     casts: list[int] = []
     cast, back = (_operator("Cast", to=element_type(each)) for each in (dtype, DTYPES["f32"]))
     for outlet in inputs:
@@ -102,6 +95,30 @@ def convert_types(
         moved[outlet] = _between(canvas, outlet, back, f"{canvas.graph.label(outlet)}.f32", readers)
         casts.append(moved[outlet].node)
     return casts, moved
+
+
+def round_parameters(canvas: Canvas, nodes: Iterable[int], name: str) -> None:
+    """Let the parameters of a part have values of another type of floats; their type and all else stay."""
+    dtype = float_type(name)
+    _convert_parameters(canvas, set(nodes), name, lambda value: value.astype(dtype).astype(value.dtype))
+
+
+def _convert_parameters(
+    canvas: Canvas, inside: set[int], name: str, convert: Callable[[Array], Array]
+) -> None:
+    """Give the nodes inside floats of their own in place of those that change; nodes outside keep theirs."""
+    for node_id in sorted(inside):
+        for outlet in dict.fromkeys(canvas.graph.nodes[node_id].inputs):
+            op = canvas.op(outlet)
+            if not isinstance(op, Constant) or op.value.dtype.kind != "f":
+                continue
+            value = convert(op.value)
+            if value.dtype == op.value.dtype and np.array_equal(value, op.value, equal_nan=True):
+                continue
+            made = canvas.constant(f"{canvas.graph.label(outlet)}.{name}", value)
+            for inlet in _readers(canvas, outlet, inside, True):
+                canvas.graph.connect(made, inlet)
+            canvas.graph.retire(outlet.node)
 
 
 def convert_layout(

@@ -12,8 +12,8 @@ from weakref import WeakSet
 import numpy as np
 
 from pulse.build.canvas import Canvas, OpenInput, is_open, is_operator
-from pulse.build.conversions import LAYOUTS, convert_layout, convert_types
-from pulse.build.schemas import checked_attributes
+from pulse.build.conversions import LAYOUTS, convert_layout, convert_types, round_parameters
+from pulse.build.schemas import check_attributes
 from pulse.dim import SymbolScope
 from pulse.errors import InputError
 from pulse.facts import Array, dtype_name
@@ -99,7 +99,7 @@ class Node(Sketch):
 
     @property
     def op(self) -> ModelOp:
-        """What it computes. It knows no node and no state, so several nodes may have the same one (``shared``)."""
+        """What it computes. It knows no node and no state, so several nodes may have the same one (``share``)."""
         return self._node.op
 
     @property
@@ -118,7 +118,7 @@ class Node(Sketch):
         if not isinstance(op, OnnxOp):
             raise InputError(f"{self.name} ({self.type}): has no attributes")
         where = f"{self.name} ({self.type})"
-        changed = checked_attributes(op.domain, op.type, {**op.attributes, **attributes}, where)
+        changed = check_attributes(op.domain, op.type, {**op.attributes, **attributes}, where)
         self._node.op = replace(op, attributes=changed)
 
     @property
@@ -180,10 +180,10 @@ class Node(Sketch):
         """Feed the data inputs in their order; a Connector for each output, alone if there is one.
 
         A node that is fed already stays as it is, and another one with the same operator and the same parameters
-        (``shared``) is fed. Raises InputError: another number of connectors than data inputs
+        (``share``) is fed. Raises InputError: another number of connectors than data inputs
         """
-        node = self if self._unfed() else self.shared()
-        places = node._unfed()
+        node = self if self._open_places() else self.share()
+        places = node._open_places()
         if len(connectors) != len(places):
             raise InputError(
                 f"{node.name} ({node.type}): it has {len(places)} data inputs, and {len(connectors)} connectors are "
@@ -194,14 +194,14 @@ class Node(Sketch):
         made = [Connector.of(node, slot) for slot in range(node.outputs)]
         return made[0] if len(made) == 1 else tuple(made)
 
-    def _unfed(self) -> list[int]:
+    def _open_places(self) -> list[int]:
         """The data inputs that neither a node nor a connector feeds."""
         canvas = self.drawing.canvas
         found = {place: canvas.source(self.id, place) for place in range(canvas.places(self.id))}
         ops = {place: canvas.op(outlet) for place, outlet in found.items() if outlet is not None}
         return [place for place, op in ops.items() if isinstance(op, OpenInput) and not op.given]
 
-    def shared(self) -> "Node":
+    def share(self) -> "Node":
         """Another node of the same operator, not fed yet.
 
         Both read the same parameters, which are stored and counted once; each has a state of its own.
@@ -234,7 +234,7 @@ class Connector(Sketch):
 
     def __init__(self, name: str = "x", shape: str = "") -> None:
         drawing = Drawing()
-        self.node = drawing.node(drawing.canvas.add(name, OpenInput(shape, True)).node)
+        self.node = drawing.node(drawing.canvas.add(name, OpenInput(shape, True, name)).node)
         self.slot = 0
 
     @classmethod
@@ -383,6 +383,12 @@ class GraphView(Sketch):
         first = [wire for wire in self._inputs or () if wire in found]
         return [*first, *(wire for wire in found if wire not in first)]
 
+    def _input_names(self) -> list[str]:
+        """What the inputs of its model are called, in the order of ``inputs``."""
+        wires = [wire.outlet for wire in self.inputs()]
+        names = {outlet: name for name, outlet in self.drawing.canvas.input_names(wires).items()}
+        return [names[outlet] for outlet in wires]
+
     def outputs(self) -> list[Connector]:
         """The wires that are its results."""
         if self._outputs is not None:
@@ -412,7 +418,7 @@ class GraphView(Sketch):
         found = dict.fromkeys(parent for node in self.nodes for parent in node.parents())
         return [node for node in found if isinstance(node.op, Constant)]
 
-    def missing(self) -> list[str]:
+    def uncovered_operators(self) -> list[str]:
         """The operators that nothing can compute, by name."""
         return sorted({node.type for node in self.nodes if not node.op.is_covered})
 
@@ -495,10 +501,10 @@ class GraphView(Sketch):
         """
         wires, ends = self.inputs(), self.outputs()
         if isinstance(inputs, str):
-            if len(wires) != 1:
-                listed = ", ".join(wire.node.name for wire in wires) or "none"
-                raise InputError(f"{title}: give shapes by name, the inputs are {listed}")
-            inputs = {self.drawing.canvas.graph.label(wires[0].outlet): inputs}
+            names = self._input_names()
+            if len(names) != 1:
+                raise InputError(f"{title}: give shapes by name, the inputs are {', '.join(names) or 'none'}")
+            inputs = {names[0]: inputs}
         network = self.drawing.canvas.network(
             self._ids,
             [wire.outlet for wire in wires],
@@ -523,8 +529,7 @@ class GraphView(Sketch):
         feeds   input -> array; one array if there is one input
         Raises  InputError: another input, or arrays that do not fit
         """
-        wires = self.inputs()
-        names = [self.drawing.canvas.graph.label(wire.outlet) for wire in wires]
+        names = self._input_names()
         if not isinstance(feeds, Mapping):
             if len(names) != 1:
                 raise InputError(f"the view has the inputs {', '.join(names) or 'none'}; feed them by name")
@@ -555,12 +560,20 @@ class GraphView(Sketch):
         self.backend, self.kernel = backend, kernel
         self.drawing.keep(self)
 
-    def set_dtype(self, dtype: str) -> None:
+    def set_dtype(self, dtype: str, weights_only: bool = False) -> None:
         """Let its nodes compute in another type of floats: its parameters are rounded, its inputs and outputs cast.
 
-        What it reads and gives stays f32, and must be floats. dtype: ``f16``, ``f32`` or ``f64``. Raises InputError
+        What it reads and gives stays f32, and must be floats. Kernels of the numba backend compute in f32: give the
+        view the backend ``numpy`` too, or round the parameters alone.
+
+        dtype         ``f16``, ``f32`` or ``f64``
+        weights_only  round the parameters and compute in f32; programs then store those of f16 in 16 bits
+        Raises        InputError: another type
         """
-        self._converted(partial(convert_types, name=dtype))
+        if weights_only:
+            round_parameters(self.drawing.canvas, self._ids, dtype)
+        else:
+            self._convert(partial(convert_types, name=dtype))
 
     def set_layout(self, layout: str) -> None:
         """Let its tensors have channels last (``NHWC``): transposes are added, which decluttering absorbs.
@@ -571,9 +584,9 @@ class GraphView(Sketch):
         if layout not in LAYOUTS:
             raise InputError(f"layout {layout!r} is none of {', '.join(LAYOUTS)}")
         if layout == LAYOUTS[1]:
-            self._converted(convert_layout)
+            self._convert(convert_layout)
 
-    def _converted(self, convert: "Conversion") -> None:
+    def _convert(self, convert: "Conversion") -> None:
         """Add the nodes of a conversion to this view, and to all that have the whole of it."""
         holders = [view for view in self.drawing.views if set(self.nodes) <= set(view.nodes)]
         inputs, outputs = ([wire.outlet for wire in wires] for wires in (self.inputs(), self.outputs()))
@@ -659,7 +672,7 @@ Conversion: TypeAlias = Callable[
 ]
 """A part, its inputs and outputs -> the nodes that were added; output -> what it is now."""
 
-Part: TypeAlias = "Node | GraphView | Sequence[Part]"
+Component: TypeAlias = "Node | GraphView | Sequence[Component]"
 """What structures are made of: nodes, views, and lists of them, which are sequences."""
 
 

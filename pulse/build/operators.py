@@ -1,13 +1,13 @@
 """Nodes of any operator: what all functions of this package make their nodes with."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from pulse.build.canvas import OpenInput
 from pulse.build.nodes import Drawing, Node
-from pulse.build.schemas import OPSET, checked_attributes, schema_of
+from pulse.build.schemas import OPSET, check_attributes, schema_of
 from pulse.errors import InputError
 from pulse.facts import DTYPES, Array, TypedFact
 from pulse.graph import OutletId
@@ -34,7 +34,7 @@ def make_node(
 ) -> Node:
     """A node of an operator, its data inputs open. Raises InputError: no such attribute, or value."""
     called = name or kind.lower()
-    checked = checked_attributes(domain, kind, attributes, f"{called} ({kind})")
+    checked = check_attributes(domain, kind, attributes, f"{called} ({kind})")
     while places and places[-1] is None:
         places = places[:-1]
     numbers = iter(range(len(places)))
@@ -47,15 +47,15 @@ def make_node(
         tuple(None if place is None else next(numbers) for place in places),
         tuple(f"{called}.{slot}" if slot else called for slot in range(outputs)),
     )
-    return placed(op, places, called, outputs)
+    return new_node(op, places, called, outputs)
 
 
-def placed(op: ModelOp, places: Sequence[Place], name: str, outputs: int = 1) -> Node:
+def new_node(op: ModelOp, places: Sequence[Place], name: str, outputs: int = 1) -> Node:
     """A node in a graph of its own: open inputs for data, constants for parameters."""
     drawing = Drawing()
     canvas = drawing.canvas
     inputs = [
-        canvas.add(place, OpenInput())
+        canvas.add(place, OpenInput(called=place))
         if isinstance(place, str)
         else canvas.constant(f"{name}.{place[0]}", place[1])
         for place in places
@@ -75,7 +75,7 @@ def GenericOperator(
 ) -> Node:
     """Any operator by its name, its attributes by keyword.
 
-    One of ONNX has its attributes checked. One that is not known is kept: ``GraphView.missing`` names it, and
+    One of ONNX has its attributes checked. An unknown one is kept: ``GraphView.uncovered_operators`` names it, and
     ``GraphView.replace`` puts something else in its place. So does ``pulse.operator``, for all nodes of that name.
 
     type     such as ``Clip``; ``domain`` where it is not ONNX's own
@@ -203,7 +203,7 @@ def Function(
     relation  as ``pulse.extend.Op.relation``; refused in a stream where it is left out
     """
     op = eval if isinstance(eval, Op) else FunctionOp(name, eval, facts, relation)
-    return placed(Wrapped(op), ["x"] * inputs, name, outputs)
+    return new_node(Wrapped(op), ["x"] * inputs, name, outputs)
 
 
 def as_list(value: "int | Sequence[int]", rank: int, what: str, where: str) -> list[int]:
@@ -216,8 +216,3 @@ def as_list(value: "int | Sequence[int]", rank: int, what: str, where: str) -> l
     if len(values) != rank:
         raise InputError(f"{where}: {what} has {len(values)} entries for {rank} axes")
     return values
-
-
-def known(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes that are not None."""
-    return {name: value for name, value in attributes.items() if value is not None}

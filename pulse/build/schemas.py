@@ -34,7 +34,7 @@ def most_inputs(domain: str, kind: str) -> int:
     return schema.max_input
 
 
-def checked_attributes(domain: str, kind: str, attributes: Mapping[str, Any], where: str) -> dict[str, Any]:
+def check_attributes(domain: str, kind: str, attributes: Mapping[str, Any], where: str) -> dict[str, Any]:
     """The attributes in the types that the operator has; those that are None are left out.
 
     Of an operator that ONNX does not know, they stay as they are. Raises InputError
@@ -53,10 +53,10 @@ def checked_attributes(domain: str, kind: str, attributes: Mapping[str, Any], wh
     for name, declared in known.items():
         if declared.required and name not in given:
             raise InputError(f"{where}: the attribute {name} is required")
-    return {name: _converted(known[name], value, where) for name, value in given.items()}
+    return {name: _convert(known[name], value, where) for name, value in given.items()}
 
 
-def _converted(declared: "defs.OpSchema.Attribute", value: object, where: str) -> object:
+def _convert(declared: "defs.OpSchema.Attribute", value: object, where: str) -> object:
     if declared.type not in _CONVERSIONS:
         raise InputError(f"{where}: the attribute {declared.name} is a graph; read such a node from a file")
     what, convert = _CONVERSIONS[declared.type]
@@ -84,7 +84,7 @@ def _text(value: Any) -> str:
     return value
 
 
-def _listed(value: Any) -> Sequence[Any]:
+def _as_list(value: Any) -> Sequence[Any]:
     if isinstance(value, str):
         raise TypeError
     return list(value)
@@ -101,7 +101,7 @@ _Conversion: TypeAlias = Callable[[Any], object]
 
 
 def _each(convert: _Conversion) -> _Conversion:
-    return lambda value: [convert(each) for each in _listed(value)]
+    return lambda value: [convert(each) for each in _as_list(value)]
 
 
 _CONVERSIONS: Mapping[object, tuple[str, _Conversion]] = {

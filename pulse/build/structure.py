@@ -3,12 +3,12 @@
 import itertools
 from collections.abc import Sequence
 
-from pulse.build.nodes import GraphView, Node, Part
+from pulse.build.nodes import Component, GraphView, Node
 from pulse.errors import InputError
 from pulse.infer.network import Constant
 
 
-def view_of(part: Part) -> GraphView:
+def view_of(part: Component) -> GraphView:
     """A part as a view: a list is a sequence. Raises InputError: something else, or an empty list."""
     if isinstance(part, GraphView):
         return part
@@ -21,7 +21,7 @@ def view_of(part: Part) -> GraphView:
     raise InputError(f"a structure is made of nodes, views and lists of them, not of {part!r}")
 
 
-def Sequential(parts: Sequence[Part], name: str = "") -> GraphView:
+def Sequential(parts: Sequence[Component], name: str = "") -> GraphView:
     """Parts in a row: the outputs of each feed the open inputs of the next, in their order.
 
     parts   nodes, views, lists (which are sequences)
@@ -45,7 +45,7 @@ def Sequential(parts: Sequence[Part], name: str = "") -> GraphView:
     return GraphView([node for view in views for node in view], inputs, views[-1].outputs(), name)
 
 
-def Parallel(parts: Sequence[Part], name: str = "") -> GraphView:
+def Parallel(parts: Sequence[Component], name: str = "") -> GraphView:
     """Parts side by side: all read the same inputs; the outputs are those of the parts, in their order.
 
     parts   nodes, views, lists (which are sequences)
@@ -76,7 +76,7 @@ def _require_once(views: Sequence[GraphView]) -> None:
         for node in view:
             if node in seen:
                 raise InputError(
-                    f"{node.name} ({node.type}): is there twice; shared() makes another node with its parameters, "
+                    f"{node.name} ({node.type}): is there twice; share() makes another node with its parameters, "
                     "clone() one with its own"
                 )
             seen.add(node)

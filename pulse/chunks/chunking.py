@@ -33,7 +33,7 @@ class Chunking:
         return bool(self.states or self.context or self.axes or self.delay or self.initial)
 
     @property
-    def given(self) -> Mapping[str, Any]:
+    def given_options(self) -> Mapping[str, Any]:
         """What the user gives, by name."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         return {

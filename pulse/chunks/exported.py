@@ -5,9 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from pulse.budget import counting
+from pulse.budget import count_spending
 from pulse.chunks.chunking import Chunks, PortAxis
-from pulse.chunks.scanned import Timing, scan_over_calls
+from pulse.chunks.scanned import ChunkTiming, scan_over_calls
 from pulse.chunks.states import Pair
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, LoadError, PulsifyError
@@ -35,7 +35,7 @@ def pulsify_or_reopen(
     """The model in pulses of constant size; what was written in pulses comes back as the stream that it was."""
     from pulse.pulsify.driver import pulsify
 
-    with counting(typed.spending):
+    with count_spending(typed.spending):
         if is_exported(typed.metadata):
             return reopen_stream(typed, pulse, symbol)
         return pulsify(typed, symbol, pulse, align, max_context)
@@ -75,7 +75,7 @@ def scan_over_pulses(typed: TypedNetwork) -> TypedNetwork:
         for text in notes.assumptions:
             scope.assume(text)
         ports = (*notes.inputs, *notes.outputs)
-        timing = Timing(
+        timing = ChunkTiming(
             symbol,
             {note.name: scope.parse(note.length) for note in ports if note.axis is not None},
             {note.name: note.delay for note in notes.outputs},

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from pulse.budget import counting
+from pulse.budget import count_spending
 from pulse.chunks.chunking import Chunking, Chunks, PortAxis
 from pulse.chunks.initial import initial_value
 from pulse.chunks.plan import plan_chunks
-from pulse.chunks.timing import Timing
+from pulse.chunks.timing import ChunkTiming
 from pulse.dim import ZERO, TDim, scope_of
 from pulse.errors import PulsifyError
 from pulse.facts import Array, TypedFact
@@ -52,7 +52,7 @@ def scan_over_chunks(
     Raises  PulsifyError: nothing streams; a state, an axis, a context does not fit
     """
     chunks = plan_chunks(typed, given, outputs, symbol_axes)
-    timing = Timing.of(chunks, given, symbol or SYMBOL)
+    timing = ChunkTiming.of(chunks, given, symbol or SYMBOL)
     return scan_over_calls(typed, chunks, {**_initial_values(typed, given), **given.initial}, timing), chunks
 
 
@@ -70,7 +70,7 @@ def _initial_values(typed: TypedNetwork, given: Chunking) -> dict[str, Array]:
 
 
 def scan_over_calls(
-    typed: TypedNetwork, chunks: Chunks, initial: Mapping[str, Any], timing: Timing
+    typed: TypedNetwork, chunks: Chunks, initial: Mapping[str, Any], timing: ChunkTiming
 ) -> TypedNetwork:
     """A scan over calls whose place in time is known, as that of a model in pulses is."""
     return _Scanning(typed, chunks, initial, timing).model()
@@ -89,7 +89,7 @@ def pulsify_chunks(
         )
     from pulse.pulsify.driver import pulsify
 
-    with counting(typed.spending):
+    with count_spending(typed.spending):
         return replace(pulsify(typed, None, pulse or frames, align), chunks=chunks)
 
 
@@ -97,7 +97,7 @@ class _Scanning:
     """A model of one call on its way to a scan over all of them."""
 
     def __init__(
-        self, typed: TypedNetwork, chunks: Chunks, initial: Mapping[str, Any], timing: Timing
+        self, typed: TypedNetwork, chunks: Chunks, initial: Mapping[str, Any], timing: ChunkTiming
     ) -> None:
         self._typed, self._chunks, self._initial, self._timing = typed, chunks, initial, timing
         self._scope = scope_of(timing.symbol)

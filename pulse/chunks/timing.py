@@ -10,7 +10,7 @@ from pulse.record import record
 
 
 @record
-class Timing:
+class ChunkTiming:
     """The lengths of inputs and outputs, and how often the model is called.
 
     symbol   of the frames of the stream
@@ -27,7 +27,7 @@ class Timing:
     end: str | None = None
 
     @classmethod
-    def of(cls, chunks: Chunks, given: Chunking, name: str) -> "Timing":
+    def of(cls, chunks: Chunks, given: Chunking, name: str) -> "ChunkTiming":
         """In a new scope: ``ceil(frames of the stream * rate)`` frames each."""
         scope = SymbolScope()
         symbol = scope.symbol(name)

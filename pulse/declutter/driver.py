@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from pulse.budget import counting
+from pulse.budget import count_spending
 from pulse.declutter.affine import AFFINE
 from pulse.declutter.broadcasts import BROADCASTS
 from pulse.declutter.common import COMMON
@@ -35,18 +35,21 @@ def declutter(model: N, rules: Sequence[Rewrite] = DECLUTTER, stop_after: int | 
 
     stop_after  no more than this many rewrites, to find the one that is to blame
     """
-    return decluttered(model, rules, stop_after)[0]
+    return declutter_and_count(model, rules, stop_after)[0]
 
 
-def decluttered(
+def declutter_and_count(
     model: N, rules: Sequence[Rewrite] = DECLUTTER, stop_after: int | None = None
 ) -> tuple[N, Counter[str]]:
     """The decluttered model, and how often each rule was applied."""
     fired: Counter[str] = Counter()
     lean = model.copy()
-    with counting(model.spending) as lean.spending, np.errstate(all="ignore"):  # constants may hold anything
+    with (
+        count_spending(model.spending) as lean.spending,
+        np.errstate(all="ignore"),
+    ):  # constants may hold anything
         _lean_bodies(lean.graph, rules, fired, stop_after)
-        while _swept(lean.graph, rules, fired, stop_after):
+        while _sweep(lean.graph, rules, fired, stop_after):
             lean = lean.copy()
     return lean, fired
 
@@ -58,13 +61,13 @@ def _lean_bodies(
     for node in graph.nodes:
         if isinstance(node.op, Scan | Loop):
             left = None if stop_after is None else stop_after - fired.total()
-            body, applied = decluttered(node.op.body, rules, left)
+            body, applied = declutter_and_count(node.op.body, rules, left)
             if applied:
                 node.op = replace(node.op, body=body)
                 fired.update(applied)
 
 
-def _swept(graph: TypedGraph, rules: Sequence[Rewrite], fired: Counter[str], stop_after: int | None) -> bool:
+def _sweep(graph: TypedGraph, rules: Sequence[Rewrite], fired: Counter[str], stop_after: int | None) -> bool:
     """Rewrite each node once at most; whether there was anything to rewrite."""
     before, fitting = fired.total(), dict[type[Op], list[Rewrite]]()
     for node_id in graph.order():

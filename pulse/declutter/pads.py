@@ -65,7 +65,7 @@ def _pad_later(graph: TypedGraph, node: TypedNode) -> Patch | None:
     padded = [axis for axis, pair in enumerate(pad.op.pads) if pair != (0, 0)]
     if len(padded) != 1:
         return None
-    moved = _moved(graph, node, pad, slot, padded[0])
+    moved = _find_padded_op(graph, node, pad, slot, padded[0])
     if moved is None:
         return None
     op, axis = moved
@@ -78,7 +78,9 @@ def _pad_later(graph: TypedGraph, node: TypedNode) -> Patch | None:
     return patch
 
 
-def _moved(graph: TypedGraph, node: TypedNode, pad: TypedNode, slot: int, axis: int) -> tuple[Op, int] | None:
+def _find_padded_op(
+    graph: TypedGraph, node: TypedNode, pad: TypedNode, slot: int, axis: int
+) -> tuple[Op, int] | None:
     """The op in front of the padding, and where it has the padded axis; None if it does not leave this axis alone."""
     fact, out = graph.fact(node.inputs[slot]), graph.fact(result(node))
     match node.op:

@@ -92,13 +92,13 @@ class Deployed:
         return list(dict.fromkeys(kernel for kernel, _ in self.calls))
 
     @property
-    def dispatched(self) -> dict[Kernel, frozenset[int]]:
+    def applied_rows(self) -> dict[Kernel, frozenset[int]]:
         """Kernels with dispatchers -> the rows that the program applies; they are compiled with no others."""
         regions = [np.zeros(0, np.uint8)] * len(Region)
         found: dict[Kernel, frozenset[int]] = {}
         for kernel, start in self.calls:
             row = kernel.instruction.from_words(self.program.unlinked, start, regions, kernel.form)
-            applied = row.dispatched()
+            applied = row.applied_rows()
             if applied is not None:
                 found[kernel] = found.get(kernel, frozenset()) | applied
         return found
@@ -124,7 +124,7 @@ class Deployed:
         return float(self.rate_hz * port.rate) if self.rate_hz is not None and port.streams else 0.0
 
 
-def deployed(program: Program, name: str, title: str, rate_hz: int | None) -> Deployed:
+def prepare_deployment(program: Program, name: str, title: str, rate_hz: int | None) -> Deployed:
     """What becomes a library. Raises WriteError: parts of the program run in Python only."""
     if not isinstance(program, NativeExecutable):
         raise WriteError(

@@ -19,9 +19,9 @@ from pulse.dim.cases import choices, period
 from pulse.dim.monotone import never_falls
 from pulse.dim.proof import bounds, prove
 from pulse.dim.ratio import Ratio
-from pulse.dim.scope import SymbolScope, cached_in_scope, scope_of
+from pulse.dim.scope import SymbolScope, cache_in_scope, scope_of
 from pulse.dim.slope import slope
-from pulse.dim.tdim import Algebra, Arithmetic, Proof, Symbol, TDim
+from pulse.dim.tdim import Algebra, DimOperators, Proof, Symbol, TDim
 
 __all__ = [
     "ONE",
@@ -32,7 +32,7 @@ __all__ = [
     "SymbolScope",
     "TDim",
     "broadcast",
-    "cached_in_scope",
+    "cache_in_scope",
     "ceil_div",
     "choices",
     "dim_max",
@@ -45,4 +45,4 @@ __all__ = [
     "scope_of",
 ]
 
-Arithmetic.algebra = Algebra(combine, multiply, floor_div, substitute, slope, bounds, prove)
+DimOperators.algebra = Algebra(combine, multiply, floor_div, substitute, slope, bounds, prove)

@@ -16,7 +16,7 @@ from math import gcd
 
 from pulse.dim.atoms import Broadcast, Div, Eq, Ge, Max, Min
 from pulse.dim.interval import certainly_ge, interval
-from pulse.dim.tdim import Atom, DimLike, Monomial, Scope, Symbol, TDim, constant
+from pulse.dim.tdim import Atom, DimLike, DimScope, Monomial, Symbol, TDim, constant
 from pulse.errors import DimError
 
 MOST_TERMS, MOST_FACTORS, MOST_BITS = 1 << 12, 64, 1024
@@ -25,7 +25,7 @@ MOST_TERMS, MOST_FACTORS, MOST_BITS = 1 << 12, 64, 1024
 ZERO, ONE = constant(0), constant(1)
 
 
-def common_scope(*dims: TDim) -> Scope | None:
+def common_scope(*dims: TDim) -> DimScope | None:
     """The one scope of the operands. Raises DimError if they come from two."""
     found: TDim | None = None
     for dim in dims:
@@ -37,7 +37,7 @@ def common_scope(*dims: TDim) -> Scope | None:
     return None if found is None else found.scope
 
 
-def build(terms: dict[Monomial, int], const: int, scope: Scope | None) -> TDim:
+def build(terms: dict[Monomial, int], const: int, scope: DimScope | None) -> TDim:
     """The canonical dim of a sum; takes the dict over."""
     terms = {monomial: coefficient for monomial, coefficient in terms.items() if coefficient}
     _turn_quotients(terms)
@@ -195,7 +195,7 @@ def _term_key(term: tuple[Monomial, int]) -> tuple[tuple[int, str], ...]:
     return tuple([atom.key for atom in term[0]])
 
 
-def _single(atom: Atom, scope: Scope | None) -> TDim:
+def _single(atom: Atom, scope: DimScope | None) -> TDim:
     return TDim((((atom,), 1),), 0, scope)
 
 
@@ -275,7 +275,7 @@ def _only_quotient(dim: TDim) -> Div | None:
     return atom if isinstance(atom, Div) else None
 
 
-def _reduce_quotient(dim: TDim, k: int, scope: Scope) -> TDim:
+def _reduce_quotient(dim: TDim, k: int, scope: DimScope) -> TDim:
     whole = ZERO
     while True:
         low, high = interval(dim)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from pulse.dim.canonical import broadcast, dim_max, dim_min, eq, ge, gt
 from pulse.dim.names import NAME, RESERVED
-from pulse.dim.tdim import Scope, Symbol, TDim
+from pulse.dim.tdim import DimScope, Symbol, TDim
 from pulse.errors import DimError
 
 FUNCTIONS: dict[str, Callable[..., TDim]] = dict(zip(RESERVED, (dim_min, dim_max, broadcast)))
@@ -25,7 +25,7 @@ MOST_DIGITS = 18
 TOKEN = re.compile(rf"\s*(\d+|{NAME.pattern}|`[^`]+`|//|>=|<=|==|!=|[-+*/%()<>,]|\Z)")
 
 
-def parse(text: str, scope: Scope) -> TDim:
+def parse(text: str, scope: DimScope) -> TDim:
     """Read an expression; `/` and `//` are floor division. Raises DimError with the place of a fault."""
     reader = _Reader(text, scope)
     dim = reader.relation()
@@ -37,7 +37,7 @@ def parse(text: str, scope: Scope) -> TDim:
 class _Reader:
     """Recursive descent over one text."""
 
-    def __init__(self, text: str, scope: Scope) -> None:
+    def __init__(self, text: str, scope: DimScope) -> None:
         self.text, self.scope = text, scope
         self.start = self.end = self.nested = 0
         self.token = ""

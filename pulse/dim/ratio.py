@@ -51,7 +51,7 @@ class Ratio:
 
     def __add__(self, other: Ratio) -> Ratio:
         self._require(self.is_exact or other.is_exact)
-        return _reduced(self.num * other.den + other.num * self.den, self.den * other.den)
+        return _reduce(self.num * other.den + other.num * self.den, self.den * other.den)
 
     def __sub__(self, other: Ratio) -> Ratio:
         return self + -other
@@ -61,19 +61,19 @@ class Ratio:
 
     def __mul__(self, other: Ratio) -> Ratio:
         self._require((self.is_exact or other._scales()) and (other.is_exact or self._scales()))
-        return _reduced(self.num * other.num, self.den * other.den)
+        return _reduce(self.num * other.num, self.den * other.den)
 
     def __truediv__(self, other: Ratio) -> Ratio:
         if not other.num.is_const or other.num == 0:
             raise DimError(f"a size is divided by {other}, which is no constant other than 0")
         divisor = int(other.num)
-        return _reduced(self.num * (other.den if divisor > 0 else -other.den), self.den * abs(divisor))
+        return _reduce(self.num * (other.den if divisor > 0 else -other.den), self.den * abs(divisor))
 
     def minimum(self, other: Ratio) -> Ratio:
-        return self._selected(dim_min, other)
+        return self._select(dim_min, other)
 
     def maximum(self, other: Ratio) -> Ratio:
-        return self._selected(dim_max, other)
+        return self._select(dim_max, other)
 
     def floor(self) -> Ratio:
         return Ratio(self.num // self.den, 1)
@@ -91,7 +91,7 @@ class Ratio:
         odd = beyond // (2 * self.den) - (beyond - 1) // (2 * self.den)
         return Ratio(nearest - odd, 1)
 
-    def truncated(self) -> TDim:
+    def truncate(self) -> TDim:
         """The integer towards 0. Raises DimError: the sign is not known."""
         if self.den == 1:
             return self.num
@@ -107,8 +107,8 @@ class Ratio:
         if not exact:
             raise DimError(f"{self} is rounded in floats, and what is computed of it may not be exact")
 
-    def _selected(self, choose: Callable[[TDim, TDim], TDim], other: Ratio) -> Ratio:
-        return _reduced(choose(self.num * other.den, other.num * self.den), self.den * other.den)
+    def _select(self, choose: Callable[[TDim, TDim], TDim], other: Ratio) -> Ratio:
+        return _reduce(choose(self.num * other.den, other.num * self.den), self.den * other.den)
 
     def __str__(self) -> str:
         return str(self.num) if self.den == 1 else f"({self.num})/{self.den}"
@@ -118,7 +118,7 @@ def _is_power_of_two(number: int) -> bool:
     return number & (number - 1) == 0
 
 
-def _reduced(num: TDim, den: int) -> Ratio:
+def _reduce(num: TDim, den: int) -> Ratio:
     common = gcd(den, num.const, *(coefficient for _, coefficient in num.terms))
     if common == 1:
         return Ratio(num, den)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from pulse.dim.atoms import Eq, Ge
 from pulse.dim.cases import extent_under
 from pulse.dim.parse import parse
-from pulse.dim.tdim import Cache, Scope, Symbol, TDim
+from pulse.dim.tdim import Cache, DimScope, Symbol, TDim
 from pulse.errors import DimError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def cached_in_scope(function: Callable[Concatenate[TDim, P], R]) -> Callable[Concatenate[TDim, P], R]:
+def cache_in_scope(function: Callable[Concatenate[TDim, P], R]) -> Callable[Concatenate[TDim, P], R]:
     """Found out once for a dim and other arguments, and again when something has been assumed of its symbols."""
 
     @wraps(function)
@@ -34,7 +34,7 @@ def cached_in_scope(function: Callable[Concatenate[TDim, P], R]) -> Callable[Con
     return find
 
 
-class SymbolScope(Scope):
+class SymbolScope(DimScope):
     """Symbols by name, and the assumptions that every dim of the scope may rely on."""
 
     def __init__(self) -> None:

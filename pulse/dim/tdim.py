@@ -37,7 +37,7 @@ class Algebra:
     prove: Callable[[TDim, Relation, TDim], Proof]
 
 
-class Arithmetic:
+class DimOperators:
     """The operators of TDim and Symbol; an operand that is no dim is left to its own type."""
 
     algebra: ClassVar[Algebra]
@@ -168,11 +168,11 @@ class Atom:
 
 @final
 @record
-class Symbol(Arithmetic, Atom):
+class Symbol(DimOperators, Atom):
     """A named integer of one scope, made by `SymbolScope.symbol`."""
 
     name: str
-    scope: Scope
+    scope: DimScope
     rank = 0
 
     @property
@@ -210,12 +210,12 @@ Monomial: TypeAlias = tuple[Atom, ...]
 
 @final
 @record(eq=False)
-class TDim(Arithmetic):
+class TDim(DimOperators):
     """sum(coefficient * product of atoms) + const, terms sorted; made by operators, `of` and `parse`."""
 
     terms: tuple[tuple[Monomial, int], ...]
     const: int
-    scope: Scope | None
+    scope: DimScope | None
 
     @staticmethod
     def of(value: object) -> TDim:
@@ -341,7 +341,7 @@ class Cache:
     others: dict[tuple[object, ...], Any] = field(default_factory=dict[tuple[object, ...], Any])
 
 
-class Scope(ABC):
+class DimScope(ABC):
     """What dims read of the scope of their symbols; ``SymbolScope`` is the one there is."""
 
     def __init__(self) -> None:
@@ -393,7 +393,7 @@ def _divide(numerator: object, divisor: object) -> TDim:
         return NotImplemented
     if bottom.terms or bottom.const <= 0:
         raise DimError(f"cannot divide {top} by {bottom}; the divisor must be a positive integer")
-    return Arithmetic.algebra.floor_div(top, bottom.const)
+    return DimOperators.algebra.floor_div(top, bottom.const)
 
 
 def _plain_symbol(dim: TDim) -> Symbol | None:

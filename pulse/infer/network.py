@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Self, TypeAlias
 
-from pulse.budget import Spending, counting, spending
+from pulse.budget import Spending, count_spending, current_spending
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, LoadError
 from pulse.facts import Array
@@ -84,7 +84,7 @@ class FileNetwork:
     metadata: dict[str, str] = field(default_factory=dict[str, str])
     claims: tuple[Claim, ...] = ()
     names: tuple[Claim, ...] = ()
-    spending: Spending = field(default_factory=spending, repr=False)
+    spending: Spending = field(default_factory=current_spending, repr=False)
     variables: tuple[Variable, ...] = ()
 
     @property
@@ -115,7 +115,7 @@ class FileNetwork:
         Warns where the file states shapes that do not hold, and where the budget does not suffice for its constants.
         Raises LoadError (operators not covered, unknown dims), FactError.
         """
-        with counting(self.spending) as taken:
+        with count_spending(self.spending) as taken:
             typed = (self if self._are_inputs_known(self.inputs.values()) else self.infer())._translate()
         if taken is not self.spending:
             warn_unfolded(self.title, taken.unfolded.values())
@@ -131,7 +131,7 @@ class FileNetwork:
         what it calls the sizes of outputs, where that leaves it unknown as well.
         Raises LoadError if facts contradict each other, naming the node and both.
         """
-        with counting(self.spending):
+        with count_spending(self.spending):
             return self._infer()
 
     def _infer(self) -> Self:

@@ -41,7 +41,7 @@ def _left_over(whole: Sequence[TDim], known: Sequence[TDim]) -> TDim | None:
 
 
 @record
-class Broadcast:
+class Broadcasting:
     """``out`` is the shape that broadcasting gives to the inputs, which are lined up at their last axes.
 
     end   how many of the last axes are left out, on every wire

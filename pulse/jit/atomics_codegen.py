@@ -12,21 +12,21 @@ from pulse.record import record
 
 
 @record
-class Word:
+class WordType:
     """A word: the types of the two arguments that say which, and what builds its place of them."""
 
     types: tuple[types.Type, types.Type]
     place: Callable
 
 
-def word_of(words, i) -> Word | None:
+def word_of(words, i) -> WordType | None:
     """The word that two arguments name; None if they name none."""
     if isinstance(words, StructType) and isinstance(i, types.StringLiteral):
         name = i.literal_value
         if words.type_of(name) == types.int64:
-            return Word((words, i), lambda builder, args: place_of(builder, words, args[0], name))
+            return WordType((words, i), lambda builder, args: place_of(builder, words, args[0], name))
     if words == WORDS and isinstance(i, types.Integer):
-        return Word(
+        return WordType(
             (WORDS, types.int64), lambda builder, args: builder.gep(args[0], [args[1]], inbounds=True)
         )
     return None

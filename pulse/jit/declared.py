@@ -8,13 +8,13 @@ from contextvars import ContextVar
 from typing import Any, Literal, NoReturn, TypeAlias, TypeVar
 
 from pulse.jit.fields import Fields
-from pulse.jit.instruction import Part
+from pulse.jit.instruction import RowFields
 from pulse.record import record
 
 Function: TypeAlias = Callable[..., Any]
 F = TypeVar("F", bound=Function)
 Element: TypeAlias = Literal["f32", "f64"]
-Argument: TypeAlias = "type[Part] | Literal['i64', 'f32*']"
+Argument: TypeAlias = "type[RowFields] | Literal['i64', 'f32*']"
 """Of a function: a part of a row, a number, a pointer to f32."""
 
 

@@ -18,13 +18,13 @@ from pulse.not_copyable import NotCopyable
 EVENT_BYTES = 8
 
 
-class Word(Struct):
+class EventWord(Struct):
     """What is written to set an event."""
 
     value: int
 
 
-word_at = struct_at(Word)
+word_at = struct_at(EventWord)
 _read = c_function("read", c_signature("i64", "i32", "i64", "i64"))
 _write = c_function("write", c_signature("i64", "i32", "i64", "i64"))
 
@@ -43,7 +43,7 @@ def set_event(fd: int) -> None:
     _write(np.int32(fd), address_of(one), EVENT_BYTES)
 
 
-class Event(NotCopyable):
+class NativeEvent(NotCopyable):
     """Something that is set and waited for, by its descriptors.
 
     to_read   readable while it is set; blocking

@@ -13,7 +13,7 @@ from pulse.record import record
 Element: TypeAlias = Literal["f32", "f64", "i64", "i32", "u8", "i8", "f16", "bf16"]
 Count: TypeAlias = "int | str"
 """A number, or the name of a field that has it."""
-Kind: TypeAlias = Literal["operand", "weights", "scales", "number", "real", "numbers", "part", "parts"]
+Kind: TypeAlias = Literal["operand", "weights", "scales", "number", "real", "numbers", "group", "groups"]
 WORD = 8
 """Bytes."""
 LINE = 8
@@ -53,15 +53,15 @@ class Fields:
 class Field:
     """A field: ``at`` is its first word.
 
-    behind  the fields that say how many parts lie in front of it, and the words of each
-    part    the declaration of what it holds, for parts
+    behind  the fields that say how many groups lie in front of it, and the words of each
+    group    the declaration of what it holds, for groups
     """
 
     name: str
     spec: Spec
     at: int
     behind: tuple[tuple[str, int], ...] = ()
-    part: Any = None
+    group: Any = None
 
     @cached_property
     def kind(self) -> Kind:
@@ -73,7 +73,7 @@ class Field:
 class Layout:
     """The fields of a class in order, and the words that they take: whole cache lines, if a field begins one.
 
-    Those of parts of which there may be many do not count, nor numbers up to the end of the memory.
+    Those of groups of which there may be many do not count, nor numbers up to the end of the memory.
     """
 
     fields: dict[str, Field]
@@ -91,7 +91,7 @@ def _spec(kind: Any, given: "Spec | None") -> Spec:
         return given
     if kind is float:
         return Spec("real")
-    return Spec("part") if issubclass(kind, Fields) else Spec("number")
+    return Spec("group") if issubclass(kind, Fields) else Spec("number")
 
 
 def _up_to_line(words: int) -> int:
@@ -108,11 +108,11 @@ def layout_of(declared: type[Fields]) -> Layout:
     for given in own:
         name, kind = given.name, kinds[given.name]
         spec = _spec(kind, given.metadata.get("spec"))
-        inside: Any = get_args(kind)[0] if spec.kind == "parts" else kind if spec.kind == "part" else None
-        if given.metadata.get("line") or (spec.kind == "part" and layout_of(inside).has_lines):
+        inside: Any = get_args(kind)[0] if spec.kind == "groups" else kind if spec.kind == "group" else None
+        if given.metadata.get("line") or (spec.kind == "group" and layout_of(inside).has_lines):
             at, has_lines = _up_to_line(at), True
         found[name] = Field(name, spec, at, behind, inside)
-        if spec.kind == "parts":
+        if spec.kind == "groups":
             behind = (*behind, (str(spec.count[0]), words_of(inside)))
         elif spec.kind == "numbers":
             at += sum(count for count in spec.count if isinstance(count, int))

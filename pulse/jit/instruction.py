@@ -17,8 +17,8 @@ The lowering makes an instance of keywords, tensors for the operands: ``cx.emit(
 is given a row of it, in which the operands are typed pointers: ``row.y[i] = …``. Compiled, a field is a load from a
 place that is known to the compiler; ``row_codegen`` gives numba the same fields.
 
-In a row a number or a real is one int64, an operand ``region << 48 | byte offset``. Fields of a ``Part`` lie inside of
-the row that has it.
+In a row a number or a real is one int64, an operand ``region << 48 | byte offset``. A group of fields is inside
+of the row that has it.
 """
 
 import operator
@@ -62,7 +62,7 @@ FORMS: dict[Form, Element] = {"f32": "f32", "f16": "f16", "bf16": "bf16", "int8"
 """What weights are stored as."""
 
 
-class Tensor(Protocol):
+class OperandTensor(Protocol):
     """What an operand is while a program is made."""
 
     @property
@@ -81,7 +81,7 @@ class Operand:
 
     def __get__(self, instance: object, owner: Any) -> Pointer: ...
 
-    def __set__(self, instance: object, value: Tensor) -> None: ...
+    def __set__(self, instance: object, value: OperandTensor) -> None: ...
 
 
 class OptionalOperand:
@@ -89,7 +89,7 @@ class OptionalOperand:
 
     def __get__(self, instance: object, owner: Any) -> Pointer: ...
 
-    def __set__(self, instance: object, value: Tensor | None) -> None: ...
+    def __set__(self, instance: object, value: OperandTensor | None) -> None: ...
 
 
 class ScalesOperand:
@@ -97,7 +97,7 @@ class ScalesOperand:
 
     def __get__(self, instance: object, owner: Any) -> Pointer | None: ...
 
-    def __set__(self, instance: object, value: Tensor | None) -> None: ...
+    def __set__(self, instance: object, value: OperandTensor | None) -> None: ...
 
 
 def reads(element: Element | None, *count: Count, rarely: bool = False) -> Any:
@@ -126,8 +126,8 @@ def weight_scales() -> Any:
 
 
 def many(count: str) -> Any:
-    """Parts, as many as another field in front says."""
-    return field(metadata={"spec": Spec("parts", count=(count,))})
+    """Groups, as many as another field in front says."""
+    return field(metadata={"spec": Spec("groups", count=(count,))})
 
 
 @dataclass_transform(
@@ -135,7 +135,7 @@ def many(count: str) -> Any:
     frozen_default=True,
     field_specifiers=(reads, writes, updates, packed_weights, weight_scales, many),
 )
-class Part(Fields):
+class RowFields(Fields):
     """Fields that lie one after the other in a row."""
 
     DATA: ClassVar[tuple[str, ...]] = ()
@@ -151,16 +151,16 @@ class Part(Fields):
             value = getattr(self, each.name)
             if each.kind == "number":
                 operator.index(value)
-            elif each.kind == "parts":
-                self._check_parts(each, value)
+            elif each.kind == "groups":
+                self._check_groups(each, value)
             elif each.kind == "operand" and value is not None:
                 self._check_operand(each, value)
 
-    def _check_parts(self, each: Field, value: Any) -> None:
+    def _check_groups(self, each: Field, value: Any) -> None:
         count = self.count_elements(each.spec)
         if len(value) != count:
             raise ValueError(
-                f"{self._name_of(each)}: {len(value)} parts where {each.spec.count[0]} says {count}"
+                f"{self._name_of(each)}: {len(value)} groups where {each.spec.count[0]} says {count}"
             )
 
     def _check_operand(self, each: Field, value: Any) -> None:
@@ -177,13 +177,13 @@ class Part(Fields):
         """The product of ``spec.count``."""
         return prod(count if isinstance(count, int) else getattr(self, count) for count in spec.count)
 
-    def arguments(self) -> "Iterator[Tensor | int]":
+    def arguments(self) -> "Iterator[OperandTensor | int]":
         """The words of the row in order; operands as tensors."""
         for each in fields_of(type(self)).values():
             value = getattr(self, each.name)
-            if each.kind == "part":
+            if each.kind == "group":
                 yield from value.arguments()
-            elif each.kind == "parts":
+            elif each.kind == "groups":
                 for one in value:
                     yield from one.arguments()
             elif each.kind == "real":
@@ -194,23 +194,23 @@ class Part(Fields):
                 yield 0 if value is None else value
 
     def fields_by_name(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
-        """All fields by name, those of parts after the name of the part."""
+        """All fields by name, those of groups after the name of the group."""
         for each in fields_of(type(self)).values():
             value, name = getattr(self, each.name), prefix + each.name
-            if each.kind == "part":
+            if each.kind == "group":
                 yield from value.fields_by_name(f"{name}.")
-            elif each.kind == "parts":
+            elif each.kind == "groups":
                 for i, one in enumerate(value):
                     yield from one.fields_by_name(f"{name}[{i}].")
             else:
                 yield name, value
 
-    def operands(self) -> "Iterator[tuple[str, Spec, Tensor]]":
-        """All operands, those of parts too."""
+    def operands(self) -> "Iterator[tuple[str, Spec, OperandTensor]]":
+        """All operands, those of groups too."""
         for each in _fields_with_operands(type(self)):
             value = getattr(self, each.name)
-            if each.part is not None:
-                for one in value if each.kind == "parts" else (value,):
+            if each.group is not None:
+                for one in value if each.kind == "groups" else (value,):
                     yield from one.operands()
             elif value is not None:
                 yield each.name, each.spec, value
@@ -246,11 +246,13 @@ class Part(Fields):
             return int(words[at])
         if each.kind == "real":
             return real_at(words, at)
-        if each.part is not None:
-            count = self.count_elements(each.spec) if each.kind == "parts" else 1
-            size = 0 if each.kind == "part" else words_of(each.part)
-            parts = [each.part.from_words(words, at + size * number, bases, form) for number in range(count)]
-            return parts if each.kind == "parts" else parts[0]
+        if each.group is not None:
+            count = self.count_elements(each.spec) if each.kind == "groups" else 1
+            size = 0 if each.kind == "group" else words_of(each.group)
+            groups = [
+                each.group.from_words(words, at + size * number, bases, form) for number in range(count)
+            ]
+            return groups if each.kind == "groups" else groups[0]
         if each.kind == "scales" and form != "int8":
             return None
         element = FORMS[form] if each.kind == "weights" else each.spec.element or "u8"
@@ -258,10 +260,10 @@ class Part(Fields):
         return operand_at(words, at, bases, DTYPES[element], count, each.spec.written)
 
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=RowFields)
 
 
-class Instruction(Part):
+class Instruction(RowFields):
     """A row: fields after the kernel and the length."""
 
     START = HEADER
@@ -302,7 +304,7 @@ class Instruction(Part):
         """How the row may be cut into parts that run at the same time."""
         return iter(())
 
-    def dispatched(self) -> frozenset[int] | None:
+    def applied_rows(self) -> frozenset[int] | None:
         """The rows of dispatchers that a run applies; None: its kernel has no dispatcher."""
         return None
 
@@ -312,9 +314,9 @@ class Instruction(Part):
 
 
 @cache
-def _fields_with_operands(part: type[Part]) -> tuple[Field, ...]:
-    """The fields that are operands, or parts, which may have some."""
-    return tuple(each for each in fields_of(part).values() if each.kind not in ("number", "real"))
+def _fields_with_operands(group: type[RowFields]) -> tuple[Field, ...]:
+    """The fields that are operands, or groups, which may have some."""
+    return tuple(each for each in fields_of(group).values() if each.kind not in ("number", "real"))
 
 
 def number_fields(name: str, values: Sequence[int]) -> dict[str, Any]:
@@ -333,7 +335,7 @@ def lanes_on(row: P, words: int) -> P:
     return row.from_words(start, at, bases + words, form)
 
 
-def word_of_bases(row: Part, i: int) -> int:
+def word_of_bases(row: RowFields, i: int) -> int:
     """A word among the bases of a row."""
     bases: Any = row.__dict__["source"][2]
     return bases[i]

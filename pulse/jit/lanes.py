@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.jit.fields import fields_of, words_of
-from pulse.jit.instruction import P, Part, lanes_on, word_of_bases
+from pulse.jit.instruction import P, RowFields, lanes_on, word_of_bases
 from pulse.jit.levels import named_level, processor_flags
 from pulse.jit.registry import device
 from pulse.jit.structs import Struct, struct_at
@@ -71,6 +71,6 @@ def lane(row: P, number: int) -> P:
 
 
 @device
-def lane_count(row: Part) -> int:
+def lane_count(row: RowFields) -> int:
     """How many lanes there are."""
     return word_of_bases(row, COUNT)

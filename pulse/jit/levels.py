@@ -57,7 +57,7 @@ class Level:
         return self.triple.partition("-")[0]
 
     @property
-    def missing(self) -> list[str]:
+    def missing_features(self) -> list[str]:
         """What this processor lacks of it, as Linux calls it."""
         if self.machine != _machine():
             return [f"the architecture {self.machine}"]
@@ -125,15 +125,15 @@ def runnable_level() -> Level | None:
     """
     level = named_level()
     if level is not None:
-        if level.missing:
+        if level.missing_features:
             raise CompileError(
-                f"PULSE_LEVEL={level.name}: this processor lacks {', '.join(level.missing)}; name another level, "
-                f"or {NATIVE}"
+                f"PULSE_LEVEL={level.name}: this processor lacks {', '.join(level.missing_features)}; "
+                f"name another level, or {NATIVE}"
             )
         return level
     if os.environ.get("PULSE_LEVEL") == NATIVE:
         return None
-    return next((level for level in LEVELS.values() if not level.missing), None)
+    return next((level for level in LEVELS.values() if not level.missing_features), None)
 
 
 def _machine() -> str:

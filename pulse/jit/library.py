@@ -24,7 +24,7 @@ INDEX = "index.json"
 
 
 @record
-class Index:
+class LibraryIndex:
     """What the libraries are made of and hold.
 
     sources    the files that the functions are written in, and what they are compiled by
@@ -44,7 +44,7 @@ class Index:
         (folder / INDEX).write_text(json.dumps(asdict(self), indent=1) + "\n")
 
     @classmethod
-    def read(cls, folder: Path) -> "Index | None":
+    def read(cls, folder: Path) -> "LibraryIndex | None":
         """The library of a folder; None if there is none, or one of another format."""
         try:
             found = json.loads((folder / INDEX).read_bytes())
@@ -56,7 +56,7 @@ class Index:
 class Library:
     """A shared library that is loaded, and the functions that it holds."""
 
-    def __init__(self, index: Index, code: ctypes.CDLL) -> None:
+    def __init__(self, index: LibraryIndex, code: ctypes.CDLL) -> None:
         self._index, self._code = index, code
 
     def address(self, name: str, module: str) -> int | None:
@@ -111,7 +111,7 @@ def library() -> Library | None:
 
 def load(level: Level, folder: Path) -> Library | None:
     """The library of a folder; None if there is none of these sources, or it is damaged, which a warning says."""
-    index = Index.read(folder)
+    index = LibraryIndex.read(folder)
     if index is None or level.name not in index.checksums:
         return None
     if checksum_of_sources(index.sources) != index.made_of:

@@ -147,6 +147,9 @@ def optimise(
     for one in (*module.functions, *module.global_variables):
         if not one.is_declaration and one.name != symbol:
             one.linkage = "internal"
+    for one in module.functions:
+        if not one.is_declaration:
+            one.add_function_attribute("nounwind")
     passes = llvm.create_new_module_pass_manager()
     passes.add_ipsccp_pass()
     passes.add_simplify_cfg_pass()

@@ -50,6 +50,11 @@ def has_fma() -> bool:
     return not processor().triple.startswith("wasm")
 
 
+def has_rounding() -> bool:
+    """Whether it rounds vectors to whole numbers; ARM of 32 bits cannot, and would call libm for each lane."""
+    return not processor().triple.startswith("arm")
+
+
 def target_machine() -> Any:
     """LLVM's compiler for the processor: of code that is linked into this process, or into a library."""
     here = processor()

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.bounds import FAR
-from pulse.jit.instruction import DTYPES, FORMS, Field, Form, Instruction, Part, fields_of, words_of
+from pulse.jit.instruction import DTYPES, FORMS, Field, Form, Instruction, RowFields, fields_of, words_of
 from pulse.jit.pointer import ARENA, HEADER, REGION_SHIFT, STATE, WEIGHTS, Pointer, real_at
 from pulse.jit.span import LARGEST_NUMBER, Located, Span, UnsafeRowError, run
 from pulse.record import record
@@ -71,7 +71,9 @@ class TableCheck:
                     self._note_written(pointer, span)
         for each, pointer in pointers:
             if not pointer.covered:
-                raise UnsafeRowError(f"it does not say how far it reaches into {each.name}; see Part.reaches")
+                raise UnsafeRowError(
+                    f"it does not say how far it reaches into {each.name}; see RowFields.reaches"
+                )
         self._loops += max(loops, 1)
         if self._loops > MOST_LOOPS:
             raise UnsafeRowError("the rows take too long")
@@ -100,24 +102,29 @@ class TableCheck:
                     raise UnsafeRowError(f"bytes {first} to {stop} of the state lie over a word of time")
 
     def _decode(
-        self, part: type[Part], at: int, words: Sequence[int], form: Form, found: list[tuple[Field, Located]]
-    ) -> Part:
-        """A part of a row from its first word on, its fields filled in."""
-        row = object.__new__(part)
+        self,
+        group: type[RowFields],
+        at: int,
+        words: Sequence[int],
+        form: Form,
+        found: list[tuple[Field, Located]],
+    ) -> RowFields:
+        """A group of a row from its first word on, its fields filled in."""
+        row = object.__new__(group)
         values = row.__dict__
-        skipped, own = at - part.START, len(found)
-        for each in fields_of(part).values():
+        skipped, own = at - group.START, len(found)
+        for each in fields_of(group).values():
             place = skipped + each.at
             for count, size in each.behind:
                 place += values[count] * size
             kind, name = each.kind, each.name
             if kind == "number":
                 values[name] = number = words[place]
-                if not -LARGEST_NUMBER <= number <= LARGEST_NUMBER and name not in part.DATA:
+                if not -LARGEST_NUMBER <= number <= LARGEST_NUMBER and name not in group.DATA:
                     raise UnsafeRowError(f"{name} is {number}")
             elif kind == "real":
                 values[name] = real_at(words, place)
-            elif each.part is not None:
+            elif each.group is not None:
                 values[name] = self._parts(each, values, place, words, form, found)
             elif kind == "scales" and form != "int8":
                 values[name] = None
@@ -138,13 +145,13 @@ class TableCheck:
         form: Form,
         found: list[tuple[Field, Located]],
     ) -> Any:
-        assert each.part is not None
-        if each.kind == "part":
-            return self._decode(each.part, place, words, form, found)
-        count, size = values[str(each.spec.count[0])], words_of(each.part)
+        assert each.group is not None
+        if each.kind == "group":
+            return self._decode(each.group, place, words, form, found)
+        count, size = values[str(each.spec.count[0])], words_of(each.group)
         if not 0 <= count * size <= len(words):
             raise UnsafeRowError(f"{count} of {each.name}")
-        return [self._decode(each.part, place + size * i, words, form, found) for i in range(count)]
+        return [self._decode(each.group, place + size * i, words, form, found) for i in range(count)]
 
     def _pointer(self, each: Field, word: int, form: Form) -> Located:
         element = FORMS[form] if each.kind == "weights" else each.spec.element or "u8"
@@ -170,7 +177,7 @@ class TableCheck:
                 self._typed[key] = memory[: size * dtype.itemsize].view(dtype)
         return self._typed[key]
 
-    def _require_counted(self, each: Field, pointer: Located, row: Part) -> None:
+    def _require_counted(self, each: Field, pointer: Located, row: RowFields) -> None:
         """An operand with a number of elements."""
         count = prod(
             number if isinstance(number, int) else getattr(row, number) for number in each.spec.count
@@ -213,17 +220,17 @@ class TableCheck:
             self._written.append((first, (pointer.start + span.last + 1) * size))
 
 
-def _words_in(row: Part) -> int:
+def _words_in(row: RowFields) -> int:
     """How many words a row has that was decoded."""
     alone, holding = _own_words(type(row))
     for each in holding:
         value = row.__dict__[each.name]
-        alone += _words_in(value) if each.kind == "part" else sum(map(_words_in, value))
+        alone += _words_in(value) if each.kind == "group" else sum(map(_words_in, value))
     return alone
 
 
 @cache
-def _own_words(part: type[Part]) -> tuple[int, list[Field]]:
-    """The words of a part without those of the parts in it, and the fields that hold these."""
-    own = fields_of(part).values()
-    return sum(each.part is None for each in own), [each for each in own if each.part is not None]
+def _own_words(group: type[RowFields]) -> tuple[int, list[Field]]:
+    """The words of a group without those of the groups in it, and the fields that hold these."""
+    own = fields_of(group).values()
+    return sum(each.group is None for each in own), [each for each in own if each.group is not None]

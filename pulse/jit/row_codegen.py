@@ -10,7 +10,7 @@ from numba.extending import lower_builtin, lower_getattr_generic, models, regist
 
 from pulse.jit import instruction, pointer
 from pulse.jit.fields import Field, Fields, fields_of, words_of
-from pulse.jit.instruction import FORMS, Form, Part
+from pulse.jit.instruction import FORMS, Form, RowFields
 from pulse.jit.pointer_codegen import INT64, WORDS, PointerType, declare_type, word
 
 ELEMENTS = {
@@ -26,20 +26,20 @@ ELEMENTS = {
 
 
 def layout_text(declared: type[Fields]) -> str:
-    """All fields, with those of parts."""
+    """All fields, with those of groups."""
     return " ".join(
         f"{each.name}:{each.kind}:{each.spec.element}@{each.at}{each.behind or ''}"
-        + (f"({layout_text(each.part)})" if each.part else "")
+        + (f"({layout_text(each.group)})" if each.group else "")
         for each in fields_of(declared).values()
     )
 
 
 class RowType(types.Type):
-    """A row of an instruction, or a part of one; its name tells the whole layout."""
+    """A row of an instruction, or a group of one; its name tells the whole layout."""
 
-    def __init__(self, part: type[Part], form: Form = "f32") -> None:
-        self.part, self.form = part, form
-        super().__init__(name=f"{part.__module__}.{part.__qualname__}/{form}({layout_text(part)})")
+    def __init__(self, group: type[RowFields], form: Form = "f32") -> None:
+        self.group, self.form = group, form
+        super().__init__(name=f"{group.__module__}.{group.__qualname__}/{form}({layout_text(group)})")
 
     def type_of(self, each: Field) -> types.Type:
         """What a kernel gets for a field."""
@@ -47,31 +47,31 @@ class RowType(types.Type):
             return types.int64
         if each.kind == "real":
             return types.float64
-        if each.kind == "part":
-            return RowType(each.part, self.form)
-        if each.kind == "parts":
-            return PartsType(each.part, self.form)
+        if each.kind == "group":
+            return RowType(each.group, self.form)
+        if each.kind == "groups":
+            return GroupsType(each.group, self.form)
         if each.kind == "scales" and self.form != "int8":
             return types.none
         element = FORMS[self.form] if each.kind == "weights" else each.spec.element or "u8"
         return PointerType(ELEMENTS[element])
 
 
-def kernel_signature(part: type[Part], form: Form):
+def kernel_signature(group: type[RowFields], form: Form):
     """What a kernel takes and gives."""
-    return types.void(RowType(part, form))
+    return types.void(RowType(group, form))
 
 
-class PartsType(types.Type):
-    """Parts of a row, one after the other: ``parts[i]`` is one of them."""
+class GroupsType(types.Type):
+    """Groups of fields in a row, one after the other: ``groups[i]`` is one of them."""
 
-    def __init__(self, part: type[Part], form: Form) -> None:
-        self.row = RowType(part, form)
-        super().__init__(name=f"parts of {self.row.name}")
+    def __init__(self, group: type[RowFields], form: Form) -> None:
+        self.row = RowType(group, form)
+        super().__init__(name=f"groups of {self.row.name}")
 
 
 @register_model(RowType)
-@register_model(PartsType)
+@register_model(GroupsType)
 class RowModel(models.StructModel):
     """The first word, and the bases of the memories."""
 
@@ -84,7 +84,7 @@ class _Fields(AttributeTemplate):
     key = RowType
 
     def generic_resolve(self, row, name):
-        each = fields_of(row.part).get(name)
+        each = fields_of(row.group).get(name)
         return each and row.type_of(each)
 
 
@@ -101,13 +101,13 @@ def _row(context, builder, kind, words, bases):
 @lower_getattr_generic(RowType)
 def _field(context, builder, row, value, name):
     words, bases = _parts_of(builder, value)
-    fields = fields_of(row.part)
+    fields = fields_of(row.group)
     each, kind = fields[name], row.type_of(fields[name])
     place = INT64(each.at)
     for count, size in each.behind:
-        parts = word(builder, words, INT64(fields[count].at))
-        place = builder.add(place, builder.mul(parts, INT64(size)))
-    if each.kind in ("part", "parts"):
+        groups = word(builder, words, INT64(fields[count].at))
+        place = builder.add(place, builder.mul(groups, INT64(size)))
+    if each.kind in ("group", "groups"):
         return _row(context, builder, kind, builder.gep(words, [place], inbounds=True), bases)
     if kind == types.none:
         return context.get_dummy_value()
@@ -125,7 +125,7 @@ declare_type(
     operator.getitem,
     lambda args: (
         signature(args[0].row, args[0], types.int64)
-        if isinstance(args[0], PartsType) and isinstance(args[1], types.Integer)
+        if isinstance(args[0], GroupsType) and isinstance(args[1], types.Integer)
         else None
     ),
 )
@@ -140,10 +140,10 @@ for _function, _result in ((instruction.lanes_on, None), (instruction.word_of_ba
     )
 
 
-@lower_builtin(operator.getitem, PartsType, types.int64)
+@lower_builtin(operator.getitem, GroupsType, types.int64)
 def _one_part(context, builder, sig, args):
     words, bases = _parts_of(builder, args[0])
-    place = builder.mul(args[1], INT64(words_of(sig.return_type.part)))
+    place = builder.mul(args[1], INT64(words_of(sig.return_type.group)))
     return _row(context, builder, sig.return_type, builder.gep(words, [place], inbounds=True), bases)
 
 

@@ -14,7 +14,7 @@ from numba.extending import lower_builtin, lower_cast, models, register_model
 
 from pulse.jit import simd
 from pulse.jit.pointer_codegen import PointerType, declare_type
-from pulse.jit.processor import has_f16, has_fma
+from pulse.jit.processor import has_f16, has_fma, has_rounding
 from pulse.jit.simd import LANES
 
 BIT, INT32, INT64, FLOAT32 = ir.IntType(1), ir.IntType(32), ir.IntType(64), ir.FloatType()
@@ -273,15 +273,47 @@ lowers(operator.invert, MASK, MASK)(Builder.not_)
 lowers(operator.neg, FLOATS, FLOATS, lanes_needed=True)(Builder.fneg)
 lowers(simd.vneg, FLOATS, FLOATS)(Builder.fneg)
 
-for _function, _name in (
-    (simd.vabs, "fabs"),
-    (simd.vsqrt, "sqrt"),
-    (simd.vfloor, "floor"),
-    (simd.vceil, "ceil"),
-    (simd.vround, "rint"),
-):
+for _function, _name in ((simd.vabs, "fabs"), (simd.vsqrt, "sqrt")):
     lowers(_function, FLOATS, FLOATS)(
         lambda builder, v, name=f"llvm.{_name}.v16f32": call(builder, name, FLOATS_LL, v)
+    )
+
+
+def _rounded(builder, v, towards: str | None):
+    """To the nearest whole number, even ones at ties; "<": not above v, ">": not below it.
+
+    By way of int32: numbers from 2**23 on are whole.
+    """
+    size, limit = call(builder, "llvm.fabs.v16f32", FLOATS_LL, v), constant(FLOATS_LL, 2.0**23)
+    number = builder.fptosi(v, INTS_LL)
+    whole = builder.sitofp(number, FLOATS_LL)
+    if towards is None:
+        left, half = (
+            call(builder, "llvm.fabs.v16f32", FLOATS_LL, builder.fsub(v, whole)),
+            constant(FLOATS_LL, 0.5),
+        )
+        odd = builder.trunc(number, MASK_LL)
+        wrong = builder.or_(
+            builder.fcmp_ordered(">", left, half), builder.and_(builder.fcmp_ordered("==", left, half), odd)
+        )
+        step = call(builder, "llvm.copysign.v16f32", FLOATS_LL, constant(FLOATS_LL, 1.0), v)
+    else:
+        wrong = builder.fcmp_ordered(">" if towards == "<" else "<", whole, v)
+        step = constant(FLOATS_LL, -1.0 if towards == "<" else 1.0)
+    whole = builder.select(wrong, builder.fadd(whole, step), whole)
+    whole = call(builder, "llvm.copysign.v16f32", FLOATS_LL, whole, v)
+    return builder.select(builder.fcmp_ordered("<", size, limit), whole, v)
+
+
+for _function, _name, _towards in (
+    (simd.vfloor, "floor", "<"),
+    (simd.vceil, "ceil", ">"),
+    (simd.vround, "rint", None),
+):
+    lowers(_function, FLOATS, FLOATS)(
+        lambda builder, v, name=f"llvm.{_name}.v16f32", towards=_towards: (
+            call(builder, name, FLOATS_LL, v) if has_rounding() else _rounded(builder, v, towards)
+        )
     )
 
 

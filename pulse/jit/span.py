@@ -1,4 +1,4 @@
-"""The elements that a row reaches: what ``Part.reaches`` is written in."""
+"""The elements that a row reaches: what ``RowFields.reaches`` is written in."""
 
 from typing import Any, TypeAlias
 

@@ -101,13 +101,13 @@ S = TypeVar("S", bound=Struct)
 
 def _getter(each: Field) -> Callable[[Any], Any]:
     """What reads a field of a struct."""
-    at, part = each.at, each.part
+    at, group = each.at, each.group
     if each.kind == "number":
         return lambda struct: struct._numbers[at]
     if each.kind == "real":
         return lambda struct: struct._reals[at]
-    if part is not None:
-        return lambda struct: part(struct.words[at : at + words_of(part)])
+    if group is not None:
+        return lambda struct: group(struct.words[at : at + words_of(group)])
     end = None if not each.spec.count else at + int(each.spec.count[0])
     return lambda struct: struct.words[at:end]
 

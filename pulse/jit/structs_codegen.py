@@ -30,8 +30,8 @@ class StructType(types.Type):
         each = fields_of(self.kind).get(name)
         if each is None:
             return None
-        if each.part is not None:
-            return StructType(each.part)
+        if each.group is not None:
+            return StructType(each.group)
         return {"number": types.int64, "real": types.float64, "numbers": WORDS}[each.kind]
 
 

@@ -65,7 +65,7 @@ class Loaded:
         raise LoadError(f"{self.title}: has no nodes of a file; the typed model is the first that there is")
 
     @cached_property
-    def resolved(self) -> "ResolvedModel":
+    def resolution(self) -> "ResolvedModel":
         """What it turns out to be. Raises PulseError."""
         if isinstance(self.read, StoredProgram):
             raise self._program_error()
@@ -76,22 +76,22 @@ class Loaded:
     @property
     def chunks(self) -> Chunks | None:
         """How a model of chunks is called; None if it is offline. Raises PulseError."""
-        return None if isinstance(self.read, StoredProgram) else self.resolved.chunks
+        return None if isinstance(self.read, StoredProgram) else self.resolution.chunks
 
     @property
     def sizes(self) -> Mapping[str, int]:
         """Symbols of the file that are no time, and what they were made: ``{"batch": 1}``. Raises PulseError."""
-        return self.read.model.sizes if isinstance(self.read, StoredProgram) else self.resolved.sizes
+        return self.read.model.sizes if isinstance(self.read, StoredProgram) else self.resolution.sizes
 
     @property
     def typed(self) -> "TypedModel":
         """``analyse()``, decluttered. Raises PulseError."""
-        return self.resolved.typed_model
+        return self.resolution.typed_model
 
     @property
     def defines_pulse(self) -> bool:
         """Whether the model itself says what a pulse is: it takes chunks, or is in pulses."""
-        ready = self.program is not None or self._given_pulsed is not None
+        ready = self.program is not None or self._pulsed_model is not None
         return ready or is_exported(self.metadata) or self.chunks is not None
 
     def analyse(self) -> "TypedModel":
@@ -100,7 +100,7 @@ class Loaded:
         ``model.analyse()`` is the file alone: of a model of chunks one call, its symbols all left as they are.
         Raises PulseError
         """
-        return self.resolved.original
+        return self.resolution.original
 
     def with_pulse(self, pulse: int | None) -> "Loaded":
         """The same, its chunks of this many frames if nothing else says how long they are. Raises PulsifyError."""
@@ -119,21 +119,21 @@ class Loaded:
         return leaves_pulse_open(read, self.chunking, self.symbol)
 
     @property
-    def _given_pulsed(self) -> "PulsedModel | None":
+    def _pulsed_model(self) -> "PulsedModel | None":
         """The model in pulses, if it is one already."""
         from pulse.models import PulsedModel
 
         return self.read if isinstance(self.read, PulsedModel) else None
 
-    def pulsed(
+    def pulsify(
         self, pulse: int | None = None, align: bool = False, max_context: int | None = None
     ) -> "PulsedModel":
         """The model in pulses; of whole chunks, one by default, if it takes chunks. Raises PulseError."""
         if self.program is not None:
             raise self._program_error()
-        given = self._given_pulsed
+        given = self._pulsed_model
         if given is None:
-            return self.with_pulse(pulse).resolved.pulsify(pulse, align, max_context)
+            return self.with_pulse(pulse).resolution.pulsify(pulse, align, max_context)
         if pulse not in (None, given.pulse):
             raise PulsifyError(
                 f"pulse {pulse}: {self.title} is in pulses of {given.pulse} frames; give the model before it "
@@ -141,7 +141,7 @@ class Loaded:
             )
         return given
 
-    def compiled(
+    def compile(
         self,
         pulse: int | None = None,
         align: bool = False,
@@ -150,13 +150,13 @@ class Loaded:
         weights: str | None = None,
         prepare: "Prepare | None" = None,
     ) -> Program:
-        """A program that runs it; the arguments are those of ``pulsed`` and of ``PulsedModel.compile``.
+        """A program that runs it; the arguments are those of ``pulsify`` and of ``PulsedModel.compile``.
 
         A program of a file is itself. Raises PulseError: also if it was compiled with other arguments
         """
         program = self.program
         if program is None:
-            return self.pulsed(pulse, align, max_context).compile(backend, weights or "f32", prepare)
+            return self.pulsify(pulse, align, max_context).compile(backend, weights or "f32", prepare)
         other = {
             spell("pulse", pulse): pulse not in (None, program.pulse),
             "align": align,
@@ -178,7 +178,7 @@ class Loaded:
             f"{self.title}: is a program, whose file does not contain the model; give the model that it was compiled of"
         )
 
-    def detected(self) -> list[tuple[str, str]]:
+    def detections(self) -> list[tuple[str, str]]:
         """What was found out by itself, in words: title and text. Raises PulseError."""
         if isinstance(self.read, StoredProgram):
             return list(self.read.detected)

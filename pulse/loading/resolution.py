@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 
-from pulse.budget import counting
+from pulse.budget import count_spending
 from pulse.chunks.chunking import Chunking, Chunks
 from pulse.chunks.plan import find_candidates
 from pulse.chunks.scanned import pulsify_chunks, scan_over_chunks
@@ -107,7 +107,7 @@ def _resolve_call(
             f"{call.title}: takes chunks, so a stream of it is one loop over its calls, which has one backend; leave "
             f"out set_backend of {', '.join(asked)}"
         )
-    with counting(call.spending):
+    with count_spending(call.spending):
         original, chunks = scan_over_chunks(call, given, sized.symbol, outputs, sized.axes)
     return ResolvedModel(TypedModel.of(original), sized.symbol, chunks, call, _by_name(sized.sizes))
 

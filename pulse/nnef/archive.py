@@ -48,7 +48,7 @@ class Archive:
         """Write an archive if the name ends as one, else a folder. Raises WriteError: the file system refuses."""
         try:
             if path.name.lower().endswith(ARCHIVES):
-                path.write_bytes(self.packed(compressed=not path.name.lower().endswith(".tar")))
+                path.write_bytes(self.pack(compressed=not path.name.lower().endswith(".tar")))
                 return
             path.mkdir()
             for name, content in self.files().items():
@@ -56,7 +56,7 @@ class Archive:
         except OSError as error:
             raise WriteError(f"{path}: cannot be written ({error.strerror}); check the folder") from error
 
-    def packed(self, compressed: bool = True) -> bytes:
+    def pack(self, compressed: bool = True) -> bytes:
         """All files as one archive; equal models give equal bytes."""
         memory = io.BytesIO()
         with tarfile.open(fileobj=memory, mode="w", format=tarfile.USTAR_FORMAT) as archive:

@@ -50,12 +50,12 @@ def properties_fragment(notes: Notes, inputs: Sequence[str], outputs: Sequence[s
         "pulse.await_lengths": [note.length for note in notes.awaits],
         "pulse.assumptions": notes.assumptions,
     }
-    listed: list[Expression] = [(name, _written(values)) for name, values in entries.items() if values]
+    listed: list[Expression] = [(name, _expression_of(values)) for name, values in entries.items() if values]
     body = (Assignment("properties", listed),)
     return Fragment(FRAGMENT, (), (("properties", "(string, tensor<scalar>)[]"),), body)
 
 
-def _written(values: Sequence[int] | Sequence[str]) -> Expression:
+def _expression_of(values: Sequence[int] | Sequence[str]) -> Expression:
     if isinstance(values[0], str):
         return [*values]
     return Call("tract_core_cast", ([*values],), (("to", "i64"),))

@@ -46,7 +46,7 @@ class Binary:
 
 
 @record
-class Choice:
+class Conditional:
     """``value if condition else other``."""
 
     value: "Expression"
@@ -55,7 +55,7 @@ class Choice:
 
 
 @record
-class Index:
+class Subscript:
     """``values[at]``."""
 
     values: "Expression"
@@ -82,7 +82,7 @@ class Comprehension:
 
 Literal: TypeAlias = "bool | int | float | str"
 Expression: TypeAlias = Union[
-    Literal, Name, Call, Unary, Binary, Choice, Index, Subrange, Comprehension, "Items", "Pair"
+    Literal, Name, Call, Unary, Binary, Conditional, Subscript, Subrange, Comprehension, "Items", "Pair"
 ]
 Items: TypeAlias = "list[Expression]"
 """``[a, b]``."""
@@ -141,7 +141,7 @@ class Document:
         return "\n".join(_document(self)) + "\n"
 
 
-def spelled(value: Expression) -> str:
+def expression_text(value: Expression) -> str:
     """An expression of names, literals, lists and calls as text."""
     match value:
         case Name():
@@ -155,9 +155,9 @@ def spelled(value: Expression) -> str:
         case str():
             return f'"{value}"'
         case list():
-            return f"[{', '.join(map(spelled, value))}]"
+            return f"[{', '.join(map(expression_text, value))}]"
         case tuple():
-            return f"({', '.join(map(spelled, value))})"
+            return f"({', '.join(map(expression_text, value))})"
         case Call():
             return _call(value)
         case _:
@@ -174,8 +174,8 @@ def _number(value: float) -> str:
 
 def _call(call: Call) -> str:
     arguments = [
-        *map(spelled, call.positional),
-        *(f"{name} = {spelled(value)}" for name, value in call.named),
+        *map(expression_text, call.positional),
+        *(f"{name} = {expression_text(value)}" for name, value in call.named),
     ]
     return f"{call.operator}{f'<{call.type}>' if call.type else ''}({', '.join(arguments)})"
 
@@ -213,7 +213,7 @@ def _signature(head: str, inputs: Sequence[str], outputs: Sequence[str]) -> Iter
 def _body(body: Sequence[Assignment]) -> Iterator[str]:
     yield "{"
     for assignment in body:
-        yield f"    {_target(assignment.target)} = {spelled(assignment.value)};"
+        yield f"    {_target(assignment.target)} = {expression_text(assignment.value)};"
     yield "}"
 
 

@@ -46,7 +46,7 @@ def dump_tensor(value: Array, name: str) -> bytes:
         raise WriteError(f"{name}: a .dat file holds up to {RANK} axes, not the {value.ndim} of this tensor")
     bits = 1 if kind == BOOL else value.dtype.itemsize * 8
     data = (
-        _packed(value)
+        _pack_bits(value)
         if kind == BOOL
         else np.ascontiguousarray(value, value.dtype.newbyteorder("<")).tobytes()
     )
@@ -93,6 +93,6 @@ def load_tensor(data: bytes, name: str) -> Array:
     return (found != 0 if dtype is np.bool_ else found).reshape(shape)
 
 
-def _packed(value: Array) -> bytes:
+def _pack_bits(value: Array) -> bytes:
     """One bit for each entry, the first one in the highest bit."""
     return np.packbits(np.ascontiguousarray(value).ravel()).tobytes()

@@ -15,7 +15,7 @@ from pulse.bounds import FAR_END
 from pulse.errors import InputError, WriteError
 from pulse.facts import Array
 from pulse.nnef.archive import Archive
-from pulse.nnef.tract_worker import packed, receive, send, unpacked
+from pulse.nnef.tract_worker import pack, receive, send, unpack
 from pulse.not_copyable import NotCopyable
 from pulse.program.backends.compiled import CompiledProgram
 from pulse.program.streams.feeds import Feed
@@ -51,24 +51,24 @@ class TractProcess:
         """The outputs of one run of a stream, which keeps its states. Raises WriteError."""
         assert self._process.stdin is not None and self._process.stdout is not None
         try:
-            send(self._process.stdin, [stream.encode(), str(len(arrays)).encode(), *map(packed, arrays)])
+            send(self._process.stdin, [stream.encode(), str(len(arrays)).encode(), *map(pack, arrays)])
         except BrokenPipeError:
-            raise self._gone() from None
-        return [unpacked(receive(self._process.stdout)) for _ in range(int(self._answer()))]
+            raise self._end_error() from None
+        return [unpack(receive(self._process.stdout)) for _ in range(int(self._answer()))]
 
     def _answer(self) -> bytes:
         assert self._process.stdout is not None
         try:
             kind, told = receive(self._process.stdout), receive(self._process.stdout)
         except EOFError:
-            raise self._gone() from None
+            raise self._end_error() from None
         if kind == b"+":
             return told
         raise WriteError(
             f"{self._title}: tract refuses what was written ({told.decode()}); write ONNX instead"
         )
 
-    def _gone(self) -> WriteError:
+    def _end_error(self) -> WriteError:
         return WriteError(f"{self._title}: tract ended its process on what was written; write ONNX instead")
 
 

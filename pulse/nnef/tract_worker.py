@@ -31,19 +31,19 @@ def receive(file: IO[bytes]) -> bytes:
     return file.read(length)
 
 
-def packed(array: "np.ndarray[Any, Any]") -> bytes:
+def pack(array: "np.ndarray[Any, Any]") -> bytes:
     """An array as .npy."""
     memory = io.BytesIO()
     np.save(memory, array, allow_pickle=False)
     return memory.getvalue()
 
 
-def unpacked(content: bytes) -> "np.ndarray[Any, Any]":
-    """The reverse of ``packed``."""
+def unpack(content: bytes) -> "np.ndarray[Any, Any]":
+    """The reverse of ``pack``."""
     return np.load(io.BytesIO(content), allow_pickle=False)
 
 
-def told(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """What tract says, without the stack of its functions and the listings of its graphs."""
     lines = str(error).partition("Stack backtrace")[0].splitlines()
     return " ".join(" ".join(line for line in lines if "|" not in line).split())
@@ -58,7 +58,7 @@ def main(path: str) -> None:
         inputs = model.input_count()
         runnable = model.into_runnable()
     except tract.TractError as error:
-        send(write, [b"-", told(error).encode()])
+        send(write, [b"-", error_text(error).encode()])
         return
     send(write, [b"+", str(inputs).encode()])
     states: dict[bytes, Any] = {}
@@ -67,12 +67,12 @@ def main(path: str) -> None:
             stream = receive(read)
         except EOFError:
             return
-        arrays = [unpacked(receive(read)) for _ in range(int(receive(read)))]
+        arrays = [unpack(receive(read)) for _ in range(int(receive(read)))]
         try:
             state = states.get(stream) or states.setdefault(stream, runnable.spawn_state())
-            results = [packed(np.array(each.to_numpy())) for each in state.run(arrays)]
+            results = [pack(np.array(each.to_numpy())) for each in state.run(arrays)]
         except tract.TractError as error:
-            send(write, [b"-", told(error).encode()])
+            send(write, [b"-", error_text(error).encode()])
         else:
             send(write, [b"+", str(len(results)).encode(), *results])
 

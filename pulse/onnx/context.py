@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pulse.budget import spending
+from pulse.budget import current_spending
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError
 from pulse.facts import Array, DType, Shape, TypedFact, is_symbolic, symbolic_text
@@ -69,7 +69,7 @@ class NodeContext(FileNode):
         """Take elements that are to be computed while the model is read. Raises LoadError: they are too many."""
         if size < 0:
             raise self.error(f"its {what} is {size}, which is negative")
-        account = spending()
+        account = current_spending()
         reason = account.excess(size)
         if reason:
             raise self.error(f"its {what} is {size}: {reason}")
@@ -78,7 +78,7 @@ class NodeContext(FileNode):
 
     def affords(self, size: int) -> bool:
         """Whether this many elements may be computed while the model is read; they are counted then."""
-        account = spending()
+        account = current_spending()
         if account.excess(size):
             return False
         account.elements += size
@@ -86,7 +86,7 @@ class NodeContext(FileNode):
 
     def error(self, message: str) -> LoadError:
         """A LoadError that names the node, and what in front of it the budget did not suffice for."""
-        unfolded = spending().unfolded
+        unfolded = current_spending().unfolded
         if not unfolded:
             return super().error(message)
         reads = [outlet for outlet in (*self.inputs, *self.captures.values()) if outlet is not None]

@@ -26,12 +26,12 @@ class Rule:
     parts: Container[int] = ()
 
 
-def nothing(clues: "Clues") -> Iterable[Relation]:
+def no_relations(clues: "Clues") -> Iterable[Relation]:
     """No relation."""
     return ()
 
 
-DEFAULT = Rule(nothing)
+DEFAULT = Rule(no_relations)
 """Only what the translator makes of inputs that are known."""
 
 EVERY = range(1 << 31)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from pulse.budget import spending
+from pulse.budget import current_spending
 from pulse.dim import SymbolScope
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
@@ -15,7 +15,7 @@ from pulse.wiring import wire
 
 
 @record(eq=False)
-class Subgraph:
+class BodyGraph:
     """A body that a node runs.
 
     captures   names of values around the node that the body reads
@@ -36,7 +36,7 @@ class Subgraph:
 
         Raises LoadError if the file's bodies have too many nodes.
         """
-        spending().unfold(nodes_inside(self.proto), title)
+        current_spending().unfold(nodes_inside(self.proto), title)
         known = {name: InferenceFact(fact.dtype, fact.shape, fact.value) for name, fact in facts.items()}
         return FileNetwork(self.read(self.proto, known), scope, title).analyse()
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pulse.bounds import FAR
-from pulse.dim import Symbol, TDim, cached_in_scope
+from pulse.dim import Symbol, TDim, cache_in_scope
 from pulse.facts import Array, PulsedFact, TypedFact
 from pulse.ops.op import Env, Op
 from pulse.ops.weight_units import UnitLayout
@@ -12,7 +12,7 @@ from pulse.ops.work import Work
 from pulse.record import record
 
 
-@cached_in_scope
+@cache_in_scope
 def most_frames(length: TDim) -> int:
     """The most frames that a wire of this length can have, FAR if there is no proven bound."""
     if _is_endless(length):

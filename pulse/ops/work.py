@@ -7,12 +7,14 @@ Seconds are counted too, not measured, so that they are always the same.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pulse.dim import ZERO, TDim
 from pulse.facts import TypedFact, volume
-from pulse.graph import Graph
 from pulse.record import record
+
+if TYPE_CHECKING:
+    from pulse.graph import Graph
 
 CALL_S, MAC_S, ELEMENTWISE_S, ELEMENT_S = 2e-5, 3e-10, 5e-9, 2e-9
 """What numpy takes, about: for a call, a multiply-add, a function of an element, and to move one."""
@@ -43,7 +45,7 @@ class Work:
 NO_WORK = Work()
 
 
-def graph_work(graph: Graph[Any, Any]) -> Work:
+def graph_work(graph: "Graph[Any, Any]") -> Work:
     """The work of all nodes that the outputs need, as far as it is known."""
     total = NO_WORK
     for number in graph.order():
@@ -67,7 +69,7 @@ def numpy_seconds(
     return moved + MAC_S * size(known.macs) + ELEMENTWISE_S * size(known.elementwise)
 
 
-def iteration_seconds(graph: Graph[Any, Any], size: Callable[[TDim], int]) -> float:
+def iteration_seconds(graph: "Graph[Any, Any]", size: Callable[[TDim], int]) -> float:
     """The seconds of one iteration of a loop whose body is the graph."""
     return RUN_S + sum(
         node.op.eval_seconds(graph.input_facts(node), [outlet.fact for outlet in node.outputs], size)

@@ -7,9 +7,9 @@ from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.ops.op import Op
 from pulse.program.backends import conv_kernels as conv_kernels
+from pulse.program.backends.groups import choices
 from pulse.program.backends.implementations import Compute, Implementation, has_preferred, register
 from pulse.program.backends.mixed import MixedProgram
-from pulse.program.backends.parts import choices
 from pulse.program.backends.reference import ReferenceProgram
 from pulse.program.program import Program
 from pulse.pulsify.network import PulsedNetwork
@@ -52,18 +52,18 @@ def compile_model(
         def compile_part(name: str, part: PulsedNetwork, computes: Mapping[int, Compute]) -> Program:
             if name in FURTHER:
                 return FURTHER[name](part, weights)
-            return _compiled(name, part, (), weights, prepare, computes)
+            return _compile(name, part, (), weights, prepare, computes)
 
         return MixedProgram(model, backend, chosen, compile_part, fetches or (), weights)
     computes = {node: c for node, choice in chosen.items() if (c := choice.implementation.compute)}
-    return _compiled(backend, model, fetches or (), weights, prepare, computes)
+    return _compile(backend, model, fetches or (), weights, prepare, computes)
 
 
 def _has_preferred(backend: str) -> bool:
     return backend == "numpy" and has_preferred()
 
 
-def _compiled(
+def _compile(
     backend: str,
     model: PulsedNetwork,
     fetches: Sequence[OutletId],

@@ -1,4 +1,4 @@
-"""From the nodes of a pulsed graph to rows of a table."""
+"""From the nodes of a pulsed graph to instructions."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
@@ -15,7 +15,7 @@ from pulse.ops.source import Const, Source
 from pulse.ops.time import Delay
 from pulse.plugins import load_plugins
 from pulse.program.kernels.copy import COPY_LOOPS, Copy
-from pulse.program.table.builder import TableBuilder
+from pulse.program.step_builder import StepBuilder
 from pulse.program.table.emitted import Emitted
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Buffer, Value
@@ -45,10 +45,10 @@ def lowers(*kinds: type[Op]) -> Callable[[L], L]:
 
 
 class Lowering:
-    """One graph, of a model or of a body in it, on its way into a table.
+    """One graph, of a model or of a body in it, that becomes instructions of a step.
 
     graph      whose nodes are lowered
-    builder    the table, which the graph shares with the bodies in it
+    builder    the step, which the graph shares with the bodies in it
     kept       wires that are read after the step, beside the outputs
     form       how weights are stored; see ``pulse.program.weights``
     together   nodes that are lowered with the first of them: first node -> all
@@ -64,7 +64,7 @@ class Lowering:
     def __init__(
         self,
         graph: PulsedGraph,
-        builder: TableBuilder,
+        builder: StepBuilder,
         *,
         kept: Collection[OutletId] = (),
         form: str = "f32",
@@ -217,7 +217,7 @@ class Lowering:
         return self.builder.allocate_state(begin, order)
 
     def end(self, length: TDim, before: int | None = None) -> Value:
-        """The register that holds a wire's length; see ``TableBuilder.end``."""
+        """The register that holds a wire's length; see ``StepBuilder.end``."""
         return self.builder.end(length, before)
 
     # instructions
@@ -232,14 +232,14 @@ class Lowering:
 
     def copy(self, source: Value, target: Value) -> None:
         """Copy one tensor onto another of the same shape; the fewest loops that do it."""
-        loops = Loops.over(target.shape, [source.strides, target.strides], target.order).padded(COPY_LOOPS)
+        loops = Loops.over(target.shape, [source.strides, target.strides], target.order).pad(COPY_LOOPS)
         if len(loops.sizes) > COPY_LOOPS:
             raise CompileError(f"{self.node}: a copy over {len(loops.sizes)} axes is not supported")
         a, b = loops.strides
         steps = number_fields("n", loops.sizes) | number_fields("a", a) | number_fields("b", b)
         self.emit(Copy(src=source, dst=target, size=source.dtype.itemsize, **steps))
 
-    def ordered(self, value: Value, order: Sequence[int]) -> Value:
+    def order_axes(self, value: Value, order: Sequence[int]) -> Value:
         """The tensor with its axes densely in an order: itself, or a copy."""
         if value.dense(order):
             return value
@@ -252,7 +252,7 @@ class Lowering:
         if value.strides[axis] == 1 or value.shape[axis] == 1:
             return value
         order = [other for other in value.order if other != axis]
-        return self.ordered(value, [*order, axis])
+        return self.order_axes(value, [*order, axis])
 
     def floats(self, value: Value, what: str) -> Value:
         """The value, if it is of f32. Raises CompileError."""

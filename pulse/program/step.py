@@ -1,4 +1,4 @@
-"""The step of a pulsed model as a table: all nodes in order, registers, inputs and outputs."""
+"""The step of a pulsed model: all nodes in order, registers, inputs and outputs."""
 
 import sys
 from collections.abc import Collection, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from pulse.graph import OutletId
 from pulse.program.lower.recurrent_siblings import side_by_side
 from pulse.program.lowering import Lowering
-from pulse.program.table.builder import TableBuilder
+from pulse.program.step_builder import StepBuilder
 from pulse.program.table.memory import Region, Value
 from pulse.pulsify.network import PulsedGraph
 from pulse.pulsify.registers import Register
@@ -15,9 +15,9 @@ from pulse.record import record
 
 @record
 class Step:
-    """A table, and where the step finds its inputs and leaves its outputs; ``fetched`` are further wires."""
+    """Memories and rows, and where the step finds its inputs and leaves its outputs; ``fetched`` are further wires."""
 
-    table: TableBuilder
+    builder: StepBuilder
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
     fetched: tuple[Value, ...]
@@ -41,7 +41,7 @@ def lower_step(
     """
     kept = dict.fromkeys((*fetches, *(register.write for register in registers)))
     order, together = side_by_side(graph, graph.order([*graph.outputs, *kept, *checks]))
-    cx = Lowering(graph, TableBuilder(), kept=kept.keys(), form=form, together=together, unchecked=unchecked)
+    cx = Lowering(graph, StepBuilder(), kept=kept.keys(), form=form, together=together, unchecked=unchecked)
     for register in registers:
         cx.settle(register.read, cx.allocate_state(register.initial, range(register.initial.ndim)))
     order = _checks_near(graph, order, checks)

@@ -77,7 +77,7 @@ class Coverage:
     moved: bool = False
 
     @property
-    def missing(self) -> str:
+    def gap(self) -> str:
         """Why equality says nothing of this output; empty if it does."""
         if not self.values:
             return "it has no frames"
@@ -125,8 +125,8 @@ class Coverage:
             "least": self.least if self.finite else None,
             "largest": self.largest if self.finite else None,
             "moved": self.moved,
-            "proved": not self.missing,
-            "missing": self.missing,
+            "proved": not self.gap,
+            "missing": self.gap,
         }
 
 
@@ -182,16 +182,16 @@ class ProofReport(Report):
         return self.divergence is None
 
     @property
-    def missing(self) -> list[str]:
+    def gaps(self) -> list[str]:
         """The outputs of which equality says nothing, and why."""
-        return [f"{output.name}: {output.missing}" for output in self.outputs if output.missing]
+        return [f"{output.name}: {output.gap}" for output in self.outputs if output.gap]
 
     @property
     def outcome(self) -> Outcome:
         """``equal`` only where every output was compared in values that the input moves."""
         if self.divergence is not None:
             return "diverged"
-        return "not proved" if self.missing else "equal"
+        return "not proved" if self.gaps else "equal"
 
     @property
     def lengths(self) -> tuple[int, ...]:
@@ -209,8 +209,8 @@ class ProofReport(Report):
         """The outcome in a sentence or more."""
         if self.divergence is not None:
             return str(self.divergence)
-        if self.missing:
-            return f"nothing was proved of {'; '.join(self.missing)}"
+        if self.gaps:
+            return f"nothing was proved of {'; '.join(self.gaps)}"
         return "equal: every frame of every stream"
 
     def sections(self) -> list[Section]:

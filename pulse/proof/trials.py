@@ -6,7 +6,7 @@ from pulse.bounds import FAR_FRAMES
 from pulse.proof.critical_lengths import critical_lengths
 from pulse.proof.effort import Effort
 from pulse.proof.signals import PURE, Signal
-from pulse.pulsify.lengths import least_reaching
+from pulse.pulsify.lengths import least_value_for
 from pulse.pulsify.limit import allows_length, longest_stream
 from pulse.pulsify.network import PulsedNetwork
 from pulse.record import record
@@ -137,7 +137,7 @@ def _shortest(model: PulsedNetwork) -> int:
     """The first length at which every output has a frame."""
     ports = [port for port in model.outputs if port.streams]
     reached = [port for port in ports if port.length.eval({model.symbol: FAR_FRAMES}) > 0]
-    return max((least_reaching(port.length, 1, model.symbol) for port in reached), default=1)
+    return max((least_value_for(port.length, 1, model.symbol) for port in reached), default=1)
 
 
 def _allowed_length(model: PulsedNetwork, length: int) -> int:

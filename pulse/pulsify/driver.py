@@ -14,7 +14,7 @@ from pulse.pulsify.prepare import prepare_model
 from pulse.pulsify.receptive import receptive_fields
 from pulse.pulsify.relate import relate
 from pulse.pulsify.schedule import Scheduler, Wire
-from pulse.pulsify.wiring import Free, Mirrored, Stream, Wiring
+from pulse.pulsify.wiring import Free, Mirrored, StreamWire, Wiring
 from pulse.typed import TypedNetwork
 from pulse.wording import spell
 
@@ -90,7 +90,7 @@ def _places(typed: TypedNetwork, wiring: Wiring) -> dict[int, list[int]]:
 
 
 def _port_wire(wiring: Wiring, wire: Wire) -> tuple[OutletId, PulsedFact]:
-    if isinstance(wire, Stream):
+    if isinstance(wire, StreamWire):
         fact = wiring.graph.fact(wire.outlet)
         return wire.outlet, PulsedFact(fact.dtype, fact.shape, fact.value, wire.fact)
     assert isinstance(wire, OutletId)
@@ -104,31 +104,31 @@ def _input_port(wiring: Wiring, outlet: OutletId) -> Port:
 
 def _outputs(typed: TypedNetwork, wiring: Wiring, scheduler: Scheduler, align: bool) -> tuple[Port, ...]:
     graph = typed.graph
-    streams: list[Stream | OutletId] = []
+    streams: list[StreamWire | OutletId] = []
     for name, outlet in zip(graph.output_names, graph.outputs):
         wire = scheduler.write_ends(outlet)
         if isinstance(wire, Free):
             wire = wire.at(0)
-        streams.append(_without_prefix(wiring, wire, name) if isinstance(wire, Stream) else wire)
-    moving = [wire for wire in streams if isinstance(wire, Stream) and wire.fact.rate > 0]
+        streams.append(_without_prefix(wiring, wire, name) if isinstance(wire, StreamWire) else wire)
+    moving = [wire for wire in streams if isinstance(wire, StreamWire) and wire.fact.rate > 0]
     if not any(outlet in scheduler.related.flows for outlet in graph.outputs):
         raise PulsifyError("no output depends on the stream")
     if align and moving:
         latest = max(wire.fact.offset / wire.fact.rate for wire in moving)
         streams = [
             wiring.delay(wire, -int(-latest * wire.fact.rate // 1), name)
-            if isinstance(wire, Stream) and wire.fact.rate > 0
+            if isinstance(wire, StreamWire) and wire.fact.rate > 0
             else wire
             for name, wire in zip(graph.output_names, streams)
         ]
-    outlets = [wire.outlet if isinstance(wire, Stream) else wire for wire in streams]
+    outlets = [wire.outlet if isinstance(wire, StreamWire) else wire for wire in streams]
     wiring.graph.set_outputs(outlets, graph.output_names)
     return tuple(
-        Port.of(name, wiring.graph.fact(outlet), wire.fact if isinstance(wire, Stream) else None)
+        Port.of(name, wiring.graph.fact(outlet), wire.fact if isinstance(wire, StreamWire) else None)
         for name, outlet, wire in zip(graph.output_names, outlets, streams)
     )
 
 
-def _without_prefix(wiring: Wiring, wire: Stream, name: str) -> Stream:
+def _without_prefix(wiring: Wiring, wire: StreamWire, name: str) -> StreamWire:
     """An output has no prefix."""
     return wire if wire.fact.rate == 0 else wiring.delay(wire, max(0, wire.fact.offset), name)

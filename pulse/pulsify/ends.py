@@ -11,10 +11,12 @@ from pulse.ops.op import Ends
 from pulse.ops.stateful import frames_at
 from pulse.ops.time_ends import FillEnds, shown_frame
 from pulse.pulsify.lengths import lag
-from pulse.pulsify.wiring import Mirrored, Stream, Wiring, require_size
+from pulse.pulsify.wiring import Mirrored, StreamWire, Wiring, require_size
 
 
-def extend_ends(wiring: Wiring, name: str, ends: Ends, stream: Stream, length: TDim) -> Stream | Mirrored:
+def extend_ends(
+    wiring: Wiring, name: str, ends: Ends, stream: StreamWire, length: TDim
+) -> StreamWire | Mirrored:
     """The stream with frames added at its ends; constant ones at once, mirrored ones when they are looked at."""
     if ends.mode == "constant":
         if ends.after != 0:
@@ -23,7 +25,7 @@ def extend_ends(wiring: Wiring, name: str, ends: Ends, stream: Stream, length: T
     return Mirrored(wiring.delay(stream, max(0, stream.fact.offset), name), ends, length)
 
 
-def delay_until_sure(wiring: Wiring, stream: Stream, name: str) -> Stream:
+def delay_until_sure(wiring: Wiring, stream: StreamWire, name: str) -> StreamWire:
     """The stream, delayed until each of its frames surely exists or surely does not. Raises PulsifyError."""
     sure = sure_delay(wiring, stream.fact.length, stream.fact.rate, name)
     return wiring.delay(stream, max(stream.fact.offset, sure), name)
@@ -41,8 +43,8 @@ def sure_delay(wiring: Wiring, length: TDim, rate: Fraction, name: str) -> int:
 
 
 def _constant_ends(
-    wiring: Wiring, name: str, ends: Ends, stream: Stream, before: int, length: TDim
-) -> Stream:
+    wiring: Wiring, name: str, ends: Ends, stream: StreamWire, before: int, length: TDim
+) -> StreamWire:
     fact = stream.fact
     outlet = stream.outlet
     offset = fact.offset - before
@@ -63,10 +65,10 @@ def _constant_ends(
     prefix = (
         frames_at(_padded_prefix(wiring, ends, stream, before), fact.axis, 0, -offset) if offset < 0 else None
     )
-    return Stream(outlet, StreamFact(fact.axis, length, fact.rate, offset, prefix))
+    return StreamWire(outlet, StreamFact(fact.axis, length, fact.rate, offset, prefix))
 
 
-def _padded_prefix(wiring: Wiring, ends: Ends, stream: Stream, before: int) -> Array:
+def _padded_prefix(wiring: Wiring, ends: Ends, stream: StreamWire, before: int) -> Array:
     axis = stream.fact.axis
     fact = wiring.graph.fact(stream.outlet)
     shape = list(fact.sizes)
@@ -79,7 +81,7 @@ def _padded_prefix(wiring: Wiring, ends: Ends, stream: Stream, before: int) -> A
     return np.concatenate(parts, axis)
 
 
-def write_mirrored_ends(wiring: Wiring, name: str, wire: Mirrored) -> Stream:
+def write_mirrored_ends(wiring: Wiring, name: str, wire: Mirrored) -> StreamWire:
     """Mirrored frames written into the stream, each in a pulse that already has its source."""
     fact, before = wire.stream.fact, int(wire.ends.before)
     require_size([before], name)
@@ -95,7 +97,7 @@ def write_mirrored_ends(wiring: Wiring, name: str, wire: Mirrored) -> Stream:
     window = wiring.window(wire.stream, overlap, name)
     op = FillEnds(fact.axis, overlap, fact.offset, offset + before, fact.length, wire.ends.mode)
     out = StreamFact(fact.axis, wire.length, fact.rate, offset)
-    return wiring.expect(Stream(wiring.add(f"{name}.ends", op, [window], out), out), name)
+    return wiring.expect(StreamWire(wiring.add(f"{name}.ends", op, [window], out), out), name)
 
 
 def _cast(table: Array | None, dtype: DType) -> Array | None:

@@ -15,7 +15,7 @@ from pulse.ops.op import Op
 from pulse.ops.stateful import Stateful
 from pulse.pulsify.lengths import lag
 from pulse.pulsify.network import PulsedGraph, PulsedNetwork
-from pulse.pulsify.wiring import Stream, Wiring
+from pulse.pulsify.wiring import StreamWire, Wiring
 
 PulsedNode: TypeAlias = Node[PulsedFact, Op]
 
@@ -73,7 +73,7 @@ def _counter(wiring: Wiring, node: PulsedNode, check: Check, late: bool) -> Outl
     if sure is None:
         return None
     offset = max(stream.offset, sure)
-    placed = Stream(outlet, replace(stream, axis=own.axis, prefix=None))
+    placed = StreamWire(outlet, replace(stream, axis=own.axis, prefix=None))
     later = wiring.delay(placed, offset, node.name).outlet
     return _add(wiring, node, check, later, "frames", own.axis, offset, stream.length, stream.prefix_frames)
 

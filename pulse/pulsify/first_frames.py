@@ -146,7 +146,7 @@ def join_frames(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None
     return patch
 
 
-def frame_held(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
+def hold_first_frame(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
     """Rewrite ``f(first frame) + y`` so that the frame is there at every position.
 
     It is kept by a sum over time of what is 0 everywhere else.
@@ -157,7 +157,7 @@ def frame_held(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
     (fact,) = (outlet.fact for outlet in node.outputs)
     for axis in fact.symbolic_axes(symbol):
         patch = Patch(graph)
-        operands = [_held(graph, patch, outlet, fact, axis, symbol) for outlet in node.inputs]
+        operands = [_hold(graph, patch, outlet, fact, axis, symbol) for outlet in node.inputs]
         if any(operand is not None for operand in operands):
             inputs = [held or patch.tap(outlet) for held, outlet in zip(operands, node.inputs)]
             patch.shunt(OutletId(node_id), patch.wire(node.name, node.op, inputs)[0])
@@ -165,7 +165,7 @@ def frame_held(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
     return None
 
 
-def _held(
+def _hold(
     graph: TypedGraph, patch: Patch, outlet: OutletId, result: TypedFact, axis: int, symbol: Symbol
 ) -> OutletId | None:
     """A function of the first frame at every position of a result; None if the wire is anything else."""

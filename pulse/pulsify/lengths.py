@@ -3,11 +3,11 @@
 from fractions import Fraction
 
 from pulse.bounds import FAR, FAR_FRAMES
-from pulse.dim import Symbol, SymbolScope, TDim, cached_in_scope, dim_max, never_falls
+from pulse.dim import Symbol, SymbolScope, TDim, cache_in_scope, dim_max, never_falls
 from pulse.ops.stateful import most_frames
 
 
-def least_reaching(length: TDim, frames: int, symbol: Symbol) -> int:
+def least_value_for(length: TDim, frames: int, symbol: Symbol) -> int:
     """The least value of the symbol at which a growing length has at least that many frames."""
     low, high = 0, 1
     while length.eval({symbol: high}) < frames:
@@ -21,13 +21,13 @@ def least_reaching(length: TDim, frames: int, symbol: Symbol) -> int:
     return low
 
 
-@cached_in_scope
+@cache_in_scope
 def grows(length: TDim, symbol: Symbol) -> bool:
     """Whether a longer stream surely never has fewer frames of this length."""
     return never_falls(length, symbol) or never_falls(dim_max(0, length), symbol)
 
 
-@cached_in_scope
+@cache_in_scope
 def tells_length(length: TDim, rate: Fraction, symbol: Symbol) -> bool:
     """Whether ``rate*x`` frames of an input prove that the stream has at least x frames, for all whole x > 0."""
     counts = _count("counts") + 1
@@ -35,7 +35,7 @@ def tells_length(length: TDim, rate: Fraction, symbol: Symbol) -> bool:
     return length.subs({symbol: frames - 1}).prove_lt(counts * rate.numerator).yes
 
 
-@cached_in_scope
+@cache_in_scope
 def lag(length: TDim, rate: Fraction, symbol: Symbol, pulse: int) -> int | None:
     """The smallest delay at which a wire sends no frame before it is sure whether the frame exists.
 
@@ -48,7 +48,7 @@ def lag(length: TDim, rate: Fraction, symbol: Symbol, pulse: int) -> int | None:
         return None
     pulses = _count("pulses")
     if most != FAR and length.eval({symbol: FAR_FRAMES}) >= most:
-        unsure = -(-least_reaching(length, most, symbol) // pulse)
+        unsure = -(-least_value_for(length, most, symbol) // pulse)
         if not unsure:
             return -FAR
         pulses = _count("pulses", unsure - 1)

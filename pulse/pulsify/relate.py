@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations
 
+from pulse.bounds import MOST_FRAMES
 from pulse.dim import Symbol, TDim
 from pulse.errors import DimError, PulsifyError, Refusal
 from pulse.facts import TypedFact
@@ -33,12 +34,9 @@ from pulse.wording import spell
 
 TypedNode = Node[TypedFact, Op]
 
-MOST_FRAMES = 1 << 24
-"""A pulse, a window or padding of more frames than this is refused: a mistake, and memory would run out."""
-
 
 @record
-class Flow:
+class WireFlow:
     """How a wire streams: its axis and its frames for each frame of the symbol.
 
     The rate is 0 if it is known at the end only; then it may have no axis that depends on the stream.
@@ -65,7 +63,7 @@ class Related:
 
     symbol: Symbol
     order: tuple[int, ...]
-    flows: dict[OutletId, Flow]
+    flows: dict[OutletId, WireFlow]
     relations: dict[int, Relation]
 
     @property
@@ -118,7 +116,7 @@ def relate(
     refused  nodes by name that are known not to stream, and why; None if another node's refusal covers it
     """
     graph = model.graph
-    flows: dict[OutletId, Flow] = {}
+    flows: dict[OutletId, WireFlow] = {}
     relations: dict[int, Relation] = {}
     refusals: list[Refusal] = []
     failed: set[int] = set()
@@ -166,8 +164,8 @@ def _refusal(
 
 
 def _relate_node(
-    graph: TypedGraph, node: TypedNode, symbol: Symbol, flows: dict[OutletId, Flow]
-) -> tuple[Relation, list[Flow]] | Refusal | None:
+    graph: TypedGraph, node: TypedNode, symbol: Symbol, flows: dict[OutletId, WireFlow]
+) -> tuple[Relation, list[WireFlow]] | Refusal | None:
     facts = [outlet.fact for outlet in node.outputs]
     incoming = [flows.get(outlet) for outlet in node.inputs]
     bearing = any(fact.symbolic_axes(symbol) for fact in facts)
@@ -198,7 +196,7 @@ def _relate_node(
     if not streaming and not bearing:
         return None
     if streaming and all(flow.axis is None for flow in streaming) and not bearing:
-        return Final(), [Flow(None, Fraction(0)) for _ in facts]
+        return Final(), [WireFlow(None, Fraction(0)) for _ in facts]
     if not streaming and not node.op.positional:
         reason = "its output has the stream's length, but none of its inputs streams"
         return _refusal(node, None, "whole", reason, "make the length a constant")
@@ -216,7 +214,7 @@ def _relate_node(
         return _refusal(node, streaming[0].axis if streaming else None, "whole", str(error), advice)
 
 
-def _unsteady(node: TypedNode, relation: Relation, flows: list[Flow], symbol: Symbol) -> Refusal | None:
+def _unsteady(node: TypedNode, relation: Relation, flows: list[WireFlow], symbol: Symbol) -> Refusal | None:
     """The refusal of a stream whose length does not grow with the stream's."""
     for outlet, flow in zip(node.outputs, flows):
         if flow.axis is None or (flow.final and not isinstance(relation, Positional)):
@@ -238,7 +236,7 @@ def _constant_of(op: Const, symbol: Symbol) -> bool:
     return all(symbol not in TDim.of(dim).symbols for dim in op.value.ravel().tolist())
 
 
-def _relate_source(node: TypedNode, symbol: Symbol) -> tuple[Relation, list[Flow]] | Refusal:
+def _relate_source(node: TypedNode, symbol: Symbol) -> tuple[Relation, list[WireFlow]] | Refusal:
     (fact,) = (outlet.fact for outlet in node.outputs)
     axes = fact.symbolic_axes(symbol)
     if len(axes) > 1:
@@ -258,14 +256,14 @@ def _relate_source(node: TypedNode, symbol: Symbol) -> tuple[Relation, list[Flow
             f"its length {fact.shape[axes[0]]} does not grow with {symbol.name}",
             "choose another symbol",
         )
-    return Pointwise((axes[0],)), [Flow(axes[0], rate)]
+    return Pointwise((axes[0],)), [WireFlow(axes[0], rate)]
 
 
 def _refusal_reason(
     node: TypedNode,
     relation: Relation,
     facts: Sequence[TypedFact],
-    streaming: Sequence[Flow],
+    streaming: Sequence[WireFlow],
     symbol: Symbol,
 ) -> Refusal | None:
     axis = streaming[0].axis if streaming else None
@@ -342,12 +340,12 @@ def _axes(relation: Relation) -> Iterable[int | None]:
     return (relation.axis,)
 
 
-def _outgoing_flows(relation: Relation, streaming: list[Flow], symbol: Symbol) -> list[Flow]:
+def _outgoing_flows(relation: Relation, streaming: list[WireFlow], symbol: Symbol) -> list[WireFlow]:
     if isinstance(relation, Positional):
-        return [Flow(relation.axis, relation.wanted.slope(symbol))]
+        return [WireFlow(relation.axis, relation.wanted.slope(symbol))]
     if isinstance(relation, Tail):
-        return [Flow(relation.axis, Fraction(0))]
+        return [WireFlow(relation.axis, Fraction(0))]
     rate = streaming[0].rate
     if isinstance(relation, Window):
         rate = rate * relation.up / relation.stride
-    return [Flow(axis, Fraction(0) if axis is None else rate) for axis in _axes(relation)]
+    return [WireFlow(axis, Fraction(0) if axis is None else rate) for axis in _axes(relation)]

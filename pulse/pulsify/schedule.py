@@ -37,9 +37,9 @@ from pulse.ops.stateful import Clock, Stateful, frames_at
 from pulse.ops.time import LastFrames
 from pulse.pulsify.ends import delay_until_sure, extend_ends, sure_delay, write_mirrored_ends
 from pulse.pulsify.faults import body_sites
-from pulse.pulsify.relate import Flow, Related
+from pulse.pulsify.relate import Related, WireFlow
 from pulse.pulsify.windows import fix_offset, schedule_window
-from pulse.pulsify.wiring import Free, Mirrored, Stream, Wire, Wiring, evaluate_prefix, static_outlet
+from pulse.pulsify.wiring import Free, Mirrored, StreamWire, Wire, Wiring, evaluate_prefix, static_outlet
 from pulse.typed import TypedNetwork
 
 
@@ -85,7 +85,7 @@ class Scheduler:
             return self.wires[outlet]
         return self.write_ends(outlet)
 
-    def write_ends(self, outlet: OutletId) -> OutletId | Stream | Free:
+    def write_ends(self, outlet: OutletId) -> OutletId | StreamWire | Free:
         """A wire with its mirrored frames written into the stream."""
         wire = self.wires[outlet]
         if isinstance(wire, Mirrored):
@@ -113,7 +113,7 @@ class Scheduler:
         shape[flow.along] = TDim.of(self.wiring.frames(flow.rate))
         added = self.wiring.add(node.name, Source(TypedFact(fact.dtype, tuple(shape))), (), stream)
         self.wiring.graph.inputs.append(added)
-        self.wires[outlet] = Stream(added, stream)
+        self.wires[outlet] = StreamWire(added, stream)
 
     def _place(self, node: Node[TypedFact, Op], relation: Relation, inputs: list[Wire]) -> Sequence[Wire]:
         flows = [self.related.flows[OutletId(node.id, slot)] for slot in range(len(node.outputs))]
@@ -151,9 +151,9 @@ class Scheduler:
     # pointwise
 
     def _pointwise(
-        self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[Wire], flows: list[Flow]
+        self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[Wire], flows: list[WireFlow]
     ) -> Sequence[Wire]:
-        streams = [wire for wire in inputs if isinstance(wire, Stream)]
+        streams = [wire for wire in inputs if isinstance(wire, StreamWire)]
         if not streams:
             return self._free_pointwise(node, relation, inputs, flows)
         offset = max(stream.fact.offset for stream in streams)
@@ -171,10 +171,10 @@ class Scheduler:
         node: Node[TypedFact, Op],
         relation: Pointwise,
         inputs: list[Wire],
-        flows: list[Flow],
+        flows: list[WireFlow],
         offset: int,
         prefixes: Sequence[Array | None],
-    ) -> list[Stream]:
+    ) -> list[StreamWire]:
         outlets = [self._synchronise(wire, offset, node.name) for wire in inputs]
         facts = [
             StreamFact(flow.along, outlet.fact.shape[flow.along], flow.rate, offset, prefix)
@@ -182,10 +182,10 @@ class Scheduler:
         ]
         op = node.op if relation.at is None else relation.at(self._frames(flows[0], facts[0]))
         results = self.wiring.add_all(node.name, op, outlets, facts)
-        placed = [Stream(result, fact) for result, fact in zip(results, facts)]
+        placed = [StreamWire(result, fact) for result, fact in zip(results, facts)]
         return placed if flows[0].final else [self.wiring.expect(stream, node.name) for stream in placed]
 
-    def _frames(self, flow: Flow, fact: StreamFact) -> int:
+    def _frames(self, flow: WireFlow, fact: StreamFact) -> int:
         if not flow.final:
             return self.wiring.frames(flow.rate)
         highest = fact.length.bounds()[1]
@@ -194,7 +194,7 @@ class Scheduler:
         return highest
 
     def _synchronise(self, wire: Wire, offset: int, name: str) -> OutletId:
-        if isinstance(wire, Stream):
+        if isinstance(wire, StreamWire):
             return self.wiring.delay(wire, offset, name).outlet
         if isinstance(wire, Free):
             return wire.at(offset).outlet
@@ -215,17 +215,17 @@ class Scheduler:
     def _first_frames(self, wire: Wire, frames: int) -> Array | None:
         if isinstance(wire, Free):
             return wire.first(frames)
-        if isinstance(wire, Stream):
+        if isinstance(wire, StreamWire):
             prefix = wire.fact.prefix
             return None if prefix is None else frames_at(prefix, wire.fact.axis, 0, frames)
         return self.wiring.known_value(static_outlet(wire))
 
     def _free_pointwise(
-        self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[Wire], flows: list[Flow]
+        self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[Wire], flows: list[WireFlow]
     ) -> Sequence[Wire]:
-        made: dict[int, list[Stream]] = {}
+        made: dict[int, list[StreamWire]] = {}
 
-        def at(slot: int, offset: int) -> Stream:
+        def at(slot: int, offset: int) -> StreamWire:
             if offset not in made:
                 prefixes = self._pointwise_prefix(node, relation, inputs, -offset) if offset < 0 else None
                 made[offset] = self._wire_pointwise(
@@ -251,10 +251,10 @@ class Scheduler:
     # states
 
     def _cumulative(
-        self, node: Node[TypedFact, Op], relation: Cumulative, inputs: list[Wire], flows: list[Flow]
+        self, node: Node[TypedFact, Op], relation: Cumulative, inputs: list[Wire], flows: list[WireFlow]
     ) -> Sequence[Wire]:
         inputs = [wire.at(0) if isinstance(wire, Free) else wire for wire in inputs]
-        streams = [wire for wire in inputs if isinstance(wire, Stream)]
+        streams = [wire for wire in inputs if isinstance(wire, StreamWire)]
         offset = max(stream.fact.offset for stream in streams)
         if self._state_is_read(node, relation) or any(body_sites(node.name, node.op)):
             fact = streams[0].fact
@@ -281,7 +281,7 @@ class Scheduler:
         ]
         outlets = self.wiring.add_all(node.name, op, reads, facts)
         return [
-            outlet if fact is None else self.wiring.expect(Stream(outlet, fact), node.name)
+            outlet if fact is None else self.wiring.expect(StreamWire(outlet, fact), node.name)
             for outlet, fact in zip(outlets, facts)
         ]
 
@@ -295,11 +295,11 @@ class Scheduler:
 
     def _schedule_banded(
         self, node: Node[TypedFact, Op], band: Banded, inputs: list[Wire], rate: Fraction, length: TDim
-    ) -> Stream:
+    ) -> StreamWire:
         unknown = any(isinstance(wire, Free) and wire.first(1) is None for wire in inputs)
         needs = [0 if unknown else -band.ahead]
         for slot, wire in enumerate(inputs):
-            if isinstance(wire, Stream):
+            if isinstance(wire, StreamWire):
                 needs.append(wire.fact.offset - (band.ahead if slot == 0 else 0))
         if band.ahead > 0:
             needs.append(sure_delay(self.wiring, length, rate, node.name))
@@ -310,21 +310,26 @@ class Scheduler:
         reads += [self.wiring.window(stream, band.back + band.ahead, node.name) for stream in placed[1:]]
         fact = StreamFact(band.axis, length, rate, offset)
         added = self.wiring.add(node.name, band.at(offset, length), reads, fact)
-        return self.wiring.expect(Stream(added, fact), node.name)
+        return self.wiring.expect(StreamWire(added, fact), node.name)
 
-    def _at(self, wire: Wire, offset: int, name: str) -> Stream:
+    def _at(self, wire: Wire, offset: int, name: str) -> StreamWire:
         if isinstance(wire, Free):
             return wire.at(offset)
-        assert isinstance(wire, Stream)
+        assert isinstance(wire, StreamWire)
         return self.wiring.delay(wire, offset, name)
 
     # positions and tails
 
     def _positional(
-        self, node: Node[TypedFact, Op], relation: Positional, inputs: list[Wire], flow: Flow, length: TDim
+        self,
+        node: Node[TypedFact, Op],
+        relation: Positional,
+        inputs: list[Wire],
+        flow: WireFlow,
+        length: TDim,
     ) -> Free:
         reads = [static_outlet(wire) for wire in inputs]
-        made: dict[int, Stream] = {}
+        made: dict[int, StreamWire] = {}
 
         def first(frames: int) -> Array | None:
             values = [self.wiring.known_value(outlet) for outlet in reads]
@@ -336,22 +341,22 @@ class Scheduler:
                 return op.step(operands, op.begin(), Clock(self.wiring.symbol))[0]
             return evaluate_prefix(op, operands, node.name)[0]
 
-        def at(offset: int) -> Stream:
+        def at(offset: int) -> StreamWire:
             if offset not in made:
                 op = relation.at(offset, self.wiring.frames(flow.rate))
                 prefix = first(-offset) if offset < 0 else None
                 fact = StreamFact(relation.axis, length, flow.rate, offset, prefix)
                 made[offset] = self.wiring.expect(
-                    Stream(self.wiring.add(node.name, op, reads, fact), fact), node.name
+                    StreamWire(self.wiring.add(node.name, op, reads, fact), fact), node.name
                 )
             return made[offset]
 
         return Free(relation.axis, length, flow.rate, at, first)
 
-    def _tail(self, node: Node[TypedFact, Op], tail: Tail, wire: Wire, length: TDim) -> Stream:
+    def _tail(self, node: Node[TypedFact, Op], tail: Tail, wire: Wire, length: TDim) -> StreamWire:
         stream = (
             wire
-            if isinstance(wire, Stream)
+            if isinstance(wire, StreamWire)
             else fix_offset(self.wiring, wire, Ends(tail.axis, TDim.of(0), TDim.of(1)), node.name)
         )
         if stream.fact.offset < 0:
@@ -360,4 +365,4 @@ class Scheduler:
         fact = self.wiring.graph.fact(stream.outlet)
         op = LastFrames(tail.axis, tail.frames, stream.fact.offset, stream.fact.length, fact)
         out = StreamFact(tail.axis, length, Fraction(0), 0)
-        return Stream(self.wiring.add(node.name, op, [stream.outlet], out), out)
+        return StreamWire(self.wiring.add(node.name, op, [stream.outlet], out), out)

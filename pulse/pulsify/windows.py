@@ -20,7 +20,7 @@ from pulse.pulsify.ends import (
 from pulse.pulsify.wiring import (
     Free,
     Mirrored,
-    Stream,
+    StreamWire,
     Wire,
     Wiring,
     evaluate_prefix,
@@ -29,9 +29,9 @@ from pulse.pulsify.wiring import (
 )
 
 
-def fix_offset(wiring: Wiring, wire: Wire, relation: Window | Ends, name: str) -> Stream:
+def fix_offset(wiring: Wiring, wire: Wire, relation: Window | Ends, name: str) -> StreamWire:
     """A stream at one place; a free wire is put where it costs no delay."""
-    if isinstance(wire, Stream):
+    if isinstance(wire, StreamWire):
         return wire
     assert isinstance(wire, Free)
     ends = relation.ends if isinstance(relation, Window) else relation
@@ -48,12 +48,12 @@ def schedule_window(
     inputs: list[Wire],
     rate: Fraction,
     length: TDim,
-) -> Stream:
+) -> StreamWire:
     name = node.name
     wire = inputs[window.source]
     stretched = wire if isinstance(wire, Mirrored) else fix_offset(wiring, wire, window, name)
     if window.ends is not None and not window.ends.changes_nothing:
-        assert isinstance(stretched, Stream)
+        assert isinstance(stretched, StreamWire)
         padded = stretched.fact.length + window.ends.before + window.ends.after
         stretched = extend_ends(wiring, name, window.ends, stretched, padded)
     if isinstance(stretched, Mirrored) and window.op is not None:
@@ -62,7 +62,7 @@ def schedule_window(
     if window.op is None:
         offset = stream.fact.offset + window.skip
         fact = replace(stream.fact, length=length, offset=offset, prefix=_after_skip(stream, window.skip))
-        return Stream(stream.outlet, fact)
+        return StreamWire(stream.outlet, fact)
     values = [wiring.known_value(wire) if isinstance(wire, OutletId) else None for wire in inputs]
     if stream.fact.offset < 0 and any(
         value is None for slot, value in enumerate(values) if slot != window.source
@@ -78,11 +78,11 @@ def schedule_window(
     prefix = _window_prefix(window, stream, values, -group_offset, name) if offset < 0 else None
     fact = StreamFact(window.axis, length, rate, offset, prefix)
     reads = [outlet if slot == window.source else static_outlet(wire) for slot, wire in enumerate(inputs)]
-    return wiring.expect(Stream(wiring.add(name, window.op, reads, fact), fact), name)
+    return wiring.expect(StreamWire(wiring.add(name, window.op, reads, fact), fact), name)
 
 
 def _window_prefix(
-    window: Window, stream: Stream, values: list[Array | None], groups: int, name: str
+    window: Window, stream: StreamWire, values: list[Array | None], groups: int, name: str
 ) -> Array:
     """The output frames before index 0, of this many groups whose frames are all known before the stream begins."""
     assert stream.fact.prefix is not None and window.op is not None
@@ -100,7 +100,7 @@ def _wire_mirrored_window(
     wire: Mirrored,
     rate: Fraction,
     length: TDim,
-) -> Stream:
+) -> StreamWire:
     """A window over a stream with mirrored ends, which it fills in its own view of the frames.
 
     The first group that sees a frame before the first one waits until that frame's source has come.
@@ -130,10 +130,10 @@ def _wire_mirrored_window(
     filled = wiring.crop(filled, fact.axis, start + keep, start + keep + window.needs(groups), name)
     out = StreamFact(window.axis, length, rate, group_offset * window.up + window.skip)
     reads = [filled if slot == window.source else static_outlet(other) for slot, other in enumerate(inputs)]
-    return wiring.expect(Stream(wiring.add(name, window.op, reads, out), out), name)
+    return wiring.expect(StreamWire(wiring.add(name, window.op, reads, out), out), name)
 
 
-def _after_skip(stream: Stream, skip: int) -> Array | None:
+def _after_skip(stream: StreamWire, skip: int) -> Array | None:
     prefix = stream.fact.prefix
     if prefix is None or stream.fact.offset + skip >= 0:
         return None

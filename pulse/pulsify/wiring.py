@@ -23,7 +23,7 @@ from pulse.record import record
 
 
 @record
-class Stream:
+class StreamWire:
     """A wire of the pulsed graph and its place in time.
 
     It may differ from the fact of its outlet: padding in front moves frame 0 without touching a pulse.
@@ -44,7 +44,7 @@ class Free:
     axis: int
     length: TDim
     rate: Fraction
-    at: Callable[[int], Stream]
+    at: Callable[[int], StreamWire]
     first: Callable[[int], Array | None]
 
 
@@ -56,7 +56,7 @@ class Mirrored:
     as it looks at them, which may be earlier than they could be written into the stream.
     """
 
-    stream: Stream
+    stream: StreamWire
     ends: Ends
     length: TDim
 
@@ -87,13 +87,13 @@ def evaluate_prefix(op: Op, values: Sequence[Array], name: str) -> list[Array]:
     return op.eval(values, {})
 
 
-Wire: TypeAlias = OutletId | Stream | Free | Mirrored
+Wire: TypeAlias = OutletId | StreamWire | Free | Mirrored
 """A typed wire in the pulsed graph: an outlet if it does not stream."""
 
 
 def static_outlet(wire: Wire) -> OutletId:
     """The outlet of a wire that does not stream."""
-    if isinstance(wire, Stream | Free | Mirrored):
+    if isinstance(wire, StreamWire | Free | Mirrored):
         raise AssertionError("a stream where the relation speaks of none")
     return wire
 
@@ -138,7 +138,7 @@ class Wiring:
             facts.append(PulsedFact(fact.dtype, fact.shape, fact.value, stream))
         return self.graph.add(name, op, inputs, facts)
 
-    def expect(self, stream: Stream, name: str) -> Stream:
+    def expect(self, stream: StreamWire, name: str) -> StreamWire:
         """The stream, if its pulses have the frames that its rate says."""
         found = int(self.graph.fact(stream.outlet).shape[stream.fact.axis])
         wanted = self.frames(stream.fact.rate)
@@ -148,7 +148,7 @@ class Wiring:
             )
         return stream
 
-    def delay(self, stream: Stream, offset: int, name: str) -> Stream:
+    def delay(self, stream: StreamWire, offset: int, name: str) -> StreamWire:
         """The same stream at a larger offset."""
         fact = stream.fact
         delay = offset - fact.offset
@@ -160,9 +160,9 @@ class Wiring:
         later = replace(fact, offset=offset, prefix=prefix)
         outlet = self._buffer(stream.outlet, Delay(fact.axis, delay, 0, initial), f"{name}.delay", later)
         self._parents.setdefault(outlet, (stream.outlet, initial))
-        return Stream(outlet, later)
+        return StreamWire(outlet, later)
 
-    def window(self, stream: Stream, overlap: int, name: str) -> OutletId:
+    def window(self, stream: StreamWire, overlap: int, name: str) -> OutletId:
         """Each pulse preceded by the ``overlap`` frames before it; one buffer with the delay before it, if any."""
         if overlap == 0:
             return stream.outlet
@@ -184,7 +184,7 @@ class Wiring:
             self._buffers[key] = self.add(name, op, [outlet], fact)
         return self._buffers[key]
 
-    def initial_frames(self, stream: Stream, frames: int) -> Array:
+    def initial_frames(self, stream: StreamWire, frames: int) -> Array:
         """The last frames before index 0: those of the prefix, zeros before them."""
         fact = self.graph.fact(stream.outlet)
         shape = list(fact.sizes)

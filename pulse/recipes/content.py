@@ -13,7 +13,7 @@ def read_recipe_content(content: Content, reading: Reading) -> TypedModel:
         "inputs": reading.inputs,
         "constants": reading.constants,
         "signature": reading.signature,
-        **reading.chunking.given,
+        **reading.chunking.given_options,
     }
     for option, value in said.items():
         if option != "pulse" and (value or option == "states"):

@@ -24,7 +24,7 @@ def called_on_frames(opened: Loaded, hop: int) -> Framed | None:
 
     hop  samples from one frame to the next
     """
-    chunks, call = opened.chunks, opened.resolved.call
+    chunks, call = opened.chunks, opened.resolution.call
     if chunks is None or call is None or len(chunks.inputs) != 1 or len(chunks.outputs) != 1:
         return None
     (taken,), (given,) = chunks.inputs, chunks.outputs

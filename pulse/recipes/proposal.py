@@ -150,9 +150,9 @@ def _of_channels(fact: TypedFact) -> str:
 
 def _say_context(opened: Loaded, options: dict[str, Any], name: str, output: str, notes: list[str]) -> None:
     """For a model of chunks of sound: whether a chunk begins with samples of the one before."""
-    if opened.chunks is None or opened.resolved.call is None or "pulse" in options:
+    if opened.chunks is None or opened.resolution.call is None or "pulse" in options:
         return
-    taken, given = (opened.resolved.call.inputs[name].shape, opened.resolved.call.outputs[output].shape)
+    taken, given = (opened.resolution.call.inputs[name].shape, opened.resolution.call.outputs[output].shape)
     sizes = [max((int(dim) for dim in shape if not dim.symbols), default=1) for shape in (taken, given)]
     more = sizes[0] - sizes[1]
     if sizes[1] > 1 and more > 0:

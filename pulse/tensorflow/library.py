@@ -9,7 +9,7 @@ from pulse.tensorflow.own_operators import OWN
 from pulse.tensorflow.tensors import FunctionName
 
 
-class Library:
+class FunctionLibrary:
     """Functions by name."""
 
     def __init__(self, protos: Sequence[Proto]) -> None:

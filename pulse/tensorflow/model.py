@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from pulse.budget import Budget, Spending, counting
+from pulse.budget import Budget, Spending, count_spending
 from pulse.errors import LoadError
 from pulse.models import Model
 from pulse.onnx.read.inputs import check_given
@@ -55,7 +55,7 @@ def load(
     Raises     LoadError
     """
     check_given(inputs, constants)
-    with counting(Spending(Budget.of(budget))):
+    with count_spending(Spending(Budget.of(budget))):
         contents = read_contents(source)
         model, nodes = model_of(contents, inputs or {}, constants or {}, signature, outputs)
     known = {each.name: getattr(model, each.name) for each in fields(model)}

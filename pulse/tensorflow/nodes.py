@@ -48,7 +48,7 @@ OUTPUT_NAMES: dict[str, tuple[str, ...]] = {
 """Operators whose outputs have several names, which the inputs in a function's body give."""
 
 
-class Endpoint(NamedTuple):
+class NodeOutput(NamedTuple):
     """One output of one node."""
 
     node: str
@@ -58,7 +58,7 @@ class Endpoint(NamedTuple):
         return self.node if self.slot == 0 else f"{self.node}:{self.slot}"
 
     @classmethod
-    def parse(cls, text: str) -> "Endpoint":
+    def parse(cls, text: str) -> "NodeOutput":
         """``node`` or ``node:1``. Raises LoadError."""
         name, colon, slot = text.rpartition(":")
         if not colon:
@@ -80,7 +80,7 @@ class GraphNode:
 
     name: str
     op: str
-    inputs: tuple[Endpoint, ...] = ()
+    inputs: tuple[NodeOutput, ...] = ()
     controls: tuple[str, ...] = ()
     stored: Proto = None
     given: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -116,7 +116,7 @@ class GraphNode:
                 return value.plain
         return 0
 
-    def with_inputs(self, inputs: Iterable[Endpoint], controls: Iterable[str] | None = None) -> "GraphNode":
+    def with_inputs(self, inputs: Iterable[NodeOutput], controls: Iterable[str] | None = None) -> "GraphNode":
         """The same node with other inputs."""
         kept = self.controls if controls is None else tuple(controls)
         return replace(self, inputs=tuple(inputs), controls=kept)
@@ -186,7 +186,7 @@ class Function:
     inputs: tuple[str, ...]
     types: tuple[int, ...]
     nodes: tuple[GraphNode, ...]
-    outputs: tuple[Endpoint, ...]
+    outputs: tuple[NodeOutput, ...]
     effects: tuple[str, ...] = ()
 
 
@@ -203,7 +203,7 @@ def graph_nodes(protos: Sequence[Proto], what: str) -> list[GraphNode]:
             )
             raise LoadError(f"{what}: {problem}; the file is damaged, export it again")
         seen.add(proto.name)
-        inputs = tuple(Endpoint.parse(text) for text in proto.input if not text.startswith("^"))
+        inputs = tuple(NodeOutput.parse(text) for text in proto.input if not text.startswith("^"))
         controls = tuple(text[1:] for text in proto.input if text.startswith("^"))
         nodes.append(GraphNode(proto.name, proto.op, inputs, controls, proto.attr))
     return nodes
@@ -216,17 +216,17 @@ def function_of(
     what = f"function {proto.signature.name}"
     ops = {node.name: node.op for node in proto.node_def}
 
-    def endpoint(text: str) -> Endpoint:
+    def endpoint(text: str) -> NodeOutput:
         parts = text.split(":")
         if len(parts) == 1:
-            return Endpoint(text)
+            return NodeOutput(text)
         name = parts[0]
         number = parts[-1] if len(parts) == 3 else "0"
         if len(parts) > 3 or name not in ops or not number.isdecimal() or len(number) > 6:
             raise LoadError(f"{what}: {text!r} is not an output of a node in it; export the model again")
         names = outputs_of.get(ops[name], ())
         first = names.index(parts[1]) if parts[1] in names else 0
-        return Endpoint(name, first + int(number))
+        return NodeOutput(name, first + int(number))
 
     nodes: list[GraphNode] = []
     for node in proto.node_def:

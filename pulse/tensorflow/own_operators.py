@@ -29,7 +29,7 @@ BACKENDS = ("numpy", "numba")
 
 
 @record
-class Port:
+class OperatorPort:
     """One input or output: its name, and its type by the short name, or ``any``."""
 
     name: str
@@ -47,8 +47,8 @@ class OwnOperator:
     """
 
     name: str
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
+    inputs: tuple[OperatorPort, ...]
+    outputs: tuple[OperatorPort, ...]
     shape: Shapes | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     stream: Streaming | None = None
@@ -218,8 +218,8 @@ def _compile(kernel: Kernel) -> Kernel:
     return numba.njit(kernel)
 
 
-def _ports(name: str, text: str) -> tuple[Port, ...]:
-    ports: list[Port] = []
+def _ports(name: str, text: str) -> tuple[OperatorPort, ...]:
+    ports: list[OperatorPort] = []
     for part in text.split(","):
         port, colon, type_ = (each.strip() for each in part.partition(":"))
         if not port or not colon or (type_ not in DTYPES and type_ != ANY):
@@ -227,5 +227,5 @@ def _ports(name: str, text: str) -> tuple[Port, ...]:
             raise LoadError(
                 f"{name}: {part.strip()!r} is not a name and a type such as 'x:f32'; types are {known}, any"
             )
-        ports.append(Port(port, type_))
+        ports.append(OperatorPort(port, type_))
     return tuple(ports)

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.tensorflow.nodes import Endpoint
+from pulse.tensorflow.nodes import NodeOutput
 
 
 class Runs(Protocol):
@@ -77,4 +77,4 @@ class PartialRun:
 
 
 def _plain(name: str) -> str:
-    return str(Endpoint.parse(name))
+    return str(NodeOutput.parse(name))

@@ -5,7 +5,7 @@ from typing import cast
 from pulse.errors import PulseError
 from pulse.infer.network import FileNetwork
 from pulse.picture import Picture
-from pulse.tensorflow.nodes import Endpoint, GraphNode
+from pulse.tensorflow.nodes import GraphNode, NodeOutput
 from pulse.tensorflow.read.effects import VARIABLES
 from pulse.tensorflow.read.flat import FlatGraph
 from pulse.tensorflow.tensors import FunctionName, TensorType
@@ -31,7 +31,7 @@ def picture(model: FileNetwork, graph: FlatGraph) -> str:
                 drawn.arrow(keys[name], keys[node.name], dashed=True)
     for number, (name, outlet) in enumerate(zip(model.graph.output_names, model.graph.outputs)):
         label = model.graph.label(outlet)
-        start = keys.get(Endpoint.parse(label).node)
+        start = keys.get(NodeOutput.parse(label).node)
         if start is not None:
             drawn.box(f"out{number}", [name], shape="oval")
             drawn.arrow(start, f"out{number}", facts.get(label, ""))

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 from pulse.graph import OutletId
 from pulse.infer.relations import HasRank, HasType, Relation, SameShape, SameSize, SameType
-from pulse.infer.shapes import Broadcast
+from pulse.infer.shapes import Broadcasting
 from pulse.infer.wire_facts import Axis
 from pulse.tensorflow.tensors import TensorType
 
@@ -27,7 +27,7 @@ def arithmetic(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> 
         return
     if isinstance(type_, TensorType) and type_.known_type is not None and type_.known_type.kind == "f":
         yield HasType([*inputs, *outputs], type_.known_type)
-    yield Broadcast(outputs[0], list(inputs))
+    yield Broadcasting(outputs[0], list(inputs))
 
 
 def product(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Iterator[Relation]:

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from pulse.budget import Spending, counting
+from pulse.budget import Spending, count_spending
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import InputError, LoadError
 from pulse.facts import Array, dtype_name, numbers_of
 from pulse.infer.fact import InferenceFact
 from pulse.tensorflow.messages import GraphDef
-from pulse.tensorflow.nodes import Endpoint, GraphNode, declared_type, graph_nodes
+from pulse.tensorflow.nodes import GraphNode, NodeOutput, declared_type, graph_nodes
 from pulse.tensorflow.partial_run import PartialRun
 from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.building import NEXT, SILENT, Request, build_model, prepare_graph
@@ -45,8 +45,8 @@ class CacheInfo(NamedTuple):
 class _Key(NamedTuple):
     """What makes a plan: in no order."""
 
-    feeds: frozenset[Endpoint]
-    fetches: frozenset[Endpoint]
+    feeds: frozenset[NodeOutput]
+    fetches: frozenset[NodeOutput]
     targets: frozenset[str]
 
 
@@ -127,7 +127,7 @@ class Session:
         """Forbid fetching the results of a node. Raises InputError: it is unknown."""
         self._unfetchable.add(self._endpoint(name, "fetch").node)
 
-    def _require_allowed(self, fetched: Sequence[Endpoint], fed: Sequence[Endpoint]) -> None:
+    def _require_allowed(self, fetched: Sequence[NodeOutput], fed: Sequence[NodeOutput]) -> None:
         for endpoint in fed:
             if str(endpoint) in self._unfeedable:
                 raise InputError(f"feed {endpoint}: prevent_feeding was called for it; feed another tensor")
@@ -274,8 +274,8 @@ class Session:
             raise LoadError(f"{taken[0]}: the graph has a node of this name already; give another")
         self._nodes.update((node.name, node) for node in nodes)
 
-    def _endpoint(self, name: str, what: str) -> Endpoint:
-        endpoint = Endpoint.parse(name)
+    def _endpoint(self, name: str, what: str) -> NodeOutput:
+        endpoint = NodeOutput.parse(name)
         if endpoint.node not in self._nodes:
             raise InputError(f"{what} {name}: no node of {self._title} is called so; check the name")
         return endpoint
@@ -287,7 +287,7 @@ class Session:
     def _target(self, name: str) -> str:
         return self._endpoint(name, "target").node
 
-    def _convert_feed(self, endpoint: Endpoint, name: str, value: Any) -> Array:
+    def _convert_feed(self, endpoint: NodeOutput, name: str, value: Any) -> Array:
         node = self._nodes[endpoint.node]
         if node.op in VARIABLES and node.op == "VarHandleOp":
             raise InputError(f"feed {name}: it is the handle of a variable; feed its ReadVariableOp")
@@ -301,7 +301,7 @@ class Session:
         _check_shape(node, array, name)
         return array
 
-    def _type(self, endpoint: Endpoint) -> np.dtype[Any] | None:
+    def _type(self, endpoint: NodeOutput) -> np.dtype[Any] | None:
         """The type of a tensor, where an attribute of its node says it."""
         node = self._nodes[endpoint.node]
         if endpoint.slot and node.op not in ("Split", "SplitV", "Unpack", "IdentityN"):
@@ -320,7 +320,7 @@ class Session:
             self._plans.move_to_end(key)
             return self._plans[key]
         names = sorted({*(each.node for each in key.fetches if each not in key.feeds), *key.targets})
-        with counting(Spending()):
+        with count_spending(Spending()):
             graph = prepare_graph(
                 list(self._nodes.values()), self._library, self._title, names, list(key.feeds)
             )
@@ -331,7 +331,7 @@ class Session:
         return plan
 
     def _compute(
-        self, wanted: Sequence[Endpoint], feeds: Mapping[Endpoint, Array], targets: Sequence[str]
+        self, wanted: Sequence[NodeOutput], feeds: Mapping[NodeOutput, Array], targets: Sequence[str]
     ) -> dict[str, Array]:
         key = _Key(frozenset(feeds), frozenset(wanted), frozenset(targets))
         if not key.fetches and not key.targets:
@@ -356,7 +356,7 @@ class Session:
         return fetched
 
     def _model(
-        self, plan: _Plan, key: _Key, feeds: Mapping[Endpoint, Array], values: Mapping[str, Array]
+        self, plan: _Plan, key: _Key, feeds: Mapping[NodeOutput, Array], values: Mapping[str, Array]
     ) -> TypedNetwork:
         facts = {
             end: InferenceFact(
@@ -366,10 +366,10 @@ class Session:
         }
         fetches = {str(end): end for end in sorted(key.fetches)}
         request = Request(fetches, tuple(sorted(key.targets)), facts, values, False)
-        with counting(Spending()):
+        with count_spending(Spending()):
             return build_model(plan.graph, self._library, request, SymbolScope()).analyse()
 
-    def _require_tensor(self, endpoint: Endpoint) -> None:
+    def _require_tensor(self, endpoint: NodeOutput) -> None:
         node = self._nodes[endpoint.node]
         if node.op == "VarHandleOp" or node.type_number("T") == RESOURCE:
             raise InputError(f"fetch {endpoint}: it is the handle of a variable; fetch its ReadVariableOp")
@@ -383,7 +383,7 @@ class Session:
                     "a value with restore"
                 )
 
-    def _convert_result(self, endpoint: Endpoint, value: Array) -> Array:
+    def _convert_result(self, endpoint: NodeOutput, value: Array) -> Array:
         """A result in the type that the graph gives it."""
         node = self._nodes[endpoint.node]
         if any(isinstance(each, TensorType) and each.is_complex for each in _result_types(node)):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from pulse.budget import spending
+from pulse.budget import current_spending
 from pulse.errors import LoadError
 from pulse.facts import Array, DType
 from pulse.record import record
@@ -126,7 +126,7 @@ def tensor_value(proto: Proto, where: str) -> Array:
             f"{where}: {len(values)} values for {size} elements; the file is damaged, export it again"
         )
     if len(values) < size:
-        account = spending()
+        account = current_spending()
         reason = account.excess(size)
         if reason:
             raise LoadError(f"{where}: one value for {size} elements: {reason}")

@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from pulse.budget import Budget, Spending, counting
+from pulse.budget import Budget, Spending, count_spending
 from pulse.errors import LoadError
 from pulse.infer.network import FileNetwork
 
@@ -32,7 +32,7 @@ def load(
 
     check_given(inputs, constants)
     data, title = (source, "model") if isinstance(source, bytes) else _contents(Path(os.fspath(source)))
-    with counting(Spending(Budget.of(budget))):
+    with count_spending(Spending(Budget.of(budget))):
         return read(data, title, inputs or {}, constants or {}, signature)
 
 

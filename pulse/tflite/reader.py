@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from onnx import GraphProto, helper
 
-from pulse.budget import spending
+from pulse.budget import current_spending
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError, PulseWarning
 from pulse.facts import Array, TypedFact
@@ -312,7 +312,7 @@ class _Builder:
         return Variable(name, output, self._initial[name])
 
     def _add_constant(self, name: str, value: Array) -> OutletId:
-        spending().stored += value.size
+        current_spending().stored += value.size
         fact = InferenceFact(value.dtype, tuple(TDim.of(size) for size in value.shape), value)
         return self.graph.add(name, Constant(value), (), [fact])[0]
 
@@ -371,7 +371,7 @@ class _Builder:
 
     def _body(self, number: int, facts: Mapping[int, TypedFact], title: str) -> TypedNetwork:
         builder = _Builder(self._file, self._check_subgraph(number, title), self._scope, title)
-        spending().unfold(len(builder._subgraph.operators), title)
+        current_spending().unfold(len(builder._subgraph.operators), title)
         if len(facts) != len(builder._subgraph.inputs):
             raise LoadError(
                 f"{title}: gives {len(facts)} tensors to a body of {len(builder._subgraph.inputs)} inputs"

@@ -19,7 +19,7 @@ WIDEST = 8
 
 
 @record
-class Vector:
+class VectorLayout:
     """A vector of scalars of a size in bytes, or of tables."""
 
     of: "int | str"
@@ -30,37 +30,37 @@ class Union:
     """A table of any kind: what its fields are is not checked here."""
 
 
-Kind: TypeAlias = "str | Vector | Union"
+Kind: TypeAlias = "str | VectorLayout | Union"
 """``text``, the name of a table, a vector or a union; scalars have none."""
 
 TEXT = "text"
-I8, I32, I64 = Vector(1), Vector(4), Vector(8)
+I8, I32, I64 = VectorLayout(1), VectorLayout(4), VectorLayout(8)
 
 SCHEMA: Mapping[str, Mapping[int, Kind]] = {
     "Model": {
-        1: Vector("OperatorCode"),
-        2: Vector("SubGraph"),
+        1: VectorLayout("OperatorCode"),
+        2: VectorLayout("SubGraph"),
         3: TEXT,
-        4: Vector("Buffer"),
+        4: VectorLayout("Buffer"),
         5: I32,
-        7: Vector("SignatureDef"),
+        7: VectorLayout("SignatureDef"),
     },
     "OperatorCode": {1: TEXT},
-    "SubGraph": {0: Vector("Tensor"), 1: I32, 2: I32, 3: Vector("Operator"), 4: TEXT},
+    "SubGraph": {0: VectorLayout("Tensor"), 1: I32, 2: I32, 3: VectorLayout("Operator"), 4: TEXT},
     "Tensor": {
         0: I32,
         3: TEXT,
         4: "QuantizationParameters",
         6: "SparsityParameters",
         7: I32,
-        9: Vector("VariantSubType"),
+        9: VectorLayout("VariantSubType"),
     },
     "QuantizationParameters": {0: I32, 1: I32, 2: I32, 3: I64, 5: Union()},
     "SparsityParameters": {},
     "VariantSubType": {},
     "Operator": {1: I32, 2: I32, 4: Union(), 5: I8, 7: I8, 8: I32, 12: Union()},
     "Buffer": {0: I8},
-    "SignatureDef": {0: Vector("TensorMap"), 1: Vector("TensorMap"), 2: TEXT},
+    "SignatureDef": {0: VectorLayout("TensorMap"), 1: VectorLayout("TensorMap"), 2: TEXT},
     "TensorMap": {0: TEXT},
 }
 """Table -> number of a field -> what its offset leads to. Source: TensorFlow Lite schema, version 3."""
@@ -134,7 +134,7 @@ class _Walk:
                 raise self.error(part, "ends behind the end of the file")
         elif kind == TEXT:
             self.vector(target, 1, part)
-        elif isinstance(kind, Vector):
+        elif isinstance(kind, VectorLayout):
             count = self.vector(target, kind.of if isinstance(kind.of, int) else 4, part)
             if isinstance(kind.of, str):
                 self.left -= 4 * count

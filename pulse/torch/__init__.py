@@ -91,9 +91,9 @@ def from_torch(
             outputs = name_outputs(torch, module, call, title)
         begin()
         with silence_exporter(), computing_in(torch, module, f32):
-            proto, notes = export(torch, module, call, opset, title, outputs)
-        _warn(title, notes)
-        model = read_onnx(proto, ignore_value_info=True)
+            exported = export(torch, module, call, opset, title, outputs)
+        _warn(title, exported.notes)
+        model = read_onnx(exported.proto, ignore_value_info=True)
         if compare:
             with silence_exporter():
                 typed = model.analyse()
@@ -103,9 +103,9 @@ def from_torch(
                     for dtype in (f32, torch.float64)
                 )
                 comparison = Comparison(
-                    title, oracle, offline(typed), given, call.list_axes(), precise=precise
+                    title, oracle, offline(typed), given, call.list_axes(), precise=precise, bind=typed.bind
                 )
-                notes = comparison.require_equal(wanted)
+                notes = comparison.require_equal(wanted, exported.trims)
             _warn(title, notes)
     return model
 

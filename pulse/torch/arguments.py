@@ -41,10 +41,10 @@ class ModuleCall:
     def in_type(self, torch: Any, dtype: Any) -> "ModuleCall":
         """The same with all tensors of floats in one type."""
 
-        def converted(leaf: Any) -> Any:
+        def convert(leaf: Any) -> Any:
             return leaf.to(dtype) if torch.is_tensor(leaf) and leaf.is_floating_point() else leaf
 
-        return replace(self, arguments=torch.utils._pytree.tree_map(converted, self.arguments))
+        return replace(self, arguments=torch.utils._pytree.tree_map(convert, self.arguments))
 
     @property
     def frames(self) -> Lengths:

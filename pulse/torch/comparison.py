@@ -11,18 +11,22 @@ from pulse.tolerance import Oracle, Reference
 from pulse.torch.advice import BAKED_HELP
 from pulse.torch.difference import first_difference
 from pulse.torch.inputs import SampledInputs, draw_inputs, lengths_of
-from pulse.torch.lengths import Lengths, format_lengths, variations
+from pulse.torch.lengths import Lengths, even_length, format_lengths, variations
 
 Run: TypeAlias = Callable[[dict[str, Array]], dict[str, Array]]
 """Whole inputs to whole outputs; raises InputError for lengths that it does not take."""
 
 
 class ModuleTrial(NamedTuple):
-    """Whether a shorter and a longer length was compared, and why the module refused the longer one tried first."""
+    """Whether a shorter and a longer length was compared, and why the module refused the longer one tried first.
+
+    short   why the model refuses a shorter length that the module takes
+    """
 
     shorter: bool
     longer: bool
     refusal: str
+    short: str = ""
 
     @property
     def has_varied(self) -> bool:
@@ -40,6 +44,7 @@ class Comparison:
     dynamic  the dynamic axes, for messages
     precise  the module in f64: what the model is held against where the module's own sums, in an order that rounds
              more, are further off than rounding may move the model
+    bind     raises InputError for inputs that are not as long as the model says that it needs
     """
 
     def __init__(
@@ -51,6 +56,7 @@ class Comparison:
         dynamic: str,
         seed: int = 0,
         precise: Run | None = None,
+        bind: Callable[[dict[str, Array]], object] = dict,
     ) -> None:
         self.title = title
         self.module = module
@@ -59,17 +65,21 @@ class Comparison:
         self.dynamic = dynamic
         self.own = lengths_of(samples)
         self.precise = precise
+        self.bind = bind
         self._rng = np.random.default_rng(seed)
 
-    def require_equal(self, lengths: Sequence[Lengths] | None = None) -> list[str]:
+    def require_equal(self, lengths: Sequence[Lengths] | None = None, even: bool = False) -> list[str]:
         """Compare at other lengths than the example's; without dynamic axes, or if none is given, on the example.
 
         lengths  by default a shorter and a longer one of each symbol, of those that the module takes
+        even     by default, also at a length that powers of two divide
         returns  what was not compared
         Raises   LoadError: they differ, or the module differs from itself; InputError: the module does not take one of
                  ``lengths``, or by default no other than the example's
         """
         if lengths is None and self.own:
+            for wanted in (each for symbol in self.own if even for each in even_length(self.own, symbol)):
+                self._try_shorter([wanted])
             return self._vary()
         for wanted in lengths or [self.own]:
             refusal = self._refusal(wanted)
@@ -100,19 +110,37 @@ class Comparison:
                     f"the module takes no length that is longer than the example's ({symbol} = {frames}) of those that "
                     f"were tried, so none was compared; at {each.refusal}; lengths=[…] says which ones it takes"
                 )
+            if each.short:
+                notes.append(
+                    f"the module takes shorter inputs than the model, which refuses them: {each.short}; PyTorch's "
+                    "exporter keeps that side of a condition on the length which the example takes"
+                )
         return notes
 
     def _try(self, symbols: Sequence[str]) -> ModuleTrial:
         """Compare at the first shorter and the first longer length that the module takes."""
         shorter, longer = variations(self.own, symbols)
-        taken = any(self._refusal(lengths) is None for lengths in shorter)
+        taken, short = self._try_shorter(shorter)
         refusal = ""
         for lengths in longer:
             found = self._refusal(lengths)
             if found is None:
-                return ModuleTrial(taken, True, "")
+                return ModuleTrial(taken, True, "", short)
             refusal = refusal or f"{format_lengths(lengths)}: {found}"
-        return ModuleTrial(taken, False, refusal)
+        return ModuleTrial(taken, False, refusal, short)
+
+    def _try_shorter(self, shorter: Sequence[Lengths]) -> tuple[bool, str]:
+        """Whether one was compared, and why the model refuses others: a refusal is no wrong number."""
+        short = ""
+        for lengths in shorter:
+            try:
+                self.bind(draw_inputs(self.samples, lengths, self._rng))
+            except InputError as error:
+                short = short or str(error)
+                continue
+            if self._refusal(lengths) is None:
+                return True, short
+        return False, short
 
     def _refusal(self, lengths: Lengths) -> str | None:
         """Why the module does not take these lengths; None if it does, and the model equals it."""

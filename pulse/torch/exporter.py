@@ -7,34 +7,44 @@ import re
 import warnings
 from collections.abc import Generator, Mapping
 from importlib.util import find_spec
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from pulse.errors import InputError, LoadError
 from pulse.onnx.proto import ModelProto, TensorProto
 from pulse.torch.advice import BAKED_HELP, COMPLEX_HELP, plain_message
 from pulse.torch.arguments import ModuleCall, path_key
+from pulse.torch.functions import replace_functions
 from pulse.torch.recurrent import keep_recurrent_layers
+from pulse.torch.sizes import keep_sizes
 
 _FIXED = re.compile(r"static shape of (\d+) for dimension inputs\['(\w+)'\]\.shape\[(\d+)\]")
 _LOGGERS = ("torch", "torch.onnx", "onnxscript")
 _BAKED_WORDS = ("static shape", "specialized", "Constraints violated")
 
 
+class Export(NamedTuple):
+    """A file, notes for the user, and whether frames are left out at the end, as many as the length says."""
+
+    proto: ModelProto
+    notes: list[str]
+    trims: bool
+
+
 def export(
     torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str, outputs: list[str] | None
-) -> tuple[ModelProto, list[str]]:
-    """The exported model, and notes for the user.
+) -> Export:
+    """The exported model.
 
     outputs  their names; None: the exporter names them
     Raises   LoadError
     """
     if find_spec("onnxscript") is not None:
-        proto, notes = _export(torch, module, call, opset, title, outputs), list[str]()
+        made = _export(torch, module, call, opset, title, outputs)
     else:
-        proto, notes = _trace(torch, module, call, opset, title)
-    _require_dynamic(proto, call, title)
-    proto.graph.name = title
-    return proto, notes
+        made = _trace(torch, module, call, opset, title)
+    _require_dynamic(made.proto, call, title)
+    made.proto.graph.name = title
+    return made
 
 
 @contextlib.contextmanager
@@ -64,7 +74,7 @@ def silence_exporter() -> Generator[None]:
 def _copied_inputs(torch: Any, module: Any) -> Generator[None]:
     """Outputs that are inputs are copies: the exporter leaves such inputs out."""
 
-    def copied(_: Any, positional: Any, named: Any, result: Any) -> Any:
+    def copy_call(_: Any, positional: Any, named: Any, result: Any) -> Any:
         given = {id(leaf) for leaf in torch.utils._pytree.tree_leaves((positional, named))}
 
         def copied_leaf(leaf: Any) -> Any:
@@ -72,7 +82,7 @@ def _copied_inputs(torch: Any, module: Any) -> Generator[None]:
 
         return torch.utils._pytree.tree_map(copied_leaf, result)
 
-    hook = module.register_forward_hook(copied, with_kwargs=True)
+    hook = module.register_forward_hook(copy_call, with_kwargs=True)
     try:
         yield
     finally:
@@ -116,12 +126,17 @@ def _mend_squeezes(proto: ModelProto) -> None:
 
 def _export(
     torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str, outputs: list[str] | None
-) -> ModelProto:
+) -> Export:
     """By the exporter that follows torch.export."""
     shapes = {name: dict(call.axes[name]) if name in call.axes else None for name in call.arguments}
     positional, named = call.fill(torch, {})
     try:
-        with keep_recurrent_layers(torch), _copied_inputs(torch, module):
+        with (
+            keep_recurrent_layers(torch),
+            keep_sizes(torch, module),
+            replace_functions(torch) as functions,
+            _copied_inputs(torch, module),
+        ):
             made = torch.onnx.export(
                 module,
                 positional,
@@ -136,12 +151,10 @@ def _export(
         raise LoadError(_failure(error, call, title)) from error
     proto = cast("ModelProto", made.model_proto)
     _mend_squeezes(proto)
-    return proto
+    return Export(proto, [], functions.trims)
 
 
-def _trace(
-    torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str
-) -> tuple[ModelProto, list[str]]:
+def _trace(torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str) -> Export:
     """By the older exporter, which traces the example; and what it warns of."""
     file = io.BytesIO()
     positional, named = call.fill(torch, {})
@@ -170,7 +183,7 @@ def _trace(
         for entry in caught
         if issubclass(entry.category, torch.jit.TracerWarning)
     ]
-    return ModelProto.FromString(file.getvalue()), notes
+    return Export(ModelProto.FromString(file.getvalue()), notes, False)
 
 
 def _failure(error: BaseException, call: ModuleCall, title: str) -> str:

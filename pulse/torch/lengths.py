@@ -53,6 +53,12 @@ def _steps(frames: int) -> list[int]:
     return sorted(found, reverse=True)
 
 
+def even_length(own: Lengths, symbol: str) -> list[Lengths]:
+    """A shorter length that the powers of two divide, at which strides leave no rest; none for a short example."""
+    power = 2 ** max(own[symbol].bit_length() - 2, 0)
+    return [{**own, symbol: power}] if power >= LEAST else []
+
+
 def read_lengths(given: Any, own: Lengths) -> list[Lengths] | None:
     """The lengths at which the caller compares, of every symbol; None if none are given. Raises InputError."""
     if given is None:

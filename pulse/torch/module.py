@@ -167,7 +167,7 @@ class ModuleOracle:
         except Exception as error:
             raise InputError(f"{type(error).__name__}: {plain_message(error)}") from error
         leaves = self._torch.utils._pytree.tree_leaves(result)
-        arrays = [_array(self._torch, leaf) for leaf in leaves if self._torch.is_tensor(leaf)]
+        arrays = [array_of(self._torch, leaf) for leaf in leaves if self._torch.is_tensor(leaf)]
         names = [*self._outputs, *(f"output {place}" for place in range(len(self._outputs), len(arrays)))]
         return dict(zip(names, arrays))
 
@@ -206,7 +206,7 @@ def method_module(torch: Any, module: Any, method: str) -> Any:
 
 def tensors(torch: Any, call: ModuleCall) -> dict[str, Array]:
     """The examples that are tensors, by the names of ``forward``'s parameters."""
-    return {name: _array(torch, value) for name, value in call.arguments.items() if torch.is_tensor(value)}
+    return {name: array_of(torch, value) for name, value in call.arguments.items() if torch.is_tensor(value)}
 
 
 def samples(torch: Any, call: ModuleCall, inputs: Sequence[str], title: str) -> dict[str, SampledInputs]:
@@ -218,10 +218,11 @@ def samples(torch: Any, call: ModuleCall, inputs: Sequence[str], title: str) -> 
             f"{title}: the exported model has inputs that are not of the example ({', '.join(unknown)}), so the two "
             "cannot be compared; give each tensor as a parameter of forward, or compare=False"
         )
-    return {name: SampledInputs(_array(torch, leaves[name]), call.axes.get(name, {})) for name in inputs}
+    return {name: SampledInputs(array_of(torch, leaves[name]), call.axes.get(name, {})) for name in inputs}
 
 
-def _array(torch: Any, value: Any) -> Array:
+def array_of(torch: Any, value: Any) -> Array:
+    """The array of a tensor; complex numbers as pairs on a last axis."""
     if not torch.is_tensor(value):
         return np.asarray(value)
     plain_value = value.detach().resolve_conj().resolve_neg()

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 
-class Cell(NamedTuple):
+class OnnxCell(NamedTuple):
     """A recurrent layer of ONNX.
 
     gates       where PyTorch's weights have each gate of ONNX
@@ -19,10 +19,10 @@ class Cell(NamedTuple):
 
 
 CELLS = {
-    "gru": Cell("GRU", (1, 0, 2), {"linear_before_reset": 1}),
-    "lstm": Cell("LSTM", (0, 3, 1, 2), {}),
-    "rnn_tanh": Cell("RNN", (0,), {}),
-    "rnn_relu": Cell("RNN", (0,), {"activations": "Relu"}),
+    "gru": OnnxCell("GRU", (1, 0, 2), {"linear_before_reset": 1}),
+    "lstm": OnnxCell("LSTM", (0, 3, 1, 2), {}),
+    "rnn_tanh": OnnxCell("RNN", (0,), {}),
+    "rnn_relu": OnnxCell("RNN", (0,), {"activations": "Relu"}),
 }
 """By the names of PyTorch's functions."""
 
@@ -51,7 +51,7 @@ class RecurrentFunctions:
         return partial(_layer, self._torch, CELLS[name], function) if name in CELLS else function
 
 
-def _layer(torch: Any, cell: Cell, function: Any, *arguments: Any) -> Any:
+def _layer(torch: Any, cell: OnnxCell, function: Any, *arguments: Any) -> Any:
     """What the layer gives; packed sequences and projections stay PyTorch's own, as ONNX has no such layers."""
     if not isinstance(arguments[3], bool):
         return function(*arguments)
@@ -77,16 +77,16 @@ def _layer(torch: Any, cell: Cell, function: Any, *arguments: Any) -> Any:
 
 
 def _node(
-    torch: Any, cell: Cell, x: Any, parts: Sequence[Sequence[Any]], states: Sequence[Any], biased: bool
+    torch: Any, cell: OnnxCell, x: Any, parts: Sequence[Sequence[Any]], states: Sequence[Any], biased: bool
 ) -> list[Any]:
     """One layer, in both directions if there are two parts: frames [T, B, D * H] and last states [D, B, H]."""
     frames, batch, _ = x.shape
     directions, size = len(parts), states[0].shape[-1]
 
-    def gathered(place: int) -> Any:
-        return torch.stack([_reordered(torch, part[place], cell.gates) for part in parts])
+    def gather(place: int) -> Any:
+        return torch.stack([_reorder(torch, part[place], cell.gates) for part in parts])
 
-    biases = torch.cat([gathered(2), gathered(3)], 1) if biased else None
+    biases = torch.cat([gather(2), gather(3)], 1) if biased else None
     attributes: dict[str, Any] = {**cell.attributes, "hidden_size": size}
     if directions == 2:
         attributes["direction"] = "bidirectional"
@@ -94,7 +94,7 @@ def _node(
         attributes["activations"] = [attributes["activations"]] * directions
     y, *ends = torch.onnx.ops.symbolic_multi_out(
         cell.operator,
-        [x, gathered(0), gathered(1), biases, None, *states],
+        [x, gather(0), gather(1), biases, None, *states],
         attributes,
         dtypes=[x.dtype] * (1 + len(states)),
         shapes=[[frames, directions, batch, size], *([directions, batch, size] for _ in states)],
@@ -102,7 +102,7 @@ def _node(
     return [y.transpose(1, 2).flatten(2), *ends]
 
 
-def _reordered(torch: Any, weight: Any, gates: Sequence[int]) -> Any:
+def _reorder(torch: Any, weight: Any, gates: Sequence[int]) -> Any:
     """Weights or biases [G * H, ...] with the gates of ONNX in its order."""
     split = weight.chunk(len(gates))
     return torch.cat([split[gate] for gate in gates])

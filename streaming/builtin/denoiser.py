@@ -73,7 +73,7 @@ def bands() -> tuple[Matrix, Matrix]:
     return mean.astype(np.float32)[:, :, None], spread.astype(np.float32)[:, :, None]
 
 
-class GraphWriter:
+class NodeCollector:
     """Collects nodes and constants; each call of an operator gives the name of its output."""
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class GraphWriter:
         return self.node(pool, [padded], output, kernel_shape=[frames], **dilations)
 
 
-def noise_floor(graph: GraphWriter, power: str, tenths: int = 10) -> str:
+def noise_floor(graph: NodeCollector, power: str, tenths: int = 10) -> str:
     """The noise power [1, B, frames]: the minimum of the smoothed power over this many tenths of a second."""
     loud, quiet = graph.constant("loud", LOUD), graph.constant("minus_loud", -LOUD)
     smooth = graph.past("AveragePool", power, FLOOR_SMOOTHING_FRAMES, loud, "smooth_power")
@@ -122,7 +122,7 @@ def noise_floor(graph: GraphWriter, power: str, tenths: int = 10) -> str:
     return graph.node("Max", [floor, graph.constant("silent", SILENT)], "noise_floor")
 
 
-def gain(graph: GraphWriter, power: str, noise: str) -> str:
+def gain(graph: NodeCollector, power: str, noise: str) -> str:
     """The gain of each band, LOWEST_GAIN..1: a Wiener gain whose speech power leans on the last few frames.
 
     A first estimate weighs each frame's speech against noise; averaged over SPEECH_FRAMES it is the steadier
@@ -147,7 +147,7 @@ def gain(graph: GraphWriter, power: str, noise: str) -> str:
 
 def denoiser() -> onnx.ModelProto:
     """The model: ``audio`` [1, T] to ``denoised`` [1, T], f32, 16 kHz, any T >= 1, both aligned in time."""
-    graph = GraphWriter()
+    graph = NodeCollector()
     basis = graph.constant("fourier", fourier())
     mean, spread = bands()
     to_bands, to_bins = graph.constant("to_bands", mean), graph.constant("to_bins", spread)

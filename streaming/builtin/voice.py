@@ -13,8 +13,8 @@ from streaming.builtin import voice_path
 from streaming.builtin.denoiser import (
     HOP,
     WINDOW,
-    GraphWriter,
     Matrix,
+    NodeCollector,
     band_centres,
     bands,
     fourier,
@@ -41,7 +41,7 @@ def speech_bands() -> Matrix:
     return (chosen / chosen.sum()).astype(np.float32)[None, :, None]
 
 
-def evidence(graph: GraphWriter, power: str, noise: str) -> str:
+def evidence(graph: NodeCollector, power: str, noise: str) -> str:
     """log(1 + mean over bands of the squared power above the floor), [1, 1, frames]; squares favour formants."""
     zero, one = graph.constant("zero", 0.0), graph.constant("one", 1.0)
     recent = graph.past("AveragePool", power, SMOOTHING_FRAMES, zero, "recent_power")
@@ -56,7 +56,7 @@ def voice_detector() -> onnx.ModelProto:
 
     Frame k is the probability that there is voice in samples 160 k to 160 (k + 1), known with the last of them.
     """
-    graph = GraphWriter()
+    graph = NodeCollector()
     channel = graph.constant("channel_axis", [1])
     mono = graph.node("Unsqueeze", ["audio", channel], "mono")
     basis = graph.constant("fourier", fourier())

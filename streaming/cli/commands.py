@@ -35,17 +35,30 @@ USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 
 
 class Command(TyperCommand):
-    """Texts, paths and options that are not given are not converted by typer: what it does so with takes 0.1 s to
-    import.
-    """
+    """A command with its options. Texts, paths and defaults go without typer's converters, whose import takes 0.1 s."""
 
     def __init__(self, *others: Any, **named: Any) -> None:
         super().__init__(*others, **named)
         for param in self.params:
-            _leave_default(param)
+            _leave_default(_hide_type(param))
 
     def get_help_option(self, ctx: Any) -> Any:
-        return _leave_default(super().get_help_option(ctx))
+        return _leave_default(_hide_type(super().get_help_option(ctx)))
+
+
+def _hide_type(param: Any) -> Any:
+    """Let the help show no type of Python: an option has a metavar, a flag and an argument explain themselves."""
+    if param is None:
+        return None
+    if param.param_type_name == "argument":
+        param.display_type_rich = _no_type
+    elif getattr(param, "is_flag", False):
+        param.metavar = ""
+    return param
+
+
+def _no_type(ctx: Any) -> None:
+    """What is shown of the type of an argument."""
 
 
 def _leave_default(param: Any) -> Any:
@@ -55,20 +68,20 @@ def _leave_default(param: Any) -> Any:
     process, several = param.process_value, getattr(param, "multiple", False)
     wanted = getattr(getattr(param, "type_descriptor", None), "annotation", None)  # of typer from 0.26 on
 
-    def made(ctx: Any, value: Any) -> Any:
+    def convert(ctx: Any, value: Any) -> Any:
         if several and not value:
-            found: Any = ()
+            result: Any = ()
         elif several and wanted == list[str]:
-            found = list(value)
+            result = list(value)
         elif not several and value is param.default:
-            found = value
+            result = value
         elif isinstance(value, str) and wanted in (str, Path):
-            found = wanted(value)
+            result = wanted(value)
         else:
             return process(ctx, value)
-        return found if param.callback is None else param.callback(ctx, param, found)
+        return result if param.callback is None else param.callback(ctx, param, result)
 
-    param.process_value = made
+    param.process_value = convert
     return param
 
 
@@ -102,12 +115,14 @@ class Commands(TyperGroup):
     def __init__(self, *others: Any, **named: Any) -> None:
         super().__init__(*others, **named)
         self.commands: Any = _AllCommands()
+        for param in self.params:
+            _hide_type(param)
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
 
     def get_help_option(self, ctx: Any) -> Any:
-        return _leave_default(super().get_help_option(ctx))
+        return _leave_default(_hide_type(super().get_help_option(ctx)))
 
     def main(self, args: Sequence[str] | None = None, *others: Any, **named: Any) -> Any:
         if "--json" not in (sys.argv[1:] if args is None else args):
@@ -130,10 +145,10 @@ class Commands(TyperGroup):
             sys.stdout.flush()
             return result
         except KeyboardInterrupt:
-            self._interrupted()
+            self._exit_interrupted()
         except (OSError, MemoryError) as error:
             if interrupts:
-                self._interrupted()
+                self._exit_interrupted()
             name = getattr(error, "filename", None)
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             fail(error, f"{name}: {reason}" if name else reason)
@@ -142,13 +157,13 @@ class Commands(TyperGroup):
             from pulse.errors import DivergenceError, PulseError
 
             if interrupts:
-                self._interrupted()
+                self._exit_interrupted()
             if not isinstance(error, PulseError):
                 raise
             fail(error, str(error))
             raise typer.Exit(CHECK_FAILED if isinstance(error, DivergenceError) else BAD_USE) from None
 
-    def _interrupted(self) -> NoReturn:
+    def _exit_interrupted(self) -> NoReturn:
         fail(KeyboardInterrupt(), "interrupted; no half-written file is left")
         raise typer.Exit(INTERRUPTED) from None
 
@@ -185,7 +200,7 @@ def pulse(
 
       [cyan]pulse run recipe.toml in.wav out.wav[/cyan]      a model of spectra or features, by its recipe
 
-      [cyan]pulse recipe model.onnx -o recipe.toml[/cyan]    a first one, of what the model's sizes tell
+      [cyan]pulse recipe model.onnx -o recipe.toml[/cyan]    writes a first recipe, guessed from the sizes
 
       [cyan]ffmpeg … | pulse run model.onnx - - | aplay[/cyan]
                                                  sound through pipes, as it comes

@@ -26,7 +26,7 @@ def convert(
             show_default=False,
         ),
     ] = None,
-    opset: Annotated[int, typer.Option("--opset", help="ONNX opset of the written file.")] = 17,
+    opset: Annotated[int, typer.Option("--opset", metavar="N", help="ONNX opset of the written file.")] = 17,
     check: Annotated[
         bool,
         typer.Option(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from streaming.reports.opened_model import OpenedModel
 
 
-class Stage(StrEnum):
+class DumpStage(StrEnum):
     """The stages of a model, in their order."""
 
     LOAD = "load"
@@ -30,7 +30,14 @@ class Stage(StrEnum):
 @takes_groups
 def dump(
     model: options.ModelPath = None,
-    stage: Annotated[Stage, typer.Option("--stage", help="Stage to print.")] = Stage.PULSED,
+    stage: Annotated[
+        DumpStage,
+        typer.Option(
+            "--stage",
+            metavar="STAGE",
+            help="Stage to print: load, typed, decluttered, pulsed, program or costs.",
+        ),
+    ] = DumpStage.PULSED,
     dot: Annotated[bool, typer.Option("--dot", help="Print in Graphviz's language instead of text.")] = False,
     match: Annotated[
         str | None,
@@ -63,11 +70,11 @@ def dump(
     from streaming.cli.model import load_model, open_model
     from streaming.terminal import write_text
 
-    if shown != ReportOptions() and stage is not Stage.COSTS:
+    if shown != ReportOptions() and stage is not DumpStage.COSTS:
         raise InputError("--json and --markdown go with --stage costs; the other stages are text")
-    if match is not None and (dot or stage in (Stage.PROGRAM, Stage.COSTS)):
+    if match is not None and (dot or stage in (DumpStage.PROGRAM, DumpStage.COSTS)):
         raise InputError("--match looks for nodes of a graph: leave out --dot, and --stage program and costs")
-    if stage in (Stage.LOAD, Stage.TYPED):
+    if stage in (DumpStage.LOAD, DumpStage.TYPED):
         loaded = load_model(model, given)
         matched = match is not None
         write_text(_matches(match, stage, None, loaded, None) if matched else _read(stage, loaded, dot))
@@ -76,7 +83,7 @@ def dump(
     if match is not None:
         write_text(_matches(match, stage, opened, None, given.pulse))
         return
-    if stage is not Stage.COSTS:
+    if stage is not DumpStage.COSTS:
         write_text(_text(stage, opened, given.pulse, backend, weights, threads, dot))
         return
     if dot:
@@ -103,29 +110,29 @@ def _totals(model: "PulsedModel | TypedModel", rate_hz: float | None = None) -> 
 
 
 def _matches(
-    query: str, stage: Stage, opened: "OpenedModel | None", loaded: "Loaded | None", pulse: int | None
+    query: str, stage: DumpStage, opened: "OpenedModel | None", loaded: "Loaded | None", pulse: int | None
 ) -> str:
     """The parts of a stage's graph that fit a query, one a line."""
     from pulse.matching import matches_text
     from pulse.models import Model
 
     if opened is not None:
-        if stage is Stage.DECLUTTERED:
+        if stage is DumpStage.DECLUTTERED:
             return matches_text(opened.typed_model.graph, query)
         return matches_text(opened.pulsify(pulse).graph, query)
     assert loaded is not None
-    if stage is Stage.LOAD:
+    if stage is DumpStage.LOAD:
         return matches_text(loaded.model.graph, query)
     typed = loaded.read.analyse() if isinstance(loaded.read, Model) else loaded.analyse()
     return matches_text(typed.graph, query)
 
 
-def _read(stage: Stage, loaded: "Loaded", dot: bool) -> str:
+def _read(stage: DumpStage, loaded: "Loaded", dot: bool) -> str:
     """A model as it was read: its own nodes, or its typed ones; of a model of chunks one call."""
     from pulse import dump as dumps
     from pulse.models import Model
 
-    if stage is Stage.LOAD:
+    if stage is DumpStage.LOAD:
         model = loaded.model
         return model.dot() if dot else "\n".join(model.lines()) + "\n"
     typed = loaded.read.analyse() if isinstance(loaded.read, Model) else loaded.analyse()
@@ -134,7 +141,7 @@ def _read(stage: Stage, loaded: "Loaded", dot: bool) -> str:
 
 
 def _text(
-    stage: Stage,
+    stage: DumpStage,
     opened: "OpenedModel",
     pulse: int | None,
     backend: str,
@@ -149,13 +156,13 @@ def _text(
     from streaming.cli.model import compile_model
 
     show = dumps.dot if dot else dumps.text
-    if stage is Stage.DECLUTTERED:
+    if stage is DumpStage.DECLUTTERED:
         shown = show(opened.typed_model.graph, f"{opened.title}, decluttered")
         return shown if dot else _totals(opened.typed_model, opened.rate_hz) + shown
-    if stage is Stage.PULSED:
+    if stage is DumpStage.PULSED:
         pulsed = opened.pulsify(pulse)
         shown = show(pulsed.graph, f"{opened.title}, pulse {pulsed.pulse}")
-        detected = "".join(f"{what}: {text}\n" for what, text in opened.model.detected())
+        detected = "".join(f"{what}: {text}\n" for what, text in opened.model.detections())
         return shown if dot else _totals(pulsed, opened.rate_hz) + shown + detected
     if dot:
         raise InputError("a program is a list, not a graph; leave out --dot")

@@ -7,7 +7,7 @@ import typer
 from pulse.record import record
 
 if TYPE_CHECKING:
-    from streaming.events.choice import Choice
+    from streaming.events.choice import DetectorChoice
 
 PANEL = "Events"
 
@@ -39,13 +39,13 @@ class EventOptions:
         ),
     ] = None
 
-    def choice(self) -> "Choice | None":
+    def choice(self) -> "DetectorChoice | None":
         """Which detector; None: frames are wanted. Raises InputError."""
         if self.events is None and not self.event:
             return None
         from pulse.errors import InputError
-        from streaming.events.choice import Choice
+        from streaming.events.choice import DetectorChoice
 
         if self.events is None:
             raise InputError(f"--event {(self.event or [''])[0]}: is of --events; give --events segments too")
-        return Choice.parse(self.events, self.event or ())
+        return DetectorChoice.parse(self.events, self.event or ())

@@ -101,7 +101,7 @@ def _stated_rate(model: Loaded, given: int | None) -> int | None:
 def takes_sound(model: Loaded) -> bool:
     """Whether all inputs with time are f32, of one value for each frame of the symbol; states do not count."""
     if model.defines_pulse:
-        made = model.pulsed() if model.program is None else model.program
+        made = model.pulsify() if model.program is None else model.program
         ports = [port for port in made.inputs if port.streams]
         return bool(ports) and all(port.is_sound for port in ports)
     typed, symbol = model.typed, model.symbol

@@ -27,6 +27,7 @@ Backend = Annotated[
     str,
     typer.Option(
         "--backend",
+        metavar="numba|numpy|onnxruntime",
         help="numba runs compiled kernels; numpy is the slow reference; onnxruntime runs its own, if it is installed.",
     ),
 ]
@@ -34,6 +35,7 @@ Weights = Annotated[
     str | None,
     typer.Option(
         "--weights",
+        metavar="f32|bf16|int8",
         help="Storage of large weights: f32 (default), or rounded to bf16 or int8 (a half or a quarter of the memory).",
         show_default=False,
     ),
@@ -41,7 +43,9 @@ Weights = Annotated[
 Threads = Annotated[
     int,
     typer.Option(
-        "--threads", help="Number of threads that share the long steps of a model; the same result."
+        "--threads",
+        metavar="N",
+        help="Number of threads that share the long steps of a model; the same result.",
     ),
 ]
 
@@ -62,13 +66,14 @@ class ReportOptions:
 
 @record
 class ModelOptions:
-    """What is said of a model as it is opened, as it is written; from ``constant`` on, of one of chunks and states."""
+    """Options that describe a model, as the user typed them; from ``constant`` on, of a model of chunks and states."""
 
     pulse: Annotated[
         int | None,
         typer.Option(
             "--pulse",
             "-p",
+            metavar="FRAMES",
             help="Frames per step. Default: about 10 ms of sound, or the smallest possible.",
             show_default=False,
         ),
@@ -76,7 +81,10 @@ class ModelOptions:
     symbol: Annotated[
         str | None,
         typer.Option(
-            "--symbol", help="The dim that is time, if the model has several symbols.", show_default=False
+            "--symbol",
+            metavar="NAME",
+            help="The dim that is time, if the model has several symbols.",
+            show_default=False,
         ),
     ] = None
     rate: Annotated[
@@ -93,6 +101,7 @@ class ModelOptions:
         list[str] | None,
         typer.Option(
             "--input",
+            metavar="NAME=SHAPE",
             help='Shape of an input, such as "x=1,80,T,f32". May be repeated.',
             show_default=False,
         ),

@@ -19,7 +19,9 @@ def report(
     ],
     target: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Write a picture: .png, .svg or .pdf.", show_default=False),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write a picture: .png, .svg or .pdf.", show_default=False
+        ),
     ] = None,
     *,
     shown: ReportOptions,

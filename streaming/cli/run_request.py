@@ -15,7 +15,7 @@ from streaming.sound.frames import READABLE
 from streaming.sound.source import is_sound_source, is_stream
 
 if TYPE_CHECKING:
-    from streaming.events.choice import Choice
+    from streaming.events.choice import DetectorChoice
 
 
 @record
@@ -31,7 +31,7 @@ class RunRequest:
     source: Path | None
     target: Path | None
     sound: SoundOptions
-    events: "Choice | None"
+    events: "DetectorChoice | None"
 
     @property
     def read(self) -> Path | None:

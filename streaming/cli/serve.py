@@ -30,16 +30,24 @@ def serve(
     ] = None,
     host: Annotated[
         str | None,
-        typer.Option("--host", help="Address to listen at. Default: 127.0.0.1.", show_default=False),
+        typer.Option(
+            "--host", metavar="ADDRESS", help="Address to listen at. Default: 127.0.0.1.", show_default=False
+        ),
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option("--port", min=0, max=65535, help="Default: 8080; 0 for any.", show_default=False),
+        typer.Option(
+            "--port", metavar="PORT", min=0, max=65535, help="Default: 8080; 0 for any.", show_default=False
+        ),
     ] = None,
     streams: Annotated[
         int | None,
         typer.Option(
-            "--streams", min=1, help="Streams of each model at once. Default: 64.", show_default=False
+            "--streams",
+            metavar="N",
+            min=1,
+            help="Streams of each model at once. Default: 64.",
+            show_default=False,
         ),
     ] = None,
     tokens: Annotated[
@@ -54,7 +62,10 @@ def serve(
     origin: Annotated[
         list[str] | None,
         typer.Option(
-            "--origin", help="Origin of a page that may use the server. May be repeated.", show_default=False
+            "--origin",
+            metavar="ORIGIN",
+            help="Origin of a page that may use the server. May be repeated.",
+            show_default=False,
         ),
     ] = None,
     certificate: Annotated[
@@ -67,7 +78,11 @@ def serve(
     threads: Annotated[
         int | None,
         typer.Option(
-            "--threads", min=1, help="Threads that step streams. Default: all cores.", show_default=False
+            "--threads",
+            metavar="N",
+            min=1,
+            help="Threads that step streams. Default: all cores.",
+            show_default=False,
         ),
     ] = None,
     drain: Annotated[
@@ -80,8 +95,20 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    checkpoints: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoints",
+            metavar="DIR",
+            help="Folder of checkpoints, shared by servers: clients go on elsewhere if this one dies.",
+            show_default=False,
+        ),
+    ] = None,
     log_level: Annotated[
-        str, typer.Option("--log-level", help="debug, info, warning or error; lines of JSON on stderr.")
+        str,
+        typer.Option(
+            "--log-level", metavar="LEVEL", help="debug, info, warning or error; lines of JSON on stderr."
+        ),
     ] = "info",
 ) -> None:
     """Serve models to browsers and programs: a stream over a WebSocket for each client.
@@ -120,6 +147,7 @@ def serve(
         "key": key,
         "threads": threads,
         "drain_s": drain,
+        "checkpoints": checkpoints,
     }
     settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
     if streams is not None:

@@ -15,12 +15,15 @@ class SoundOptions:
         str,
         typer.Option(
             "--channel",
+            metavar="mix|each|N",
             help="mix: mean of all channels; a number: that channel, from 0; each: one stream per channel.",
         ),
     ] = "mix"
     output: Annotated[
         str | None,
-        typer.Option("--output", help="Output to write, if there are several.", show_default=False),
+        typer.Option(
+            "--output", metavar="NAME", help="Output to write, if there are several.", show_default=False
+        ),
     ] = None
     in_routes: Annotated[
         list[str] | None,

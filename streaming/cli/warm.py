@@ -12,7 +12,7 @@ from streaming.progress import progress
 def warm(
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", "-j", min=1, help="Number of processes. Default: one per core."),
+        typer.Option("--jobs", "-j", metavar="N", min=1, help="Number of processes. Default: one per core."),
     ] = None,
     only: Annotated[
         list[str] | None,

@@ -8,8 +8,9 @@ async with connect("ws://localhost:8080", "denoiser") as stream:
 from pulse.errors import InputError
 
 try:
+    from streaming.client.connecting import connect
     from streaming.client.errors import ClientError
-    from streaming.client.remote_stream import RemoteStream, connect
+    from streaming.client.remote_stream import RemoteStream
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] != "websockets":
         raise

@@ -1,9 +1,7 @@
 """RemoteStream: a stream of a server, as a client uses it."""
 
-import ssl
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
@@ -13,16 +11,18 @@ from anyio.abc import TaskGroup
 from pulse.errors import InputError
 from pulse.facts import DTYPES, Array
 from pulse.not_copyable import NotCopyable
+from pulse.ops.stateful import frames_at
 from streaming.client.errors import ClientError
-from streaming.client.websocket import ClientSocket, open_socket
-from streaming.errors import only_one
-from streaming.wire import PATH
+from streaming.client.unsafe import Unsafe
+from streaming.client.websocket import ClientSocket
 from streaming.wire.frames import EPOCHS, HEADER, INPUT, Header, pack_frames, unpack_header
-from streaming.wire.messages import Hello, Message, read_message, write_message
+from streaming.wire.messages import Message, read_message, write_message
 from streaming.wire.ports import WirePort
 
 Block = Array | Mapping[str, Array]
 Outputs = dict[str, Array]
+AGAIN = ("connection", "drain", "busy", "address")
+"""Errors after which another connection may go on."""
 
 
 class RemoteStream(NotCopyable):
@@ -41,8 +41,16 @@ class RemoteStream(NotCopyable):
 
     instead = "it is an open connection; connect again"
 
-    def __init__(self, socket: ClientSocket, ready: Message, form: str, tasks: TaskGroup) -> None:
+    def __init__(
+        self, socket: ClientSocket, ready: Message, form: str, tasks: TaskGroup, keeps: bool = False
+    ) -> None:
         self._socket, self._form, self._tasks = socket, form, tasks
+        self.resume: str | None = ready.get("resume") if keeps else None
+        """The name under which another connection goes on; None: none does."""
+        self._unsafe = [Unsafe(port) for port in map(WirePort.of_dict, ready["inputs"])]
+        self._got: list[int] = list(ready["sent"])
+        self._sending = anyio.Lock()
+        self._flushing = False
         self.id: str = ready["stream"]
         self.model: str = ready["model"]
         self.rate_hz: int | None = ready["rate"]
@@ -50,6 +58,7 @@ class RemoteStream(NotCopyable):
         self.inputs = tuple(WirePort.of_dict(port) for port in ready["inputs"])
         self.outputs = tuple(WirePort.of_dict(port) for port in ready["outputs"])
         self.limits: Message = ready["limits"]
+        self._streaming = [port for port in self.outputs if port.kind != "final"]
         self.events: deque[Message] = deque()
         self.last: Header | None = None
         self.taken = [0] * len(self.inputs)
@@ -83,30 +92,41 @@ class RemoteStream(NotCopyable):
         Raises  InputError: an array that does not fit. ClientError: the server has ended the stream
         """
         for port, array in self._by_port(block):
-            await self._send_frames(port, array)
+            async with self._sending:
+                if self.resume is not None:
+                    self._unsafe[port.number].add(self._first[port.number], array)
+                first = self._first[port.number]
+                self._first[port.number] += array.shape[port.axis or 0]
+                await self._send_frames(port, array, first)
 
     async def end(self) -> None:
         """No input comes any more; the iteration ends with the last outputs."""
-        await self._send({"type": "flush"})
+        async with self._sending:
+            self._flushing = True
+            await self._send({"type": "flush"})
 
     async def flush(self) -> Outputs:
         """End the stream; every output: all frames that have not been taken, joined, and what is known only now."""
         await self.end()
         while not self._ended:
             await self._wait()
-        found = {port.name: self._joined(port) for port in self.outputs if port.kind != "final"}
+        found = {port.name: self._join(port) for port in self.outputs if port.kind != "final"}
         self._outputs.clear()
         finals, self._finals = self._finals, {}
         return {**found, **finals}
 
     async def reset(self) -> None:
         """Begin a new stream; what has not been taken is dropped."""
-        await self._send({"type": "reset"})
-        self._epoch += 1
-        self._first = [0] * len(self.inputs)
-        self.taken = [0] * len(self.inputs)
-        self._outputs.clear()
-        self._finals, self._ended = {}, False
+        async with self._sending:
+            self._epoch += 1
+            self._first = [0] * len(self.inputs)
+            self.taken = [0] * len(self.inputs)
+            self._got = [0] * len(self._got)
+            for unsafe in self._unsafe:
+                unsafe.clear()
+            self._outputs.clear()
+            self._finals, self._ended, self._flushing = {}, False, False
+            await self._send({"type": "reset"})
         await self._answer("reset")
 
     async def statistics(self) -> Message:
@@ -157,16 +177,51 @@ class RemoteStream(NotCopyable):
         return write
 
     async def read(self) -> None:
-        """Receive until the connection ends; ``connect`` runs this beside the caller."""
+        """Receive until the connection ends."""
         while (message := await self._socket.receive()) is not None:
             if isinstance(message, bytes):
                 self._take(message)
             else:
                 self._note(read_message(message))
             self._changed.set()
-        if self._error is None:
-            self._error = ClientError("drain", "the server has closed the connection", "connect again")
+
+    def fail(self, error: Exception) -> None:
+        """No connection any more: raise this where outputs are taken, or by the next ``send``."""
+        self._error = self._error or error
         self._changed.set()
+
+    def give_up(self, error: ClientError) -> None:
+        """No server goes on."""
+        self.resume = None
+        self._error = error
+        self._changed.set()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no frame was ever forgotten, so that a new stream can begin from the start."""
+        return not any(unsafe.forgot for unsafe in self._unsafe)
+
+    @property
+    def lost(self) -> bool:
+        """Whether a lost connection is to be followed by another one."""
+        return self.resume is not None and (self._error is None or self._error_code in AGAIN)
+
+    @property
+    def _error_code(self) -> str:
+        return self._error.code if isinstance(self._error, ClientError) else ""
+
+    async def go_on(self, socket: ClientSocket, ready: Message) -> None:
+        """Another connection: send again what its server does not have."""
+        async with self._sending:
+            self._socket, self.resume, self._error = socket, ready["resume"], None
+            for _ in range(self._epoch - ready["epoch"]):
+                await self._send({"type": "reset"})
+            received = ready["received"] if ready["epoch"] == self._epoch else [0] * len(self.inputs)
+            for port, unsafe, first in zip(self.inputs, self._unsafe, received):
+                for start, array in unsafe.since(first):
+                    await self._send_frames(port, array, start)
+            if self._flushing and not self._ended:
+                await self._send({"type": "flush"})
 
     def _take(self, message: bytes) -> None:
         header = unpack_header(message)
@@ -177,7 +232,12 @@ class RemoteStream(NotCopyable):
         self.last = header
         if port.kind == "final":
             self._finals[port.name] = frames
-        else:
+            return
+        number = self._streaming.index(port)
+        had = self._got[number] - header.first
+        if had < header.frames:  # else it came over the connection before
+            self._got[number] = header.first + header.frames
+            frames = frames_at(frames, port.axis or 0, max(0, had), header.frames)
             self._outputs.append({port.name: frames})
 
     def _note(self, message: Message) -> None:
@@ -188,6 +248,8 @@ class RemoteStream(NotCopyable):
             self.events.append(message)
         elif kind == "ack" and current:
             self.taken = message["taken"]
+            for unsafe, first in zip(self._unsafe, message["safe"]):
+                unsafe.forget(first)
         elif kind == "flushed" and current:
             self.taken, self._ended = message["received"], True
         elif kind in ("pong", "stats", "reset"):
@@ -203,7 +265,7 @@ class RemoteStream(NotCopyable):
 
     async def _wait(self) -> None:
         """Until something comes. Raises ClientError: nothing will."""
-        if self._error is not None:
+        if self._error is not None and not self.lost:
             raise self._error
         self._changed = anyio.Event()
         await self._changed.wait()
@@ -215,19 +277,20 @@ class RemoteStream(NotCopyable):
         try:
             await self._socket.send(message)
         except ClientError as error:
+            if self.lost:
+                return  # what is not safe is sent again by the next connection
             while self._error is None:
                 await self._wait()
             raise self._error from error
 
-    async def _send_frames(self, port: WirePort, array: Array) -> None:
+    async def _send_frames(self, port: WirePort, array: Array, begin: int) -> None:
         """In messages that are not too long."""
         axis = port.axis or 0
         most = max(1, (self.limits["message_bytes"] - HEADER.size) // port.frame_bytes(self._form))
         for first in range(0, array.shape[axis], most):
             part = array[(*(slice(None),) * axis, slice(first, first + most))]
             frames = part.shape[axis]
-            header = Header(INPUT, port.number, self._epoch % EPOCHS, frames, self._first[port.number])
-            self._first[port.number] += frames
+            header = Header(INPUT, port.number, self._epoch % EPOCHS, frames, begin + first)
             await self._send_message(pack_frames(header, port.encode(part, self._form)))
 
     def _by_port(self, block: Block) -> list[tuple[WirePort, Array]]:
@@ -235,19 +298,19 @@ class RemoteStream(NotCopyable):
         if not isinstance(block, Mapping):
             if len(ports) > 1:
                 raise InputError(f"{len(ports)} inputs stream: send them by name, {', '.join(ports)}")
-            return [(self.inputs[0], _fitting(self.inputs[0], np.asarray(block)))]
+            return [(self.inputs[0], _fit(self.inputs[0], np.asarray(block)))]
         if unknown := [name for name in block if name not in ports]:
             raise InputError(f"no input is called {unknown[0]!r}; the inputs are {', '.join(ports)}")
-        return [(ports[name], _fitting(ports[name], np.asarray(array))) for name, array in block.items()]
+        return [(ports[name], _fit(ports[name], np.asarray(array))) for name, array in block.items()]
 
-    def _joined(self, port: WirePort) -> Array:
+    def _join(self, port: WirePort) -> Array:
         pieces = [outputs[port.name] for outputs in self._outputs if port.name in outputs]
         if pieces:
             return np.concatenate(pieces, port.axis or 0)
         return port.decode(b"", 0, self._form)
 
 
-def _fitting(port: WirePort, array: Array) -> Array:
+def _fit(port: WirePort, array: Array) -> Array:
     """The array in the port's shape; samples alone are made to fit. Raises InputError."""
     if port.kind == "sound" and array.ndim == 1:
         array = array.reshape([-1 if size is None else size for size in port.shape])
@@ -261,71 +324,3 @@ def _fitting(port: WirePort, array: Array) -> Array:
 
 def _dtype(port: WirePort) -> "np.dtype[Any]":
     return DTYPES[port.dtype]
-
-
-@asynccontextmanager
-async def connect(
-    url: str = "ws://127.0.0.1:8080",
-    model: str | None = None,
-    *,
-    rate_hz: int | None = None,
-    form: str = "f32",
-    block: int | None = None,
-    outputs: Iterable[str] | None = None,
-    token: str | None = None,
-    tls: ssl.SSLContext | None = None,
-) -> AsyncGenerator[RemoteStream]:
-    """A stream of a server, on asyncio or trio.
-
-    url      ws://HOST:PORT or wss://HOST:PORT; the path may be left out
-    model    its name in the server; the first one by default
-    rate_hz  that of the samples: the server refuses another one than the model's
-    form     f32, or pcm16: half the bytes, samples of 16 bits
-    block    samples that are sent at once, a hint
-    outputs  the names of those that are wanted
-    token    if the server has tokens
-    tls      for wss: what is trusted; the system's authorities by default
-    Raises   ClientError: the server cannot be reached or refuses; ``code`` says why
-
-        async with connect("ws://localhost:8080", "denoiser") as stream:
-            await stream.send(samples)
-            async for outputs in stream: ...
-    """
-    hello = Hello.of_message(
-        {
-            "type": "hello",
-            "model": model,
-            "rate": rate_hz,
-            "format": form,
-            "block": block,
-            "outputs": None if outputs is None else list(outputs),
-            "token": token,
-        }
-    )
-    address = url.rstrip("/")
-    failed: BaseException | None = None
-    async with open_socket(address if PATH in address else address + PATH, tls) as socket:
-        await socket.send(write_message(hello.as_message()))
-        ready = await _ready(socket)
-        try:
-            async with anyio.create_task_group() as tasks:
-                stream = RemoteStream(socket, ready, form, tasks)
-                tasks.start_soon(stream.read)
-                yield stream
-                tasks.cancel_scope.cancel()
-        except BaseExceptionGroup as group:
-            failed = only_one(group)
-            if isinstance(failed, BaseExceptionGroup):
-                raise
-    if failed is not None:
-        raise failed
-
-
-async def _ready(socket: ClientSocket) -> Message:
-    message = await socket.receive()
-    if not isinstance(message, str):
-        raise ClientError("hello", "the server did not answer the hello", "is this a server of pulse?")
-    found = read_message(message)
-    if found["type"] == "error":
-        raise ClientError(found["code"], found["message"], found["hint"])
-    return found

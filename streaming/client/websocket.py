@@ -23,6 +23,7 @@ LARGEST = 1 << 26
 """Bytes of a message of a server."""
 CHUNK = 1 << 16
 CLOSE_S = 2.0
+GONE = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
 class ClientSocket(NotCopyable):
@@ -40,7 +41,7 @@ class ClientSocket(NotCopyable):
     async def send(self, message: bytes | str) -> None:
         """Send a message. Raises ClientError: the connection is closed."""
         if self._protocol.state is not State.OPEN:
-            raise self._closed()
+            raise self._end_error()
         if isinstance(message, str):
             self._protocol.send_text(message.encode())
         else:
@@ -52,14 +53,15 @@ class ClientSocket(NotCopyable):
         while not self._messages:
             try:
                 data = await self._stream.receive(CHUNK)
-            except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            except GONE:
                 self._protocol.receive_eof()
                 return None
             self._protocol.receive_data(data)
             for event in self._protocol.events_received():
                 if isinstance(event, Frame):
                     self._take(event)
-            await self._send_bytes()
+            if not await self._try_to_send():
+                return self._messages.popleft() if self._messages else None
             if self._protocol.close_rcvd is not None and not self._messages:
                 return None
         return self._messages.popleft()
@@ -71,7 +73,7 @@ class ClientSocket(NotCopyable):
         while self._protocol.state is State.CONNECTING and self._protocol.handshake_exc is None:
             try:
                 self._protocol.receive_data(await self._stream.receive(CHUNK))
-            except anyio.EndOfStream:
+            except GONE:
                 self._protocol.receive_eof()
                 break
         events = self._protocol.events_received()
@@ -90,7 +92,7 @@ class ClientSocket(NotCopyable):
         """Say goodbye."""
         if self._protocol.state is State.OPEN:
             self._protocol.send_close(1000)
-            await self._send_bytes()
+            await self._try_to_send()
 
     def _take(self, frame: Frame) -> None:
         if frame.opcode in (Opcode.TEXT, Opcode.BINARY):
@@ -103,18 +105,25 @@ class ClientSocket(NotCopyable):
             self._messages.append(data.decode() if self._is_text else data)
 
     async def _send_bytes(self) -> None:
+        """Send what waits. Raises ClientError: the connection is gone."""
+        if not await self._try_to_send():
+            raise self._end_error()
+
+    async def _try_to_send(self) -> bool:
+        """Send what waits; whether the connection is still there."""
         async with self._sending:
             data = b"".join(self._protocol.data_to_send())
-            if data:
-                try:
+            try:
+                if data:
                     await self._stream.send(data)
-                except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                    raise self._closed() from None
+            except GONE:
+                return False
+        return True
 
-    def _closed(self) -> ClientError:
+    def _end_error(self) -> ClientError:
         closed = self._protocol.close_rcvd
         why = f"status {closed.code} {closed.reason}" if closed is not None else "without a word"
-        return ClientError("drain", f"the server has closed the connection, {why}", "connect again")
+        return ClientError("connection", f"the server has closed the connection, {why}", "connect again")
 
 
 @asynccontextmanager

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pulse.deploy.deployed import deployed
+from pulse.deploy.deployed import prepare_deployment
 from pulse.deploy.vector import make_vector
 from pulse.errors import InputError
 from pulse.jit.levels import LEVELS, TARGETS, Level
@@ -16,7 +16,7 @@ from streaming.reports.opened_model import OpenedModel
 def find_target(name: str | None) -> Level:
     """The target of that name; without one the best level that this machine has. Raises InputError."""
     if name is None:
-        found = next((level for level in LEVELS.values() if not level.missing), None)
+        found = next((level for level in LEVELS.values() if not level.missing_features), None)
         if found is None:
             raise InputError(
                 f"--target: this machine has none of the levels; choose one of {', '.join(TARGETS)}"
@@ -41,7 +41,7 @@ def build_model(
     Raises PulseError: the program needs Python, or it cannot be compiled, linked or written, or gives wrong frames
     """
     rate = None if opened.rate_from == "default" else opened.rate_hz
-    made = deployed(program, name, opened.title, rate)
+    made = prepare_deployment(program, name, opened.title, rate)
     offline = None
     if isinstance(program, NativeProgram):
         network = program.network

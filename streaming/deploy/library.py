@@ -151,8 +151,8 @@ def _try(made: Deployed, target: Level, toolchain: Toolchain, result: Path, work
         return "not run (--no-check)"
     if target.machine == "wasm32":
         return check_module(made, result)
-    if target.missing:
-        return f"not run: this processor lacks {', '.join(target.missing)}"
+    if target.missing_features:
+        return f"not run: this processor lacks {', '.join(target.missing_features)}"
     runner = work / "runner"
     given = (
         f"-I{result}",

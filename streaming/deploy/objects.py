@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pulse.deploy.deployed import Deployed, deployed
+from pulse.deploy.deployed import Deployed, prepare_deployment
+from pulse.deploy.elf import undefined_symbols
 from pulse.deploy.texts import initial_symbol, rows_symbol, weights_symbol
 from pulse.errors import CompileError
 from pulse.jit.levels import Level
@@ -64,11 +65,14 @@ def write_objects(made: Deployed, folder: Path) -> None:
     """Compile for the processor that PULSE_LEVEL names; a line for each function says its symbol and needs."""
     from pulse.jit.constants import constants_object
 
-    dispatched = made.dispatched
+    applied = made.applied_rows
     for function in (*made.kernels, RESAMPLE):
-        code = function.code(dispatched.get(function) if isinstance(function, Kernel) else None)
+        code = function.code(applied.get(function) if isinstance(function, Kernel) else None)
         (folder / f"{code.symbol}.o").write_bytes(code.object)
-        print(function.name, code.symbol, " ".join(code.needs), sep="\t")
+        called = undefined_symbols(code.object)
+        print(
+            function.name, code.symbol, " ".join(code.needs if called is None else sorted(called)), sep="\t"
+        )
     constants = {
         rows_symbol(made): made.rows.astype("<i8").tobytes(),
         weights_symbol(made): made.program.weights.tobytes(),
@@ -80,7 +84,7 @@ def write_objects(made: Deployed, folder: Path) -> None:
 def main(arguments: Sequence[str]) -> None:
     """The program file, the name of the library, the folder."""
     program, name, folder = arguments
-    write_objects(deployed(read_program(Path(program)), name, name, None), Path(folder))
+    write_objects(prepare_deployment(read_program(Path(program)), name, name, None), Path(folder))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Events from the frames of a model: segments, keywords, text or classes, with their times."""
 
 from streaming.events.argmax import Argmax
-from streaming.events.clock import Clock
+from streaming.events.clock import FrameClock
 from streaming.events.ctc import Ctc
 from streaming.events.detector import Detector
 from streaming.events.event import Event
@@ -9,4 +9,4 @@ from streaming.events.segments import Segments
 from streaming.events.triggers import Triggers
 from streaming.events.writers import EventsFile
 
-__all__ = ["Argmax", "Clock", "Ctc", "Detector", "Event", "EventsFile", "Segments", "Triggers"]
+__all__ = ["Argmax", "Ctc", "Detector", "Event", "EventsFile", "FrameClock", "Segments", "Triggers"]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from streaming.events.clock import Clock
+from streaming.events.clock import FrameClock
 from streaming.events.detector import ClassDetector
 from streaming.events.event import Event
 from streaming.events.parameters import class_names, require_seconds
@@ -43,13 +43,13 @@ class Argmax(ClassDetector[_State]):
 
     def __init__(
         self,
-        clock: Clock | float,
+        clock: FrameClock | float,
         min_s: float = 0.0,
         labels: Sequence[str] = (),
         background: int | None = None,
     ) -> None:
         require_seconds(min_s=min_s)
-        clock = Clock.of(clock)
+        clock = FrameClock.of(clock)
         self._least = clock.frames(min_s)
         super().__init__(clock, labels, background)
 

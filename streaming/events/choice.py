@@ -12,7 +12,7 @@ from pulse.interface import Port
 from pulse.record import record
 from pulse.wording import spell
 from streaming.events.argmax import Argmax
-from streaming.events.clock import Clock
+from streaming.events.clock import FrameClock
 from streaming.events.ctc import Ctc
 from streaming.events.detector import Detector
 from streaming.events.segments import Segments
@@ -32,7 +32,7 @@ TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0":
 
 
 @record
-class Choice:
+class DetectorChoice:
     """A detector and its parameters, as text.
 
     kind      a name in ``KINDS``
@@ -47,7 +47,7 @@ class Choice:
         self._make()
 
     @classmethod
-    def parse(cls, kind: str, settings: Sequence[str]) -> "Choice":
+    def parse(cls, kind: str, settings: Sequence[str]) -> "DetectorChoice":
         """A choice from settings that are written ``name=value``. Raises InputError."""
         pairs: dict[str, str] = {}
         for text in settings:
@@ -59,11 +59,11 @@ class Choice:
             pairs[name] = value
         return cls(kind, pairs)
 
-    def detector(self, clock: Clock) -> Detector[Any]:
+    def detector(self, clock: FrameClock) -> Detector[Any]:
         """For an output with this clock. Raises InputError."""
         return self._make()(clock)
 
-    def _make(self) -> Callable[[Clock], Detector[Any]]:
+    def _make(self) -> Callable[[FrameClock], Detector[Any]]:
         """What makes it, once the parameters are known to be of it."""
         make = KINDS.get(self.kind)
         if make is None:
@@ -87,7 +87,7 @@ class Choice:
                 f"{port.name}: events have times; give the model's samples or frames a second with "
                 f"{spell('rate', 16000)}"
             )
-        return self.detector(Clock.of_port(port, rate_hz))
+        return self.detector(FrameClock.of_port(port, rate_hz))
 
 
 def _value(name: str, text: str, kind: Any) -> Any:

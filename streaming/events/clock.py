@@ -12,7 +12,7 @@ NEAR = 1e-6
 
 
 @record
-class Clock:
+class FrameClock:
     """The times of the frames of one output.
 
     rate_hz       frames a second
@@ -30,9 +30,9 @@ class Clock:
             raise InputError(f"rate_hz={float(self.rate_hz):g}: must be more than 0 frames a second")
 
     @classmethod
-    def of(cls, given: "Clock | float") -> "Clock":
+    def of(cls, given: "FrameClock | float") -> "FrameClock":
         """A clock, or frames a second. Raises InputError."""
-        if isinstance(given, Clock):
+        if isinstance(given, FrameClock):
             return given
         try:
             return cls(Fraction(given))
@@ -40,7 +40,7 @@ class Clock:
             raise InputError(f"rate_hz={given}: must be a number of frames a second") from None
 
     @classmethod
-    def of_port(cls, port: Port, rate_hz: float) -> "Clock":
+    def of_port(cls, port: Port, rate_hz: float) -> "FrameClock":
         """The clock of an output; ``rate_hz`` is in frames of the symbol. Raises InputError."""
         if not port.streams:
             raise InputError(f"{port.name}: has no frames in time, so no events; choose another output")

@@ -9,7 +9,7 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.record import record
-from streaming.events.clock import Clock
+from streaming.events.clock import FrameClock
 from streaming.events.detector import Detector
 from streaming.events.event import Event
 from streaming.events.parameters import require_class, require_one_of, require_seconds
@@ -58,7 +58,7 @@ class Ctc(Detector[_State]):
 
     def __init__(
         self,
-        clock: Clock | float,
+        clock: FrameClock | float,
         tokens: str | Path | Sequence[str],
         unit: str = "word",
         pause_s: float | None = None,
@@ -68,7 +68,7 @@ class Ctc(Detector[_State]):
         require_one_of("unit", unit, UNITS)
         require_one_of("values", values, VALUES)
         require_seconds(pause_s=pause_s)
-        clock = Clock.of(clock)
+        clock = FrameClock.of(clock)
         self._tokens = read_tokens(tokens) if isinstance(tokens, str | Path) else tuple(tokens)
         self._blank = blank_of(self._tokens) if blank is None else blank
         require_class("blank", self._blank, len(self._tokens))

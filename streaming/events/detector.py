@@ -10,7 +10,7 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from streaming.events.clock import Clock
+from streaming.events.clock import FrameClock
 from streaming.events.event import Event
 from streaming.events.parameters import class_names, require_class
 
@@ -40,8 +40,8 @@ class Detector(ABC, Generic[State]):
     _infinite = False
     """Whether minus infinity is a value, as the logarithm of a probability."""
 
-    def __init__(self, clock: Clock | float) -> None:
-        self.clock = Clock.of(clock)
+    def __init__(self, clock: FrameClock | float) -> None:
+        self.clock = FrameClock.of(clock)
         self.reset()
 
     def push(self, probabilities: Array | Sequence[float]) -> list[Event]:
@@ -145,7 +145,7 @@ def pick(row: list[float], column: int | None) -> float:
 class ClassDetector(Detector[State]):
     """A detector of classes, which have names; ``background`` is the class that means nothing, None: there is none."""
 
-    def __init__(self, clock: Clock | float, labels: Sequence[str], background: int | None) -> None:
+    def __init__(self, clock: FrameClock | float, labels: Sequence[str], background: int | None) -> None:
         self._labels, self._background = tuple(labels), background
         super().__init__(clock)
 

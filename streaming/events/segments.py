@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from pulse.errors import InputError
 from pulse.record import record
-from streaming.events.clock import Clock
+from streaming.events.clock import FrameClock
 from streaming.events.detector import Detector, only_column, pick
 from streaming.events.event import Event
 from streaming.events.mean import TrailingMean
@@ -79,7 +79,7 @@ class Segments(Detector[_State]):
 
     def __init__(
         self,
-        clock: Clock | float,
+        clock: FrameClock | float,
         threshold: float = 0.5,
         off_threshold: float | None = None,
         min_speech_s: float = 0.0,
@@ -103,7 +103,7 @@ class Segments(Detector[_State]):
         require_one_of("onset", onset, ONSETS)
         if off > threshold:
             raise InputError(f"off_threshold={off:g}: must not be above threshold={threshold:g}")
-        clock = Clock.of(clock)
+        clock = FrameClock.of(clock)
         self._threshold, self._off = threshold, off
         self._least, self._silence = clock.frames(min_speech_s), clock.frames(min_silence_s)
         self._most = None if max_s is None else clock.frames(max_s)
@@ -127,7 +127,7 @@ class Segments(Detector[_State]):
     @classmethod
     def silero(
         cls,
-        clock: Clock | float,
+        clock: FrameClock | float,
         threshold: float = 0.5,
         off_threshold: float | None = None,
         min_speech_s: float = 0.25,
@@ -143,7 +143,7 @@ class Segments(Detector[_State]):
         """
         require_number("threshold", threshold)
         off = max(threshold - 0.15, min(0.01, threshold)) if off_threshold is None else off_threshold
-        silence_s = min_silence_s + Clock.of(clock).time_s(1)
+        silence_s = min_silence_s + FrameClock.of(clock).time_s(1)
         return cls(
             clock,
             threshold,
@@ -160,7 +160,7 @@ class Segments(Detector[_State]):
     @classmethod
     def fireredvad(
         cls,
-        clock: Clock | float,
+        clock: FrameClock | float,
         threshold: float = 0.5,
         smooth_s: float = 0.05,
         min_speech_s: float = 0.08,
@@ -173,7 +173,7 @@ class Segments(Detector[_State]):
     ) -> "Segments":
         """The rules of the stream of FireRedVAD: the silence that ends a segment belongs to it."""
         require_seconds(min_silence_s=min_silence_s)
-        clock = Clock.of(clock)
+        clock = FrameClock.of(clock)
         return cls(
             clock,
             threshold,
@@ -282,6 +282,6 @@ class Segments(Detector[_State]):
         state.gaps = []
 
 
-def _in_frames(clock: Clock, seconds: float) -> Fraction:
+def _in_frames(clock: FrameClock, seconds: float) -> Fraction:
     """Seconds in frames, as near as decimals are."""
     return Fraction(seconds).limit_denominator(10**9) * clock.rate_hz

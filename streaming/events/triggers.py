@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from streaming.events.clock import Clock
+from streaming.events.clock import FrameClock
 from streaming.events.detector import ClassDetector
 from streaming.events.event import Event
 from streaming.events.mean import TrailingMean
@@ -34,7 +34,7 @@ class Triggers(ClassDetector[_State]):
 
     def __init__(
         self,
-        clock: Clock | float,
+        clock: FrameClock | float,
         threshold: float = 0.5,
         smooth_s: float = 0.0,
         refractory_s: float = 1.0,
@@ -43,7 +43,7 @@ class Triggers(ClassDetector[_State]):
     ) -> None:
         require_number("threshold", threshold)
         require_seconds(smooth_s=smooth_s, refractory_s=refractory_s)
-        clock = Clock.of(clock)
+        clock = FrameClock.of(clock)
         self._threshold = threshold
         self._smooth, self._rest = clock.frames(smooth_s), clock.frames(refractory_s)
         super().__init__(clock, labels, background)

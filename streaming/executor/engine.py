@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 from pulse.facts import Array
-from pulse.jit.events import Event
+from pulse.jit.events import NativeEvent
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
 from streaming.realtime import RealtimeSetting
@@ -26,7 +26,7 @@ class Slots(Protocol):
     free     pulses for which there is space
     """
 
-    event: Event
+    event: NativeEvent
 
     @property
     def failure(self) -> Exception | None: ...

@@ -44,12 +44,12 @@ class InFlight:
     @property
     def frames(self) -> int:
         """Frames of the symbol for which nothing was given yet."""
-        return sum(arrival.frames for arrival in self._waiting())
+        return sum(arrival.frames for arrival in self._waiting_arrivals())
 
     @property
     def due_s(self) -> float:
         """When the oldest that is wanted is late, by the loop's clock."""
-        return next((arrival.due_s for arrival in self._waiting()), inf)
+        return next((arrival.due_s for arrival in self._waiting_arrivals()), inf)
 
     def submit(self, pulse: Feed, arrival: Arrival) -> None:
         """Have a pulse run; there must be space."""
@@ -82,11 +82,11 @@ class InFlight:
 
     def late(self, now_s: float) -> int:
         """How many are wanted and due."""
-        return sum(1 for _ in takewhile(lambda arrival: arrival.due_s <= now_s, self._waiting()))
+        return sum(1 for _ in takewhile(lambda arrival: arrival.due_s <= now_s, self._waiting_arrivals()))
 
     def add_silence(self, count: int) -> None:
         """Silence is given for the oldest that are wanted."""
-        frames = sum(arrival.frames for arrival in islice(self._waiting(), count))
+        frames = sum(arrival.frames for arrival in islice(self._waiting_arrivals(), count))
         self._tally.frames_silent += frames
         self._tally.frames_out += frames
         self._owed += count
@@ -95,5 +95,5 @@ class InFlight:
         """Forget all."""
         self._arrivals.clear()
 
-    def _waiting(self) -> Iterator[Arrival]:
+    def _waiting_arrivals(self) -> Iterator[Arrival]:
         return islice(self._arrivals, self._owed, None)

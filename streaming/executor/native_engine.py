@@ -8,7 +8,7 @@ from itertools import islice
 import numpy as np
 
 from pulse.facts import Array
-from pulse.jit.events import Event
+from pulse.jit.events import NativeEvent
 from pulse.not_copyable import NotCopyable
 from pulse.program.machine.packed import Packed, Slot
 from pulse.program.native.executable import NativeState
@@ -16,7 +16,7 @@ from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
 from pulse.program.table.memory import aligned_bytes
 from streaming.executor.engine import Result
-from streaming.executor.worker import Worker
+from streaming.executor.worker import EngineThread
 from streaming.native import slots
 from streaming.realtime import Realtime, RealtimeSetting
 
@@ -44,12 +44,12 @@ class NativeEngine(NotCopyable):
     def __init__(self, realtime: Realtime | None = None) -> None:
         self._fields = slots.WorkerFields.new()
         self.address: int = self._fields.address
-        self._wake = Event()
+        self._wake = NativeEvent()
         self._fields.wake, self._fields.wait = self._wake.to_write, self._wake.to_read
-        self._tables = [slots.Table.new()]
+        self._tables = [slots.QueueTable.new()]
         self._fields.table = self._tables[0].address
         self._left: list[NativeSlots] = []
-        self._worker = Worker(self._work, self._end, realtime)
+        self._worker = EngineThread(self._work, self._end, realtime)
 
     @property
     def realtime_settings(self) -> list[RealtimeSetting]:
@@ -89,10 +89,10 @@ class NativeEngine(NotCopyable):
             self._left.remove(one)
             one.event.close()
 
-    def _grow(self, table: slots.Table) -> slots.Table:
+    def _grow(self, table: slots.QueueTable) -> slots.QueueTable:
         """A table for twice the queues; the worker may still be at the one before, which stays."""
         count = max(FEWEST, 2 * table.count)
-        larger = slots.Table.new(more=count)
+        larger = slots.QueueTable.new(more=count)
         larger.queues[: table.count] = table.queues
         larger.count = count
         self._tables.append(larger)
@@ -111,7 +111,7 @@ class NativeSlots(NotCopyable):
     instead = "it holds addresses of this process; make another one"
 
     def __init__(self, engine: NativeEngine, place: int, state: NativeState, depth: int) -> None:
-        self.event = Event()
+        self.event = NativeEvent()
         os.set_blocking(self.event.to_read, False)
         self._engine = engine
         self._place = place

@@ -50,7 +50,7 @@ class Sink(ABC):
         """
 
 
-class Call(Sink):
+class CallSink(Sink):
     """A function, or a coroutine function, that is called with the outputs each time."""
 
     def __init__(self, function: Callable[[Mapping[str, Array]], Any]) -> None:
@@ -228,9 +228,9 @@ def sink_of(sink: Any) -> Sink:
         path = Path(cast("str | os.PathLike[str]", sink))
         return SoundFileSink(path) if is_sound(path) else FramesFileSink(path)
     if isinstance(sink, ObjectSendStream):
-        return Call(cast("ObjectSendStream[Any]", sink).send)
+        return CallSink(cast("ObjectSendStream[Any]", sink).send)
     if callable(sink):
-        return Call(cast("Callable[[Mapping[str, Array]], Any]", sink))
+        return CallSink(cast("Callable[[Mapping[str, Array]], Any]", sink))
     raise InputError(
         f"{type(sink).__name__} is not a sink; give a function, a memory stream, the path of a file or a Sink"
     )

@@ -47,7 +47,7 @@ class StreamSteps:
         tally, end = self._tally, self._clock.end
         if not self._given_up:
             ahead = (
-                self._input_blocks.waiting_frames
+                self._input_blocks.complete_frames
                 if end is None
                 else sum(rest.frames for _, rest in self._tail)
             )

@@ -6,12 +6,12 @@ from collections import deque
 from collections.abc import Iterator
 
 from pulse.facts import Array
-from pulse.jit.events import Event
+from pulse.jit.events import NativeEvent
 from pulse.not_copyable import NotCopyable
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
 from streaming.executor.engine import Result
-from streaming.executor.worker import Worker
+from streaming.executor.worker import EngineThread
 from streaming.realtime import Realtime, RealtimeSetting
 
 
@@ -24,7 +24,7 @@ class ThreadEngine(NotCopyable):
         self._changed = threading.Condition()
         self._all: list[ThreadSlots] = []
         self._ends = False
-        self._worker = Worker(self._work, self._end, realtime)
+        self._worker = EngineThread(self._work, self._end, realtime)
 
     @property
     def realtime_settings(self) -> list[RealtimeSetting]:
@@ -65,7 +65,7 @@ class ThreadSlots(NotCopyable):
     def __init__(
         self, state: State, depth: int, changed: threading.Condition, everyone: "list[ThreadSlots]"
     ) -> None:
-        self.event = Event()
+        self.event = NativeEvent()
         self.failure: Exception | None = None
         self._state = state
         self._depth = depth

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import anyio
 
-from pulse.jit.events import Event
+from pulse.jit.events import NativeEvent
 from pulse.not_copyable import NotCopyable
 from streaming.errors import ExecutorError
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_thread
@@ -14,7 +14,7 @@ LIMIT_S = 10.0
 """How long a worker may take to end: it ends after the pulse that it runs."""
 
 
-class Worker(NotCopyable):
+class EngineThread(NotCopyable):
     """A thread that lives from ``start`` to ``stop``.
 
     body      what it does until its end is requested
@@ -31,7 +31,7 @@ class Worker(NotCopyable):
         self._realtime = realtime
         self.realtime_settings: list[RealtimeSetting] = []
         self._started = threading.Event()
-        self._ended = Event()
+        self._ended = NativeEvent()
         self._thread = threading.Thread(target=self._live, name="pulse engine", daemon=True)
 
     def start(self) -> None:

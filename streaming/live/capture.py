@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pulse.jit.events import Event
+from pulse.jit.events import NativeEvent
 from pulse.not_copyable import NotCopyable
 from streaming.hosts.host import Endpoint, Host, OpenStream, StreamRequest
 from streaming.live.memory import ring_frames
@@ -57,7 +57,7 @@ class Capture(NotCopyable):
             self._finish,
         )
         self._stream: OpenStream | None = None
-        self.event = Event()
+        self.event = NativeEvent()
         self.finished = False
         """Whether the device has ended by itself."""
         self.error: Exception | None = None

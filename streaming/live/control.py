@@ -128,7 +128,7 @@ class Control:
     @property
     def swapping(self) -> bool:
         """Whether another program runs beside the one that is played."""
-        return self._pipeline.swapping
+        return self._pipeline.is_swapping
 
     def restart(self) -> None:
         """The devices are closed and will be opened again: let the pipeline be ready for them. Raises PulseError."""

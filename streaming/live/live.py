@@ -29,7 +29,7 @@ from streaming.live.watchdog import PERIOD_S, TEARDOWN_S, Watchdog
 from streaming.live.worker import Worker
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_process, prefault
 from streaming.stats.setup import Setup
-from streaming.stats.statistics import Delay, LiveStatistics
+from streaming.stats.statistics import DelayBreakdown, LiveStatistics
 
 RECONNECTS = (None, "keep", "reset")
 WARM_PULSES = 3
@@ -127,7 +127,7 @@ class Live(NotCopyable):
             raise self.watchdog.error
 
     @property
-    def delay(self) -> Delay:
+    def delay(self) -> DelayBreakdown:
         """The end-to-end latency, as it is now."""
         return delay_of(self.pipeline, *(measured_latency_s(self.pipeline) or self.devices.latencies_s))
 

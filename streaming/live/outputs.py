@@ -25,7 +25,7 @@ class Outputs:
         self._output_trims = self._new(0)
 
     @property
-    def lost(self) -> int:
+    def pulses_lost(self) -> int:
         """Pulses whose outputs were not taken in time."""
         return self._pipeline.control_block.records_lost
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.jit.events import Event
+from pulse.jit.events import NativeEvent
 from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
 from pulse.record import record
@@ -90,7 +90,7 @@ class Pipeline(NotCopyable):
                 f"a device's callback must not wait; take {spell('engine', 'worker')}, or compile all of it for numba"
             )
         self.require_threads(program, engine_config)
-        self._events: list[Event] = []
+        self._events: list[NativeEvent] = []
         self.resamplers = Resamplers(
             stream_config, self.streams, program.pulse, engine_config.quality, len(sources)
         )
@@ -124,7 +124,7 @@ class Pipeline(NotCopyable):
         return self._instances
 
     @property
-    def swapping(self) -> bool:
+    def is_swapping(self) -> bool:
         """Whether other instances run beside those that are played."""
         _ = self.instances
         return self._successors is not None
@@ -205,9 +205,9 @@ class Pipeline(NotCopyable):
         positions.store(self.control_block, "records_read", last)
         return found
 
-    def new_wake_event(self) -> Event:
+    def new_wake_event(self) -> NativeEvent:
         """A new event that each block of input sets, for a worker."""
-        event = Event()
+        event = NativeEvent()
         self._events.append(event)
         self.control_block.wait, self.control_block.wake = event.to_read, event.to_write
         return event

@@ -7,7 +7,7 @@ from streaming.live.pipeline import Pipeline
 from streaming.live.taps import Tap
 from streaming.native.control_block import WAIT, ControlBlock
 from streaming.native.histogram import Histogram, latency_of
-from streaming.stats.statistics import Counters, Delay, LiveStatistics
+from streaming.stats.statistics import Counters, DelayBreakdown, LiveStatistics
 
 
 class PipelineStatistics:
@@ -29,7 +29,7 @@ class PipelineStatistics:
         self._before = self._started_s, self._pipeline.control_block.compute_ns
 
     def read(
-        self, delay: Delay, stalls: int = 0, reopened: int = 0, notes: tuple[str, ...] = ()
+        self, delay: DelayBreakdown, stalls: int = 0, reopened: int = 0, notes: tuple[str, ...] = ()
     ) -> LiveStatistics:
         """How the pipeline does now."""
         pipeline, times, now_s = self._pipeline, self._pipeline.memory.histograms, self._now_s()
@@ -82,11 +82,11 @@ class PipelineStatistics:
         return self._pipeline.control_block.virtual_now_ns / 1e9 if is_virtual else time.monotonic()
 
 
-def delay_of(pipeline: Pipeline, device_in_s: float, device_out_s: float) -> Delay:
+def delay_of(pipeline: Pipeline, device_in_s: float, device_out_s: float) -> DelayBreakdown:
     """The end-to-end latency, the pipeline's part counted in frames."""
     schedule, rate = pipeline.schedule, pipeline.stream_config.rate_out_hz
     late = late_frames(pipeline.control_block)
-    return Delay(
+    return DelayBreakdown(
         device_in_s=device_in_s,
         reblocking_s=schedule.reblocking / rate,
         resampling_s=schedule.resampling / rate,

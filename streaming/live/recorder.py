@@ -24,7 +24,7 @@ class Recorder(NotCopyable):
     Raises           InputError: a file that cannot be written, or output of a run that plays nothing
 
     Both files begin with the same block of the device, unless input and output have clocks of their own.
-    Where the disk stops for longer than the rings last, the pipeline does not wait: frames are counted in ``lost``, and
+    If the disk stops for longer than the rings last, the pipeline goes on: ``frames_lost`` counts them, and they are
     silent in the files. A file that cannot be written ends there, what it has is kept, and the other one goes on.
     """
 
@@ -64,7 +64,7 @@ class Recorder(NotCopyable):
             self._thread.start()
 
     @property
-    def lost(self) -> int:
+    def frames_lost(self) -> int:
         """Frames that are silent in the files since they came too fast."""
         return sum(track.tap.lost for track in self._tracks)
 

@@ -10,7 +10,7 @@ from streaming.native.pipeline import pump
 _PUMP = ctypes.CFUNCTYPE(None, ctypes.c_int64)
 
 
-class Clock(Protocol):
+class VirtualClock(Protocol):
     """A virtual clock, and the time that a pulse takes on it."""
 
     compute_s: float
@@ -32,7 +32,7 @@ class VirtualWorker(NotCopyable):
 
     instead = "it belongs to one pipeline; make another one"
 
-    def __init__(self, pipeline: Pipeline, clock: Clock) -> None:
+    def __init__(self, pipeline: Pipeline, clock: VirtualClock) -> None:
         self.due_ns: int | None = None
         self._pipeline, self._clock = pipeline, clock
         self._free_ns = 0

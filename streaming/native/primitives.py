@@ -16,14 +16,14 @@ MONOTONIC = int(getattr(time, "CLOCK_MONOTONIC", 1))
 """The clock of ``time.monotonic_ns`` on Linux and macOS."""
 
 
-class Moment(Struct):
+class Timespec(Struct):
     """A ``timespec`` of 64 bits."""
 
     seconds: int
     nanoseconds: int
 
 
-moment_at, MOMENT_WORDS = struct_at(Moment), words_of(Moment)
+moment_at, MOMENT_WORDS = struct_at(Timespec), words_of(Timespec)
 
 _clock_gettime = c_function("clock_gettime", c_signature("i32", "i32", "i64"))
 

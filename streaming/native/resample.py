@@ -28,7 +28,7 @@ MOST_TUNING = 200
 FLOAT = 4
 
 
-class Resampler(Struct):
+class ResamplerState(Struct):
     """The state of a resampler."""
 
     nominal: int  # from output to output at the nominal ratio, in units
@@ -44,11 +44,11 @@ class Resampler(Struct):
     history: int  # address of f32 [2 * window]
 
 
-resampler_at = struct_at(Resampler)
+resampler_at = struct_at(ResamplerState)
 
 
 @device
-def ready_after(state: Resampler, frames: int) -> int:
+def ready_after(state: ResamplerState, frames: int) -> int:
     """How many outputs can be made when that many frames more are fed."""
     beyond = state.end + frames - state.first - state.taps + 1
     if beyond <= 0:
@@ -57,20 +57,20 @@ def ready_after(state: Resampler, frames: int) -> int:
 
 
 @device
-def ready(state: Resampler) -> int:
+def ready(state: ResamplerState) -> int:
     """How many outputs can be made."""
     return ready_after(state, 0)
 
 
 @device
-def shortage(state: Resampler, outputs: int) -> int:
+def shortage(state: ResamplerState, outputs: int) -> int:
     """How many frames are to be fed until this many outputs are ready, at least one."""
     last = state.first + (state.fraction + (outputs - 1) * state.step) // state.unit
     return max(last + state.taps - state.end, 0)
 
 
 @device
-def tune(state: Resampler, part: float) -> None:
+def tune(state: ResamplerState, part: float) -> None:
     """Let an output be this part of the nominal step further from the one before it; 0.0 is the nominal ratio.
 
     Counts of ``ready`` and ``shortage`` hold until then. A part beyond 1/200 counts as that.
@@ -81,7 +81,7 @@ def tune(state: Resampler, part: float) -> None:
 
 
 @device
-def append(state: Resampler, history: Pointer, source: Pointer, step: int, count: int) -> int:
+def append(state: ResamplerState, history: Pointer, source: Pointer, step: int, count: int) -> int:
     """``feed``, for a history at hand."""
     at, end = state.first, state.end
     count = min(count, state.window - (end - at))
@@ -111,7 +111,7 @@ def weigh(frames: Pointer, row: Pointer, taps: int, part: float) -> np.float32:
 
 @exact
 def outputs(
-    state: Resampler, history: Pointer, table: Pointer, target: Pointer, step: int, count: int
+    state: ResamplerState, history: Pointer, table: Pointer, target: Pointer, step: int, count: int
 ) -> int:
     """``produce``, for a history and a table at hand."""
     made = min(count, ready(state))
@@ -134,7 +134,7 @@ def outputs(
 
 
 @device
-def feed(state: Resampler, source: Pointer, step: int, count: int) -> int:
+def feed(state: ResamplerState, source: Pointer, step: int, count: int) -> int:
     """Take samples that are ``step`` elements apart; how many were taken.
 
     There is space for the largest block once all is produced that is ready, whatever that leaves over.
@@ -143,7 +143,7 @@ def feed(state: Resampler, source: Pointer, step: int, count: int) -> int:
 
 
 @device
-def produce(state: Resampler, target: Pointer, step: int, count: int) -> int:
+def produce(state: ResamplerState, target: Pointer, step: int, count: int) -> int:
     """Make outputs, ``step`` elements apart, as many as are ready and wanted; how many were made."""
     return outputs(state, floats_at(state.history), floats_at(state.table), target, step, count)
 
@@ -187,7 +187,7 @@ class NativeResampler(NotCopyable):
         if not 1 <= largest_block <= most:
             raise InputError(f"blocks of {largest_block} frames for {rate_out_hz} Hz: use 1 to {most}")
         self.history = aligned_bytes(2 * window * FLOAT).view(np.float32)
-        self.state = Resampler.new()
+        self.state = ResamplerState.new()
         self.state.nominal = self.state.step = rate_in_hz << UNIT_BITS
         self.state.unit, self.state.window = unit, window
         self.state.taps, self.state.phases = self.filter.taps, self.filter.phases

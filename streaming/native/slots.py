@@ -28,7 +28,7 @@ class WorkerFields(Struct):
     wait: int
     """The other end of ``wake``, to read."""
     table: int
-    """Address of the ``Table``."""
+    """Address of the ``QueueTable``."""
     stop: int
     """1: end."""
     sleeping: int = starts_line()
@@ -37,7 +37,7 @@ class WorkerFields(Struct):
     """Address of the queue that it is at, or 0."""
 
 
-class Table(Struct):
+class QueueTable(Struct):
     """The queues of a worker."""
 
     count: int
@@ -75,7 +75,7 @@ class SlotFields(Struct):
     faults: int
 
 
-worker_at, table_at, queue_at = struct_at(WorkerFields), struct_at(Table), struct_at(Queue)
+worker_at, table_at, queue_at = struct_at(WorkerFields), struct_at(QueueTable), struct_at(Queue)
 slots_at = struct_at(SlotFields)
 
 

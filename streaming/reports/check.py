@@ -15,7 +15,7 @@ from streaming.reports.timed_proof import ProofChoice, TimedProof, time_proof
 
 
 @record
-class Check(Report):
+class CheckReport(Report):
     """What ``check_model`` found.
 
     weights  how weights are stored where ``errors`` are those of rounding them
@@ -65,7 +65,7 @@ def check_model(
     backend: str,
     weights: str,
     prepare: Prepare | None,
-) -> Check:
+) -> CheckReport:
     """Prove a model in pulses; the arguments are those of ``pulse.proof.prove``. Raises PulsifyError."""
     lengths, seed, long = choice.lengths, choice.seed, choice.long
     form = check_form(weights)
@@ -73,4 +73,4 @@ def check_model(
     errors: list[RoundingError] = []
     if form != "f32":
         errors = rounding_errors(pulsed, form, proof.proof.lengths[-1], backend, seed, prepare)
-    return Check(opened, pulsed, proof, form, errors)
+    return CheckReport(opened, pulsed, proof, form, errors)

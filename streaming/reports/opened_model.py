@@ -52,24 +52,24 @@ class OpenedModel:
         """In pulses of the given size; about 10 ms by default, if the rate is known. Raises PulsifyError."""
         if pulse is None and self.rate_hz is not None and not self.model.defines_pulse:
             return self._pulsify_about(max(1, int(self.rate_hz * PULSE_S)))
-        return self.model.pulsed(pulse, max_context=self.max_context)
+        return self.model.pulsify(pulse, max_context=self.max_context)
 
     def _pulsify_about(self, frames: int) -> "PulsedModel":
         """In the smallest pulses that have this many frames. Raises PulsifyError."""
         try:
-            return self.model.pulsed(frames, max_context=self.max_context)
+            return self.model.pulsify(frames, max_context=self.max_context)
         except PulsifyError:  # most models take any pulse; this one does not, or is refused below
-            made = self.model.pulsed(None, max_context=self.max_context)
+            made = self.model.pulsify(None, max_context=self.max_context)
         if made.pulse >= frames:
             return made
-        return self.model.pulsed(-(-frames // made.pulse) * made.pulse, max_context=self.max_context)
+        return self.model.pulsify(-(-frames // made.pulse) * made.pulse, max_context=self.max_context)
 
     def compile(
         self, pulse: int | None, backend: str, weights: str | None = None, prepare: "Prepare | None" = None
     ) -> Program:
         """A program of it in such pulses; one of a file is itself. Raises PulseError."""
         if self.model.program is not None:
-            return self.model.compiled(pulse, False, self.max_context, backend, weights, prepare)
+            return self.model.compile(pulse, False, self.max_context, backend, weights, prepare)
         return self.pulsify(pulse).compile(backend, weights or "f32", prepare)
 
     def deadline_s(self, pulse: int) -> float | None:
@@ -81,7 +81,7 @@ class OpenedModel:
         rate = "not known; --rate gives it"
         if self.rate_hz is not None:
             rate = f"{self.rate_hz} Hz, {RATE_ORIGINS[self.rate_from or 'default']}"
-        return [("rate", rate), ("pulse", self._span(pulsed.pulse)), *self.model.detected()]
+        return [("rate", rate), ("pulse", self._span(pulsed.pulse)), *self.model.detections()]
 
     def delay_pairs(self, pulsed: Interface) -> list[tuple[str, str]]:
         """The delay of every output."""

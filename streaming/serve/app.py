@@ -37,7 +37,7 @@ HEADERS = {
 def make_app(service: Service) -> Starlette:
     """The application, for any ASGI server; its lifespan runs the service."""
 
-    def guarded(answer: Callable[[], Response]) -> Callable[[Request], Response]:
+    def guard(answer: Callable[[], Response]) -> Callable[[Request], Response]:
         def respond(request: Request) -> Response:
             if not _may(request, service):
                 return PlainTextResponse("this origin may not use the server\n", 403)
@@ -72,15 +72,15 @@ def make_app(service: Service) -> Starlette:
         Route("/", _file(PAGE / "index.html")),
         Route("/client.js", _file(PAGE / "client.js")),
         Route("/example.flac", _file(noisy_path())),
-        Route("/v1/models", guarded(models)),
+        Route("/v1/models", guard(models)),
         Route("/health", health),
-        Route("/status", guarded(lambda: HTMLResponse(status_page(service), headers=HEADERS))),
-        Route("/status.json", guarded(lambda: JSONResponse(status_dict(service), headers=HEADERS))),
-        Route("/metrics", guarded(lambda: Response(prometheus_text(service), media_type="text/plain"))),
+        Route("/status", guard(lambda: HTMLResponse(status_page(service), headers=HEADERS))),
+        Route("/status.json", guard(lambda: JSONResponse(status_dict(service), headers=HEADERS))),
+        Route("/metrics", guard(lambda: Response(prometheus_text(service), media_type="text/plain"))),
         WebSocketRoute(PATH, stream),
         *(Route(f"/{model.web}{SCRIPT}", _file(folder / SCRIPT)) for model, folder in _web_forms(service)),
         *(
-            Route(f"/{model.web}{MODULE}", guarded(_sends(folder / MODULE)))
+            Route(f"/{model.web}{MODULE}", guard(_sends(folder / MODULE)))
             for model, folder in _web_forms(service)
         ),
     ]

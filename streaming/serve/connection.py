@@ -8,10 +8,12 @@ from uuid import uuid4
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketDisconnected
 
 from pulse.not_copyable import NotCopyable
 from streaming.serve.admission import Admission
+from streaming.serve.checkpoints import Checkpoint, CheckpointFolder
 from streaming.serve.lane_stream import Answer, Message, Step
 from streaming.serve.open_stream import OpenStream
 from streaming.serve.pace import Pace
@@ -26,6 +28,8 @@ IN_A_ROW = 8
 """Messages that are sent without a look at the other connections."""
 CLOSED_S = 10.0
 """How long a worker may take to give a lane back: a step, normally."""
+LEFT = (1000, 1001)
+"""Statuses of clients that close; without one, a client may as well be lost."""
 GONE = (WebSocketDisconnect, WebSocketDisconnected, OSError)
 
 
@@ -43,6 +47,7 @@ class Connection(NotCopyable):
 
     token   of the headers; None if there is none
     counts  of the server, added to
+    checkpoints  where those of the stream go
     """
 
     instead = "it is an open connection"
@@ -55,6 +60,7 @@ class Connection(NotCopyable):
         admission: Admission,
         limits: LimitSettings,
         counts: Counter[str],
+        checkpoints: CheckpointFolder | None = None,
     ) -> None:
         self.id = uuid4().hex
         self.address = address
@@ -62,10 +68,15 @@ class Connection(NotCopyable):
         self.began = time.time()
         self._socket, self._token = socket, token
         self._admission, self._limits, self._counts = admission, limits, counts
+        self._checkpoints = checkpoints
+        self._resume = "" if checkpoints is None else checkpoints.new_name()
+        self._generation = 0
+        self._unsaved: Checkpoint | None = None
         self._scope = anyio.CancelScope()
         self._ending: WireError | None = None
         self._outbox: deque[tuple[bytes | str | WireError, Step | None]] = deque()
         self._filled = anyio.Event()
+        self._to_save = anyio.Event()
         self._last_message = time.monotonic()
         self._sending_since: float | None = None
         self._stalled = False
@@ -123,20 +134,25 @@ class Connection(NotCopyable):
             if hello is None:
                 return "left"
             model = self._admission.model(hello, self._token)
+            resumed = await self._load(model.name, hello)
             worker = self._admission.worker(model)
             pace = Pace(self._limits, model.rate_hz)
-            stream = model.open_stream(worker, hello, self._deliver)
-            self.open = OpenStream(model, stream, worker, hello, self._limits)
+            stream = model.open_stream(worker, hello, self._deliver, resumed)
+            self.open = OpenStream(model, stream, worker, hello, self._limits, resumed)
             self._push(self._ready(self.open))
             ended = "lost"
             try:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._write)
+                    if self._checkpoints is not None:
+                        tasks.start_soon(self._save, self.open, self._checkpoints)
                     ended = await self._read(self.open, pace)
                     tasks.cancel_scope.cancel()
             finally:
                 with anyio.move_on_after(CLOSED_S, shield=True):
                     await self.open.close()
+                if ended == "left" and self._checkpoints is not None:
+                    self._checkpoints.remove(self._resume)
             return ended
         finally:
             self._admission.leave(self.address)
@@ -159,6 +175,7 @@ class Connection(NotCopyable):
             "version": VERSION,
             "stream": self.id,
             **stream.as_dict(),
+            **({"resume": self._resume} if self._resume else {}),
             "limits": {
                 "message_bytes": self._limits.message_bytes,
                 "window": stream.window,
@@ -170,7 +187,7 @@ class Connection(NotCopyable):
         while True:
             message = await self._socket.receive()
             if message["type"] == "websocket.disconnect":
-                return "left" if message.get("code", 1005) in (1000, 1001, 1005) else "lost"
+                return "left" if message.get("code") in LEFT else "lost"
             self._last_message = time.monotonic()
             data, text = message.get("bytes"), message.get("text")
             pace.count_message(len(data if data is not None else text or ""), data is None)
@@ -209,6 +226,9 @@ class Connection(NotCopyable):
             self._push(ack)
         if answer.error is not None:
             self._push(answer.error)
+        if answer.checkpoint is not None:
+            self._unsaved = answer.checkpoint
+            self._to_save.set()
 
     def _push(self, message: Message | WireError, step: Step | None = None) -> None:
         written = write_message(message) if isinstance(message, dict) else message
@@ -243,6 +263,32 @@ class Connection(NotCopyable):
                     self.open.wake()
                 if step is not None:
                     self.open.times.answer.record_ns(time.monotonic_ns() - step.arrived_ns)
+
+    async def _load(self, model: str, hello: Hello) -> Checkpoint | None:
+        """Where a stream goes on. Raises WireError."""
+        if hello.resume is None:
+            return None
+        if self._checkpoints is None:
+            raise WireError("resume", "this server keeps no checkpoints", "begin a new stream")
+        found, generation = await anyio.to_thread.run_sync(self._checkpoints.load, hello.resume)
+        if found.model != model:
+            raise WireError("resume", f"the checkpoint is of {found.model}, not of {model}", "give its model")
+        self._resume, self._generation = hello.resume, generation + 1
+        self._counts["resumed"] += 1
+        return found
+
+    async def _save(self, stream: OpenStream, folder: CheckpointFolder) -> None:
+        """Write the newest checkpoint, then tell the client, again and again."""
+        while True:
+            checkpoint, self._unsaved = self._unsaved, None
+            if checkpoint is None:
+                self._to_save = anyio.Event()
+                await self._to_save.wait()
+                continue
+            await anyio.to_thread.run_sync(folder.save, self._resume, self._generation, checkpoint)
+            self._counts["checkpoints"] += 1
+            for ack in stream.note_saved(checkpoint):
+                self._push(ack)
 
     async def _refuse(self, error: WireError) -> None:
         """Say why, and close."""

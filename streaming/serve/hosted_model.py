@@ -11,9 +11,10 @@ from pulse.errors import InputError
 from pulse.facts import Array, numbers_of
 from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
-from streaming.events.choice import Choice
+from streaming.events.choice import DetectorChoice
+from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.lane_group import MOST_LANES, LaneGroup
-from streaming.serve.lane_stream import Answer, LaneStream
+from streaming.serve.lane_stream import Answer, LaneStream, Saving
 from streaming.serve.lane_worker import LaneWorker
 from streaming.serve.settings import ModelSettings
 from streaming.serve.stream_events import StreamEvents
@@ -35,13 +36,19 @@ class HostedModel(NotCopyable):
 
     program  compiled
     rate_hz  frames of its symbol a second; None if unknown
+    save_s   seconds of sound between two checkpoints of a stream; None: no checkpoints. Lanes then step alone
     Raises   InputError: an input that does not stream, a type that cannot be sent, a detector that does not fit
     """
 
     instead = "it has lanes of a running server"
 
     def __init__(
-        self, settings: ModelSettings, program: Program, rate_hz: int | None, workers: Sequence[LaneWorker]
+        self,
+        settings: ModelSettings,
+        program: Program,
+        rate_hz: int | None,
+        workers: Sequence[LaneWorker],
+        save_s: float | None = None,
     ) -> None:
         self.settings, self.program, self.rate_hz = settings, program, rate_hz
         self.name = settings.id
@@ -56,12 +63,19 @@ class HostedModel(NotCopyable):
         self.outputs = tuple(WirePort.of_port(n, port, rate_hz) for n, port in enumerate(program.outputs))
         self.frames = {port.name: port.frames for port in streaming}
         self._choices = self._detectors()
+        self._save_pulses = 0 if save_s is None else max(1, int(save_s / self.pulse_s))
+        if self._save_pulses and self._choices:
+            raise InputError(
+                f"{self.name}: checkpoints do not hold detectors of events; serve it without one of them"
+            )
         self._new_events()
         count, gather_s = self._group_size()
         self.groups: list[tuple[LaneWorker, LaneGroup]] = []
         for first in range(0, settings.streams, count):
             worker = workers[first // count % len(workers)]
-            group = LaneGroup(program, min(count, settings.streams - first), self._constants, gather_s)
+            group = LaneGroup(
+                program, min(count, settings.streams - first), self._constants, gather_s, save_s is not None
+            )
             worker.groups.append(group)
             self.groups.append((worker, group))
 
@@ -69,6 +83,11 @@ class HostedModel(NotCopyable):
     def pulse_s(self) -> float:
         """How long a pulse lasts; 10 ms if the rate is unknown."""
         return self.program.pulse / self.rate_hz if self.rate_hz else 0.01
+
+    @property
+    def saves(self) -> bool:
+        """Whether streams make checkpoints."""
+        return self._save_pulses > 0
 
     @property
     def streams(self) -> int:
@@ -86,14 +105,26 @@ class HostedModel(NotCopyable):
             sum(group.open * group.cost.p99_s for each, group in self.groups if each is worker) / self.pulse_s
         )
 
-    def open_stream(self, worker: LaneWorker, hello: Hello, deliver: Callable[[Answer], None]) -> LaneStream:
+    def open_stream(
+        self,
+        worker: LaneWorker,
+        hello: Hello,
+        deliver: Callable[[Answer], None],
+        resumed: Checkpoint | None = None,
+    ) -> LaneStream:
         """A stream in a free lane of a worker, which must have one. Raises WireError: no such output."""
-        outputs = self._wanted(hello)
+        outputs = self._requested_outputs(hello)
         groups = [group for each, group in self.groups if each is worker and group.free]
         group = max(groups, key=lambda each: each.open)
         lane = group.free.pop(0)
-        stream = LaneStream(lane, group.sessions[lane], outputs, hello.format, self._new_events(), deliver)
+        saving = Saving(self.name, self._save_pulses, resumed) if self._save_pulses else None
+        stream = LaneStream(
+            lane, group.sessions[lane], outputs, hello.format, self._new_events(), deliver, saving
+        )
         worker.join(stream, group)
+        if resumed is not None:
+            stream.orders.append("restore")
+            worker.wake(stream)
         return stream
 
     def has_lane(self, worker: LaneWorker) -> bool:
@@ -124,7 +155,7 @@ class HostedModel(NotCopyable):
         """The detectors, for JSON."""
         return [{"output": name, "kind": choice.kind} for name, choice in self._choices.items()]
 
-    def _wanted(self, hello: Hello) -> tuple[WirePort, ...]:
+    def _requested_outputs(self, hello: Hello) -> tuple[WirePort, ...]:
         if hello.outputs is None:
             return self.outputs
         names = [port.name for port in self.outputs]
@@ -135,14 +166,14 @@ class HostedModel(NotCopyable):
                 )
         return tuple(port for port in self.outputs if port.name in hello.outputs)
 
-    def _detectors(self) -> dict[str, Choice]:
-        found: dict[str, Choice] = {}
+    def _detectors(self) -> dict[str, DetectorChoice]:
+        found: dict[str, DetectorChoice] = {}
         streaming = [port.name for port in self.program.outputs if port.streams]
         for output, table in self.settings.events.items():
             if output not in streaming:
                 raise InputError(f"{self.name}: events of {output!r}; its outputs are {', '.join(streaming)}")
             parameters = {name: _text(value) for name, value in table.items() if name != "kind"}
-            found[output] = Choice(str(table.get("kind", "segments")), parameters)
+            found[output] = DetectorChoice(str(table.get("kind", "segments")), parameters)
         return found
 
     def _new_events(self) -> StreamEvents:

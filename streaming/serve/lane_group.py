@@ -26,14 +26,18 @@ class LaneGroup(NotCopyable):
     """Lanes in one thread. The event loop hands lanes out (``free``); all else is for the thread of its worker.
 
     gather_s  how long a pulse may wait for those of the group's other streams
+    alone     each lane steps by itself, so that its bits do not depend on the others
     """
 
     instead = "it has the lanes of a running server"
 
-    def __init__(self, program: Program, count: int, constants: Mapping[str, Array], gather_s: float) -> None:
+    def __init__(
+        self, program: Program, count: int, constants: Mapping[str, Array], gather_s: float, alone: bool
+    ) -> None:
         self.program = program
         self.gather_ns = int(gather_s * 1e9)
         self._lanes = program.spawn_many(count, constants)
+        self._lanes.alone = alone
         self.sessions = [LaneSession(program, state) for state in self._lanes]
         self.free = list(range(count))
         self.open = 0

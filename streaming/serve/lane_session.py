@@ -59,6 +59,18 @@ class LaneSession(NotCopyable, Session):
             return results
         return trim.valid([results], 1)
 
+    def snapshot(self) -> bytes:
+        """All of the stream, pulses that wait included."""
+        self._input_blocks.keep()
+        return super().snapshot()
+
+    def restore(self, snapshot: bytes) -> None:
+        """Go on from a snapshot, pulses that wait included. Raises InputError: nothing has changed."""
+        super().restore(snapshot)
+        waiting = zip(self._input_blocks.pending_by_input, self._input_blocks.received)
+        frames = {port.name: port.frames for port in self.program.inputs}
+        self._pulses = min(count // frames[name] for count, name in waiting)
+
     def reset(self) -> None:
         """Begin a new stream; what waits is dropped."""
         super().reset()

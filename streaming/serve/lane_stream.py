@@ -7,6 +7,8 @@ from typing import Any, Literal, NamedTuple
 from pulse.errors import FaultError, InputError
 from pulse.facts import Array
 from pulse.not_copyable import NotCopyable
+from pulse.record import record
+from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.lane_session import LaneSession
 from streaming.serve.stream_events import StreamEvents
 from streaming.serve.stream_times import StreamTimes
@@ -14,7 +16,7 @@ from streaming.wire.errors import WireError
 from streaming.wire.frames import EPOCHS, FINAL, OUTPUT, Header, pack_frames
 from streaming.wire.ports import WirePort
 
-Order = Literal["reset", "close"]
+Order = Literal["restore", "reset", "close"]
 Message = bytes | dict[str, Any]
 
 
@@ -50,6 +52,7 @@ class Answer(NamedTuple):
     step      of the last pulse; None without one
     error     ends the stream after the messages
     closed    the lane is free
+    checkpoint  of this moment
     """
 
     messages: tuple[Message, ...]
@@ -58,6 +61,21 @@ class Answer(NamedTuple):
     step: Step | None = None
     error: WireError | None = None
     closed: bool = False
+    checkpoint: Checkpoint | None = None
+
+
+@record
+class Saving:
+    """When a stream makes checkpoints.
+
+    model    its name in the server
+    pulses   from one to the next
+    resumed  the one that the stream goes on from
+    """
+
+    model: str
+    pulses: int
+    resumed: Checkpoint | None = None
 
 
 class LaneStream(NotCopyable):
@@ -68,6 +86,7 @@ class LaneStream(NotCopyable):
     form     the format of sound
     events   what finds events in the outputs
     deliver  is called in the event loop
+    saving   when checkpoints are made; None: never
     """
 
     instead = "it is a lane of a running server"
@@ -80,6 +99,7 @@ class LaneStream(NotCopyable):
         form: str,
         events: StreamEvents,
         deliver: Callable[[Answer], None],
+        saving: Saving | None = None,
     ) -> None:
         self.lane = lane
         self.inbox: deque[Block | Flush] = deque()
@@ -90,6 +110,7 @@ class LaneStream(NotCopyable):
         self.times = StreamTimes()
         self._session, self._events = session, events
         self._outputs, self._form = outputs, form
+        self._saving = saving
         self._epoch = 0
         self._arrived_ns = 0
         self._over = False
@@ -107,7 +128,14 @@ class LaneStream(NotCopyable):
     def prepare(self) -> Answer | None:
         """Take of the inbox until a pulse is there. What there is to tell meanwhile; then call it again."""
         if self.orders:
-            return self._reset() if self.orders.popleft() == "reset" else self._close()
+            order = self.orders.popleft()
+            return (
+                self._restore()
+                if order == "restore"
+                else self._reset()
+                if order == "reset"
+                else self._close()
+            )
         while self.inbox and not self.has_pulse:
             item = self.inbox.popleft()
             if item.epoch != self._epoch or self._over:
@@ -134,7 +162,10 @@ class LaneStream(NotCopyable):
             events = self._events.push(frames)
         except InputError as error:
             return self.fail(error)
-        return self._answer((*self._output_messages(frames, step), *self._told(events)), step)
+        every = 0 if self._saving is None else self._saving.pulses
+        saves = every > 0 and self._session.pulses % every == 0
+        messages = (*self._output_messages(frames, step), *self._event_messages(events))
+        return self._answer(messages, step, saves=saves)
 
     def fail(self, error: InputError) -> Answer:
         """End the stream by an error of what it was given."""
@@ -149,7 +180,7 @@ class LaneStream(NotCopyable):
         finals = {port.name: port for port in self._outputs if port.kind == "final"}
         streaming = {name: array for name, array in frames.items() if name not in finals}
         messages: list[Message] = [*self._output_messages(streaming, None)]
-        messages += self._told(self._events.push(streaming))
+        messages += self._event_messages(self._events.push(streaming))
         for name, port in finals.items():
             value = frames[name]
             count = 1 if port.axis is None else value.shape[port.axis]
@@ -157,13 +188,26 @@ class LaneStream(NotCopyable):
             messages.append(pack_frames(header, port.encode(value, self._form)))
         received, sent = list(self._session.received.values()), list(self._session.frames_out.values())
         flushed = {"type": "flushed", "epoch": self._epoch, "received": received, "sent": sent}
-        return self._answer((*messages, *self._told(self._events.flush()), flushed))
+        return self._answer((*messages, *self._event_messages(self._events.flush()), flushed))
 
     def _reset(self) -> Answer:
         self._epoch += 1
         self._session.reset()
         self._events.reset()
-        return self._answer(({"type": "reset", "epoch": self._epoch},))
+        return self._answer(({"type": "reset", "epoch": self._epoch},), saves=True)
+
+    def _restore(self) -> Answer:
+        """Go on from a checkpoint."""
+        assert self._saving is not None and self._saving.resumed is not None
+        found = self._saving.resumed
+        try:
+            self._session.restore(found.snapshot)
+            if list(self._session.received.values()) != list(found.received):
+                raise InputError("its numbers are not those of its snapshot")
+        except InputError as error:
+            return self._answer((), error=WireError("resume", str(error), "begin a new stream"))
+        self._epoch = found.epoch
+        return self._answer((), saves=True)
 
     def _close(self) -> Answer:
         """The lane is as new for the next stream."""
@@ -184,7 +228,7 @@ class LaneStream(NotCopyable):
             messages.append(pack_frames(header, port.encode(array, self._form)))
         return messages
 
-    def _told(self, events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _event_messages(self, events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         return [{**event, "epoch": self._epoch} for event in events]
 
     def _answer(
@@ -193,5 +237,13 @@ class LaneStream(NotCopyable):
         step: Step | None = None,
         error: WireError | None = None,
         closed: bool = False,
+        saves: bool = False,
     ) -> Answer:
-        return Answer(messages, self._epoch, self._session.pulses, step, error, closed)
+        checkpoint = self._checkpoint(self._saving.model) if saves and self._saving is not None else None
+        return Answer(messages, self._epoch, self._session.pulses, step, error, closed, checkpoint)
+
+    def _checkpoint(self, model: str) -> Checkpoint:
+        session = self._session
+        snapshot = session.snapshot()
+        received, sent = tuple(session.received.values()), tuple(session.frames_out.values())
+        return Checkpoint(model, self._epoch, received, sent, snapshot)

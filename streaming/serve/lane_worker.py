@@ -7,7 +7,7 @@ from collections import deque
 from queue import Empty, SimpleQueue
 
 from pulse.errors import InputError
-from pulse.jit.events import Event
+from pulse.jit.events import NativeEvent
 from pulse.not_copyable import NotCopyable
 from streaming.serve.lane_group import LaneGroup
 from streaming.serve.lane_stream import Answer, LaneStream
@@ -29,7 +29,7 @@ class LaneWorker(NotCopyable):
 
     def __init__(self, number: int) -> None:
         self.groups: list[LaneGroup] = []
-        self.answered = Event()
+        self.answered = NativeEvent()
         self._of: dict[LaneStream, LaneGroup] = {}
         self._incoming: SimpleQueue[LaneStream | None] = SimpleQueue()
         self._answers: deque[tuple[LaneStream, Answer]] = deque()

@@ -61,7 +61,7 @@ class ServiceCollector(Collector):
         for part in ("queue", "step", "answer"):
             family = HistogramMetricFamily(f"pulse_{part}_seconds", f"{part} of a pulse", labels=["model"])
             for model in service.models:
-                latency = service.times(model.name).named[part]
+                latency = service.times(model.name).by_name[part]
                 family.add_metric([model.name], _buckets(latency), latency.total_ns / 1e9)
             yield family
 

@@ -8,6 +8,7 @@ import anyio
 from pulse.facts import Array
 from pulse.not_copyable import NotCopyable
 from pulse.ops.stateful import frames_at
+from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.hosted_model import HostedModel
 from streaming.serve.lane_stream import Answer, Block, Flush, LaneStream, Message
 from streaming.serve.lane_worker import UNSENT_BYTES, LaneWorker
@@ -39,17 +40,21 @@ class OpenStream(NotCopyable):
         worker: LaneWorker,
         hello: Hello,
         limits: LimitSettings,
+        resumed: Checkpoint | None = None,
     ) -> None:
         self.model, self._stream, self._worker = model, stream, worker
         self._form = hello.format
         rate_hz = model.rate_hz or 100 * model.program.pulse
         self.window = max(int(limits.window_s * rate_hz), PULSES * model.program.pulse)
-        self.epoch = 0
-        self.received = [0] * len(model.inputs)
+        self.epoch = 0 if resumed is None else resumed.epoch
+        streaming = [port for port in model.outputs if port.kind != "final"]
+        self.received = [0] * len(model.inputs) if resumed is None else list(resumed.received)
         """Frames that each input has had."""
-        self.pulses = 0
+        self._sent = [0] * len(streaming) if resumed is None else list(resumed.sent)
+        self.pulses = self._whole_pulses()
         """Stepped in this epoch."""
-        self._acknowledged = 0
+        self._acknowledged = self.pulses
+        self._safe = self.received.copy()
         self._flushed = False
         self._stepped = anyio.Event()
         self._closed = anyio.Event()
@@ -74,7 +79,7 @@ class OpenStream(NotCopyable):
             "pulse": model.program.pulse,
             "epoch": self.epoch,
             "received": self.received,
-            "sent": [0 for port in model.outputs if port.kind != "final"],
+            "sent": self._sent,
             "inputs": [port.as_dict() for port in model.inputs],
             "outputs": [port.as_dict() for port in model.outputs],
             "events": model.event_dicts(),
@@ -120,6 +125,7 @@ class OpenStream(NotCopyable):
         """A new epoch."""
         self.epoch += 1
         self.received, self.pulses, self._acknowledged = [0] * len(self.received), 0, 0
+        self._safe = self.received.copy()
         self._flushed = False
         self._stream.orders.append("reset")
         self.wake()
@@ -155,7 +161,15 @@ class OpenStream(NotCopyable):
             min(had, self.pulses * self.model.frames[port.name])
             for had, port in zip(self.received, self.model.inputs)
         ]
-        return [{"type": "ack", "epoch": self.epoch, "taken": taken, "safe": taken}]
+        safe = self._safe if self.model.saves else taken
+        return [{"type": "ack", "epoch": self.epoch, "taken": taken, "safe": safe}]
+
+    def note_saved(self, checkpoint: Checkpoint) -> list[Message]:
+        """A checkpoint is on the disk; its acknowledgement."""
+        if checkpoint.epoch != self.epoch:
+            return []
+        self._safe = list(checkpoint.received)
+        return [{"type": "ack", "epoch": self.epoch, "taken": self._safe, "safe": self._safe}]
 
     async def wait_for_space(self) -> None:
         """Until no input is farther ahead of the steps than the window. Raises WireError: it would never end."""

@@ -8,11 +8,13 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 import anyio
+import anyio.to_thread
 from starlette.websockets import WebSocket
 
 from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
 from streaming.serve.admission import Admission
+from streaming.serve.checkpoints import CheckpointFolder
 from streaming.serve.connection import Connection
 from streaming.serve.hosted_model import HostedModel
 from streaming.serve.lane_worker import LaneWorker
@@ -24,6 +26,8 @@ SWITCH_S = 0.0005
 """How long a thread of Python computes before another one may: a worker that comes back from a step waits for it."""
 WATCH_S = 1.0
 """How often connections are looked at."""
+SWEEP_S = 30.0
+"""How often checkpoints that are too old are removed."""
 HostedProgram = tuple[ModelSettings, Program, int | None]
 """A model's settings, its program, and its rate in Hz."""
 logger = logging.getLogger("pulse.serve")
@@ -41,7 +45,11 @@ class Service(NotCopyable):
     def __init__(self, settings: ServerSettings, programs: Sequence[HostedProgram], threads: int) -> None:
         self.settings = settings
         self.workers = [LaneWorker(number) for number in range(threads)]
-        self.models = [HostedModel(*each, self.workers) for each in programs]
+        self.checkpoints = (
+            None if settings.checkpoints is None else CheckpointFolder(settings.checkpoints, settings.keep_s)
+        )
+        save_s = None if settings.checkpoints is None else settings.checkpoint_s
+        self.models = [HostedModel(*each, self.workers, save_s) for each in programs]
         self.admission = Admission(settings, self.models, self.workers)
         self.counts = Counter[str]()
         self.connections: set[Connection] = set()
@@ -69,7 +77,9 @@ class Service(NotCopyable):
 
     async def serve(self, socket: WebSocket, address: str, token: str | None) -> None:
         """One client, until it is gone."""
-        connection = Connection(socket, address, token, self.admission, self.settings.limits, self.counts)
+        connection = Connection(
+            socket, address, token, self.admission, self.settings.limits, self.counts, self.checkpoints
+        )
         self.connections.add(connection)
         reason = "failed"
         try:
@@ -123,6 +133,7 @@ class Service(NotCopyable):
     async def _watch(self) -> None:
         """End connections that are idle or slow; measure how busy the loop is."""
         wall, busy = time.monotonic(), time.thread_time()
+        sweep = wall
         while True:
             await anyio.sleep(WATCH_S)
             now, used = time.monotonic(), time.thread_time()
@@ -130,3 +141,6 @@ class Service(NotCopyable):
             wall, busy = now, used
             for connection in list(self.connections):
                 connection.check(now)
+            if self.checkpoints is not None and now > sweep:
+                sweep = now + SWEEP_S
+                self.counts["checkpoints_expired"] += await anyio.to_thread.run_sync(self.checkpoints.sweep)

@@ -86,6 +86,9 @@ class ServerSettings:
     threads              that step lanes; None: one for each core
     budget               the part of each of these threads that the p99 of all steps may fill; above 1 it is overbooked
     drain_s              how long streams may go on when the server ends
+    checkpoints          folder of checkpoints, which several servers may share; None: none are made
+    checkpoint_s         seconds of sound from one checkpoint of a stream to the next
+    keep_s               how long a checkpoint stays after its stream is lost
     """
 
     models: tuple[ModelSettings, ...] = (ModelSettings(),)
@@ -98,6 +101,9 @@ class ServerSettings:
     threads: int | None = None
     budget: float = 0.8
     drain_s: float = 0.0
+    checkpoints: Path | None = None
+    checkpoint_s: float = 1.0
+    keep_s: float = 300.0
     limits: LimitSettings = field(default_factory=LimitSettings)
 
     def __post_init__(self) -> None:
@@ -124,9 +130,9 @@ def read_settings(path: Path) -> ServerSettings:
     try:
         models = tuple(_model(each, path.parent) for each in _tables(table.pop("model", [{}]), "model"))
         limits = _fill(LimitSettings(), _table(table.pop("limits", {}), "limits"), "limits")
-        for key in ("certificate", "key"):
+        for key in ("certificate", "key", "checkpoints"):
             if key in table:
-                table[key] = path.parent / _typed(table[key], str, key)
+                table[key] = path.parent / _require_type(table[key], str, key)
         return _fill(replace(ServerSettings(models), limits=limits), table, "the server")
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
@@ -144,7 +150,7 @@ def _model(table: Mapping[str, Any], folder: Path) -> ModelSettings:
     given = dict(table)
     for key in ("path", "web"):
         if key in given:
-            given[key] = folder / _typed(given[key], str, key)
+            given[key] = folder / _require_type(given[key], str, key)
     events = {
         output: _table(choice, f"events.{output}")
         for output, choice in _table(given.pop("events", {}), "events").items()
@@ -171,13 +177,13 @@ def _value(key: str, value: Any, kind: Any) -> Any:
             raise InputError(f"{key} = {value!r}: give a list of texts")
         return tuple(cast("list[str]", value))
     if kind in (int, int | None):
-        return _typed(value, int, key)
+        return _require_type(value, int, key)
     if kind is float:
-        return float(_typed(value, (int, float), key))
-    return _typed(value, (str, Path), key)
+        return float(_require_type(value, (int, float), key))
+    return _require_type(value, (str, Path), key)
 
 
-def _typed(value: Any, kind: type | tuple[type, ...], key: str) -> Any:
+def _require_type(value: Any, kind: type | tuple[type, ...], key: str) -> Any:
     if isinstance(value, bool) or not isinstance(value, kind):
         wanted = "a text" if kind is str or kind == (str, Path) else "a number"
         raise InputError(f"{key} = {value!r}: give {wanted}")

@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.program.program import Program
-from streaming.events.choice import Choice
+from streaming.events.choice import DetectorChoice
 from streaming.events.event import Event
 
 
@@ -19,7 +19,7 @@ class StreamEvents:
     Raises   InputError: a parameter does not fit, or the rate is unknown
     """
 
-    def __init__(self, choices: Mapping[str, Choice], program: Program, rate_hz: int | None) -> None:
+    def __init__(self, choices: Mapping[str, DetectorChoice], program: Program, rate_hz: int | None) -> None:
         self._rate_hz = rate_hz or 0
         self._detectors = {
             port.name: (choices[port.name].of_port(port, rate_hz), port.axis or 0)

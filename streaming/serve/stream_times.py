@@ -17,18 +17,18 @@ class StreamTimes:
         self.queue, self.step, self.answer = Latency(), Latency(), Latency()
 
     @property
-    def named(self) -> dict[str, Latency]:
-        """By name."""
+    def by_name(self) -> dict[str, Latency]:
+        """The latency of each stage."""
         return {"queue": self.queue, "step": self.step, "answer": self.answer}
 
     def merge(self, other: "StreamTimes") -> None:
         """Add what another has counted."""
-        for name, latency in self.named.items():
-            latency.merge(other.named[name])
+        for name, latency in self.by_name.items():
+            latency.merge(other.by_name[name])
 
     def as_dict(self) -> dict[str, Any]:
         """Percentiles in microseconds: the fields of ``stats``."""
-        return {f"{name}_us": _percentiles(latency) for name, latency in self.named.items()}
+        return {f"{name}_us": _percentiles(latency) for name, latency in self.by_name.items()}
 
 
 def _percentiles(latency: Latency) -> dict[str, float]:

@@ -19,7 +19,7 @@ from streaming.sound.streams import StreamWriter, TableStream
 from streaming.sound.wav_stream import StreamFormat
 
 if TYPE_CHECKING:
-    from streaming.events.choice import Choice
+    from streaming.events.choice import DetectorChoice
     from streaming.events.output import EventsOutput
     from streaming.events.writers import EventsFile, EventsStream
 
@@ -48,7 +48,7 @@ class Target:
     encoding: str | None
     streamed: bool
     descriptor: int | None = None
-    events: "Choice | None" = None
+    events: "DetectorChoice | None" = None
     event_form: str = "jsonl"
     source: str = "sound"
 
@@ -59,7 +59,7 @@ class Target:
 
     @classmethod
     def of_events(
-        cls, path: Path, events: "Choice", source: str = "sound", form: str | None = None
+        cls, path: Path, events: "DetectorChoice", source: str = "sound", form: str | None = None
     ) -> "Target":
         """A target of events; a pipe whose name says nothing gets JSON lines. Raises InputError: no such form."""
         from streaming.events.formats import event_format

@@ -20,7 +20,7 @@ TIMES = ("total", "waiting", "compute", "callback", "interval")
 
 
 @record
-class Header:
+class StatsHeader:
     """The first line.
 
     started     date and time of the start, ISO 8601
@@ -65,7 +65,7 @@ class Interval:
 
 
 @record
-class Histogram:
+class HistogramLine:
     """A histogram: the longest time (ns) and the count of each class that is not empty, and what stands beside them."""
 
     classes: tuple[tuple[int, int], ...]
@@ -74,7 +74,7 @@ class Histogram:
     missed: int
 
     @classmethod
-    def of(cls, latency: Latency) -> "Histogram":
+    def of(cls, latency: Latency) -> "HistogramLine":
         """The histogram of a latency."""
         return cls(tuple(latency.classes()), latency.total_ns, latency.max_ns, latency.missed)
 
@@ -89,7 +89,7 @@ class IntervalLine:
 
     interval: Interval
     since_start: StatisticsSummary
-    times: Histogram
+    times: HistogramLine
 
 
 @record
@@ -97,7 +97,7 @@ class SummaryLine:
     """The last line: the statistics of the whole run, and its histograms by name."""
 
     statistics: StatisticsSummary
-    times: dict[str, Histogram]
+    times: dict[str, HistogramLine]
 
 
 def versions() -> dict[str, str]:

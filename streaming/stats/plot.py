@@ -14,7 +14,7 @@ from streaming.stats.columns import Columns
 from streaming.stats.problems import GROUPS
 from streaming.stats.reader import Stats
 from streaming.stats.setup import Setup
-from streaming.stats.statistics import Delay
+from streaming.stats.statistics import DelayBreakdown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,7 +84,7 @@ def picture(stats: Stats) -> "Figure":
     unit, seconds = columns.unit
     _times(times, columns, seconds, setup.deadline_s)
     _events(events, columns, seconds)
-    events.set_xlabel(f"time since {stats.started:%Y-%m-%d %H:%M:%S}, {unit}", color=INK)
+    events.set_xlabel(f"time since {stats.start_time:%Y-%m-%d %H:%M:%S}, {unit}", color=INK)
     _histogram(histogram, stats)
     _budget(budget, statistics.delay)
     _title(figure, setup)
@@ -222,7 +222,7 @@ def _width(text: str) -> float:
     return width_points(text, LABEL_SIZE) / (72 * WIDTH_INCHES * AXES_SHARE)
 
 
-def _budget(axes: "Axes", delay: Delay) -> None:
+def _budget(axes: "Axes", delay: DelayBreakdown) -> None:
     """The stages of the end-to-end latency, one after the other."""
     _plain(axes, f"End-to-end latency: {1e3 * delay.total_s:.1f} ms")
     begin = 0.0

@@ -21,9 +21,9 @@ from streaming.stats.lines import (
     SUMMARY,
     TIMES,
     VERSION,
-    Header,
-    Histogram,
+    HistogramLine,
     Interval,
+    StatsHeader,
     SummaryLine,
 )
 from streaming.stats.statistics import StatisticsSummary
@@ -50,14 +50,14 @@ class Stats:
     complete  whether there is a summary
     """
 
-    header: Header
+    header: StatsHeader
     intervals: tuple[Interval, ...]
     statistics: StatisticsSummary
     times: dict[str, Latency]
     complete: bool
 
     @property
-    def started(self) -> datetime:
+    def start_time(self) -> datetime:
         """When the run started."""
         return datetime.fromisoformat(self.header.started)
 
@@ -148,7 +148,7 @@ class _Reader:
                 raise self.foreign() if number == 1 else self.damage_error(number, "is not an object")
             yield number, found
 
-    def header(self, first: tuple[int, dict[str, Any]] | None) -> Header:
+    def header(self, first: tuple[int, dict[str, Any]] | None) -> StatsHeader:
         if first is None:
             raise InputError(f"{self.path}: is empty; {MADE_BY}")
         number, line = first
@@ -159,7 +159,7 @@ class _Reader:
                 f"{self.path}: is of version {line.get('version')!r} of the format, this one reads {VERSION}; "
                 "use the pulse that wrote it, or a newer one"
             )
-        header = self.decode(Header, line, number)
+        header = self.decode(StatsHeader, line, number)
         setup = header.setup
         for name in ("pulse_frames", "rate_hz", "device_rate_hz", "deadline_s"):
             if not getattr(setup, name) > 0:
@@ -179,22 +179,24 @@ class _Reader:
             raise self.damage_error(number, "time does not go on")
         self.intervals.append(found)
         self.since_start = line.get("since_start")
-        times = self.decode(Histogram, line.get("times"), number)
+        times = self.decode(HistogramLine, line.get("times"), number)
         self.possible(times, number)
         for ns, count in times.classes:
             self.classes[ns] += count
         self.total_ns += times.total_ns
         self.max_ns = max(self.max_ns, times.max_ns)
 
-    def possible(self, times: Histogram, number: int) -> None:
+    def possible(self, times: HistogramLine, number: int) -> None:
         """Refuse a histogram whose counts are too large to be added."""
         if sum(count for _, count in times.classes) > MOST_COUNTED:
             raise self.damage_error(number, "counts more than there can be")
 
-    def without_summary(self, header: Header, number: int) -> Stats:
+    def without_summary(self, header: StatsHeader, number: int) -> Stats:
         """What there is of a run whose file has no summary."""
         statistics = self.decode(StatisticsSummary, self.since_start, number)
-        total = Histogram(tuple(self.classes.items()), self.total_ns, self.max_ns, statistics.counters.missed)
+        total = HistogramLine(
+            tuple(self.classes.items()), self.total_ns, self.max_ns, statistics.counters.missed
+        )
         notes = tuple(note for interval in self.intervals for note in interval.events)
         where = "in the middle of a line" if self.cut else "without a summary"
         warnings.warn(

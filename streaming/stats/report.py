@@ -10,7 +10,7 @@ from streaming.latency import LatencySummary
 from streaming.stats.lines import Interval
 from streaming.stats.problems import GROUPS, describe_counters, find_problems, group_count
 from streaming.stats.reader import Stats
-from streaming.stats.statistics import Counters, Delay, StatisticsSummary
+from streaming.stats.statistics import Counters, DelayBreakdown, StatisticsSummary
 from streaming.stats.summary import LiveReport, span
 
 WORST = 5
@@ -26,7 +26,7 @@ TIMES = {
 
 
 @record
-class Moment:
+class WorstInterval:
     """An interval that was worse than others.
 
     at_s   its begin, since the start; it lasted ``span_s``
@@ -49,7 +49,7 @@ def has_problem(interval: Interval) -> bool:
     return any(group_count(interval.new, name) for name in GROUPS)
 
 
-def worst(stats: Stats, count: int = WORST) -> list[Moment]:
+def worst(stats: Stats, count: int = WORST) -> list[WorstInterval]:
     """The worst intervals in the order of time: first those where something went wrong, then the slowest."""
 
     def badness(interval: Interval) -> tuple[bool, float]:
@@ -59,12 +59,12 @@ def worst(stats: Stats, count: int = WORST) -> list[Moment]:
     return [_moment(stats, interval) for interval in sorted(chosen, key=lambda interval: interval.at_s)]
 
 
-def _moment(stats: Stats, interval: Interval) -> Moment:
+def _moment(stats: Stats, interval: Interval) -> WorstInterval:
     begin_s = interval.at_s - interval.span_s
-    return Moment(
+    return WorstInterval(
         begin_s,
         interval.span_s,
-        stats.started + timedelta(seconds=begin_s),
+        stats.start_time + timedelta(seconds=begin_s),
         interval.total.p99_us,
         interval.total.max_us,
         interval.new,
@@ -81,7 +81,7 @@ class StatsReport(Report):
     def sections(self) -> list[Section]:
         """The run in words, all times that are measured, the end-to-end latency, the worst moments."""
         stats = self.stats
-        run = ("run", f"{stats.started:%Y-%m-%d %H:%M:%S}")
+        run = ("run", f"{stats.start_time:%Y-%m-%d %H:%M:%S}")
         return [
             Pairs([run, *LiveReport(stats.header.setup, stats.statistics).pairs()]),
             _times_table(stats.statistics),
@@ -119,7 +119,7 @@ def _times_table(statistics: StatisticsSummary) -> Table:
     return Table("times", ("", "", *PERCENTILES, "count"), rows, range(2, 8))
 
 
-def _delay_table(delay: Delay) -> Table:
+def _delay_table(delay: DelayBreakdown) -> Table:
     total_s = delay.total_s
     rows = [
         [name, f"{1e3 * seconds:.2f} ms", "█" * round(BAR * seconds / total_s) if total_s else ""]
@@ -130,7 +130,7 @@ def _delay_table(delay: Delay) -> Table:
     return Table("end-to-end latency", ("", "", ""), rows, (1,))
 
 
-def _worst_table(moments: Sequence[Moment]) -> Table:
+def _worst_table(moments: Sequence[WorstInterval]) -> Table:
     rows = [
         [
             f"{moment.clock:%Y-%m-%d %H:%M:%S}",

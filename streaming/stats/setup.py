@@ -2,7 +2,7 @@
 
 from pulse.record import record
 from streaming.realtime.options import RealtimeSetting
-from streaming.stats.statistics import Delay
+from streaming.stats.statistics import DelayBreakdown
 
 
 @record
@@ -41,7 +41,7 @@ class Setup:
     engine: str
     policy: str
     deadline_s: float
-    delay: Delay
+    delay: DelayBreakdown
     realtime_settings: tuple[RealtimeSetting, ...] = ()
 
     @property

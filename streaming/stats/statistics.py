@@ -62,7 +62,7 @@ class Counters:
 
 
 @record
-class Delay:
+class DelayBreakdown:
     """The end-to-end latency, in seconds, constant while nothing is late.
 
     device_in_s    from the microphone until a sample arrives, as the audio system states it
@@ -114,7 +114,7 @@ class StatisticsSummary:
 
     elapsed_s: float
     counters: Counters
-    delay: Delay
+    delay: DelayBreakdown
     deadline_s: float
     total: LatencySummary
     waiting: LatencySummary
@@ -146,7 +146,7 @@ class LiveStatistics:
 
     elapsed_s: float
     counters: Counters
-    delay: Delay
+    delay: DelayBreakdown
     deadline_s: float
     total: Latency
     waiting: Latency

@@ -18,10 +18,10 @@ from streaming.stats.lines import (
     SUMMARY,
     TIMES,
     VERSION,
-    Header,
-    Histogram,
+    HistogramLine,
     Interval,
     IntervalLine,
+    StatsHeader,
     SummaryLine,
     versions,
 )
@@ -62,7 +62,7 @@ class StatsWriter(NotCopyable):
         self._computed_s = 0.0
         self._seen_s = 0.0
         started = datetime.now().astimezone().isoformat(timespec="milliseconds")
-        reason = self._write(HEADER, Header(FORMAT, VERSION, started, interval_s, setup, versions()))
+        reason = self._write(HEADER, StatsHeader(FORMAT, VERSION, started, interval_s, setup, versions()))
         if reason is not None:
             self._file.close()
             raise write_error(path, reason)
@@ -85,7 +85,7 @@ class StatsWriter(NotCopyable):
             self.update(statistics)
             if self._before is None or statistics.elapsed_s > self._before.elapsed_s:
                 self._add(statistics)
-            times = {name: Histogram.of(getattr(statistics, name)) for name in TIMES}
+            times = {name: HistogramLine.of(getattr(statistics, name)) for name in TIMES}
             reason = self._write(SUMMARY, SummaryLine(statistics.summary(), times))
             if reason is not None:
                 self.problem = InputError(f"{self.path}: {reason}; the file ends without a summary")
@@ -132,9 +132,9 @@ class StatsWriter(NotCopyable):
             statistics.delay.total_s,
             tuple(note for note in statistics.notes if note not in known),
         )
-        return IntervalLine(interval, replace(statistics.summary(), notes=()), Histogram.of(total))
+        return IntervalLine(interval, replace(statistics.summary(), notes=()), HistogramLine.of(total))
 
-    def _write(self, line: str, record: Header | IntervalLine | SummaryLine) -> str | None:
+    def _write(self, line: str, record: StatsHeader | IntervalLine | SummaryLine) -> str | None:
         """Write all of a line, or none of it and say why."""
         text = json.dumps({"line": line} | _round(asdict(record)), allow_nan=False, separators=(",", ":"))
         left = memoryview(text.encode() + b"\n")

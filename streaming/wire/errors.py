@@ -22,6 +22,7 @@ STATUSES = {
     "drain": AGAIN_LATER,
     "fault": FAILED,
     "resume": POLICY,
+    "connection": AGAIN_LATER,
 }
 """Code -> the status that closes the WebSocket after the message."""
 

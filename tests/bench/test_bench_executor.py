@@ -9,7 +9,7 @@ import soundfile
 
 from bench.executor import LOOPS, memory, overhead, sparse_file
 from bench.hop import bare_hop_us
-from pulse.jit.events import Event
+from pulse.jit.events import NativeEvent
 
 
 def test_a_row_has_the_model_within_the_total():
@@ -26,7 +26,7 @@ def test_a_bare_hop_is_the_median_of_what_two_wakes_take(loop, monkeypatch):
     times_ns = iter(
         [edge for turn, each in enumerate(us) for edge in (10**9 * turn, 10**9 * turn + 1000 * each)]
     )
-    set_event, clear = Event.set, Event.clear
+    set_event, clear = NativeEvent.set, NativeEvent.clear
 
     def read_ns():
         seen.append(("clock", None))
@@ -42,8 +42,8 @@ def test_a_bare_hop_is_the_median_of_what_two_wakes_take(loop, monkeypatch):
             seen.append(("clear", True))
 
     monkeypatch.setattr("bench.hop.time", SimpleNamespace(perf_counter_ns=read_ns))
-    monkeypatch.setattr(Event, "set", noted_set)
-    monkeypatch.setattr(Event, "clear", noted_clear)
+    monkeypatch.setattr(NativeEvent, "set", noted_set)
+    monkeypatch.setattr(NativeEvent, "clear", noted_clear)
     threads = set(threading.enumerate())
     assert anyio.run(bare_hop_us, len(us), 0.001, backend=loop) == 3
     assert seen == steps * len(us) + [("set", True)], "the last one ends the thread"

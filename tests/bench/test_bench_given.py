@@ -15,7 +15,7 @@ main = pytest.importorskip("bench.__main__", exc_type=ImportError)
 
 def entries(monkeypatch, *arguments):
     monkeypatch.setattr(sys, "argv", ["bench", *arguments])
-    return main.entries(main.parsed())
+    return main.entries(main.parse_options())
 
 
 def canceller(path):

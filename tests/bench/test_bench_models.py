@@ -89,9 +89,11 @@ def test_a_wrong_or_failing_peer_is_no_opponent():
         raise ValueError("\nno such operator\nin line 3")
 
     wanted = contests.reference(entry, entry.source(), None, program, pulses)
-    wrong = contests.tried("other", "a form", lambda: Wrong(program), program, pulses, wanted)
-    fails = contests.tried("other", "another", absent, program, pulses, wanted)
-    right = contests.tried("other", "a third", lambda: contests.PulsePeer(program), program, pulses, wanted)
+    wrong = contests.try_form("other", "a form", lambda: Wrong(program), program, pulses, wanted)
+    fails = contests.try_form("other", "another", absent, program, pulses, wanted)
+    right = contests.try_form(
+        "other", "a third", lambda: contests.PulsePeer(program), program, pulses, wanted
+    )
     assert (wrong.status, wrong.peer) == ("wrong", None)
     assert (fails.status, fails.note, fails.peer) == ("fails", "no such operator", None)
     assert right.status == "right"
@@ -115,7 +117,7 @@ def test_frames_of_a_delay_are_dropped_before_results_are_compared():
     program = pulse.stream(SYNTHETIC["conformer"].source(), 8)
     (port,) = program.outputs
     pulses = contests.noise(program, 1.0)[:3]
-    frames = contests.streamed(contests.PulsePeer(program), program, pulses)["y"].shape[1]
+    frames = contests.stream_outputs(contests.PulsePeer(program), program, pulses)["y"].shape[1]
     assert frames == 3 * 8 - port.delay
     late = contests.distance({"y": np.ones((1, 5, 2))}, {"y": np.ones((1, 9, 2))}, program)
     assert late == 0

@@ -58,12 +58,12 @@ def test_means_are_geometric_and_over_the_models_that_ran(found):
 
 
 def test_targets_are_compared(found):
-    reached = {what: good for what, _, _, good in found.rows[0].reached()}
+    reached = {what: good for what, _, _, good in found.rows[0].target_results()}
     assert reached == {"onnxruntime": True, "tract": False, "roofline": False}
 
 
 def test_what_is_missed_is_told(found):
-    lines = list(report.missed(found))
+    lines = list(report.missed_targets(found))
     assert "net, 4 against tract: 2.00 instead of 3" in lines
     assert any("p99.9 of tract is 0.25 (0.25..0.25) times ours" in line for line in lines)
     assert not any("net, 4 against onnxruntime" in line for line in lines)

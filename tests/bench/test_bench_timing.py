@@ -32,7 +32,7 @@ def test_percentiles_are_in_microseconds():
 
 def test_fed_cycles_through_the_pulses():
     seen = []
-    stepper = timing.fed(seen.append, [1, 2])
+    stepper = timing.make_stepper(seen.append, [1, 2])
     for _ in range(3):
         stepper()
     assert seen == [1, 2, 1]

@@ -11,7 +11,7 @@ import pytest
 import pulse
 from bench.page import recipes
 from streaming import Session
-from streaming.events import Argmax, Clock, Ctc, Segments, Triggers
+from streaming.events import Argmax, Ctc, FrameClock, Segments, Triggers
 from streaming.executor import Executor, Microphone
 from tests.pulse.chunks.models import build, node, noise
 from tests.pulse.tensorflow.graphs import F32, I32, Shape, Sketch, Type
@@ -93,7 +93,7 @@ def probabilities() -> Mapping[str, Any]:
     onnx.save(model, "vad.onnx")
     Path("tokens.txt").write_text("<blk> 0\n▁a 1\n▁b 2\n", "utf-8")
     blocks = [noise(1, 700, seed=seed) for seed in range(5)]
-    names = {each.__name__: each for each in (Argmax, Clock, Ctc, Segments, Session, Triggers)}
+    names = {each.__name__: each for each in (Argmax, FrameClock, Ctc, Segments, Session, Triggers)}
     return {
         "pulse": pulse,
         "blocks": blocks,

@@ -23,6 +23,10 @@ OF_OTHERS = {
     "numpy", "scipy", "torch", "torchaudio", "librosa", "onnx", "pickle", "copy", "os", "math", "nn", "module",
 }  # fmt: skip
 """Where names begin that other packages explain."""
+BUILT = ("build/site",)
+"""Folders that a command makes."""
+OF_EXTRAS = ("sphinx",)
+"""Modules that an extra installs."""
 TERMS = {
     *(
         "eventfd",
@@ -132,7 +136,7 @@ def wrong_words(command: Sequence[str]) -> list[str]:
         own = arguments[: arguments.index("--")] if "--" in arguments else arguments
         asked = {word.partition("=")[0] for word in own if re.match("--[a-z]", word)}
         return [
-            *([] if find_spec(module) else [module]),
+            *([] if module in OF_EXTRAS or find_spec(module) else [module]),
             *(path for path in paths if not (ROOT / path).exists()),
             *(sorted(asked - script_options()) if ours else []),
         ]
@@ -143,7 +147,9 @@ def wrong_words(command: Sequence[str]) -> list[str]:
 def test_paths_and_names(page: Page) -> None:
     spans = [span for span in page.spans() if "<" not in span and "…" not in span]
     paths = [span for span in spans if is_path(span)]
-    missing = [path for span in paths for path in expanded(span) if not exists(path, page)]
+    missing = [
+        path for span in paths for path in expanded(span) if path not in BUILT and not exists(path, page)
+    ]
     names = [match[1] for span in spans if span not in paths and (match := DOTTED.fullmatch(span))]
     unknown = [name for name in names if not is_known(name) and not is_file_of_a_user(name)]
     assert not missing + unknown

@@ -85,7 +85,7 @@ def run_program(data: bytes) -> str:
     """How far a program goes: it is loaded, listed, and run by a stream and by lanes."""
     stage = "load"
     try:
-        made = pulse.load(data).compiled()
+        made = pulse.load(data).compile()
         stage = "tell"
         assert isinstance(made, StoredProgram)
         str(made.notes) + "".join(made.listing())

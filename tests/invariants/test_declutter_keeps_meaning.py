@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
 
-from pulse.declutter import DECLUTTER, decluttered
+from pulse.declutter import DECLUTTER, declutter_and_count
 from pulse.models import TypedModel
 from pulse.ops.source import Const
 from tests.agreement import Expected
@@ -35,12 +35,12 @@ def prove_equal(model: TypedModel, lean: TypedModel, seed: int) -> None:
 def check(seed: int, depth: int) -> Counter[str]:
     model = random_model(default_rng(seed), depth)
     nodes = len(model.graph.nodes)
-    lean, fired = decluttered(model)
+    lean, fired = declutter_and_count(model)
     assert len(model.graph.nodes) == nodes
     model.graph.check()
     lean.graph.check()
     prove_equal(model, lean, seed)
-    again, more = decluttered(lean)
+    again, more = declutter_and_count(lean)
     assert not more
     assert len(again.graph.nodes) == len(lean.graph.nodes)
     return fired
@@ -61,6 +61,6 @@ def test_declutter_keeps_the_meaning(seed: int, depth: int) -> None:
 @settings(max_examples=20, deadline=None)
 def test_declutter_may_stop_anywhere(seed: int, patches: int) -> None:
     model = random_model(default_rng(seed), 8)
-    lean, fired = decluttered(model, stop_after=patches)
+    lean, fired = declutter_and_count(model, stop_after=patches)
     assert fired.total() <= patches
     prove_equal(model, lean, seed)

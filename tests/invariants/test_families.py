@@ -43,7 +43,7 @@ FOLDERS: Mapping[str, frozenset[str]] = {
     "pulse/tensorflow/operators": frozenset(),
     "pulse/tflite/operators": frozenset(),
     "pulse/nnef/operators": frozenset(),
-    "pulse/program/lower": frozenset({"stream_state"}),
+    "pulse/program/lower": frozenset({"copy_interleaved", "stream_state"}),
     "pulse/program/kernels": frozenset({"copy", "dtypes", "families", "vmath"}),
     "tests/pulse/cases": frozenset({"build", "families"}),
 }

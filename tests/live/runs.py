@@ -58,7 +58,7 @@ def recorded(
         time.sleep(0.3)
         player.stop(1)
     recorder.close()
-    assert recorder.lost == 0 and not recorder.problems
+    assert recorder.frames_lost == 0 and not recorder.problems
     return tuple(soundfile.read(path, dtype="float32", always_2d=True)[0] for path in (heard, played))  # type: ignore[return-value]
 
 
@@ -147,7 +147,7 @@ def cancelled(engine: str, pulse_frames: int) -> None:
         recorder.close()
         heard, played = (soundfile.read(path, dtype="float32", always_2d=True)[0] for path in paths)
     counters = live.statistics().counters
-    assert heard.shape[1] == 2 and recorder.lost == counters.frames_lost == 0, counters
+    assert heard.shape[1] == 2 and recorder.frames_lost == counters.frames_lost == 0, counters
     for channel, sound in zip(heard.T, sounds):
         start = place_of(sound, channel)
         assert np.array_equal(channel[start : start + len(sound)], sound), (

@@ -5,7 +5,7 @@ from ctypes.util import find_library
 import pytest
 
 from streaming.errors import DeviceError
-from streaming.hosts.portaudio.library import Library
+from streaming.hosts.portaudio.library import PortAudioLibrary
 from tests.live.servers import missing
 
 
@@ -16,7 +16,7 @@ def installed() -> None:
 
 
 def test_each_copy_has_a_state_of_its_own() -> None:
-    first = Library().again()
+    first = PortAudioLibrary().again()
     assert b"PortAudio" in first.GetVersionText()
     second, third = first.again(), first.again().again()
     assert not (first.is_initialised or second.is_initialised or third.is_initialised)
@@ -29,9 +29,9 @@ def test_what_is_no_portaudio() -> None:
     with pytest.raises(
         DeviceError, match=r"none\.so: cannot be loaded as PortAudio .* apt install libportaudio2"
     ):
-        Library("none.so")
+        PortAudioLibrary("none.so")
     other = find_library("c") or ""
     with pytest.raises(DeviceError, match="cannot be loaded as PortAudio"):
-        Library(other)
+        PortAudioLibrary(other)
     with pytest.raises(AttributeError):
-        _ = Library().NoSuchFunction
+        _ = PortAudioLibrary().NoSuchFunction

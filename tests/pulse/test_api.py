@@ -52,7 +52,7 @@ def test_stream_takes_every_source(tmp_path: Path, kind: str, backend: str) -> N
 
 def test_stream_keeps_the_outputs_that_are_asked_for() -> None:
     """Also an inner wire; an unknown one is refused by name."""
-    assert [port.name for port in pulse.load(proto(), outputs=["z"]).pulsed().outputs] == ["z"]
+    assert [port.name for port in pulse.load(proto(), outputs=["z"]).pulsify().outputs] == ["z"]
     with pytest.raises(PulseError, match="no wire is called 'nothing'"):
         pulse.stream(pulse.load(proto(), outputs=["nothing"]))
 
@@ -63,7 +63,7 @@ def test_stream_finds_pulse_and_symbol_and_passes_the_rest_on() -> None:
     program = pulse.stream(proto(), prepare=seen.extend)
     assert program.pulse == 1 and seen
     assert pulse.stream(pulse.load(proto(), symbol="T"), align=True, backend="numpy").outputs[0].delay == 1
-    assert pulse.load(proto(), {"x": "1,2,U"}).pulsed().symbol.name == "U"
+    assert pulse.load(proto(), {"x": "1,2,U"}).pulsify().symbol.name == "U"
     with pytest.raises(PulseError, match="no input has a symbol W"):
         pulse.stream(pulse.load(proto(), symbol="W"))
     with pytest.raises(PulsifyError, match="pulse 0"):

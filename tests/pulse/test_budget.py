@@ -8,7 +8,7 @@ import pytest
 from onnx import ModelProto, NodeProto, TensorProto, helper
 
 import pulse
-from pulse.budget import Budget, Spending, counting, spending
+from pulse.budget import Budget, Spending, count_spending, current_spending
 from pulse.errors import LoadError, PulseWarning
 from pulse.ops.control import Loop
 from tests.invariants.hostile import counting_loop, model
@@ -145,13 +145,13 @@ def test_a_step_that_is_done_twice_takes_no_more() -> None:
 
 
 def test_what_is_read_inside_of_an_analysis_counts_there() -> None:
-    with counting(Spending(Budget(nodes=5))) as outer:
-        with counting(spending()) as inner:
+    with count_spending(Spending(Budget(nodes=5))) as outer:
+        with count_spending(current_spending()) as inner:
             inner.unfold(3, "a")
         assert outer.nodes == 3
         with pytest.raises(LoadError, match=r"b: .* more than 5 nodes"):
-            spending().unfold(3, "b")
-    assert spending().nodes == 0
+            current_spending().unfold(3, "b")
+    assert current_spending().nodes == 0
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_each_step_gives_a_model() -> None:
 def test_whatever_makes_models() -> None:
     made = [front.gain(2.0), pulse.chain(sketched(), sketched()), pulse.load(sketched()).typed]
     assert {type(each) for each in made} == {TypedModel}
-    assert type(pulse.load(sketched()).pulsed(4)) is PulsedModel
+    assert type(pulse.load(sketched()).pulsify(4)) is PulsedModel
 
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])

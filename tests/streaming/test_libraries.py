@@ -21,7 +21,7 @@ from pulse.jit.python_call import builtin
 from pulse.jit.registry import KERNELS
 from streaming.libraries import build
 
-HERE = next((level for level in LEVELS.values() if not level.missing), None)
+HERE = next((level for level in LEVELS.values() if not level.missing_features), None)
 pytestmark = pytest.mark.skipif(HERE is None, reason="no level for this system")
 SOME = ("move", "machine.read_ticks")
 AARCH64 = 183

@@ -9,7 +9,7 @@ import pytest
 
 from pulse.errors import InputError
 from pulse.program.backends.native_program import NativeProgram
-from pulse.program.machine import parting, team
+from pulse.program.machine import team, thread_cuts
 from pulse.program.machine.team import HELP, RUN_PARTS
 from streaming import warming
 from streaming.builtin import noisy_path
@@ -25,14 +25,14 @@ from tests.streaming.live.runs import BLOCK, late, noise, ready, runs
 @pytest.fixture(autouse=True)
 def all_rows_are_cut(monkeypatch):
     """Short rows too, on any machine."""
-    monkeypatch.setattr(parting, "LONG_WORK", 0)
+    monkeypatch.setattr(thread_cuts, "LONG_WORK", 0)
     monkeypatch.setattr(team, "core_count", lambda: 2)
 
 
 def on_two():
     """A program of which a step has parts."""
     program = ready(late).with_threads(2)
-    assert isinstance(program, NativeProgram) and program.parting.count > 0
+    assert isinstance(program, NativeProgram) and program.thread_cuts.count > 0
     return program
 
 

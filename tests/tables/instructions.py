@@ -3,7 +3,7 @@
 import inspect
 
 from pulse.jit.fields import Field, fields_of
-from pulse.jit.instruction import Instruction, Part
+from pulse.jit.instruction import Instruction, RowFields
 from pulse.jit.registry import KERNELS
 from pulse.program.kernels import families as families
 
@@ -11,7 +11,7 @@ HEAD = """# Instructions
 
 What a program is made of: the rows that `Program.listing()` shows, each declared once in `pulse/program/kernels/`. A
 field is an operand that is *read*, *written* or both (*updated*), with the type and the number of its elements where
-they are declared; weights of f32, f16, bf16 or int8; a number; or a real. Parts lie inside of a row.
+they are declared; weights of f32, f16, bf16 or int8; a number; or a real. Groups of fields lie inside of a row.
 """
 ACCESS = {(False, 0): "read rarely", (False, 1): "read", (True, 1): "written", (True, 2): "updated"}
 
@@ -26,7 +26,7 @@ def document() -> str:
     return "\n".join([HEAD, *parts])
 
 
-def _section(part: type[Part], name: str) -> str:
+def _section(part: type[RowFields], name: str) -> str:
     text = (inspect.getdoc(part) or "").replace("``", "`")
     return f"## {name}\n\n{text}\n\n{', '.join(map(_told, fields_of(part).values()))}\n"
 
@@ -35,9 +35,9 @@ def _told(each: Field) -> str:
     spec, name = each.spec, f"`{each.name}`"
     if spec.kind == "number":
         return name
-    if each.part is not None:
-        inside = ", ".join(map(_told, fields_of(each.part).values()))
-        return f"{name}{' of each' if spec.kind == 'parts' else ''} ({inside})"
+    if each.group is not None:
+        inside = ", ".join(map(_told, fields_of(each.group).values()))
+        return f"{name}{' of each' if spec.kind == 'groups' else ''} ({inside})"
     if spec.kind != "operand":
         return f"{name} ({spec.kind})"
     size = " [" + ", ".join(map(str, spec.count)) + "]" if spec.count else ""

@@ -114,11 +114,11 @@ def row(model: SharedModel, folder: Path) -> Sequence[object]:
     try:
         chunking = Chunking(context=model.context)
         loaded = load(path, model.inputs, model.constants, chunking=chunking).with_pulse(model.pulse)
-        same = "yes" if equal(path, loaded.resolved.call or loaded.typed, model) else "no"
+        same = "yes" if equal(path, loaded.resolution.call or loaded.typed, model) else "no"
     except PulseError as error:
         return model.file, model.options, f"no: {error}", "", "", "", ""
     try:
-        pulsed = loaded.pulsed(model.pulse)
+        pulsed = loaded.pulsify(model.pulse)
     except PulseError as error:
         return model.file, model.options, "yes", same, f"no: {error}", "", ""
     ports = [port for port in pulsed.outputs if port.rate]

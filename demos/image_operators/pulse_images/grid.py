@@ -47,7 +47,7 @@ class GridSample(Op):
         x, grid = inputs
         sizes = x.shape[2:]
         y = [
-            self._sampled(image, self._places(points, sizes))
+            self._sample(image, self._places(points, sizes))
             for image, points in zip(x.astype(np.float64), grid)
         ]
         shape = (*x.shape[:2], *grid.shape[1:-1])
@@ -62,9 +62,11 @@ class GridSample(Op):
             places = [((point + 1) * size - 1) / 2 for point, size in zip(turned, sizes)]
         if self.mode == "nearest":
             places = [np.rint(place) for place in places]
-        return places if self.mode == "cubic" else [self._kept(p, size) for p, size in zip(places, sizes)]
+        return (
+            places if self.mode == "cubic" else [self._hold_inside(p, size) for p, size in zip(places, sizes)]
+        )
 
-    def _kept(self, place: Array, size: int) -> Array:
+    def _hold_inside(self, place: Array, size: int) -> Array:
         """A coordinate inside of the image, where the border says so."""
         if self.border == "border":
             return np.clip(place, 0, size - 1)
@@ -76,7 +78,7 @@ class GridSample(Op):
         turn = np.mod(place - low, 2 * (high - low))
         return np.clip(low + np.minimum(turn, 2 * (high - low) - turn), 0, size - 1)
 
-    def _sampled(self, image: Array, places: Sequence[Array]) -> Array:
+    def _sample(self, image: Array, places: Sequence[Array]) -> Array:
         reach = {"nearest": (0, 1), "linear": (0, 2), "cubic": (-1, 3)}[self.mode]
         floors = [np.floor(place) for place in places]
         y = np.zeros((image.shape[0], *places[0].shape))
@@ -86,7 +88,7 @@ class GridSample(Op):
             for step, place, floor, size in zip(steps, places, floors, image.shape[1:]):
                 at = floor + step
                 weight = weight * self._weight(place - at)
-                at = self._kept(at, size)
+                at = self._hold_inside(at, size)
                 inside = (at >= 0) & (at < size)
                 weight = np.where(inside, weight, 0)
                 index.append(np.where(inside, at, 0).astype(np.int64))

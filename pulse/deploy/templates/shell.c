@@ -16,6 +16,11 @@
 void *memcpy(void *, const void *, size_t);
 void *memset(void *, int, size_t);
 
+#if defined(__arm__) && defined(__GNUC__) /* what a compiler's division calls for 0, which no row divides by */
+__attribute__((weak, visibility("hidden"))) int __aeabi_idiv0(int result) { return result; }
+__attribute__((weak, visibility("hidden"))) int64_t __aeabi_ldiv0(int64_t result) { return result; }
+#endif
+
 @DATA@
 
 struct @NAME@_stream {

@@ -24,7 +24,7 @@ def _wires(node: NodeReader) -> list[Wire]:
     return wires
 
 
-def _joined(node: NodeReader, wires: list[Wire], axis: int) -> Wire:
+def _join(node: NodeReader, wires: list[Wire], axis: int) -> Wire:
     if None not in [wire.sizes[axis] for wire in wires]:
         wires = node.graph.crop_ends(wires)
     lengths = [wire.sizes[axis] for wire in wires]
@@ -36,11 +36,11 @@ def _joined(node: NodeReader, wires: list[Wire], axis: int) -> Wire:
 @reads("concat", takes="values axis")
 def read_concat(node: NodeReader) -> Wire:
     wires = _wires(node)
-    return _joined(node, wires, node.axis("axis", wires[0].rank))
+    return _join(node, wires, node.axis("axis", wires[0].rank))
 
 
 @reads("stack", takes="values axis")
 def read_stack(node: NodeReader) -> Wire:
     wires = _wires(node)
     axis = node.axis("axis", wires[0].rank + 1)
-    return _joined(node, [node.add_axes(wire, [axis], f"part{at}") for at, wire in enumerate(wires)], axis)
+    return _join(node, [node.add_axes(wire, [axis], f"part{at}") for at, wire in enumerate(wires)], axis)

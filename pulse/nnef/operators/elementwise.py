@@ -287,7 +287,7 @@ KINDS: Mapping[str, str] = {
 ONE = tuple(name for name in UNARY if name not in (*COMPARED, *LOGICAL, *ARITHMETIC))
 
 
-def type_named(node: NodeReader, name: str) -> DType:
+def parse_type(node: NodeReader, name: str) -> DType:
     """A type by tract's name, such as F32 and i64. Raises LoadError."""
     letter, digits = name[:1].lower(), name[1:]
     if name.lower() == "bool":
@@ -358,13 +358,13 @@ def read_leaky(node: NodeReader) -> Wire:
 
 @reads("prelu", takes="x alpha")
 def read_prelu(node: NodeReader) -> Wire:
-    x, alpha = node.aligned([(name, node.arguments[name]) for name in ("x", "alpha")])
+    x, alpha = node.align([(name, node.arguments[name]) for name in ("x", "alpha")])
     return node.add("PRelu", [x, alpha], x.dtype, node.broadcast([x, alpha]))
 
 
 @reads(*COMPARED, *LOGICAL, *ARITHMETIC, takes="x y")
 def read_binary(node: NodeReader) -> Wire:
-    wires = node.aligned([(name, node.arguments[name]) for name in ("x", "y")])
+    wires = node.align([(name, node.arguments[name]) for name in ("x", "y")])
     sizes, dtype = node.broadcast(wires), wires[0].dtype
     if node.operator == "ne":
         return node.add("Not", [node.add("Equal", wires, TRUTH, sizes, "equal")], TRUTH, sizes)
@@ -376,13 +376,13 @@ def read_sum(node: NodeReader) -> Wire:
     values = node.arguments["x"]
     if not isinstance(values, list) or not values:
         raise node.error("x must be a list of tensors")
-    wires = node.aligned([(f"x{at}", value) for at, value in enumerate(values)])
+    wires = node.align([(f"x{at}", value) for at, value in enumerate(values)])
     return node.add("Sum", wires, wires[0].dtype, node.broadcast(wires))
 
 
 @reads("tract_shl", "tract_shr", takes="x y")
 def read_shift(node: NodeReader) -> Wire:
-    wires = node.aligned([(name, node.arguments[name]) for name in ("x", "y")])
+    wires = node.align([(name, node.arguments[name]) for name in ("x", "y")])
     direction = "LEFT" if node.operator == "tract_shl" else "RIGHT"
     return node.add("BitShift", wires, wires[0].dtype, node.broadcast(wires), direction=direction)
 
@@ -397,7 +397,7 @@ def read_power(node: NodeReader) -> Wire:
 @reads("select", takes="condition true_value false_value")
 def read_select(node: NodeReader) -> Wire:
     condition = node.wire("condition", TRUTH)
-    chosen = node.aligned([(name, node.arguments[name]) for name in ("true_value", "false_value")])
+    chosen = node.align([(name, node.arguments[name]) for name in ("true_value", "false_value")])
     rank = max(wire.rank for wire in (condition, *chosen))
     wires = [
         node.add_axes(wire, range(wire.rank, rank), f"wide{slot}") if 0 < wire.rank < rank else wire
@@ -410,6 +410,6 @@ def read_select(node: NodeReader) -> Wire:
 def read_cast(node: NodeReader) -> Wire:
     name = node.text("to")
     value = node.arguments["input"]
-    dtype = type_named(node, name)
+    dtype = parse_type(node, name)
     wire = node.as_wire(value, "input", dtype)
     return wire if wire.dtype == dtype and wire is not value else node.cast(wire, dtype)

@@ -30,11 +30,11 @@ def write_pad(w: NodeWriter) -> Name:
         raise w.error("pad with constants only", "give the node a constant value")
     number = 0.0 if value is None else float(value.ravel()[0])
     if number - number != 0 or (w.dtype().kind in "iu" and abs(number) >= 1 << 24):
-        return _joined(w, padding, number)
+        return _pad_by_joining(w, padding, number)
     return w.emit("pad", w.x(), padding=[*padding], border="constant", value=number)
 
 
-def _joined(w: NodeWriter, padding: list[tuple[int, int]], number: float) -> Name:
+def _pad_by_joining(w: NodeWriter, padding: list[tuple[int, int]], number: float) -> Name:
     """With a value that the text cannot say: constants in front and behind."""
     x, sizes = w.x(), list(w.sizes())
     for axis, (before, after) in enumerate(padding):

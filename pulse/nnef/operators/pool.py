@@ -84,7 +84,7 @@ def _read_pool(node: NodeReader) -> tuple[Wire, dict[str, Any], str]:
     return x, spatial, border
 
 
-def _pooled(x: Wire) -> list[int | None]:
+def _pooled_sizes(x: Wire) -> list[int | None]:
     return [*x.sizes[:2], *[None] * (x.rank - 2)]
 
 
@@ -98,7 +98,7 @@ def _largest(node: NodeReader) -> Wire:
     x, window, border = _read_pool(node)
     if border == "constant" and node.standard and any(window.get("pads", [1])):
         raise node.error("a border of zeros in a pool for the largest is not covered; use border = 'ignore'")
-    return node.add("MaxPool", [x], x.dtype, _pooled(x), **window)
+    return node.add("MaxPool", [x], x.dtype, _pooled_sizes(x), **window)
 
 
 @reads("max_pool_with_index", takes=f"input size {WINDOW}")
@@ -128,4 +128,6 @@ def _average(node: NodeReader, x: Wire, window: dict[str, Any], counts: bool, su
     dilations = window.pop("dilations")
     if any(step != 1 for step in dilations):
         raise node.error("sums with a dilation are not covered; use a convolution")
-    return node.add("AveragePool", [x], x.dtype, _pooled(x), suffix, count_include_pad=int(counts), **window)
+    return node.add(
+        "AveragePool", [x], x.dtype, _pooled_sizes(x), suffix, count_include_pad=int(counts), **window
+    )

@@ -30,7 +30,7 @@ PARAMETERS: Mapping[str, Sequence[str]] = {
 
 
 @record(eq=False)
-class Cell:
+class CellWriter:
     """One turn of a layer, in nodes of ONNX.
 
     body  the nodes so far
@@ -136,7 +136,7 @@ def expand_layer(e: Expansion, node: NodeProto) -> None:
     else:
         halves = [e.constant(np.zeros(gates * hidden, np.float32))] * 2
     functions = [each.decode() for each in attributes.get("activations", ())] or USUAL[kind]
-    cell = Cell(
+    cell = CellWriter(
         e,
         kind,
         attributes,

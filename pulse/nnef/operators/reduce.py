@@ -85,7 +85,7 @@ READ: Mapping[str, str] = {name: kind for kind, name in SAME.items()}
 TRUTHS: Mapping[str, str] = {"any_reduce": "ReduceMax", "all_reduce": "ReduceMin"}
 
 
-def _reduced(node: NodeReader, kind: str, x: Wire, suffix: str = "") -> Wire:
+def _reduce(node: NodeReader, kind: str, x: Wire, suffix: str = "") -> Wire:
     axes = node.axes("axes", x.rank)
     if not axes:
         return node.add("Identity", [x], x.dtype, x.sizes, suffix)
@@ -97,18 +97,18 @@ def _reduced(node: NodeReader, kind: str, x: Wire, suffix: str = "") -> Wire:
 
 @reads("sum_reduce", takes="input axes normalize=False")
 def read_sum(node: NodeReader) -> Wire:
-    return _reduced(node, "ReduceMean" if node.truth("normalize") else "ReduceSum", node.wire("input"))
+    return _reduce(node, "ReduceMean" if node.truth("normalize") else "ReduceSum", node.wire("input"))
 
 
 @reads("mean_reduce", "max_reduce", "min_reduce", "tract_core_product_reduce", takes="input axes")
 def read_reduce(node: NodeReader) -> Wire:
-    return _reduced(node, READ[node.operator], node.wire("input"))
+    return _reduce(node, READ[node.operator], node.wire("input"))
 
 
 @reads(*TRUTHS, takes="input axes")
 def read_truths(node: NodeReader) -> Wire:
     x = node.wire("input")
-    number = _reduced(node, TRUTHS[node.operator], node.cast(x, LONG, "numbers"), "extreme")
+    number = _reduce(node, TRUTHS[node.operator], node.cast(x, LONG, "numbers"), "extreme")
     return node.cast(number, x.dtype)
 
 

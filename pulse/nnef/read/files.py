@@ -33,12 +33,12 @@ class Files:
     def of(cls, source: "Path | bytes") -> "Files":
         """Those of a folder, or of an archive's path or bytes. Raises LoadError."""
         if isinstance(source, bytes):
-            return cls("the archive", None, _unpacked(source, "the archive"))
+            return cls("the archive", None, _unpack(source, "the archive"))
         title = printable(str(source))
         if source.is_dir():
             return cls(title, source, {})
         try:
-            return cls(title, None, _unpacked(source.read_bytes(), title))
+            return cls(title, None, _unpack(source.read_bytes(), title))
         except OSError as error:
             raise LoadError(f"{title}: cannot be read ({error.strerror})") from error
 
@@ -93,7 +93,7 @@ class Files:
             raise LoadError(f"{self.title}: {printable(name)} cannot be read ({error})") from error
 
 
-def _unpacked(content: bytes, title: str) -> dict[str, bytes]:
+def _unpack(content: bytes, title: str) -> dict[str, bytes]:
     limit = max(UNPACKED_BYTES, UNPACKED_TIMES * len(content))
     too_much = LoadError(f"{title}: it unpacks to more than {limit} bytes; unpack it, and give the folder")
     try:

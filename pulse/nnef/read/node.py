@@ -335,7 +335,7 @@ class NodeReader:
         """Another type."""
         return self.add("Cast", [x], dtype, x.sizes, suffix, to=element_type(dtype))
 
-    def aligned(self, values: Sequence[tuple[str, Value]]) -> list[Wire]:
+    def align(self, values: Sequence[tuple[str, Value]]) -> list[Wire]:
         """Operands of one type, with as many axes each: NNEF aligns the first axes. Raises LoadError: two types."""
         typed = [value for _, value in values if isinstance(value, Wire)]
         firm = [wire for wire in typed if wire.value is None or wire.value.size != 1] or typed

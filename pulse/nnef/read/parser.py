@@ -9,15 +9,15 @@ from pulse.nnef.syntax import (
     Assignment,
     Binary,
     Call,
-    Choice,
     Comprehension,
+    Conditional,
     Document,
     Expression,
     Fragment,
-    Index,
     Name,
     Parameter,
     Subrange,
+    Subscript,
     Target,
     Unary,
 )
@@ -120,7 +120,7 @@ class _Parser:
         if token.kind != "word":
             self._fail(token.line, f"{what} is expected, not {printable(token.text)}")
         self._at += 1
-        return _unquoted(token.text[1:]) if token.text.startswith('i"') else token.text
+        return _unquote(token.text[1:]) if token.text.startswith('i"') else token.text
 
     def _several(self, item: Callable[[], "Expression"], close: str) -> list[Expression]:
         found: list[Expression] = []
@@ -272,7 +272,7 @@ class _Parser:
         if self._skip("if"):
             condition = self._binary(0)
             self._need("else")
-            value = Choice(value, condition, self._expression())
+            value = Conditional(value, condition, self._expression())
         self._depth -= 1
         return value
 
@@ -305,7 +305,7 @@ class _Parser:
                 if self._skip(":"):
                     value = Subrange(value, at, None if self._is("]") else self._expression())
                 else:
-                    value = Index(value, at)
+                    value = Subscript(value, at)
             self._need("]")
         return value
 
@@ -316,7 +316,7 @@ class _Parser:
             return _number(token.text)
         if token.kind == "string":
             self._at += 1
-            return _unquoted(token.text)
+            return _unquote(token.text)
         if self._skip("("):
             found = self._several(self._expression, ")")
             return found[0] if len(found) == 1 else tuple(found)
@@ -326,9 +326,9 @@ class _Parser:
             self._at += 1
             return token.text == "true"
         name = self._word("a value")
-        return self._call(name) if self._is("(") or self._typed() else Name(name)
+        return self._call(name) if self._is("(") or self._is_type_next() else Name(name)
 
-    def _typed(self) -> bool:
+    def _is_type_next(self) -> bool:
         """Whether ``<type>(`` follows."""
         following = [each.text for each in self._tokens[self._at : self._at + 4]]
         return (
@@ -386,5 +386,5 @@ def _number(text: str) -> int | float:
 ESCAPES: Mapping[str, str] = {"n": "\n", "t": "\t"}
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     return re.sub(r"\\(.)", lambda found: ESCAPES.get(found[1], found[1]), text[1:-1])

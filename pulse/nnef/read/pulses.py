@@ -25,7 +25,7 @@ from pulse.onnx.tensors import element_type
 from pulse.printable import printable
 
 
-class Timing:
+class StreamTiming:
     """How a file takes time; this is an offline one, which is read as it is."""
 
     symbol: str | None = None
@@ -52,16 +52,16 @@ class Timing:
         """Complete the model. Raises LoadError."""
 
 
-def timing_of(document: Document, title: str) -> Timing:
+def timing_of(document: Document, title: str) -> StreamTiming:
     """How a document takes time. Raises LoadError: its properties do not fit it."""
     properties = properties_of(document)
     if FRAMES in properties:
         return _Stream(document, properties, title)
-    return _Pulsed(document, properties, title) if DELAY in properties else Timing()
+    return _Pulsed(document, properties, title) if DELAY in properties else StreamTiming()
 
 
 @dataclass
-class _Stream(Timing):
+class _Stream(StreamTiming):
     """A file of ours: its states become inputs and outputs, as in ONNX files in pulses."""
 
     document: Document
@@ -100,7 +100,7 @@ class _Stream(Timing):
 
 
 @dataclass
-class _Pulsed(Timing):
+class _Pulsed(StreamTiming):
     """A file of tract's own pulses: its inputs have any length, and what is late is cut off."""
 
     document: Document

@@ -7,7 +7,7 @@ from typing import Any
 from onnx import helper
 
 from pulse.nnef.read.node import GraphReader, NodeReader, Value, Wire
-from pulse.nnef.read.pulses import Timing
+from pulse.nnef.read.pulses import StreamTiming
 from pulse.nnef.syntax import Fragment
 from pulse.onnx.tensors import element_type
 from pulse.record import record
@@ -26,7 +26,7 @@ class Entries:
 
 
 def read_scan(
-    node: NodeReader, fragment: Fragment, run: Run, timing: Timing | None
+    node: NodeReader, fragment: Fragment, run: Run, timing: StreamTiming | None
 ) -> Wire | tuple[Wire, ...]:
     """A scan over frames, each of size 1; or one turn over all of the axis. Raises LoadError.
 
@@ -38,7 +38,7 @@ def read_scan(
         entries = _later(node, entries, skip)
     turns = {_turns(wire, axis, chunk) for wire, axis, chunk in entries.scanned.values()}
     if turns == {1}:
-        return _once(node, entries, run, timing or Timing())
+        return _once(node, entries, run, timing or StreamTiming())
     if any(abs(chunk) != 1 for _, _, chunk in entries.scanned.values()):
         raise node.error("it takes several frames in a turn; only one, or all of them, are covered")
     if not entries.scanned:
@@ -122,11 +122,11 @@ def _result(node: NodeReader, found: dict[str, Value], name: str) -> Wire:
     return value
 
 
-def _made(results: Sequence[Wire]) -> Wire | tuple[Wire, ...]:
+def _as_result(results: Sequence[Wire]) -> Wire | tuple[Wire, ...]:
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _once(node: NodeReader, entries: Entries, run: Run, timing: Timing) -> Wire | tuple[Wire, ...]:
+def _once(node: NodeReader, entries: Entries, run: Run, timing: StreamTiming) -> Wire | tuple[Wire, ...]:
     """One turn: the body is part of the graph."""
     inside: dict[str, Value] = dict(entries.full)
     inside |= {name: wire for name, (wire, _, _) in entries.scanned.items()}
@@ -135,7 +135,7 @@ def _once(node: NodeReader, entries: Entries, run: Run, timing: Timing) -> Wire 
     found = run(inside, node.graph)
     for name, (_, result) in entries.states.items():
         timing.keep(node, name, _result(node, found, result))
-    return _made([_result(node, found, name) for name, _, _, _ in entries.outputs])
+    return _as_result([_result(node, found, name) for name, _, _, _ in entries.outputs])
 
 
 def _loop(node: NodeReader, entries: Entries, run: Run, skip: int) -> Wire | tuple[Wire, ...]:
@@ -190,7 +190,7 @@ def _loop(node: NodeReader, entries: Entries, run: Run, skip: int) -> Wire | tup
             num_scan_inputs=len(entries.scanned),
             scan_input_axes=[axis for _, axis, _ in entries.scanned.values()],
             scan_input_directions=[int(chunk < 0) for _, _, chunk in entries.scanned.values()],
-            **_gathering(gathered),
+            **_gather_attributes(gathered),
         )
     )
     made = _outputs(node, entries, results, wires, ends, joined)
@@ -200,10 +200,10 @@ def _loop(node: NodeReader, entries: Entries, run: Run, skip: int) -> Wire | tup
             wire if axis is None else node.pad_axis(wire, axis, skip, 0, f"later{number}")
             for number, (wire, axis) in enumerate(zip(made, places))
         ]
-    return _made(made)
+    return _as_result(made)
 
 
-def _gathering(gathered: Sequence[tuple[int, int]]) -> dict[str, Any]:
+def _gather_attributes(gathered: Sequence[tuple[int, int]]) -> dict[str, Any]:
     """ONNX's attributes; a scan may gather nothing."""
     if not gathered:
         return {}

@@ -15,14 +15,14 @@ WINDOW = "border='constant' padding=[] stride=[] dilation=[]"
 
 
 @record(eq=False)
-class Signature:
+class OperatorSignature:
     """Names in the order of arguments without names; those with defaults may be left out."""
 
     names: tuple[str, ...]
     defaults: "Mapping[str, Value]"
 
 
-def signature(text: str) -> Signature:
+def signature(text: str) -> OperatorSignature:
     """Of names and ``name=default``, separated by blanks; defaults are literals of Python without blanks."""
     from ast import literal_eval
 
@@ -33,10 +33,10 @@ def signature(text: str) -> Signature:
         names.append(name)
         if default:
             defaults[name] = literal_eval(default)
-    return Signature(tuple(names), defaults)
+    return OperatorSignature(tuple(names), defaults)
 
 
-SIGNATURES: dict[str, Signature] = {
+SIGNATURES: dict[str, OperatorSignature] = {
     "external": signature("shape"),
     "tract_core_external": signature("shape datum_type='F32'"),
     "variable": signature("shape label"),
@@ -47,14 +47,14 @@ SIGNATURES: dict[str, Signature] = {
 """Operator -> signature; ``reads`` adds those of the operators that it registers."""
 
 
-def signature_of(fragment: Fragment) -> Signature:
+def signature_of(fragment: Fragment) -> OperatorSignature:
     """Of the parameters of a fragment. Raises LoadError: a default is no literal."""
     defaults: dict[str, Value] = {
         each.name: _literal(each.default, fragment.name)
         for each in fragment.parameters
         if each.default is not None
     }
-    return Signature(tuple(each.name for each in fragment.parameters), defaults)
+    return OperatorSignature(tuple(each.name for each in fragment.parameters), defaults)
 
 
 def _literal(value: Expression, fragment: str) -> "Value":

@@ -64,7 +64,7 @@ class _Export:
         self.symbols = [*symbols]
         self.shared = Shared()
         self.shared.taken.update(self.symbols)
-        constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in _stored(self.graph)}
+        constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in _stored_tensors(self.graph)}
         self.root = Scope(self.shared, constants, _facts(self.graph, constants))
 
     def begin(self, fed: Collection[str]) -> tuple[list[str], list[str]]:
@@ -80,7 +80,9 @@ class _Export:
     ) -> Archive:
         """The archive; it names tract's registry if it needs that."""
         body, stored = tuple(self.root.body), (*self.shared.fragments, *fragments)
-        called = {name for part in (body, *(each.body or () for each in stored)) for name in _called(part)}
+        called = {
+            name for part in (body, *(each.body or () for each in stored)) for name in _called_operators(part)
+        }
         extensions = [("tract_symbol", symbol) for symbol in self.symbols]
         if any(name.startswith(TRACT) or name in UNLIKE for name in called):
             extensions.insert(0, ("tract_registry", "tract_core"))
@@ -173,16 +175,16 @@ class _Pulsed(_Export):
         return int(self.root.fact(name)[1][axis])
 
 
-def _called(value: object) -> Iterator[str]:
+def _called_operators(value: object) -> Iterator[str]:
     """The operators of a part of a document."""
     if isinstance(value, Call):
         yield value.operator
-        yield from _called((value.positional, [each for _, each in value.named]))
+        yield from _called_operators((value.positional, [each for _, each in value.named]))
     elif isinstance(value, Assignment):
-        yield from _called(value.value)
+        yield from _called_operators(value.value)
     elif isinstance(value, list | tuple):
         for each in cast("Sequence[object]", value):
-            yield from _called(each)
+            yield from _called_operators(each)
 
 
 def external(value: ValueInfoProto) -> Call:
@@ -201,7 +203,7 @@ def external(value: ValueInfoProto) -> Call:
     return Call("tract_core_external", (), (("shape", shape), ("datum_type", named)))
 
 
-def _stored(graph: GraphProto) -> Iterable[TensorProto]:
+def _stored_tensors(graph: GraphProto) -> Iterable[TensorProto]:
     for each in graphs_of(graph):
         yield from each.initializer
 

@@ -124,13 +124,13 @@ class NodeWriter:
     def number(self, value: float, dtype: DType, suffix: str = "number") -> Expression:
         """One number: in the text where that says it exactly, else stored."""
         entry = np.array(value).astype(dtype)
-        return literal(entry) if spoken(entry) else self.tensor(entry, suffix)
+        return literal(entry) if is_writable(entry) else self.tensor(entry, suffix)
 
     def operand(self, slot: int, rank: int) -> Expression:
         """An input with axes of size 1 in front, up to this rank: NNEF aligns the first axes, ONNX the last."""
         value = self.known_value(slot)
         if value is not None:
-            if value.size == 1 and spoken(value):
+            if value.size == 1 and is_writable(value):
                 return literal(value)
             return self.scope.tensor(
                 value.reshape((1,) * (rank - value.ndim) + value.shape), self.inputs[slot]
@@ -179,7 +179,7 @@ class NodeWriter:
         return int(self.attribute("axis", default)) % max(rank, 1)
 
 
-def spoken(value: Array) -> bool:
+def is_writable(value: Array) -> bool:
     """Whether one entry can stand in the text: NNEF reads it in the type of the other operand."""
     if value.size != 1:
         return False

@@ -9,17 +9,17 @@ from pulse.facts import Shape, dtype_name, is_symbolic
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
-from pulse.onnx.subgraph import Subgraph, inline
+from pulse.onnx.subgraph import BodyGraph, inline
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.shape import Reshape
 
 SCALAR: Shape = ()
 
 
-def body(node: NodeContext, name: str) -> Subgraph:
+def body(node: NodeContext, name: str) -> BodyGraph:
     """A graph among the attributes. Raises LoadError."""
     found = node.attributes.get(name)
-    if not isinstance(found, Subgraph):
+    if not isinstance(found, BodyGraph):
         raise node.error(f"attribute {name} must be a graph; export the model again")
     return found
 

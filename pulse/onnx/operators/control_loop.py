@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pulse.budget import spending
+from pulse.budget import current_spending
 from pulse.dim import TDim
 from pulse.errors import LoadError, PulseError
 from pulse.facts import Array, TypedFact
@@ -14,7 +14,7 @@ from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.control import SCALAR, as_scalar, body
 from pulse.onnx.registry import onnx_op
-from pulse.onnx.subgraph import Subgraph, inline
+from pulse.onnx.subgraph import BodyGraph, inline
 from pulse.onnx.write.graph import value_info
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
@@ -51,7 +51,7 @@ class _Repeated:
     """A loop while it is translated."""
 
     node: NodeContext
-    graph: Subgraph
+    graph: BodyGraph
 
     def wire(self) -> list[OutletId]:
         node = self.node
@@ -71,7 +71,7 @@ class _Repeated:
         """Loops in loops are not unrolled where a single iteration has too many nodes already. Raises UnsureError."""
         if not any(inner.op_type in REPEATING for inner in self.graph.proto.node):
             return
-        before = spending().nodes
+        before = current_spending().nodes
         try:
             any_iteration = self._model
         except PulseError:  # unrolled it may load, and gives the reason if it does not
@@ -115,7 +115,7 @@ class _Repeated:
         most = self._number(limit)
         assert most is not None
         states, gathered = self._states(), list[list[OutletId]]()
-        account = spending()
+        account = current_spending()
         before = account.nodes
         for iteration in range(most):
             if iteration == MOST_ITERATIONS or account.nodes - before > MOST_NODES:

@@ -8,7 +8,7 @@ import numpy as np
 
 from pulse.graph import OutletId
 from pulse.infer.relations import HasType, Relation, SameShape, SameType
-from pulse.infer.shapes import Broadcast
+from pulse.infer.shapes import Broadcasting
 from pulse.onnx.clues import Clues, same_type_and_shape
 from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.elementwise_bits import BITWISE
@@ -93,14 +93,14 @@ def infer_tests(clues: Clues) -> Iterator[Relation]:
 def infer_arithmetic(clues: Clues) -> Iterator[Relation]:
     """One type; shapes are broadcast."""
     yield SameType([*clues.given_inputs(), clues.output])
-    yield Broadcast(clues.output, clues.given_inputs())
+    yield Broadcasting(clues.output, clues.given_inputs())
 
 
 @rule("Pow")
 def infer_power(clues: Clues) -> Iterator[Relation]:
     """The type of the base; shapes are broadcast."""
     yield SameType([clues.input(0), clues.output])
-    yield Broadcast(clues.output, clues.given_inputs())
+    yield Broadcasting(clues.output, clues.given_inputs())
 
 
 @rule("PRelu")
@@ -108,14 +108,14 @@ def infer_prelu(clues: Clues) -> Iterator[Relation]:
     """The slope is broadcast to the shape of the input."""
     yield SameType([*clues.given_inputs(), clues.output])
     yield SameShape([clues.input(0), clues.output])
-    yield Broadcast(clues.output, clues.given_inputs())
+    yield Broadcasting(clues.output, clues.given_inputs())
 
 
 @rule("And", "Or", "Xor")
 def infer_logic(clues: Clues) -> Iterator[Relation]:
     """All bool; shapes are broadcast."""
     yield HasType([*clues.given_inputs(), clues.output], BOOL)
-    yield Broadcast(clues.output, clues.given_inputs())
+    yield Broadcasting(clues.output, clues.given_inputs())
 
 
 @rule("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
@@ -123,7 +123,7 @@ def infer_comparison(clues: Clues) -> Iterator[Relation]:
     """Inputs of one type, a bool for each entry; shapes are broadcast."""
     yield SameType(clues.given_inputs())
     yield HasType([clues.output], BOOL)
-    yield Broadcast(clues.output, clues.given_inputs())
+    yield Broadcasting(clues.output, clues.given_inputs())
 
 
 @rule("Where")
@@ -131,7 +131,7 @@ def infer_where(clues: Clues) -> Iterator[Relation]:
     """A bool that chooses between two wires of one type; shapes are broadcast."""
     yield HasType([clues.input(0)], BOOL)
     yield SameType([clues.input(1), clues.input(2), clues.output])
-    yield Broadcast(clues.output, clues.given_inputs())
+    yield Broadcasting(clues.output, clues.given_inputs())
 
 
 NAMES = {kind: op_type for op_type, kind in (PLAIN | BITWISE | {"Pow": "pow"}).items()}

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pulse.graph import OutletId
 from pulse.infer.relations import HasRank, Relation, SameSize, SameType
-from pulse.infer.shapes import Broadcast
+from pulse.infer.shapes import Broadcasting
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
@@ -77,7 +77,7 @@ def infer_matmul(clues: Clues) -> Iterator[Relation]:
     if second > 1:
         yield SameSize([Axis(b, -1), Axis(y, -1)])
     if first > 1 and second > 1:
-        yield Broadcast(y, [a, b], end=2)
+        yield Broadcasting(y, [a, b], end=2)
 
 
 def _ranks(clues: Clues) -> Iterator[Relation]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pulse.budget import spending
+from pulse.budget import current_spending
 from pulse.dim import TDim
 from pulse.facts import volume
 from pulse.graph import OutletId
@@ -177,7 +177,7 @@ def lrn(node: NodeContext) -> OutletId:
     size = node.integer("size")
     if fact.rank < 2 or size < 1:
         raise node.error(f"a neighbourhood of {size} channels does not fit {fact}")
-    spending().unfold(size, f"{node.wire_name} (LRN), size {size}")
+    current_spending().unfold(size, f"{node.wire_name} (LRN), size {size}")
     before = (size - 1) // 2
     edges = (NO_PAD, (TDim.of(before), TDim.of(size - 1 - before)), *(NO_PAD,) * (fact.rank - 2))
     wide = node.wire(Pad(edges), [node.wire(Elementwise("mul"), [x, x], "squares")], "wide")

@@ -7,7 +7,7 @@ from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
-from pulse.onnx.subgraph import Subgraph
+from pulse.onnx.subgraph import BodyGraph
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.onnx.write.scan import ScanWriter
@@ -24,7 +24,7 @@ from pulse.wording import spell
 def scan(node: NodeContext) -> Sequence[OutletId]:
     """States first, then tensors that are run through; before opset 9 for each example of a batch."""
     body = node.attributes.get("body")
-    if not isinstance(body, Subgraph):
+    if not isinstance(body, BodyGraph):
         raise node.error("its body is missing; export the model again")
     if node.opset < 9:
         return _scan_batches(node, body)
@@ -33,7 +33,7 @@ def scan(node: NodeContext) -> Sequence[OutletId]:
     return _run(node, body, given, scanned)
 
 
-def _scan_batches(node: NodeContext, body: Subgraph) -> list[OutletId]:
+def _scan_batches(node: NodeContext, body: BodyGraph) -> list[OutletId]:
     """One scan for each example; the lengths of sequences come first, and only whole sequences are covered."""
     if node.has(0):
         raise node.error("lengths of sequences (sequence_lens) are not covered; export with opset 9 or later")
@@ -58,7 +58,7 @@ def _scan_batches(node: NodeContext, body: Subgraph) -> list[OutletId]:
 
 
 def _scan_courses(
-    node: NodeContext, body: Subgraph, given: Sequence[OutletId], axes: str, directions: str
+    node: NodeContext, body: BodyGraph, given: Sequence[OutletId], axes: str, directions: str
 ) -> tuple[Course, ...]:
     """How the last of the inputs are run through."""
     count = node.integer("num_scan_inputs")
@@ -70,7 +70,7 @@ def _scan_courses(
 
 
 def _run(
-    node: NodeContext, body: Subgraph, given: Sequence[OutletId], scanned: tuple[Course, ...]
+    node: NodeContext, body: BodyGraph, given: Sequence[OutletId], scanned: tuple[Course, ...]
 ) -> list[OutletId]:
     states = len(given) - len(scanned)
     facts = [node.graph.fact(outlet) for outlet in given]

@@ -35,7 +35,7 @@ MOST_ROUNDS = 64
 
 
 @record
-class Box:
+class PlaceRange:
     """Neighbouring places of the first axes: where they begin, and how many there are on each."""
 
     starts: tuple[TDim, ...]
@@ -178,7 +178,7 @@ def _from_front(node: NodeContext, index: Array, size: int) -> Array:
     return np.where(index < 0, index + size, index)
 
 
-def _box(node: NodeContext, shape: Sequence[TDim], places: Array) -> Box | None:
+def _box(node: NodeContext, shape: Sequence[TDim], places: Array) -> PlaceRange | None:
     """The box that the places fill in row-major order."""
     starts: list[TDim] = []
     counted: list[Array] = []
@@ -197,17 +197,19 @@ def _box(node: NodeContext, shape: Sequence[TDim], places: Array) -> Box | None:
         return None
     if not np.array_equal(np.stack(counted), np.indices(sizes).reshape(len(sizes), -1)):
         return None
-    return Box(tuple(starts), tuple(map(TDim.of, sizes)))
+    return PlaceRange(tuple(starts), tuple(map(TDim.of, sizes)))
 
 
-def _inside(node: NodeContext, x: OutletId, box: Box) -> OutletId:
+def _inside(node: NodeContext, x: OutletId, box: PlaceRange) -> OutletId:
     for axis, (start, size) in enumerate(zip(box.starts, box.sizes)):
         if node.graph.fact(x).shape[axis] != size:
             x = node.wire(Slice(axis, start, start + size), [x], f"inside{axis}")
     return x
 
 
-def paste(node: NodeContext, x: OutletId, part: OutletId, box: Box, suffix: str, axis: int = 0) -> OutletId:
+def paste(
+    node: NodeContext, x: OutletId, part: OutletId, box: PlaceRange, suffix: str, axis: int = 0
+) -> OutletId:
     """The tensor with a box of it replaced by ``part``: one join for each axis that the box does not fill."""
     shape = node.graph.fact(x).shape
     cut = [a for a in range(axis, len(box.sizes)) if shape[a] != box.sizes[a]]

@@ -7,7 +7,7 @@ from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.onnx.clues import same_type_and_shape
 from pulse.onnx.context import NodeContext
-from pulse.onnx.operators.scatter import Box, paste
+from pulse.onnx.operators.scatter import PlaceRange, paste
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.ops.elementwise import Elementwise
@@ -17,7 +17,7 @@ from pulse.ops.shape import Reshape
 from pulse.ops.slice import Slice
 from pulse.typed import known_value
 
-MOST_FRAMES = 64
+MOST_WRITTEN = 64
 """Frames that can be written to places which are computed while running."""
 
 
@@ -38,7 +38,7 @@ def tensor_scatter(node: NodeContext) -> OutletId:
         if mode == "linear" or available.prove_ge(start).yes:
             starts = (*[TDim.of(0)] * axis, start)
             return node.name_result(
-                paste(node, node.input(0), node.input(1), Box(starts, update.shape[: axis + 1]), "")
+                paste(node, node.input(0), node.input(1), PlaceRange(starts, update.shape[: axis + 1]), "")
             )
     return _choose(node, axis, mode == "circular")
 
@@ -47,9 +47,9 @@ def _choose(node: NodeContext, axis: int, circular: bool) -> OutletId:
     """One choice for each new frame: where its place is that of the cache's frame."""
     cache, update = node.fact(0), node.fact(1)
     size, count = cache.shape[axis], update.shape[axis]
-    if not size.is_const or not count.is_const or int(count) > MOST_FRAMES:
+    if not size.is_const or not count.is_const or int(count) > MOST_WRITTEN:
         raise node.error(
-            f"{count} frames are written at computed places; only up to {MOST_FRAMES} are covered"
+            f"{count} frames are written at computed places; only up to {MOST_WRITTEN} are covered"
         )
     begin = _begin(node, cache)
     if not circular:

@@ -24,7 +24,7 @@ LARGEST_FILE = 2**31 - 1
 """Bytes: no reader of protobuf takes more."""
 
 
-class Source(NamedTuple):
+class FileSource(NamedTuple):
     """A model as it was read, and the folder of its file, where data may be beside it."""
 
     proto: ModelProto
@@ -32,21 +32,21 @@ class Source(NamedTuple):
     folder: Path | None
 
 
-def read_source(source: ModelSource) -> Source:
+def read_source(source: ModelSource) -> FileSource:
     """The model, without functions, all names in it text. Raises LoadError."""
     if isinstance(source, ModelProto):
-        return Source(_check(source, "the model"), source.graph.name or "model", None)
+        return FileSource(_check(source, "the model"), source.graph.name or "model", None)
     if isinstance(source, bytes):
         _require_likely(source[:HEAD], "these bytes")
         proto = _decode(source, "these bytes")
-        return Source(proto, proto.graph.name or "model", None)
+        return FileSource(proto, proto.graph.name or "model", None)
     try:
         path = Path(os.fspath(source))
     except TypeError:
         raise LoadError(
             f"cannot load a {type(source).__name__}; give a path, the bytes of an ONNX file, or a ModelProto"
         ) from None
-    return Source(_decode(_contents(path), str(path)), path.stem, path.parent)
+    return FileSource(_decode(_contents(path), str(path)), path.stem, path.parent)
 
 
 def _contents(path: Path) -> bytes:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from pulse.budget import spending
+from pulse.budget import current_spending
 from pulse.errors import LoadError
 from pulse.onnx.proto import FunctionProto, ModelProto, NodeProto
 
@@ -19,7 +19,7 @@ def inline(model: ModelProto, what: str) -> ModelProto:
     }
     counts: dict[Key, int | None] = {}
     for node in model.graph.node:
-        spending().unfold(_count([node], functions, counts, what) - 1, f"{what}: {_describe(node)}")
+        current_spending().unfold(_count([node], functions, counts, what) - 1, f"{what}: {_describe(node)}")
     import onnx.inliner
     from onnx import checker
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pulse.budget import Budget, Spending, counting, spending
+from pulse.budget import Budget, Spending, count_spending, current_spending
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError
 from pulse.facts import Array
@@ -18,7 +18,7 @@ from pulse.onnx.read.file import ModelSource, read_source
 from pulse.onnx.read.inputs import check_given, claimed_fact, frees_lengths, input_facts, named_fact
 from pulse.onnx.read.node import OnnxOp
 from pulse.onnx.read.opsets import opsets
-from pulse.onnx.subgraph import Subgraph, free_names
+from pulse.onnx.subgraph import BodyGraph, free_names
 from pulse.onnx.tensors import tensor_value
 
 
@@ -35,7 +35,7 @@ def load(
     Raises   LoadError: the file cannot be read, or ``inputs`` or ``constants`` does not fit it
     """
     check_given(inputs, constants)
-    with counting(Spending(Budget.of(budget))):
+    with count_spending(Spending(Budget.of(budget))):
         return read(source, inputs or {}, constants or {}, ignore_value_info)
 
 
@@ -116,7 +116,7 @@ class _Builder:
         return self._values[name]
 
     def _constant(self, name: str, value: Array) -> None:
-        spending().stored += value.size
+        current_spending().stored += value.size
         fact = InferenceFact(value.dtype, tuple(TDim.of(size) for size in value.shape), value)
         (outlet,) = self.graph.add(name, Constant(value), (), [fact])
         self._define(name, outlet)
@@ -127,7 +127,7 @@ class _Builder:
         named = [name for name in read if name]
         places = iter(range(len(named)))
         attributes = {entry.name: self._attribute(entry, what) for entry in node.attribute}
-        bodies = [value for value in attributes.values() if isinstance(value, Subgraph)]
+        bodies = [value for value in attributes.values() if isinstance(value, BodyGraph)]
         captures = tuple(dict.fromkeys(name for body in bodies for name in body.captures))
         op = OnnxOp(
             kind,
@@ -158,7 +158,7 @@ class _Builder:
         if attribute.type == AttributeProto.TENSOR:
             return tensor_value(attribute.t, self._folder, where)
         if attribute.type == AttributeProto.GRAPH:
-            return Subgraph(attribute.g, free_names(attribute.g), self._body)
+            return BodyGraph(attribute.g, free_names(attribute.g), self._body)
         if attribute.ref_attr_name:
             raise LoadError(
                 f"{where}: cannot be read (it is a parameter of a function); export the model again"

@@ -10,8 +10,8 @@ from pulse.ops.bodies import nodes_within
 from pulse.ops.op import Op
 from pulse.ops.source import Const
 from pulse.ops.stateful import Stateful
-from pulse.program.backends.implementations import Choice
-from pulse.program.backends.parts import choices
+from pulse.program.backends.groups import choices
+from pulse.program.backends.implementations import ImplementationChoice
 from pulse.program.program import Program
 from pulse.program.weights import check_form
 from pulse.pulsify.network import PulsedNetwork
@@ -24,7 +24,7 @@ class PlacedNode:
 
     name: str
     op: Op
-    implementation: Choice
+    implementation: ImplementationChoice
 
 
 class CompiledProgram(Program):
@@ -35,7 +35,7 @@ class CompiledProgram(Program):
         self.network = model
 
     @cached_property
-    def choices(self) -> Mapping[int, Choice]:
+    def choices(self) -> Mapping[int, ImplementationChoice]:
         """The implementation of each node of ``network``."""
         return choices(self.network, self.default_backend)
 

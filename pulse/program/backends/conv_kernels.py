@@ -19,11 +19,11 @@ def _pads_vary(op: Op, facts: Sequence[TypedFact]) -> str:
     return "" if all(dim.is_const for pair in op.pads for dim in pair) else "its padding depends on a length"
 
 
-def _padded(op: Conv, x: Array) -> Array:
+def _pad(op: Conv, x: Array) -> Array:
     return pad_spatial(x, op.pads, {}).astype(accumulator_type(x), copy=False)
 
 
-def _finished(op: Conv, y: Array, inputs: Sequence[Array]) -> list[Array]:
+def _finish(op: Conv, y: Array, inputs: Sequence[Array]) -> list[Array]:
     """With the bias, in the type of the input."""
     x = inputs[0]
     if len(inputs) > 2:
@@ -46,7 +46,7 @@ def _counts(op: Conv, x: Array, w: Array) -> list[int]:
 @implements(Conv, kernel="direct", priority=-1, dtypes=FLOATS, refuses=_pads_vary)
 def convolve_directly(op: Conv, inputs: Sequence[Array]) -> list[Array]:
     """The sum over the taps of a kernel, one strided slice of the input for each."""
-    x, w = _padded(op, inputs[0]), inputs[1]
+    x, w = _pad(op, inputs[0]), inputs[1]
     counts = _counts(op, x, w)
     grouped, kernels = _groups(op, x, w)
     y = np.zeros((len(x), op.group, kernels.shape[1], *counts), x.dtype)
@@ -58,7 +58,7 @@ def convolve_directly(op: Conv, inputs: Sequence[Array]) -> list[Array]:
         )
         part = grouped[(slice(None), slice(None), slice(None), *cut)]
         y += np.einsum("ngc...,goc->ngo...", part, kernels[(slice(None), slice(None), slice(None), *tap)])
-    return _finished(op, y.reshape(len(x), -1, *counts), inputs)
+    return _finish(op, y.reshape(len(x), -1, *counts), inputs)
 
 
 @implements(Conv, kernel="fft", priority=-2, dtypes=FLOATS, refuses=_pads_vary)
@@ -67,7 +67,7 @@ def convolve_by_transforms(op: Conv, inputs: Sequence[Array]) -> list[Array]:
 
     A transform would spread a frame that is not finite, or is not of the stream, over all others; then it is direct.
     """
-    x, w = _padded(op, inputs[0]), inputs[1]
+    x, w = _pad(op, inputs[0]), inputs[1]
     counts = _counts(op, x, w)
     if not np.isfinite(x).all() or 0 in counts:
         return convolve_directly(op, inputs)
@@ -82,7 +82,7 @@ def convolve_by_transforms(op: Conv, inputs: Sequence[Array]) -> list[Array]:
     y = np.fft.irfftn(np.einsum("ngc...,goc...->ngo...", ahead, behind), sizes, axes)
     cut = tuple(slice(0, (count - 1) * stride + 1, stride) for count, stride in zip(counts, op.strides))
     y = y[(slice(None), slice(None), slice(None), *cut)]
-    return _finished(op, y.reshape(len(x), -1, *counts), inputs)
+    return _finish(op, y.reshape(len(x), -1, *counts), inputs)
 
 
 @implements(Conv, kernel="im2col", priority=-3, dtypes=FLOATS, refuses=_pads_vary)

@@ -65,7 +65,7 @@ class Implementation:
 
 
 @record(eq=False)
-class Choice:
+class ImplementationChoice:
     """The implementation of one node, and why it is this one.
 
     dtype   of the node's first input, or of its output if it has none
@@ -122,7 +122,9 @@ def implements(
     return add
 
 
-def choose(name: str, op: Op, facts: Sequence[TypedFact], backend: str = "", kernel: str = "") -> Choice:
+def choose(
+    name: str, op: Op, facts: Sequence[TypedFact], backend: str = "", kernel: str = ""
+) -> ImplementationChoice:
     """The implementation of a node, of the backend and the kernel that are asked for.
 
     facts   of its inputs
@@ -151,7 +153,7 @@ def choose(name: str, op: Op, facts: Sequence[TypedFact], backend: str = "", ker
             f", priority {chosen.priority} before {', '.join(f'{each} ({each.priority})' for each in others)}"
         )
     dtype = facts[0].dtype if facts else op.facts(facts)[0].dtype
-    return Choice(chosen, op.name, dtype, why, tuple(others))
+    return ImplementationChoice(chosen, op.name, dtype, why, tuple(others))
 
 
 def has_preferred() -> bool:

@@ -12,8 +12,8 @@ from pulse.graph import OutletId
 from pulse.ops.check import Site
 from pulse.ops.source import Const
 from pulse.program.backends.compiled import CompiledProgram
-from pulse.program.backends.implementations import Choice, Compute
-from pulse.program.backends.parts import Part, split, transfers
+from pulse.program.backends.groups import BackendGroup, split, transfers
+from pulse.program.backends.implementations import Compute, ImplementationChoice
 from pulse.program.program import Program
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
@@ -36,7 +36,7 @@ class MixedProgram(CompiledProgram):
         self,
         model: PulsedNetwork,
         backend: str,
-        chosen: Mapping[int, Choice],
+        chosen: Mapping[int, ImplementationChoice],
         compile: Compile,
         fetches: Sequence[OutletId] = (),
         form: str = "f32",
@@ -44,7 +44,7 @@ class MixedProgram(CompiledProgram):
         super().__init__(model, form)
         self._default = backend
         self.fetches = tuple(fetches)
-        self.parts: list[tuple[Part, Program]] = []
+        self.parts: list[tuple[BackendGroup, Program]] = []
         for part in split(model, chosen, fetches):
             computed = {part.nodes[node_id]: chosen[node_id].implementation.compute for node_id in part.nodes}
             functions = {node_id: compute for node_id, compute in computed.items() if compute is not None}
@@ -106,8 +106,8 @@ class MixedState(State):
             state._set_end()
 
     @property
-    def faulted(self) -> bool:
-        return any(state.faulted for state in self._states)
+    def has_faulted(self) -> bool:
+        return any(state.has_faulted for state in self._states)
 
     def take_faults(self) -> int:
         return sum(state.take_faults() for state in self._states)

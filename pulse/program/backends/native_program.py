@@ -55,25 +55,25 @@ class NativeProgram(NativeStreams, CompiledProgram):
             checks=model.checks,
             unchecked=find_unchecked_bodies(model),
         )
-        table = step.table
-        self.arena_bytes = max(table.plan(), 64)
-        self.weights = aligned_bytes(max(table.weights.size, 64))
-        image = table.weights.image()
+        builder = step.builder
+        self.arena_bytes = max(builder.plan(), 64)
+        self.weights = aligned_bytes(max(builder.weights.size, 64))
+        image = builder.weights.image()
         self.weights[: image.size] = image
         self.weights.flags.writeable = False
-        self.initial = table.state.image()
+        self.initial = builder.state.image()
         self.instructions = (
-            *table.instructions,
-            *table.endings,
-            Emitted(Tick(clock=table.clock), "", "clock"),
+            *builder.instructions,
+            *builder.endings,
+            Emitted(Tick(clock=builder.clock), "", "clock"),
         )
         self.ends = tuple(
-            (length, value.buffer.offset) for length, value in table.ends if not length.is_const
+            (length, value.buffer.offset) for length, value in builder.ends if not length.is_const
         )
-        self.counters = tuple((site, value.buffer.offset) for site, value in table.counted.items())
+        self.counters = tuple((site, value.buffer.offset) for site, value in builder.counted.items())
         self.total_at, self.last_at = (
             None if word is None else word.buffer.offset
-            for word in (table.word_of("faults"), table.word_of("last"))
+            for word in (builder.word_of("faults"), builder.word_of("last"))
         )
         graph = model.graph
         self.received = tuple(
@@ -97,7 +97,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        for made_here in ("unlinked", "_linked", "_parallel", "parting"):
+        for made_here in ("unlinked", "_linked", "_parallel", "thread_cuts"):
             state.pop(made_here, None)
         rows = [(row.kernel, dict(vars(row.instruction)), row.node, row.op) for row in self.instructions]
         return {**state, "instructions": rows, _MODULES: modules_of(self._kernels())}
@@ -140,7 +140,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
         told = () if model.chunks is None else tuple(model.chunks.lines())
         return encode_program(self, {**model.typed.metadata, **metadata}, proof, chunks, (*told, *sizes))
 
-    def _stored(self) -> str:
+    def _storage_text(self) -> str:
         """In what form the instructions have their weights; those of small matrices and of loops stay f32."""
         forms = [row.instruction.form for row in self.instructions if len(row.instruction.forms()) > 1]
         counts = [f"{forms.count(form)} with weights of {form}" for form in dict.fromkeys(forms)]
@@ -149,10 +149,10 @@ class NativeProgram(NativeStreams, CompiledProgram):
     def listing(self) -> list[str]:
         lines = [
             f"{len(self.instructions)} instructions, {self.weights.size} bytes of weights ({self.form}), "
-            f"{self.state_bytes} of state, {self.arena_bytes} of arena{self._stored()}",
+            f"{self.state_bytes} of state, {self.arena_bytes} of arena{self._storage_text()}",
             *map(str, copies(self.instructions)),
         ]
-        for number, (row, parts) in enumerate(zip(self.instructions, self.parting.rows)):
+        for number, (row, parts) in enumerate(zip(self.instructions, self.thread_cuts.rows)):
             fields = [f"{name}={_text(value)}" for name, value in row.instruction.fields_by_name()]
             text = " ".join(fields if len(fields) <= SHOWN else [*fields[:SHOWN], "…"])
             cut = "" if parts is None else f"  in parts of {parts.cut.count} from {parts.bounds[:-1]}"

@@ -165,7 +165,7 @@ class ReferenceState(State):
         return results
 
     @property
-    def faulted(self) -> bool:
+    def has_faulted(self) -> bool:
         return sum(count for _, count in self._counts()) != self._taken
 
     def take_faults(self) -> int:

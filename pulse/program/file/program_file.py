@@ -12,7 +12,7 @@ import numpy as np
 
 from pulse.errors import WriteError
 from pulse.facts import dtype_name
-from pulse.jit.instruction import Part, fields_of
+from pulse.jit.instruction import RowFields, fields_of
 from pulse.jit.registry import Kernel, kernel_of
 from pulse.ops.check import Site
 from pulse.program.file.container import encode
@@ -103,12 +103,12 @@ def layout(kernel: Kernel) -> str:
     return blake2b(repr(_fields(kernel.instruction)).encode(), digest_size=8).hexdigest()
 
 
-def _fields(part: type[Part]) -> list[Any]:
+def _fields(group: type[RowFields]) -> list[Any]:
     return [
         (each.name, each.spec.kind, each.spec.element, each.spec.written, each.spec.count, each.at)
-        if each.part is None
-        else (each.name, each.spec.kind, each.spec.count, each.at, _fields(each.part))
-        for each in fields_of(part).values()
+        if each.group is None
+        else (each.name, each.spec.kind, each.spec.count, each.at, _fields(each.group))
+        for each in fields_of(group).values()
     ]
 
 

@@ -3,33 +3,32 @@
 from collections.abc import Iterator
 
 from pulse.jit.cut import Cut
-from pulse.jit.instruction import Instruction, Operand, reads, writes
+from pulse.jit.instruction import Operand, reads
 from pulse.jit.registry import kernel
 from pulse.jit.simd import LANES, vfma, vload_part, vstore_part
-from pulse.jit.span import Reach, run, table
+from pulse.jit.span import Reach
 from pulse.program.kernels.matmul_finish import Finish, finish
+from pulse.program.kernels.matmul_windows import WindowRows
 
 
-class Depthwise(Instruction):
+class DepthwiseRows(WindowRows):
+    """y[rows_y[m] + c] = bias[c] + sum_t x[rows_x[m] + taps[t] + c] * W[t*C + c], f32."""
+
+    W: Operand = reads("f32", "T", "C")
+    bias: Operand = reads("f32", "C")
+    C: int
+
+    def multiply_adds(self) -> int:
+        return self.M * self.T * self.C
+
+
+class Depthwise(DepthwiseRows):
     """y[rows_y[m] + c] = bias[c] + sum_t x[rows_x[m] + taps[t] + c] * W[t*C + c], f32; then the steps of ``finish``.
 
     Weights are read once per four rows.
     """
 
-    x: Operand = reads("f32")
-    W: Operand = reads("f32", "T", "C")
-    bias: Operand = reads("f32", "C")
-    y: Operand = writes("f32")
-    M: int
-    rows_x: Operand = reads("i64", "M")
-    rows_y: Operand = reads("i64", "M")
-    T: int
-    taps: Operand = reads("i64", "T")
-    C: int
     finish: Finish
-
-    def multiply_adds(self) -> int:
-        return self.M * self.T * self.C
 
     def work(self) -> int:
         return 2 * self.multiply_adds()
@@ -38,8 +37,7 @@ class Depthwise(Instruction):
         yield Cut("M", 4, {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}, shared=self.T * self.C)
 
     def reaches(self) -> Iterator[Reach]:
-        yield self.x, table(self.rows_x, self.M) + table(self.taps, self.T) + run(self.C)
-        yield self.y, table(self.rows_y, self.M) + run(self.C)
+        yield from self.window_reaches(self.C, self.C)
         yield from self.finish.reaches_on(self.y, self.rows_y, self.M, self.C)
 
 

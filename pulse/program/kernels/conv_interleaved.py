@@ -2,35 +2,24 @@
 
 from collections.abc import Iterator
 
-from pulse.jit.instruction import Instruction, Operand, reads, writes
 from pulse.jit.registry import kernel
 from pulse.jit.simd import LANES, vfma, vload, vsplat, vstore
-from pulse.jit.span import Reach, run, table
+from pulse.jit.span import Reach
+from pulse.program.kernels.conv_depthwise import DepthwiseRows
 from pulse.program.kernels.matmul_finish import Finish
 from pulse.program.kernels.matmul_interleaved import finish_rows, interleaved_reaches
 
 
-class InterleavedDepthwise(Instruction):
+class InterleavedDepthwise(DepthwiseRows):
     """y[rows_y[m] + c] = bias[c] + sum_t x[rows_x[m] + taps[t] + c] * W[t*C + c] of 16 streams, then ``finish``."""
 
-    x: Operand = reads("f32")
-    W: Operand = reads("f32", "T", "C")
-    bias: Operand = reads("f32", "C")
-    y: Operand = writes("f32")
-    M: int
-    rows_x: Operand = reads("i64", "M")
-    rows_y: Operand = reads("i64", "M")
-    T: int
-    taps: Operand = reads("i64", "T")
-    C: int
     finish: Finish
 
     def multiply_adds(self) -> int:
-        return LANES * self.M * self.T * self.C
+        return LANES * super().multiply_adds()
 
     def reaches(self) -> Iterator[Reach]:
-        yield self.x, (table(self.rows_x, self.M) + table(self.taps, self.T) + run(self.C)) * LANES
-        yield self.y, (table(self.rows_y, self.M) + run(self.C)) * LANES
+        yield from self.window_reaches(self.C, self.C, LANES)
         yield from interleaved_reaches(self.finish, self.y, self.rows_y, self.M, self.C)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from pulse.jit.cut import Cut
 from pulse.jit.dispatch import MOVED, dispatcher, outline
-from pulse.jit.instruction import Instruction, Operand, Part, many, reads, writes
+from pulse.jit.instruction import Instruction, Operand, RowFields, many, reads, writes
 from pulse.jit.pointer import Pointer
 from pulse.jit.raw import as_f32, as_f64, as_i16, as_i32, as_i64
 from pulse.jit.registry import device, kernel
@@ -25,7 +25,7 @@ BLOCK64 = 64
 SLOTS, SLOTS64, TWICE_INPUTS = (INPUTS + REGISTERS) * SLOT, REGISTERS * BLOCK64, 2 * INPUTS
 
 
-class ChainInput(Part):
+class ChainInput(RowFields):
     """A tensor in a chain: its type, and its strides over the four loops, in elements."""
 
     tensor: Operand = reads(None)
@@ -42,7 +42,7 @@ class ChainOutput(ChainInput):
     tensor: Operand = writes(None)
 
 
-class MicroOp(Part):
+class MicroOp(RowFields):
     """One function: its number in ``OPCODES``, the register of the result, those of the operands, parameters."""
 
     code: int
@@ -89,7 +89,7 @@ class Chain32(Instruction):
             },
         )
 
-    def dispatched(self) -> frozenset[int]:
+    def applied_rows(self) -> frozenset[int]:
         return frozenset(op.code for op in self.ops)
 
     def block(self, loop: int) -> int:

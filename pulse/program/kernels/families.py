@@ -15,6 +15,8 @@ from pulse.program.kernels import matmul_product_few as matmul_product_few
 from pulse.program.kernels import matmul_product_lanes as matmul_product_lanes
 from pulse.program.kernels import norm as norm
 from pulse.program.kernels import norm_interleaved as norm_interleaved
+from pulse.program.kernels import pool as pool
+from pulse.program.kernels import quantize as quantize
 from pulse.program.kernels import recurrent as recurrent
 from pulse.program.kernels import recurrent_gru as recurrent_gru
 from pulse.program.kernels import recurrent_gru_small as recurrent_gru_small

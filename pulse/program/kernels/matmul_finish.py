@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from pulse.jit.instruction import Operand, OptionalOperand, Part, many, reads, writes
+from pulse.jit.instruction import Operand, OptionalOperand, RowFields, many, reads, writes
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device
 from pulse.jit.simd import LANES, Vector, vload_part, vlt, vmax, vmin, vround, vselect, vstore_part
@@ -28,7 +28,7 @@ BY_COLUMN = ("prelu", "mul_round")
 GATES = (None, "tanh", "sigmoid")
 
 
-class FinishStep(Part):
+class FinishStep(RowFields):
     """A function of the values v of a row.
 
     relu tanh sigmoid      of v
@@ -45,7 +45,7 @@ class FinishStep(Part):
     rows: OptionalOperand = reads("i64")
 
 
-class Gate(Part):
+class GateFinish(RowFields):
     """``gated[rows[m] + n] = left(v[n]) * right(v[n + N/2])``; the functions are 0 (none), 1 (tanh) or 2 (sigmoid)."""
 
     left: int
@@ -54,7 +54,7 @@ class Gate(Part):
     rows: Operand = reads("i64")
 
 
-class Finish(Part):
+class Finish(RowFields):
     """All steps, one after the other, or one gate.
 
     ``flat``: all rows lie one after the other, in the operands too, so that they are one long row.
@@ -63,7 +63,7 @@ class Finish(Part):
     flat: bool
     gate_count: int
     step_count: int
-    gates: Sequence[Gate] = many("gate_count")
+    gates: Sequence[GateFinish] = many("gate_count")
     steps: Sequence[FinishStep] = many("step_count")
 
     def row_moves(self) -> dict[str, int]:
@@ -136,7 +136,7 @@ def gate_half(v: Vector, function: int) -> Vector:
 
 
 @device
-def gate_rows(gate: Gate, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
+def gate_rows(gate: GateFinish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
     """The two halves of each row to one of half the width."""
     left, right, z, rows_z, half = gate.left, gate.right, gate.gated, gate.rows, N // 2
     for m in range(M):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.instruction import Instruction, Operand, reads, writes
+from pulse.jit.instruction import Operand, reads
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, Vector, vfma, vload, vlt, vmax, vmin, vround, vselect, vsplat, vstore, vzero
@@ -29,6 +29,7 @@ from pulse.program.kernels.matmul_finish import (
     FinishStep,
 )
 from pulse.program.kernels.matmul_product import PANEL
+from pulse.program.kernels.matmul_windows import ProductRows
 from pulse.program.kernels.vmath import vexpm1_negative, vsigmoid, vtanh
 
 COLUMNS = 4
@@ -62,35 +63,24 @@ def few_weights(packed: NDArray[np.float32], width: int, columns: int) -> NDArra
     return tile(matrix)
 
 
-class InterleavedProduct(Instruction):
+class InterleavedProduct(ProductRows):
     """y[rows_y[m] + n] = bias[n] + sum_t sum_k x[rows_x[m] + taps[t] + k] * W[t*K + k, n] of sixteen streams.
 
     W is from ``interleaved_weights``; the bias is padded to whole tiles. ``accumulate`` adds what is in y; then come
     the steps of ``finish``.
     """
 
-    x: Operand = reads("f32")
     W: Operand = reads("f32")
     bias: Operand = reads("f32")
-    y: Operand = writes("f32")
-    M: int
-    rows_x: Operand = reads("i64", "M")
-    rows_y: Operand = reads("i64", "M")
-    T: int
-    taps: Operand = reads("i64", "T")
-    K: int
-    N: int
-    accumulate: bool
     finish: Finish
 
     def multiply_adds(self) -> int:
-        return LANES * self.M * self.T * self.K * self.N
+        return LANES * super().multiply_adds()
 
     def reaches(self) -> Iterator[Reach]:
-        yield self.x, (table(self.rows_x, self.M) + table(self.taps, self.T) + run(self.K)) * LANES
+        yield from self.window_reaches(self.K, self.N, LANES)
         yield self.W, run(-(-self.N // COLUMNS) * COLUMNS * self.T * self.K)
         yield self.bias, run(-(-self.N // COLUMNS) * COLUMNS)
-        yield self.y, (table(self.rows_y, self.M) + run(self.N)) * LANES
         yield from interleaved_reaches(self.finish, self.y, self.rows_y, self.M, self.N)
 
 

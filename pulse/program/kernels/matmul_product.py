@@ -11,15 +11,7 @@ from numpy.typing import NDArray
 
 from pulse.jit.byte_dots import has_byte_dots
 from pulse.jit.cut import Cut
-from pulse.jit.instruction import (
-    Instruction,
-    Operand,
-    ScalesOperand,
-    packed_weights,
-    reads,
-    weight_scales,
-    writes,
-)
+from pulse.jit.instruction import Operand, ScalesOperand, packed_weights, reads, weight_scales
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import (
@@ -35,11 +27,12 @@ from pulse.jit.simd import (
     vstore_part,
     vzero,
 )
-from pulse.jit.span import Reach, run, table
+from pulse.jit.span import Reach, run
 from pulse.jit.stack import stack_f32
 from pulse.program.kernels.matmul_digits import DIGITS, digits_of_taps, narrow_of_taps, wide_of_taps
 from pulse.program.kernels.matmul_finish import Finish, finish
 from pulse.program.kernels.matmul_scales import Scales, begin_sum, end_sum, offset_scales
+from pulse.program.kernels.matmul_windows import ProductRows
 
 PANEL = 2 * LANES  # columns of a panel of packed weights; the last may be half as wide
 ROWS = 8  # at most, of a block
@@ -334,15 +327,15 @@ def rows_of_digits(row: "Product", scales: Scales) -> int:
 
 
 @device
-def panels_of_one_row(row: "Product", scales: Scales, n: int) -> int:
-    """The whole panels, if there is one row; how many columns are done then. n columns are done before: none or all.
+def panels_of_one_row(row: "Product", scales: Scales) -> int:
+    """The whole panels, if there is one row; how many columns are done then.
 
     A loop of its own: nothing is stored in parts, and what leads from panel to panel stays in registers.
     """
     if row.M != 1:
-        return n
+        return 0
     T, taps, K, N, accumulate, size = row.T, row.taps, row.K, row.N, row.accumulate, row.T * row.K * PANEL
-    x, w, bias, y = row.x + row.rows_x[0], row.W, row.bias, row.y + row.rows_y[0]
+    x, w, bias, y, n = row.x + row.rows_x[0], row.W, row.bias, row.y + row.rows_y[0], 0
     while n + PANEL <= N:
         one_row_wide(x, taps, T, K, w, bias, scales, y, PANEL, accumulate)
         w, bias, scales, y = w + size, bias + PANEL, offset_scales(scales, PANEL), y + PANEL
@@ -350,30 +343,22 @@ def panels_of_one_row(row: "Product", scales: Scales, n: int) -> int:
     return n
 
 
-class Product(Instruction):
+class PackedProduct(ProductRows):
+    """A product with packed weights, which have scales if they are of int8."""
+
+    W: Operand = packed_weights()
+    bias: Operand = reads("f32", "N")
+    scales: ScalesOperand = weight_scales()
+
+
+class Product(PackedProduct):
     """y[rows_y[m] + n] = bias[n] + sum_tk x[rows_x[m] + taps[t] + k] * W[t*K + k, n] (+ y[...]), f32; then the steps
     of ``finish``.
 
     W is from ``pack_product``, of int8 it is ``W * scales``; it is read once per four rows.
     """
 
-    x: Operand = reads("f32")
-    W: Operand = packed_weights()
-    bias: Operand = reads("f32", "N")
-    y: Operand = writes("f32")
-    M: int
-    rows_x: Operand = reads("i64", "M")
-    rows_y: Operand = reads("i64", "M")
-    T: int
-    taps: Operand = reads("i64", "T")
-    K: int
-    N: int
-    accumulate: bool
-    scales: ScalesOperand = weight_scales()
     finish: Finish
-
-    def multiply_adds(self) -> int:
-        return self.M * self.T * self.K * self.N
 
     def cuts(self) -> Iterator[Cut]:
         """Of int8, one row or two are computed in another way than more of them: parts have at least eight."""
@@ -385,10 +370,9 @@ class Product(Instruction):
             yield Cut("N", PANEL, moves, {"finish.flat": 0}, shared=self.M * depth)
 
     def reaches(self) -> Iterator[Reach]:
-        yield self.x, table(self.rows_x, self.M) + table(self.taps, self.T) + run(self.K)
+        yield from self.window_reaches(self.K, self.N)
         yield self.W, run(self.T * self.K * -(-self.N // LANES) * LANES)
         yield self.scales, run(self.N)
-        yield self.y, table(self.rows_y, self.M) + run(self.N)
         yield from self.finish.reaches_on(self.y, self.rows_y, self.M, self.N)
 
 
@@ -398,7 +382,9 @@ def product(row: Product) -> None:
     x, weights, bias, y, scales = row.x, row.W, row.bias, row.y, row.scales
     M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
     accumulate = row.accumulate
-    n = panels_of_one_row(row, scales, rows_of_digits(row, scales))
+    n = rows_of_digits(row, scales)
+    if n == 0:
+        n = panels_of_one_row(row, scales)
     while n < N:
         w, s, rest = weights + n * T * K, offset_scales(scales, n), N - n
         m = 0

@@ -11,15 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.jit.cut import Cut
-from pulse.jit.instruction import (
-    Instruction,
-    Operand,
-    ScalesOperand,
-    packed_weights,
-    reads,
-    weight_scales,
-    writes,
-)
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import (
@@ -36,10 +27,10 @@ from pulse.jit.simd import (
     vstore_part,
     vzero,
 )
-from pulse.jit.span import Reach, require, run, table
+from pulse.jit.span import Reach, require, run
 from pulse.jit.stack import stack_f32
 from pulse.program.kernels.matmul_finish import Finish, finish
-from pulse.program.kernels.matmul_product import initial_sum
+from pulse.program.kernels.matmul_product import PackedProduct, initial_sum
 from pulse.program.kernels.matmul_scales import begin_sum, end_sum
 
 WIDTHS = (1, 2, 4, 8)
@@ -69,30 +60,14 @@ def width_of_few(M: int, K: int, N: int) -> int | None:
     return None
 
 
-class ProductFew(Instruction):
+class ProductFew(PackedProduct):
     """The same as ``Product`` of up to ``width`` columns: 1, 2, 4 or 8. W is from ``pack_few``.
 
     K is a multiple of 16 / width.
     """
 
-    x: Operand = reads("f32")
-    W: Operand = packed_weights()
-    bias: Operand = reads("f32", "N")
-    y: Operand = writes("f32")
-    M: int
-    rows_x: Operand = reads("i64", "M")
-    rows_y: Operand = reads("i64", "M")
-    T: int
-    taps: Operand = reads("i64", "T")
-    K: int
-    N: int
     width: int
-    accumulate: bool
-    scales: ScalesOperand = weight_scales()
     finish: Finish
-
-    def multiply_adds(self) -> int:
-        return self.M * self.T * self.K * self.N
 
     def cuts(self) -> Iterator[Cut]:
         moves = {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}
@@ -101,10 +76,9 @@ class ProductFew(Instruction):
     def reaches(self) -> Iterator[Reach]:
         require(self.width in WIDTHS and 0 < self.N <= self.width, f"{self.N} columns of {self.width}")
         require(self.K * self.width % LANES == 0, f"{self.K} inputs of a tap")
-        yield self.x, table(self.rows_x, self.M) + table(self.taps, self.T) + run(self.K)
+        yield from self.window_reaches(self.K, self.N)
         yield self.W, run(self.T * self.K * self.width)
         yield self.scales, run(self.N)
-        yield self.y, table(self.rows_y, self.M) + run(self.N)
         yield from self.finish.reaches_on(self.y, self.rows_y, self.M, self.N)
 
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 from pulse.jit.instruction import (
     Instruction,
     Operand,
-    Part,
+    RowFields,
     ScalesOperand,
     packed_weights,
     reads,
@@ -25,7 +25,7 @@ from pulse.program.kernels.recurrent_gates import Function, activate, one_sum, p
 from pulse.program.kernels.time import stream_span
 
 
-class ActivationWords(Part):
+class ActivationWords(RowFields):
     """An activation; its code is from ``recurrent_gates.ACTIVATIONS``."""
 
     code: int

@@ -19,11 +19,8 @@ from pulse.jit.simd import (
     vmax_across,
     vmin,
     vmin_across,
-    vmul,
     vselect,
     vsplat,
-    vstore,
-    vstore_part,
     vsum,
 )
 from pulse.jit.span import Reach, run, table
@@ -50,92 +47,6 @@ def larger(a: Any, b: Any) -> Any:
 def smaller(a: Any, b: Any) -> Any:
     """The smaller of two numbers, NaN where one is."""
     return b if b < a or b != b else a
-
-
-def pooling_loops(combine: Combine, neutral: Any) -> Callable[..., None]:
-    """The loops of ``pool`` for one kind."""
-    many = 4 * LANES
-
-    @device
-    def loops(
-        x: Pointer,
-        y: Pointer,
-        rows: int,
-        rows_x: Pointer,
-        rows_y: Pointer,
-        taps_count: int,
-        taps: Pointer,
-        channels: int,
-        scale: Any,
-    ) -> None:
-        for m in range(rows):
-            source, target = x + rows_x[m], y + rows_y[m]
-            c = 0
-            while c + many <= channels:
-                r0, r1, r2, r3 = vsplat(neutral), vsplat(neutral), vsplat(neutral), vsplat(neutral)
-                for t in range(taps_count):
-                    p = source + (taps[t] + c)
-                    r0 = combine(r0, vload(p, 0))
-                    r1 = combine(r1, vload(p, LANES))
-                    r2 = combine(r2, vload(p, 2 * LANES))
-                    r3 = combine(r3, vload(p, 3 * LANES))
-                vstore(target, c, r0 * scale)
-                vstore(target, c + LANES, r1 * scale)
-                vstore(target, c + 2 * LANES, r2 * scale)
-                vstore(target, c + 3 * LANES, r3 * scale)
-                c += many
-            while c < channels:
-                rest = channels - c
-                r = vsplat(neutral)
-                for t in range(taps_count):
-                    r = combine(r, vload_part(source, taps[t] + c, rest))
-                vstore_part(target, c, rest, r * scale)
-                c += LANES
-
-    return loops
-
-
-pool_sum = pooling_loops(vadd, np.float32(0))
-pool_max = pooling_loops(vmax, -INFINITY)
-pool_min = pooling_loops(vmin, INFINITY)
-pool_prod = pooling_loops(vmul, np.float32(1))
-
-
-class PoolRow(Instruction):
-    """``y[rows_y[m] + c] = scale * reduce_{t<T} x[rows_x[m] + taps[t] + c]``, m < M, c < C.
-
-    The kind is 0 (sum), 1 (max), 2 (min) or 3 (product). Of no taps: 0, -inf, inf, 1 (times scale).
-    """
-
-    x: Operand = reads("f32")
-    y: Operand = writes("f32")
-    M: int
-    rows_x: Operand = reads("i64", "M")
-    rows_y: Operand = reads("i64", "M")
-    T: int
-    taps: Operand = reads("i64", "T")
-    C: int
-    kind: int
-    scale: float
-
-    def reaches(self) -> Iterator[Reach]:
-        yield self.x, table(self.rows_x, self.M) + table(self.taps, self.T) + run(self.C)
-        yield self.y, table(self.rows_y, self.M) + run(self.C)
-
-
-@kernel
-def pool(row: PoolRow) -> None:
-    """The loops of its kind."""
-    x, y, rows, rows_x, rows_y, taps_count = row.x, row.y, row.M, row.rows_x, row.rows_y, row.T
-    taps, channels, kind, scale = row.taps, row.C, row.kind, row.scale
-    if kind == SUM:
-        pool_sum(x, y, rows, rows_x, rows_y, taps_count, taps, channels, scale)
-    elif kind == MAX:
-        pool_max(x, y, rows, rows_x, rows_y, taps_count, taps, channels, scale)
-    elif kind == MIN:
-        pool_min(x, y, rows, rows_x, rows_y, taps_count, taps, channels, scale)
-    else:
-        pool_prod(x, y, rows, rows_x, rows_y, taps_count, taps, channels, scale)
 
 
 def reduction(
@@ -188,7 +99,10 @@ def reduce_prod(x: Pointer, count: int, stride: int) -> Any:
 
 
 class RowsToElements(Instruction):
-    """``y[rows_y[m]]`` from the elements ``x[rows_x[m] + r*stride]``, r < R, m < M; kinds as in ``PoolRow``."""
+    """``y[rows_y[m]]`` from the elements ``x[rows_x[m] + r*stride]``, r < R, m < M.
+
+    The kind is 0 (sum), 1 (max), 2 (min) or 3 (product).
+    """
 
     x: Operand = reads("f32")
     y: Operand = writes("f32")

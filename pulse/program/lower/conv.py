@@ -23,7 +23,7 @@ def channels_last(cx: Lowering, value: Value, stream: int | None) -> Value:
     """The tensor [N, C, X...] with its channels innermost and the stream outermost."""
     if value.strides[1] == 1 or value.shape[1] == 1:
         return value
-    return cx.ordered(value, last_order(len(value.shape), stream))
+    return cx.order_axes(value, last_order(len(value.shape), stream))
 
 
 def convolution_input(

@@ -79,13 +79,13 @@ def store_chain(cx: Lowering, chain: Chain, target: Value) -> None:
     order = target.order
     loops = Loops.over(shape, [target.strides, *(v.strides for v in inputs)], order)
     if len(loops.sizes) > CHAIN_LOOPS:
-        inputs = [cx.ordered(value, order) for value in inputs]
+        inputs = [cx.order_axes(value, order) for value in inputs]
         loops = Loops.over(shape, [target.strides, *(v.strides for v in inputs)], order)
     if len(loops.sizes) > CHAIN_LOOPS:
         raise CompileError(
             f"{cx.node} ({cx.op}): elementwise over {len(loops.sizes)} separate axes is not supported"
         )
-    loops = loops.padded(CHAIN_LOOPS)
+    loops = loops.pad(CHAIN_LOOPS)
     target_strides, *strides = loops.strides
 
     def step_fields(value: Value, steps: Sequence[int]) -> dict[str, Any]:
@@ -111,9 +111,11 @@ def store_chain(cx: Lowering, chain: Chain, target: Value) -> None:
 def code_of(cx: Lowering, dtype: DType) -> int:
     """The kernel's number for a type. Raises CompileError."""
     if dtype not in CODES:
-        raise CompileError(
-            f"{cx.node} ({cx.op}): no kernel for {dtype_name(dtype)}; use {spell('backend', 'numpy')}"
+        name = dtype_name(dtype)
+        why = (
+            f", as kernels compute floats in f32, though weights may be {name}" if dtype == np.float16 else ""
         )
+        raise CompileError(f"{cx.node} ({cx.op}): no kernel for {name}{why}; use {spell('backend', 'numpy')}")
     return CODES[dtype]
 
 

@@ -62,7 +62,7 @@ def count_faults(cx: Lowering, operand: Value, check: Check, node: str, op: str,
     axis = frames.axis
     count, step = (1, 0) if axis is None else (whole.shape[axis], whole.strides[axis])
     x = whole if axis is None else whole.part(axis, 0, 1)
-    loops = Loops.over(x.shape, [x.strides], x.order).padded(LOOPS)
+    loops = Loops.over(x.shape, [x.strides], x.order).pad(LOOPS)
     if len(loops.sizes) > LOOPS:
         raise CompileError(f"{node} ({op}): a check over {len(loops.sizes)} separate axes is not supported")
     if 0 in operand.shape:

@@ -48,12 +48,12 @@ def _look_up(
     if indices.dtype not in (np.dtype(np.int64), np.dtype(np.int32)):
         raise CompileError(f"{cx.node}: indices must be i64 or i32")
     lead, rest = list(range(axis)), list(range(axis + 1, rank))
-    x = cx.ordered(x, [*_by_stride(x, lead), axis, *rest]) if not _suits(x, axis, lead, rest) else x
+    x = cx.order_axes(x, [*_by_stride(x, lead), axis, *rest]) if not _suits(x, axis, lead, rest) else x
     order = [*_by_stride(x, lead), *range(axis, axis + width), *(a + width - 1 for a in rest)]
     target = cx.new(outlet, order)
     if not target.dense(order):
         target = cx.temporary(target.shape, target.dtype, order)
-    indices = cx.ordered(indices, range(width))
+    indices = cx.order_axes(indices, range(width))
     run = int(np.prod([x.shape[a] for a in rest], dtype=np.int64))
     outer = int(np.prod([x.shape[a] for a in lead], dtype=np.int64))
     inner = [a for a in _by_stride(x, lead) if x.shape[a] != 1]
@@ -147,7 +147,7 @@ def _add(cx: Lowering, base: Array, columns: Sequence[tuple[Value, int, int]]) -
 
 
 def _read(cx: Lowering, x: Value, places: Value, shape: Sequence[int], run: int) -> Value:
-    x = cx.ordered(x, range(len(x.shape)))
+    x = cx.order_axes(x, range(len(x.shape)))
     y = cx.temporary(shape, x.dtype)
     cx.emit(
         kernels.GatherRow(

@@ -59,7 +59,9 @@ class Finishing:
         if self.gate is not None:
             assert self.gated is not None
             left, right = self.gate
-            gate = finish.Gate(left=left, right=right, gated=self.gated, rows=cx.table(rows(self.gated)))
+            gate = finish.GateFinish(
+                left=left, right=right, gated=self.gated, rows=cx.table(rows(self.gated))
+            )
             return replace(finish.NO_FINISH, gate_count=1, gates=[gate])
         first, last, _ = channels.indices(self.channels)
         flat = _one_behind_the_other(rows(y), last - first)

@@ -39,12 +39,13 @@ def lower_layer_norm(cx: Lowering, node: PulsedNode, op: LayerNorm) -> list[Valu
     rank = len(x.shape)
     lead, inner = list(range(op.axis)), list(range(op.axis, rank))
     order = [*(axis for axis in x.order if axis in lead), *inner]
-    x = x if _dense_tail(x, inner) else cx.ordered(x, order)
+    x = x if _dense_tail(x, inner) else cx.order_axes(x, order)
     y = cx.new(OutletId(node.id), order)
     shape = x.shape[op.axis :]
     parts = [np.ones(shape, np.float32), np.zeros(shape, np.float32)]
     scale, bias = (
-        cx.ordered(_stretch(cx, node, slot + 1, part), range(len(shape))) for slot, part in enumerate(parts)
+        cx.order_axes(_stretch(cx, node, slot + 1, part), range(len(shape)))
+        for slot, part in enumerate(parts)
     )
     size = int(np.prod(shape, dtype=np.int64))
     cx.emit(

@@ -4,8 +4,8 @@ import numpy as np
 
 from pulse.graph import OutletId
 from pulse.ops.pool import Pool
-from pulse.program.kernels import reduce as kernels
 from pulse.program.kernels.copy import Fill
+from pulse.program.kernels.pool import PoolRow
 from pulse.program.kernels.reduce import MAX, SUM
 from pulse.program.lower.elementwise import Chain, emit_chain, store_chain
 from pulse.program.lowering import Lowering, PulsedNode, lowers
@@ -36,7 +36,7 @@ def lower_pool(cx: Lowering, node: PulsedNode, op: Pool) -> list[Value]:
     rows = list(range(len(outer) + rank))
     scale = 1 / float(np.prod(op.kernel)) if op.kind == "average" and not op.counts_position else 1.0
     cx.emit(
-        kernels.PoolRow(
+        PoolRow(
             x=x,
             y=y,
             M=int(np.prod(rows_in.shape)),

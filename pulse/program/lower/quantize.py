@@ -2,7 +2,7 @@
 
 from pulse.graph import OutletId
 from pulse.ops.quantize import CodeTable
-from pulse.program.kernels.gather import LookUpCodes
+from pulse.program.kernels.quantize import LookUpCodes
 from pulse.program.lower.elementwise import result_order
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
@@ -14,8 +14,10 @@ def lower_code_table(cx: Lowering, node: PulsedNode, op: CodeTable) -> list[Valu
     outlet = OutletId(node.id)
     x, table = cx.value(node.inputs[0]), cx.value(node.inputs[1])
     order = result_order(cx, outlet, [x])
-    x = cx.ordered(x, order)
+    x = cx.order_axes(x, order)
     y = cx.temporary(x.shape, x.dtype, order)
-    row = LookUpCodes(x=x, table=cx.ordered(table, [0]), y=y, count=y.size, first=op.first, size=table.size)
+    row = LookUpCodes(
+        x=x, table=cx.order_axes(table, [0]), y=y, count=y.size, first=op.first, size=table.size
+    )
     cx.emit(row)
     return [y]

@@ -8,6 +8,7 @@ from pulse.errors import CompileError
 from pulse.graph import OutletId
 from pulse.ops.reduce import ArgReduce, Reduce
 from pulse.program.kernels import reduce as kernels
+from pulse.program.kernels.pool import PoolRow
 from pulse.program.kernels.reduce import MAX, MIN, PROD, SUM
 from pulse.program.lower.elementwise import Chain, emit_chain, store_chain
 from pulse.program.lowering import Lowering, PulsedNode, lowers
@@ -97,7 +98,7 @@ def _reduce(
         run = inner[0]
         rows = [axis for axis in kept if axis != run]
         cx.emit(
-            kernels.PoolRow(
+            PoolRow(
                 x=x,
                 y=y,
                 M=int(np.prod([x.shape[a] for a in rows], dtype=np.int64)),
@@ -133,7 +134,7 @@ def _one_axis(cx: Lowering, x: Value, axes: tuple[int, ...]) -> tuple[Value, int
     long = [axis for axis in x.order if axis in axes and x.shape[axis] != 1]
     one = all(x.strides[a] == x.strides[b] * x.shape[b] for a, b in pairwise(long))
     if not one:
-        x = cx.ordered(
+        x = cx.order_axes(
             x, [*(axis for axis in x.order if axis not in axes), *long, *(a for a in axes if a not in long)]
         )
         return _one_axis(cx, x, axes)

@@ -39,7 +39,7 @@ def lower_scan_stream(cx: Lowering, node: PulsedNode, op: ScanStream) -> list[Va
         state = cx.allocate_state(zeros if known is None else known, range(zeros.ndim))
         states.append(state)
         if op.reload and known is None:
-            _keep(cx, cx.ordered(start, range(zeros.ndim)), state, cx.table([1]), 1, 0, 0)
+            _keep(cx, cx.order_axes(start, range(zeros.ndim)), state, cx.table([1]), 1, 0, 0)
     end = cx.end(op.length)
     first, gate = cx.table([0]), cx.table([0])
     for number in range(frames.count):
@@ -62,7 +62,7 @@ def _apart(cx: Lowering, new: Value, states: Sequence[Value]) -> Value:
     """A new state in row-major order, in none of the memories that are about to be replaced."""
     order = range(len(new.shape))
     if all(new.buffer is not state.buffer for state in states):
-        return cx.ordered(new, order)
+        return cx.order_axes(new, order)
     target = cx.temporary(new.shape, new.dtype, order)
     cx.copy(new, target)
     return target

@@ -38,7 +38,7 @@ def _write(
     if not y.dense(range(len(x.shape))):
         y = cx.temporary(x.shape, x.dtype)
     cx.copy(x, y)
-    updates = cx.ordered(updates, range(len(updates.shape)))
+    updates = cx.order_axes(updates, range(len(updates.shape)))
     rows = x.size // run if run else 0
     size, count = run * x.dtype.itemsize, places.size
     cx.emit(ScatterRows(dst=y, indices=places, src=updates, size=size, count=count, rows=rows))

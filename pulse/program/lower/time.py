@@ -24,7 +24,7 @@ def outermost(cx: Lowering, value: Value, axis: int) -> Value:
     inner = value.part(axis, 0, 1)
     if inner.dense(order) and (value.shape[axis] == 1 or value.strides[axis] >= inner.size):
         return value
-    return cx.ordered(value, order)
+    return cx.order_axes(value, order)
 
 
 def frame_order(value: Value, axis: int) -> list[int]:

@@ -59,7 +59,7 @@ class Box(Struct):
     """Address of these axes, the innermost first."""
 
 
-class Axis(Struct):
+class AxisStride(Struct):
     """An axis: its size, and bytes from one to the next."""
 
     size: int
@@ -75,7 +75,7 @@ class Count(Struct):
 call_at, boxes_at, axes_at, count_at = (
     struct_at(MachineCall),
     struct_at(Box),
-    struct_at(Axis),
+    struct_at(AxisStride),
     struct_at(Count),
 )
 FLOAT = 4
@@ -140,7 +140,7 @@ def pack(
     for slot in slots_fixed:
         slot.view(fixed)[...] = values[slot.name]
     places = [place for _, place in (*constants, *inputs, *outputs)]
-    boxes, axes = Box.new(len(places)), Axis.new(1 + sum(place.ndim for place in places))
+    boxes, axes = Box.new(len(places)), AxisStride.new(1 + sum(place.ndim for place in places))
     first = 0
     for number, (slot, place) in enumerate(zip((*slots_fixed, *slots_in, *slots_out), places)):
         boxes[number].offset = slot.offset
@@ -162,7 +162,7 @@ def _slots(tensors: Tensors) -> tuple[tuple[Slot, ...], int]:
     return tuple(slots), size
 
 
-def _set_box(box: Box, place: Array, innermost: Axis) -> None:
+def _set_box(box: Box, place: Array, innermost: AxisStride) -> None:
     """Say how the elements of a tensor lie, as few runs of bytes as possible."""
     run = place.dtype.itemsize if place.size else 0
     axes = [(size, step) for size, step in zip(place.shape, place.strides) if size != 1]

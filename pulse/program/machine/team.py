@@ -22,7 +22,7 @@ from pulse.errors import InputError
 from pulse.jit.atomics import fence, load, replace, store
 from pulse.jit.cpu_registers import flush_denormals, pause, restore_denormals, tick_count
 from pulse.jit.entries import callback, entry
-from pulse.jit.events import Event, set_event, wait_event
+from pulse.jit.events import NativeEvent, set_event, wait_event
 from pulse.jit.fields import WORD, starts_line, words_of
 from pulse.jit.foreign import c_signature
 from pulse.jit.registry import device
@@ -225,7 +225,7 @@ class Team(NotCopyable):
         self.threads = threads
         self._process = os.getpid()
         fields, members = TeamFields.new(), Member.new(threads)
-        events = [Event() for _ in range(threads)]
+        events = [NativeEvent() for _ in range(threads)]
         fields.members, fields.count = members.address, threads
         fields.patience = int(PATIENCE_S * ticks_per_second())
         fields.wake, fields.wait = events[0].to_write, events[0].to_read
@@ -260,7 +260,7 @@ class Team(NotCopyable):
 
 
 def _end(
-    fields: TeamFields, members: Member, events: Sequence[Event], helpers: Sequence[threading.Thread]
+    fields: TeamFields, members: Member, events: Sequence[NativeEvent], helpers: Sequence[threading.Thread]
 ) -> None:
     """End the helpers, then give back what they use: ``members`` is held until then."""
     fields.stop = 1

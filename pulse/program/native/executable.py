@@ -25,8 +25,8 @@ from pulse.program.table.table import link
 
 if TYPE_CHECKING:
     from pulse.program.machine.packed import Packed
-    from pulse.program.machine.parting import Parting
     from pulse.program.machine.team import Team
+    from pulse.program.machine.thread_cuts import ThreadCuts
     from pulse.program.native.profile import Profile
 
 
@@ -89,25 +89,25 @@ class NativeExecutable(Executable):
         self._linked = linked
 
     @cached_property
-    def parting(self) -> "Parting":
+    def thread_cuts(self) -> "ThreadCuts":
         """Which rows run in parts, where streams run on several threads."""
-        from pulse.program.machine.parting import parting_of
+        from pulse.program.machine.thread_cuts import cut_for_threads
 
-        return parting_of(self.unlinked, self.threads)
+        return cut_for_threads(self.unlinked, self.threads)
 
     def stream_table(self) -> "tuple[NDArray[np.int64], Team | None]":
         """What the machine runs in each step of a stream, and the team that runs rows in parts; hold on to both.
 
         Raises CompileError; PulseError: this system has no threads for it
         """
-        if self.threads == 1 or self.parting.count == 0:
+        if self.threads == 1 or self.thread_cuts.count == 0:
             return self.table, None
-        from pulse.program.machine.parting import link_parts
         from pulse.program.machine.team import Team
+        from pulse.program.machine.thread_cuts import link_parts
 
         if self._parallel is None or not self._parallel[1].is_here:
             team = Team.of(self.threads)
-            self._parallel = link_parts(self.unlinked, self.parting, team, self.arena_bytes), team
+            self._parallel = link_parts(self.unlinked, self.thread_cuts, team, self.arena_bytes), team
         return self._parallel
 
     @property
@@ -117,7 +117,11 @@ class NativeExecutable(Executable):
     @property
     def scratch_bytes(self) -> int:
         """Scratch memory of a step: the arena, and that of rows in parts."""
-        return self.arena_bytes if self.threads == 1 else align(self.arena_bytes) + self.parting.scratch_bytes
+        return (
+            self.arena_bytes
+            if self.threads == 1
+            else align(self.arena_bytes) + self.thread_cuts.scratch_bytes
+        )
 
     @property
     def emitted_instructions(self) -> Sequence[Emitted]:
@@ -229,7 +233,7 @@ class NativeState(State):
             _word(self.memory, self._program.last_at)[0] = self.clock.last
 
     @property
-    def faulted(self) -> bool:
+    def has_faulted(self) -> bool:
         return self._total is not None and self._total[0] != 0
 
     def take_faults(self) -> int:
@@ -283,7 +287,7 @@ class NativeState(State):
             given = self.constants.get(name)
             place[...] = rng.standard_normal(place.shape).astype(place.dtype) if given is None else given
         try:
-            parts = self._program.parting.counts()
+            parts = self._program.thread_cuts.counts()
             return measure(self._program.notes, self.call[0], self.call[2], steps, parts)
         finally:
             self.restore(saved)

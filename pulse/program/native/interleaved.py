@@ -16,11 +16,7 @@ import numpy as np
 from pulse.facts import Array
 from pulse.jit.instruction import Instruction
 from pulse.jit.simd import LANES
-from pulse.program.kernels.copy import Copy, Fill
-from pulse.program.kernels.time import Tick
-from pulse.program.native import interleaved_forms as interleaved_forms
-from pulse.program.native.executable import NativeExecutable
-from pulse.program.native.interleaving import (
+from pulse.program.interleaving import (
     WORD,
     Interleaving,
     NotInterleavedError,
@@ -28,6 +24,9 @@ from pulse.program.native.interleaving import (
     dense,
     further_on,
 )
+from pulse.program.kernels.copy import Copy, Fill
+from pulse.program.kernels.time import Tick
+from pulse.program.native.executable import NativeExecutable
 from pulse.program.table.emitted import Emitted
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Buffer, Region, Value, align

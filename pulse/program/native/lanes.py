@@ -169,7 +169,7 @@ class NativeLanes(Lanes):
 
     def _run(self, feed: dict[str, Array], chosen: LaneSelection) -> dict[str, Array]:
         self._stepping = chosen
-        blocks = self._blocks
+        blocks = None if self.alone else self._blocks
         parts = None if blocks is None else blocks.parts(chosen)
         if blocks is None or parts is None or not parts.blocks:
             results = self._step_groups(feed, chosen.index)
@@ -231,7 +231,7 @@ class NativeLanes(Lanes):
     def _together(self, count: int) -> int:
         """How many of the lanes of a group share their rows; the others run alone, which a single lane always does."""
         whole = count - count % BLOCK if self._reuses else count
-        return 0 if whole == 1 else whole
+        return 0 if whole == 1 or self.alone else whole
 
 
 def reuses_weights(rows: Iterable[RowNote]) -> bool:

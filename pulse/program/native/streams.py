@@ -24,7 +24,7 @@ class NativeStreams(NativeExecutable, Program):
         require_threads(threads)
         made = object.__new__(type(self))
         for name, value in vars(self).items():
-            if name not in ("parting", "_parallel"):
+            if name not in ("thread_cuts", "_parallel"):
                 setattr(made, name, value)
         made.threads = threads
         return made

@@ -42,6 +42,8 @@ class Lanes:
         self._everyone: LaneSelection | None = None
         self._stepping: LaneSelection | None = None
         """The lanes that a call is changing."""
+        self.alone = False
+        """Whether each lane runs by itself: its results are then the same bits, whichever lanes step with it."""
         self._interrupted = False
         """Whether an exception has left some lane inside of a pulse."""
         self._any_failed = False
@@ -61,10 +63,10 @@ class Lanes:
 
     def __reduce__(self) -> tuple[Any, ...]:
         snapshots = [state.snapshot() for state in self]
-        return _restore, (self.program, self._states[0].constants, self.joined, snapshots)
+        return _restore, (self.program, self._states[0].constants, self.active_lanes, snapshots, self.alone)
 
     @property
-    def joined(self) -> list[int]:
+    def active_lanes(self) -> list[int]:
         """The lanes that take part."""
         return sorted(self._joined)
 
@@ -118,7 +120,7 @@ class Lanes:
 
     def _all(self) -> LaneSelection:
         """All that have joined."""
-        self._everyone = self._choice(self.joined)
+        self._everyone = self._choice(self.active_lanes)
         return self._everyone
 
     def _some(self, lanes: Sequence[int]) -> LaneSelection:
@@ -138,7 +140,7 @@ class Lanes:
     def _failed_lanes(self, chosen: LaneSelection) -> list[int]:
         """The lanes with values for which a node has no result."""
         states = self._states
-        return [n for n in chosen.numbers if states[n].faulted and states[n].stops_at_faults]
+        return [n for n in chosen.numbers if states[n].has_faulted and states[n].stops_at_faults]
 
     def _failure(self, failed: list[int], outputs: dict[str, Array]) -> FaultError:
         for number in failed:
@@ -243,9 +245,12 @@ class _Spawning(Protocol):
     def spawn_many(self, count: int, constants: Feed) -> Lanes: ...
 
 
-def _restore(program: _Spawning, constants: Feed, joined: Sequence[int], snapshots: Sequence[bytes]) -> Lanes:
+def _restore(
+    program: _Spawning, constants: Feed, joined: Sequence[int], snapshots: Sequence[bytes], alone: bool
+) -> Lanes:
     """Copied or unpickled lanes."""
     lanes = program.spawn_many(len(snapshots), constants)
+    lanes.alone = alone
     for number, snapshot in enumerate(snapshots):
         lanes[number].restore(snapshot)
         if number not in joined:

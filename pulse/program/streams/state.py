@@ -90,7 +90,7 @@ class State(ABC):
         """Take note that the clock knows the stream's end."""
 
     @property
-    def faulted(self) -> bool:
+    def has_faulted(self) -> bool:
         """Whether a node had no result for some value of the stream."""
         return False
 
@@ -221,12 +221,12 @@ class State(ABC):
 
     def _stop_at_faults(self) -> None:
         """Raise FaultError where the last pulse had some."""
-        if (self._total is None or self._total[0]) and self.stops_at_faults and self.faulted:
+        if (self._total is None or self._total[0]) and self.stops_at_faults and self.has_faulted:
             self.fail()
             raise self.failure(f"in pulse {self.clock.pulse - 1}")
 
     @property
-    def failed(self) -> bool:
+    def has_failed(self) -> bool:
         """Whether a pulse had values without a result, so that none is taken before a reset or restore."""
         return self._failed
 
@@ -335,7 +335,7 @@ class State(ABC):
         self._load(snapshot[_HEADER.size :])
         self.clock.pulse, self.clock.end = pulses, None if end < 0 else end
         self.clock.last = None if end < 0 else self.program.steps(end) - 1
-        self._failed = self.stops_at_faults and self.faulted
+        self._failed = self.stops_at_faults and self.has_faulted
         self.changing = False
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from pulse.jit.instruction import Instruction, Tensor
+from pulse.jit.instruction import Instruction, OperandTensor
 from pulse.jit.pointer import operand
 from pulse.jit.registry import KERNELS
 from pulse.program.table.memory import Value
@@ -39,7 +39,7 @@ def table_of(rows: Iterable[Emitted]) -> Table:
     return builder.finish()
 
 
-def _word_of(argument: Tensor | int) -> int:
+def _word_of(argument: OperandTensor | int) -> int:
     if isinstance(argument, Value):
         place = Place.of(argument)
         return operand(place.region, place.offset)

@@ -37,7 +37,7 @@ class Loops:
                 known.append(step)
         return Loops(tuple(sizes), tuple(map(tuple, strides)))
 
-    def padded(self, count: int) -> "Loops":
+    def pad(self, count: int) -> "Loops":
         """At least ``count`` loops; outermost, those of size 1."""
         missing = max(0, count - len(self.sizes))
         return Loops((1,) * missing + self.sizes, tuple((0,) * missing + each for each in self.strides))
@@ -48,7 +48,7 @@ class Loops:
         The inner loops are exactly ``most``, the first of size 1 if there are fewer.
         """
         outer = max(0, len(self.sizes) - most)
-        inner = Loops(self.sizes[outer:], tuple(each[outer:] for each in self.strides)).padded(most)
+        inner = Loops(self.sizes[outer:], tuple(each[outer:] for each in self.strides)).pad(most)
         for place in product(*map(range, self.sizes[:outer])):
             yield tuple(_dot(place, each) for each in self.strides), inner
 

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pulse.budget import spending
+from pulse.budget import current_spending
 from pulse.dim import TDim
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
@@ -21,7 +21,7 @@ from pulse.ops.slice import Slice
 from pulse.ops.source import Source
 from pulse.ops.time_position import Range
 from pulse.tensorflow.context import TensorflowNode
-from pulse.tensorflow.nodes import Endpoint, Function
+from pulse.tensorflow.nodes import Function, NodeOutput
 from pulse.tensorflow.operators.control_lists import ListItem, ListWrite, Reserved
 from pulse.tensorflow.operators.control_loop_iterations import Counter, counters, iteration_count
 from pulse.tensorflow.operators.control_loop_parts import LoopParts, graft, needs, uncast
@@ -55,7 +55,7 @@ class _While:
         nodes = {each.name: each for each in self._function.nodes}
         endpoint = self._function.outputs[place]
         for _ in range(len(nodes) + 1):
-            if endpoint == Endpoint(self._function.inputs[place]):
+            if endpoint == NodeOutput(self._function.inputs[place]):
                 return True
             found = nodes.get(endpoint.node)
             if found is None or found.op not in ("Identity", "Enter") or not found.inputs:
@@ -210,7 +210,7 @@ class _While:
         current = {place: self._first[place] for place in parts.states}
         rows = {place: self._head_rows(place, parts) for place in parts.written}
         last: dict[int, OutletId] = {}
-        spending().unfold(iterations * len(self._body.graph.nodes), node.wire_name)
+        current_spending().unfold(iterations * len(self._body.graph.nodes), node.wire_name)
         for iteration in range(iterations):
             given = {source: self._first[place] for place, source in parts.sources.items()}
             given |= {

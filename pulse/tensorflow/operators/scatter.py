@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pulse.budget import spending
+from pulse.budget import current_spending
 from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.ops.shape import AddAxis, Expand, Reshape
@@ -58,7 +58,7 @@ def update_slices(node: TensorflowNode) -> OutletId:
         else:
             slices.append(slice(None if has("begin", n) else begin, None if has("end", n) else end, step))
     sizes = tuple(int(dim) for dim in shape)
-    spending().unfold(math.prod(sizes), node.wire_name)
+    current_spending().unfold(math.prod(sizes), node.wire_name)
     try:
         places = np.arange(math.prod(sizes)).reshape(sizes)[tuple(slices)]
     except IndexError as error:

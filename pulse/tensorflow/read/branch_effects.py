@@ -1,8 +1,8 @@
 """Branches that assign variables: which of their arguments these are."""
 
 from pulse.errors import LoadError
-from pulse.tensorflow.library import Library
-from pulse.tensorflow.nodes import Endpoint, Function, GraphNode
+from pulse.tensorflow.library import FunctionLibrary
+from pulse.tensorflow.nodes import Function, GraphNode, NodeOutput
 from pulse.tensorflow.read.assignments import PASSING, changes
 from pulse.tensorflow.read.inlining import called_function
 from pulse.tensorflow.tensors import FunctionName
@@ -12,7 +12,7 @@ DEEPEST = 64
 """Branches inside of branches."""
 
 
-def branch_places(node: GraphNode, library: Library, depth: int = 0) -> tuple[int, ...]:
+def branch_places(node: GraphNode, library: FunctionLibrary, depth: int = 0) -> tuple[int, ...]:
     """The arguments of an If that one of its branches assigns, counted without the condition; none of other nodes.
 
     Raises LoadError: a branch assigns what is not an argument of it, or in a loop
@@ -25,7 +25,7 @@ def branch_places(node: GraphNode, library: Library, depth: int = 0) -> tuple[in
     return tuple(sorted({place for name in names for place in assigned_places(name, library, depth + 1)}))
 
 
-def assigned_places(name: FunctionName, library: Library, depth: int = 0) -> tuple[int, ...]:
+def assigned_places(name: FunctionName, library: FunctionLibrary, depth: int = 0) -> tuple[int, ...]:
     """The arguments of a function that it assigns, of its branches and of the functions that it calls included.
 
     Raises LoadError
@@ -58,11 +58,11 @@ def assigned_places(name: FunctionName, library: Library, depth: int = 0) -> tup
     return tuple(sorted(found))
 
 
-def _given_endpoints(node: GraphNode, places: tuple[int, ...], first: int) -> tuple[Endpoint, ...]:
+def _given_endpoints(node: GraphNode, places: tuple[int, ...], first: int) -> tuple[NodeOutput, ...]:
     return tuple(node.inputs[first + place] for place in places if first + place < len(node.inputs))
 
 
-def _argument(endpoint: Endpoint, function: Function, nodes: dict[str, GraphNode]) -> int | None:
+def _argument(endpoint: NodeOutput, function: Function, nodes: dict[str, GraphNode]) -> int | None:
     """The argument whose handle a tensor is."""
     for _ in range(len(nodes) + 1):
         if endpoint.node in function.inputs:
@@ -74,7 +74,7 @@ def _argument(endpoint: Endpoint, function: Function, nodes: dict[str, GraphNode
     return None
 
 
-def hidden_assignment(node: GraphNode, library: Library, seen: set[str]) -> GraphNode | None:
+def hidden_assignment(node: GraphNode, library: FunctionLibrary, seen: set[str]) -> GraphNode | None:
     """An assignment in the functions that a node runs."""
     for value in node.attributes.values():
         if not isinstance(value, FunctionName) or value.name in seen or value.name not in library:

@@ -1,6 +1,6 @@
 """Branches that were written as single nodes (Switch and Merge outside of loops) as a choice between two values."""
 
-from pulse.tensorflow.nodes import Endpoint, GraphNode
+from pulse.tensorflow.nodes import GraphNode, NodeOutput
 from pulse.tensorflow.read.flat import FlatGraph
 from pulse.tensorflow.read.loops import MERGE, SWITCH
 
@@ -27,12 +27,12 @@ class _Sides:
 
     def __init__(self, graph: FlatGraph) -> None:
         self._graph = graph
-        self._found: dict[Endpoint, dict[Endpoint, int]] = {}
+        self._found: dict[NodeOutput, dict[NodeOutput, int]] = {}
 
-    def of(self, endpoint: Endpoint) -> dict[Endpoint, int]:
+    def of(self, endpoint: NodeOutput) -> dict[NodeOutput, int]:
         """Condition -> the output of Switch that a tensor depends on."""
-        found: dict[Endpoint, int] = {}
-        left, seen = [endpoint], set[Endpoint]()
+        found: dict[NodeOutput, int] = {}
+        left, seen = [endpoint], set[NodeOutput]()
         while left:
             each = left.pop()
             node = self._graph.nodes.get(each.node)
@@ -41,10 +41,10 @@ class _Sides:
             seen.add(each)
             if node.op in SWITCH and len(node.inputs) == 2:
                 found.setdefault(self._plain(node.inputs[1]), each.slot)
-            left += [*node.inputs, *(Endpoint(name) for name in node.controls)]
+            left += [*node.inputs, *(NodeOutput(name) for name in node.controls)]
         return found
 
-    def _plain(self, endpoint: Endpoint) -> Endpoint:
+    def _plain(self, endpoint: NodeOutput) -> NodeOutput:
         for _ in range(len(self._graph.nodes)):
             node = self._graph.nodes.get(endpoint.node)
             if node is None or node.op != "Identity" or not node.inputs:
@@ -52,7 +52,7 @@ class _Sides:
             endpoint = node.inputs[0]
         return endpoint
 
-    def choice(self, merge: GraphNode) -> tuple[Endpoint, Endpoint, Endpoint]:
+    def choice(self, merge: GraphNode) -> tuple[NodeOutput, NodeOutput, NodeOutput]:
         """The condition of a Merge, what it gives if that is true, and if it is not. Raises LoadError."""
         first, second = merge.inputs
         sides = self.of(first), self.of(second)

@@ -5,7 +5,7 @@ from dataclasses import field
 
 import numpy as np
 
-from pulse.budget import spending
+from pulse.budget import current_spending
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError
 from pulse.facts import Array, TypedFact
@@ -13,8 +13,8 @@ from pulse.graph import OutletId
 from pulse.infer.fact import InferenceFact
 from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph
 from pulse.record import record
-from pulse.tensorflow.library import Library
-from pulse.tensorflow.nodes import Endpoint, Function, GraphNode, declared_type, tensor_of
+from pulse.tensorflow.library import FunctionLibrary
+from pulse.tensorflow.nodes import Function, GraphNode, NodeOutput, declared_type, tensor_of
 from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.branch_effects import assigned_places
 from pulse.tensorflow.read.branches import branches_to_selects
@@ -45,9 +45,9 @@ class Request:
     held      what is known of variables that a caller holds
     """
 
-    fetches: Mapping[str, Endpoint]
+    fetches: Mapping[str, NodeOutput]
     targets: tuple[str, ...] = ()
-    feeds: Mapping[Endpoint, InferenceFact] = field(default_factory=dict[Endpoint, InferenceFact])
+    feeds: Mapping[NodeOutput, InferenceFact] = field(default_factory=dict[NodeOutput, InferenceFact])
     values: Mapping[str, Array] = field(default_factory=dict[str, Array])
     frozen: bool = True
     held: Mapping[str, InferenceFact] = field(default_factory=dict[str, InferenceFact])
@@ -55,10 +55,10 @@ class Request:
 
 def prepare_graph(
     nodes: Sequence[GraphNode],
-    library: Library,
+    library: FunctionLibrary,
     title: str,
     names: Sequence[str],
-    fed: Collection[Endpoint] = (),
+    fed: Collection[NodeOutput] = (),
 ) -> FlatGraph:
     """The part of the graph that some nodes need: functions inlined, loops, branches and dilations as one node each.
 
@@ -74,10 +74,10 @@ def prepare_graph(
 
 def build_model(
     graph: FlatGraph,
-    library: Library,
+    library: FunctionLibrary,
     request: Request,
     scope: SymbolScope,
-    labels: Mapping[Endpoint, str] | None = None,
+    labels: Mapping[NodeOutput, str] | None = None,
 ) -> FileNetwork:
     """The model of one run: its inputs are the feeds and the variables, its outputs the fetches and next values.
 
@@ -90,7 +90,12 @@ def build_model(
 
 class _Building:
     def __init__(
-        self, graph: FlatGraph, library: Library, request: Request, scope: SymbolScope, names: Sequence[str]
+        self,
+        graph: FlatGraph,
+        library: FunctionLibrary,
+        request: Request,
+        scope: SymbolScope,
+        names: Sequence[str],
     ) -> None:
         self._library, self._request, self._scope = library, request, scope
         feeds = request.feeds
@@ -103,19 +108,19 @@ class _Building:
         self._order = [node for node in self._order if node.name in self._wanted]
         self._graph = whole
         self._model = ModelGraph()
-        self._made: dict[Endpoint, OutletId] = {}
+        self._made: dict[NodeOutput, OutletId] = {}
         self._current: dict[str, OutletId] = {}
         self._assigned: dict[str, None] = {}
         self._read: set[str] = set()
         self._counts: dict[str, int] = {}
-        self._kept: dict[Endpoint, OutletId] = {}
+        self._kept: dict[NodeOutput, OutletId] = {}
         for node in self._order:
             for endpoint in node.inputs:
                 self._counts[endpoint.node] = max(self._counts.get(endpoint.node, 1), endpoint.slot + 1)
         for endpoint in request.fetches.values():
             self._counts[endpoint.node] = max(self._counts.get(endpoint.node, 1), endpoint.slot + 1)
 
-    def model(self, labels: Mapping[Endpoint, str]) -> FileNetwork:
+    def model(self, labels: Mapping[NodeOutput, str]) -> FileNetwork:
         """Every node in its turn."""
         request = self._request
         for endpoint, fact in request.feeds.items():
@@ -160,11 +165,11 @@ class _Building:
         return self._current[variable]
 
     def _constant(self, name: str, value: Array) -> OutletId:
-        spending().stored += value.size
+        current_spending().stored += value.size
         fact = InferenceFact(value.dtype, tuple(TDim.of(size) for size in value.shape), value)
         return self._model.add(name, Constant(value), (), [fact])[0]
 
-    def _outlet(self, endpoint: Endpoint, reader: str) -> OutletId:
+    def _outlet(self, endpoint: NodeOutput, reader: str) -> OutletId:
         if endpoint in self._made:
             return self._made[endpoint]
         variable = self._variables.of(endpoint)
@@ -181,7 +186,7 @@ class _Building:
     def _node(self, node: GraphNode) -> None:
         if node.op in VARIABLES or node.op in SILENT or self._variables.is_handle(node):
             return
-        if all(Endpoint(node.name, slot) in self._made for slot in range(self._counts.get(node.name, 1))):
+        if all(NodeOutput(node.name, slot) in self._made for slot in range(self._counts.get(node.name, 1))):
             return
         changed = self._variables.changed_variables(node)
         if node.op in ASSIGNMENTS:
@@ -189,11 +194,11 @@ class _Building:
         elif changed:
             self._branch(node, changed)
         elif node.op == "Const":
-            self._made[Endpoint(node.name)] = self._constant(node.name, constant_value(node))
+            self._made[NodeOutput(node.name)] = self._constant(node.name, constant_value(node))
         elif node.op in ASKING:
-            self._made[Endpoint(node.name)] = self._constant(node.name, np.array(self._is_set(node)))
+            self._made[NodeOutput(node.name)] = self._constant(node.name, np.array(self._is_set(node)))
         elif node.op == "PlaceholderWithDefault" and node.inputs:
-            self._made[Endpoint(node.name)] = self._outlet(node.inputs[0], node.name)
+            self._made[NodeOutput(node.name)] = self._outlet(node.inputs[0], node.name)
         elif node.op == "Placeholder":
             raise node.error("it is not fed; feed it, or a tensor behind it")
         else:
@@ -222,7 +227,7 @@ class _Building:
             [InferenceFact()] * (count + len(changed)),
         )
         for slot, outlet in enumerate(outlets[:count]):
-            self._made.setdefault(Endpoint(node.name, slot), outlet)
+            self._made.setdefault(NodeOutput(node.name, slot), outlet)
         self._current.update(zip(changed, outlets[count:]))
 
     def _operator(
@@ -236,7 +241,7 @@ class _Building:
         outlets = self._model.add(label, made, reads, [InferenceFact() for _ in outputs])
         if not name:
             for slot, outlet in enumerate(outlets):
-                self._made.setdefault(Endpoint(node.name, slot), outlet)
+                self._made.setdefault(NodeOutput(node.name, slot), outlet)
         return outlets
 
     def _assign(self, node: GraphNode, variable: str) -> None:
@@ -245,7 +250,7 @@ class _Building:
         if kind:
             (value,) = self._operator(node, kind, [self._value(variable), value, *others], node.name)
         self._current[variable] = value
-        self._kept[Endpoint(node.name)] = value
+        self._kept[NodeOutput(node.name)] = value
 
 
 def _labels(name: str, count: int) -> tuple[str, ...]:
@@ -256,7 +261,7 @@ def _labels(name: str, count: int) -> tuple[str, ...]:
 class Bodies:
     """The functions of a file, as models."""
 
-    library: Library
+    library: FunctionLibrary
 
     def find(self, name: FunctionName) -> Function:
         """A function. Raises LoadError."""
@@ -277,7 +282,7 @@ class Bodies:
 
 def function_model(
     function: Function,
-    library: Library,
+    library: FunctionLibrary,
     facts: Sequence[TypedFact],
     scope: SymbolScope,
     title: str,
@@ -290,14 +295,14 @@ def function_model(
     """
     if len(facts) != len(function.inputs):
         raise LoadError(f"{title}: {len(facts)} arguments for {len(function.inputs)}; export the model again")
-    spending().unfold(len(function.nodes), title)
+    current_spending().unfold(len(function.nodes), title)
     held: dict[str, InferenceFact] = {}
-    feeds: dict[Endpoint, InferenceFact] = {}
+    feeds: dict[NodeOutput, InferenceFact] = {}
     for place, (name, fact) in enumerate(zip(function.inputs, facts)):
         if place in assigned:
             held[name] = InferenceFact(fact.dtype, fact.shape)
         else:
-            feeds[Endpoint(name)] = InferenceFact(fact.dtype, fact.shape, fact.value)
+            feeds[NodeOutput(name)] = InferenceFact(fact.dtype, fact.shape, fact.value)
     arguments = [
         GraphNode(name, "VarHandleOp" if name in held else "Placeholder") for name in function.inputs
     ]

@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from pulse.facts import Array
-from pulse.tensorflow.nodes import Endpoint, GraphNode, tensor_of
+from pulse.tensorflow.nodes import GraphNode, NodeOutput, tensor_of
 from pulse.tensorflow.read.flat import FlatGraph
 
 CONVOLUTIONS = ("Conv2D", "DepthwiseConv2dNative")
@@ -16,7 +16,7 @@ PADDED = "_PadOfDilation"
 """Pads by the first list without the second: what both ends keep of the padding once the crops are taken off."""
 
 
-def merge_dilation(graph: FlatGraph, fetched: Collection[str], fed: Collection[Endpoint]) -> FlatGraph:
+def merge_dilation(graph: FlatGraph, fetched: Collection[str], fed: Collection[NodeOutput]) -> FlatGraph:
     """The graph with dilated convolutions, but for nodes that are fetched or fed."""
     kept = {*fetched, *(endpoint.node for endpoint in fed)}
     replaced: dict[str, GraphNode] = {}
@@ -27,7 +27,7 @@ def merge_dilation(graph: FlatGraph, fetched: Collection[str], fed: Collection[E
     return FlatGraph((replaced.get(node.name, node) for node in graph), graph.title) if replaced else graph
 
 
-def _known_value(graph: FlatGraph, endpoint: Endpoint) -> Array | None:
+def _known_value(graph: FlatGraph, endpoint: NodeOutput) -> Array | None:
     """The value of a constant."""
     for _ in range(len(graph.nodes)):
         node = graph.nodes.get(endpoint.node)
@@ -46,7 +46,7 @@ def _pattern(
     end: GraphNode,
     readers: Mapping[str, int],
     kept: Collection[str],
-    fed: Collection[Endpoint],
+    fed: Collection[NodeOutput],
 ) -> dict[str, GraphNode]:
     """The nodes that take the place of those of one pattern; none if there is no pattern."""
     block = _known_value(graph, end.inputs[1])
@@ -77,7 +77,7 @@ def _pattern(
 
 
 def _upwards(
-    graph: FlatGraph, endpoint: Endpoint, ops: tuple[str, ...]
+    graph: FlatGraph, endpoint: NodeOutput, ops: tuple[str, ...]
 ) -> tuple[GraphNode | None, list[GraphNode]]:
     """The first node of some operators before a tensor, and the nodes between."""
     between: list[GraphNode] = []

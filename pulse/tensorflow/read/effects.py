@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from pulse.errors import LoadError
-from pulse.tensorflow.library import Library
-from pulse.tensorflow.nodes import Endpoint, GraphNode
+from pulse.tensorflow.library import FunctionLibrary
+from pulse.tensorflow.nodes import GraphNode, NodeOutput
 from pulse.tensorflow.read.assignments import ASSIGNMENTS, CHANGING, PASSING
 from pulse.tensorflow.read.branch_effects import BRANCHES, branch_places, hidden_assignment, refusal
 from pulse.tensorflow.read.flat import FlatGraph, order
@@ -25,13 +25,13 @@ MOST_WORK = 200_000_000
 class Variables:
     """The variables of a graph."""
 
-    def __init__(self, graph: FlatGraph, library: Library) -> None:
+    def __init__(self, graph: FlatGraph, library: FunctionLibrary) -> None:
         self._graph, self._library = graph, library
-        self._known: dict[Endpoint, str | None] = {}
+        self._known: dict[NodeOutput, str | None] = {}
 
-    def of(self, endpoint: Endpoint) -> str | None:
+    def of(self, endpoint: NodeOutput) -> str | None:
         """The variable that a tensor is the handle of, or a reference to; None if it is a value."""
-        chain: list[Endpoint] = []
+        chain: list[NodeOutput] = []
         found: str | None = None
         while True:
             if endpoint in self._known:
@@ -57,7 +57,7 @@ class Variables:
         self._known.update(dict.fromkeys(chain, found))
         return found
 
-    def _refers(self, chain: Sequence[Endpoint]) -> bool:
+    def _refers(self, chain: Sequence[NodeOutput]) -> bool:
         """Whether every node between a tensor and its reference variable gives the reference on, not the value."""
         between = [self._graph.nodes[endpoint.node].op for endpoint in chain[:-1]]
         return all(op in (*_RETURNING, "RefIdentity", "RefEnter", "IdentityN") for op in between)
@@ -71,7 +71,7 @@ class Variables:
             and (node.op != "Identity" or self._handle(node.inputs[0]))
         )
 
-    def _handle(self, endpoint: Endpoint) -> bool:
+    def _handle(self, endpoint: NodeOutput) -> bool:
         name = self.of(endpoint)
         return name is not None and self._graph.nodes[name].op not in REFERENCES
 
@@ -157,7 +157,7 @@ def _reaches(after: Mapping[str, set[str]], late: str, early: str) -> bool:
     return False
 
 
-def refuse_hidden(graph: FlatGraph, library: Library) -> None:
+def refuse_hidden(graph: FlatGraph, library: FunctionLibrary) -> None:
     """Raise LoadError where a loop assigns a variable, or a Switch decides it: it would be lost, or always be done."""
     for node in graph:
         branch_places(node, library)

@@ -11,10 +11,10 @@ from google.protobuf.message import DecodeError
 from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.record import record
-from pulse.tensorflow.library import Library
+from pulse.tensorflow.library import FunctionLibrary
 from pulse.tensorflow.likeness import SAVED
 from pulse.tensorflow.messages import GraphDef, Proto, SavedModel
-from pulse.tensorflow.nodes import Endpoint, GraphNode, graph_nodes
+from pulse.tensorflow.nodes import GraphNode, NodeOutput, graph_nodes
 from pulse.tensorflow.read.checkpoint import Checkpoint
 from pulse.tensorflow.read.objects import captured_values
 from pulse.tensorflow.read.restoring import restored_values
@@ -27,8 +27,8 @@ LARGEST_FILE = 2**31 - 1
 class Signature:
     """A function of a SavedModel: argument -> tensor, result -> tensor."""
 
-    inputs: Mapping[str, Endpoint]
-    outputs: Mapping[str, Endpoint]
+    inputs: Mapping[str, NodeOutput]
+    outputs: Mapping[str, NodeOutput]
 
 
 @record(eq=False)
@@ -40,7 +40,7 @@ class Contents:
     """
 
     nodes: tuple[GraphNode, ...]
-    library: Library
+    library: FunctionLibrary
     title: str
     values: Mapping[str, Array] = field(default_factory=dict[str, Array])
     signatures: Mapping[str, Signature] = field(default_factory=dict[str, Signature])
@@ -90,7 +90,7 @@ def _graph(data: bytes, what: str, title: str) -> Contents:
         raise LoadError(
             f"{what}: no TensorFlow graph (no node in it); give a GraphDef or the folder of a SavedModel"
         )
-    library = Library(proto.library.function)
+    library = FunctionLibrary(proto.library.function)
     return Contents(tuple(graph_nodes(proto.node, what)), library, title)
 
 
@@ -124,7 +124,7 @@ def _meta_graph(saved: Proto, what: str, title: str, folder: Path | None) -> Con
         raise LoadError(f"{what}: a SavedModel without a graph; export it again")
     meta = (serving or list(saved.meta_graphs))[0]
     nodes = graph_nodes(meta.graph_def.node, what)
-    library = Library(meta.graph_def.library.function)
+    library = FunctionLibrary(meta.graph_def.library.function)
     signatures = {
         name: _signature(meta.signature_def[name], what, name) for name in sorted(meta.signature_def)
     }
@@ -138,11 +138,11 @@ def _meta_graph(saved: Proto, what: str, title: str, folder: Path | None) -> Con
 
 
 def _signature(proto: Proto, what: str, name: str) -> Signature:
-    sides: list[dict[str, Endpoint]] = []
+    sides: list[dict[str, NodeOutput]] = []
     for infos in (proto.inputs, proto.outputs):
         if any(not infos[key].name for key in infos):
             raise LoadError(
                 f"{what}: signature {name} has a tensor without a name; only dense tensors are covered"
             )
-        sides.append({key: Endpoint.parse(infos[key].name) for key in sorted(infos)})
+        sides.append({key: NodeOutput.parse(infos[key].name) for key in sorted(infos)})
     return Signature(sides[0], sides[1])

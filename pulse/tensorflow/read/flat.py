@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator
 
 from pulse.errors import LoadError
-from pulse.tensorflow.nodes import Endpoint, GraphNode
+from pulse.tensorflow.nodes import GraphNode, NodeOutput
 
 
 class FlatGraph:
@@ -24,7 +24,7 @@ class FlatGraph:
         return found
 
     def find_needed(
-        self, names: Iterable[str], fed: Collection[Endpoint] = (), controls: bool = True
+        self, names: Iterable[str], fed: Collection[NodeOutput] = (), controls: bool = True
     ) -> dict[str, GraphNode]:
         """The nodes that some nodes need, in the order of the file; nothing in front of a tensor that is fed.
 

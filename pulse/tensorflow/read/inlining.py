@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from pulse.budget import spending
-from pulse.tensorflow.library import Library
-from pulse.tensorflow.nodes import Endpoint, Function, GraphNode
+from pulse.budget import current_spending
+from pulse.tensorflow.library import FunctionLibrary
+from pulse.tensorflow.nodes import Function, GraphNode, NodeOutput
 from pulse.tensorflow.tensors import FunctionName
 
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")
@@ -12,7 +12,7 @@ DEEPEST = 64
 """Functions that call functions."""
 
 
-def inline(nodes: Iterable[GraphNode], library: Library) -> list[GraphNode]:
+def inline(nodes: Iterable[GraphNode], library: FunctionLibrary) -> list[GraphNode]:
     """Every call as the nodes of its function, their names after the call's. Raises LoadError."""
     made: list[GraphNode] = []
     for node in nodes:
@@ -20,14 +20,14 @@ def inline(nodes: Iterable[GraphNode], library: Library) -> list[GraphNode]:
     return made
 
 
-def called_function(node: GraphNode, library: Library) -> FunctionName | None:
+def called_function(node: GraphNode, library: FunctionLibrary) -> FunctionName | None:
     """The function that a node calls; None if it is an operator."""
     if node.op in CALLS:
         return node.function("f")
     return FunctionName(node.op, node.attributes) if node.op in library else None
 
 
-def _expand(node: GraphNode, library: Library, depth: int) -> list[GraphNode]:
+def _expand(node: GraphNode, library: FunctionLibrary, depth: int) -> list[GraphNode]:
     name = called_function(node, library)
     if name is None:
         return [node]
@@ -39,7 +39,7 @@ def _expand(node: GraphNode, library: Library, depth: int) -> list[GraphNode]:
             f"{len(node.inputs)} arguments for the {len(function.inputs)} of function {function.name}; "
             "export the model again"
         )
-    spending().unfold(len(function.nodes) + 1, node.name)
+    current_spending().unfold(len(function.nodes) + 1, node.name)
     result = _result(node, function)
     return [
         *(inner for each in _body(node, function) for inner in _expand(each, library, depth + 1)),
@@ -68,10 +68,10 @@ def _body(node: GraphNode, function: Function) -> list[GraphNode]:
     return body
 
 
-def _move(endpoint: Endpoint, call: str, arguments: dict[str, Endpoint]) -> Endpoint:
+def _move(endpoint: NodeOutput, call: str, arguments: dict[str, NodeOutput]) -> NodeOutput:
     if endpoint.node in arguments:
         return arguments[endpoint.node]
-    return Endpoint(f"{call}/{endpoint.node}", endpoint.slot)
+    return NodeOutput(f"{call}/{endpoint.node}", endpoint.slot)
 
 
 def _result(node: GraphNode, function: Function) -> GraphNode:

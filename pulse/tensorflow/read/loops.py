@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from pulse.errors import LoadError
-from pulse.tensorflow.library import Library
-from pulse.tensorflow.nodes import Endpoint, Function, GraphNode
+from pulse.tensorflow.library import FunctionLibrary
+from pulse.tensorflow.nodes import Function, GraphNode, NodeOutput
 from pulse.tensorflow.read.flat import FlatGraph
 
 ENTER = ("Enter", "RefEnter")
@@ -36,7 +36,7 @@ class _Loop:
     condition: GraphNode | None = None
 
 
-def loops_to_while(graph: FlatGraph, library: Library) -> FlatGraph:
+def loops_to_while(graph: FlatGraph, library: FunctionLibrary) -> FlatGraph:
     """The graph with a While node in place of the nodes of each loop. Raises LoadError: a loop is not whole."""
     if not any(node.op in ENTER for node in graph):
         return graph
@@ -66,7 +66,7 @@ def inside_loops(nodes: Iterable[GraphNode]) -> set[str]:
 
 
 class _Conversion:
-    def __init__(self, graph: FlatGraph, library: Library) -> None:
+    def __init__(self, graph: FlatGraph, library: FunctionLibrary) -> None:
         self._graph = FlatGraph(graph, graph.title)
         self._library = library
         self._loops: dict[str, _Loop] = {}
@@ -137,15 +137,15 @@ class _Conversion:
         outer = [variable.enter.inputs[0] for variable in loop.variables] + [
             node.inputs[0] for node in loop.constant
         ]
-        before = {Endpoint(variable.merge.name): variable.merge.name for variable in loop.variables}
+        before = {NodeOutput(variable.merge.name): variable.merge.name for variable in loop.variables}
         updated = {
-            Endpoint(variable.switch or variable.merge.name, 1): variable.switch
+            NodeOutput(variable.switch or variable.merge.name, 1): variable.switch
             or f"{variable.merge.name}/iteration"
             for variable in loop.variables
         }
-        given = {Endpoint(node.name): node.name for node in loop.constant}
+        given = {NodeOutput(node.name): node.name for node in loop.constant}
         results = [variable.after.inputs[0] for variable in loop.variables] + [
-            Endpoint(node.name) for node in loop.constant
+            NodeOutput(node.name) for node in loop.constant
         ]
         types = tuple(
             node.type_number("T")
@@ -160,7 +160,7 @@ class _Conversion:
         nodes: list[GraphNode] = []
         for node in self._graph:
             if node.name in exits:
-                node = GraphNode(node.name, "Identity", (Endpoint(whole, exits[node.name]),))
+                node = GraphNode(node.name, "Identity", (NodeOutput(whole, exits[node.name]),))
             elif node.name in inside:
                 continue
             elif inside.intersection(node.controls):
@@ -183,14 +183,14 @@ class _Conversion:
         return chosen
 
     def _function(
-        self, name: str, given: dict[Endpoint, str], types: tuple[int, ...], outputs: list[Endpoint]
+        self, name: str, given: dict[NodeOutput, str], types: tuple[int, ...], outputs: list[NodeOutput]
     ) -> Function:
         """What lies between the arguments of a loop and some results of a variable."""
         nodes = self._between(given, outputs)
         arguments = set(given.values())
 
-        def move(endpoints: Iterable[Endpoint]) -> tuple[Endpoint, ...]:
-            return tuple(Endpoint(given[each]) if each in given else each for each in endpoints)
+        def move(endpoints: Iterable[NodeOutput]) -> tuple[NodeOutput, ...]:
+            return tuple(NodeOutput(given[each]) if each in given else each for each in endpoints)
 
         body = [
             node.with_inputs(move(node.inputs), (each for each in node.controls if each in nodes))
@@ -202,7 +202,7 @@ class _Conversion:
             )
         return Function(name, tuple(given.values()), types, tuple(body), move(outputs))
 
-    def _between(self, given: dict[Endpoint, str], outputs: list[Endpoint]) -> dict[str, GraphNode]:
+    def _between(self, given: dict[NodeOutput, str], outputs: list[NodeOutput]) -> dict[str, GraphNode]:
         found: set[str] = set()
         left = [endpoint for endpoint in outputs if endpoint not in given]
         while left:
@@ -223,7 +223,7 @@ class _Conversion:
                 raise node.error("a loop reads it, and it belongs to another; export the model again")
             found.add(name)
             left += [endpoint for endpoint in node.inputs if endpoint not in given]
-            left += [Endpoint(control) for control in node.controls if self._is_effect(control)]
+            left += [NodeOutput(control) for control in node.controls if self._is_effect(control)]
         return {name: node for name, node in self._graph.nodes.items() if name in found}
 
     def _is_effect(self, name: str) -> bool:

@@ -11,7 +11,7 @@ from pulse.dim import SymbolScope
 from pulse.errors import LoadError
 from pulse.infer.network import FileNetwork
 from pulse.onnx.read.inputs import input_facts
-from pulse.tensorflow.nodes import Endpoint, GraphNode, declared_type
+from pulse.tensorflow.nodes import GraphNode, NodeOutput, declared_type
 from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.branch_effects import branch_places
 from pulse.tensorflow.read.building import SILENT, Request, build_model, prepare_graph
@@ -50,7 +50,9 @@ def model_of(
     return _of_graph(contents, inputs, constants, outputs)
 
 
-def _select_outputs(contents: Contents, signature: Signature, outputs: Sequence[str]) -> dict[str, Endpoint]:
+def _select_outputs(
+    contents: Contents, signature: Signature, outputs: Sequence[str]
+) -> dict[str, NodeOutput]:
     unknown = [name for name in outputs if name not in signature.outputs]
     if unknown:
         listed = ", ".join(signature.outputs)
@@ -94,17 +96,17 @@ def _of_graph(
     nodes = {node.name: node for node in contents.nodes}
     given, fixed = _plain(inputs), _plain(constants)
     wanted = _last(contents.nodes) if outputs is None else [name.removesuffix(":0") for name in outputs]
-    fetches = {name: Endpoint.parse(name) for name in wanted}
+    fetches = {name: NodeOutput.parse(name) for name in wanted}
     if not fetches:
         raise LoadError(f"{contents.title}: no node gives a tensor that nobody reads, so there is no output")
-    places = {name: Endpoint.parse(name) for name in (*given, *fixed)}
+    places = {name: NodeOutput.parse(name) for name in (*given, *fixed)}
     for name, endpoint in places.items():
         if endpoint.node not in nodes:
             listed = ", ".join(node.name for node in contents.nodes if node.op in PLACES) or "none"
             raise LoadError(f"no input is called {name}; the inputs are {listed}")
     sounds = [node for node in contents.nodes if node.op == SOUND]
     places = {
-        str(each): each for node in sounds for each in (Endpoint(node.name), Endpoint(node.name, 1))
+        str(each): each for node in sounds for each in (NodeOutput(node.name), NodeOutput(node.name, 1))
     } | places
     flat = prepare_graph(
         contents.nodes, contents.library, contents.title, _names(fetches), list(places.values())
@@ -113,7 +115,7 @@ def _of_graph(
     needed = flat.find_needed([*_names(fetches), *effects], list(places.values()), controls=False)
     for node in needed.values():
         if node.op in PLACES:
-            places.setdefault(node.name, Endpoint(node.name))
+            places.setdefault(node.name, NodeOutput(node.name))
     read = {each for node in needed.values() for each in node.inputs} | set(fetches.values())
     asked = {*given, *fixed}
     places = {name: each for name, each in places.items() if each in read or name in asked}
@@ -122,7 +124,7 @@ def _of_graph(
     return _model(contents, nodes, dict(listed), fetches, (), given, fixed)
 
 
-def _names(fetches: Mapping[str, Endpoint]) -> list[str]:
+def _names(fetches: Mapping[str, NodeOutput]) -> list[str]:
     return list(dict.fromkeys(endpoint.node for endpoint in fetches.values()))
 
 
@@ -173,8 +175,8 @@ def _find_moving(nodes: Sequence[GraphNode]) -> set[str]:
 def _model(
     contents: Contents,
     nodes: Mapping[str, GraphNode],
-    places: Mapping[str, Endpoint],
-    fetches: Mapping[str, Endpoint],
+    places: Mapping[str, NodeOutput],
+    fetches: Mapping[str, NodeOutput],
     targets: Sequence[str],
     inputs: Mapping[str, str],
     constants: Mapping[str, Any],
@@ -190,7 +192,7 @@ def _model(
     return build_model(graph, contents.library, request, scope, labels), graph
 
 
-def _value_info(name: str, endpoint: Endpoint, node: GraphNode) -> Any:
+def _value_info(name: str, endpoint: NodeOutput, node: GraphNode) -> Any:
     """What a node says of a tensor that is given, in the form that ONNX has for it."""
     type_, dims = _stated_type(node, endpoint)
     known = type_.known_type if type_ is not None else None
@@ -204,7 +206,7 @@ def _value_info(name: str, endpoint: Endpoint, node: GraphNode) -> Any:
 
 
 def _stated_type(
-    node: GraphNode, endpoint: Endpoint
+    node: GraphNode, endpoint: NodeOutput
 ) -> tuple[TensorType | None, "tuple[int | None, ...] | None"]:
     if node.op == SOUND:
         if endpoint.slot:

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from pulse.errors import LoadError
 from pulse.facts import Array
-from pulse.tensorflow.library import Library
+from pulse.tensorflow.library import FunctionLibrary
 from pulse.tensorflow.messages import Proto
-from pulse.tensorflow.nodes import Endpoint, GraphNode
+from pulse.tensorflow.nodes import GraphNode, NodeOutput
 from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.checkpoint import Checkpoint
 from pulse.tensorflow.read.effects import Variables
@@ -17,13 +17,13 @@ _NUMBERS = ("Identity", "IdentityN", "Cast")
 
 
 def restored_values(
-    nodes: Sequence[GraphNode], library: Library, saver: Proto, checkpoint: Checkpoint, what: str
+    nodes: Sequence[GraphNode], library: FunctionLibrary, saver: Proto, checkpoint: Checkpoint, what: str
 ) -> dict[str, Array]:
     """Variable -> its value in the checkpoint.
 
     Names do not tell: two variables may share one. Raises LoadError.
     """
-    name = Endpoint.parse(saver.restore_op_name).node if saver.restore_op_name else ""
+    name = NodeOutput.parse(saver.restore_op_name).node if saver.restore_op_name else ""
     graph = FlatGraph(nodes, what)
     if not name or name not in graph.nodes:
         return {}
@@ -39,7 +39,7 @@ def restored_values(
     return values
 
 
-def _key(graph: FlatGraph, endpoint: Endpoint) -> str | None:
+def _key(graph: FlatGraph, endpoint: NodeOutput) -> str | None:
     """The name in the checkpoint of what a tensor was restored from."""
     for _ in range(len(graph.nodes)):
         node = graph.nodes.get(endpoint.node)
@@ -55,7 +55,7 @@ def _key(graph: FlatGraph, endpoint: Endpoint) -> str | None:
     return None
 
 
-def _texts(graph: FlatGraph, endpoint: Endpoint) -> list[str]:
+def _texts(graph: FlatGraph, endpoint: NodeOutput) -> list[str]:
     """The entries of a constant of text. Raises LoadError."""
     node = graph.nodes.get(endpoint.node)
     if node is None or node.op != "Const" or "value" not in (node.stored or {}):

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pulse.budget import spending
+from pulse.budget import current_spending
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.onnx.subgraph import inline
@@ -66,7 +66,7 @@ def _op(node: TfliteNode) -> Sequence[OutletId]:
     graph = TypedGraph()
     sources = [graph.add(f"state{place}", Source(fact), (), [fact])[0] for place, fact in enumerate(facts)]
     graph.inputs = list(sources)
-    inner = TypedNetwork(graph, node.scope, node.wire_name, spending=spending())
+    inner = TypedNetwork(graph, node.scope, node.wire_name, spending=current_spending())
     after = _run(node, "BodySubgraphIndex", sources, graph)
     go_on = _run(node, "CondSubgraphIndex", after, graph)[0]
     graph.set_outputs([go_on, *after], ["go_on", *(f"next{place}" for place in range(len(after)))])

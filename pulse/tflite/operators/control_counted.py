@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from pulse.budget import spending
+from pulse.budget import current_spending
 from pulse.dim import Symbol, TDim, ge
 from pulse.errors import DimError, FactError, LoadError
 from pulse.facts import Array, TypedFact, is_symbolic
@@ -111,7 +111,7 @@ class _Parts:
         ]
         nexts = [places[self.body.graph.outputs[state]] for state in self.carried]
         graph.set_outputs([*nexts, *rows], [f"out{k}" for k in range(len(nexts) + len(rows))])
-        inner = TypedNetwork(graph, node.scope, node.wire_name, spending=spending())
+        inner = TypedNetwork(graph, node.scope, node.wire_name, spending=current_spending())
         op = Scan(
             inner,
             tuple(carried),

@@ -167,11 +167,11 @@ def reciprocal_root(node: TfliteNode) -> OutletId:
         return pick(node, lines_of(node, lambda x: np.where(x > 0, 1 / np.sqrt(x), np.inf)))
     step = 1 / (np.sqrt(float(node.quantization(0).scale[0])) * float(target(node)[1].scale[0]))
 
-    def scaled(x: Array) -> Array:
+    def scale(x: Array) -> Array:
         root = np.rint(2.0**ROOT_BITS / np.sqrt(np.maximum(x, 1)))
         return np.where(x > 0, multiply(root, step / 2.0**ROOT_BITS), np.inf)
 
-    return pick(node, of_codes(node, scaled))
+    return pick(node, of_codes(node, scale))
 
 
 RANGES = {"RELU": (0.0, None), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0), "RELU_0_TO_1": (0.0, 1.0)}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from pulse.budget import spending
+from pulse.budget import current_spending
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.ops.scan import Course, Scan
@@ -41,7 +41,7 @@ def scan_frames(
     graph.inputs = list(sources)
     after = frame(replace(node, graph=graph), sources[0], sources[1:])
     graph.set_outputs([*after, after[0]], [*(f"{name}.next" for name in names), "made"])
-    body = TypedNetwork(graph, node.scope, node.wire_name, spending=spending())
+    body = TypedNetwork(graph, node.scope, node.wire_name, spending=current_spending())
     course = Course(axis)
     op = Scan(body, tuple(names), ("frame",), (), (course,), (course,))
     made = wire(node.graph, f"{node.wire_name}.frames", op, [x, *states])

@@ -20,26 +20,26 @@ from pulse.tflite.operators.recurrent_frames import scan_frames
 
 
 @record
-class Rows:
+class WeightRows:
     """Weights [rows, size] of f32 that meet floats, or whole numbers with a scale for each row that meet codes."""
 
     values: Array
     scale: Array | None
 
 
-def rows_of(node: TfliteNode, slots: Sequence[int]) -> Rows:
+def rows_of(node: TfliteNode, slots: Sequence[int]) -> WeightRows:
     """Weights one below the other. Raises LoadError."""
     stored = [node.read(slot) for slot in slots]
     if any(tensor.data is None or not tensor.has_codes or tensor.dtype == np.int16 for tensor in stored):
-        return Rows(np.concatenate([numbers(node, slot, f"input {slot}") for slot in slots]), None)
+        return WeightRows(np.concatenate([numbers(node, slot, f"input {slot}") for slot in slots]), None)
     values = [subtract_zero(tensor).astype(np.float32) for tensor in stored]
     scales = [
         np.broadcast_to(node.quantization(slot).scale, len(value)) for slot, value in zip(slots, values)
     ]
-    return Rows(np.concatenate(values), np.concatenate(scales).astype(np.float32))
+    return WeightRows(np.concatenate(values), np.concatenate(scales).astype(np.float32))
 
 
-def times(node: TfliteNode, x: OutletId, rows: Rows, name: str) -> OutletId:
+def times(node: TfliteNode, x: OutletId, rows: WeightRows, name: str) -> OutletId:
     """Floats [..., size] times the rows."""
     matrix = node.constant(rows.values.T, f"{name}.matrix")
     if rows.scale is None:
@@ -52,7 +52,9 @@ def times(node: TfliteNode, x: OutletId, rows: Rows, name: str) -> OutletId:
     return node.each("mul", total, scale, suffix=name)
 
 
-def lstm_of_floats(node: TfliteNode, w: Rows, r: Rows, bias: Array, function: str) -> list[OutletId]:
+def lstm_of_floats(
+    node: TfliteNode, w: WeightRows, r: WeightRows, bias: Array, function: str
+) -> list[OutletId]:
     """An LSTM, gates in the order input, output, forget, cell; ``function`` is that of the cell."""
     size, clip = r.values.shape[1], node.attributes.get("CellClip", 0.0)
     x = times(node, node.values(0), w, "entered")
@@ -74,7 +76,9 @@ def lstm_of_floats(node: TfliteNode, w: Rows, r: Rows, bias: Array, function: st
     return scan_frames(node, x, [node.input(18), node.input(19)], frame, node.flag("TimeMajor"))
 
 
-def rnn_of_floats(node: TfliteNode, w: Rows, r: Rows, bias: Array, function: str) -> list[OutletId]:
+def rnn_of_floats(
+    node: TfliteNode, w: WeightRows, r: WeightRows, bias: Array, function: str
+) -> list[OutletId]:
     """A plain layer."""
     x = times(node, node.values(0), w, "entered")
     x = node.each("add", x, node.constant(bias.astype(np.float32), "bias"), suffix="biased")

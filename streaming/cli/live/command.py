@@ -16,7 +16,7 @@ from streaming.cli.live.configuration import (
     live_plan,
     realtime,
 )
-from streaming.cli.live.display import Control
+from streaming.cli.live.display import KeyCommand
 from streaming.cli.live.frames import FramesWriter
 from streaming.cli.live.keys import key_presses
 from streaming.cli.live.options import LiveOptions
@@ -142,7 +142,7 @@ class _LiveRun:
             self._recorder = self._live.record(options.record_in, options.record_out)
 
     def _follow(self, requested: Sequence[int]) -> None:
-        controls = [Control(key, name) for key, name in KEYS.items()]
+        controls = [KeyCommand(key, name) for key, name in KEYS.items()]
         try:
             with LiveView(self._live.setup, controls, self._quiet) as view:
                 follow(self._live, view, self._stats, self.frames, self._options.seconds, requested)

@@ -25,7 +25,7 @@ NOTES = 3
 
 
 @record
-class Control:
+class KeyCommand:
     """Something that can be done while it runs: the key and what it does."""
 
     key: str
@@ -51,7 +51,7 @@ ASCII = Signs(" #", "-", "|", "_.:-=+*#", "!", "(on)")
 def render(
     setup: Setup,
     scene: Scene,
-    controls: Sequence[Control] = (),
+    controls: Sequence[KeyCommand] = (),
     active: frozenset[str] = frozenset(),
     signs: Signs = BLOCKS,
 ) -> "RenderableType":
@@ -63,7 +63,7 @@ def render(
 class _Display:
     setup: Setup
     scene: Scene
-    controls: tuple[Control, ...]
+    controls: tuple[KeyCommand, ...]
     active: frozenset[str]
     signs: Signs
 

@@ -50,7 +50,7 @@ class FramesWriter:
 
     def _append(self, outputs: Mapping[str, Array]) -> None:
         """As long as nothing is missing."""
-        lost = self._live.outputs.lost
+        lost = self._live.outputs.pulses_lost
         if lost and not self.problems:
             self.problems.append(
                 DeviceError(

@@ -78,6 +78,7 @@ class LiveOptions:
         str,
         typer.Option(
             "--latency",
+            metavar="low|high|MS",
             help="Latency to request from the devices: low, high or milliseconds.",
             rich_help_panel=PANEL,
         ),
@@ -86,6 +87,7 @@ class LiveOptions:
         str,
         typer.Option(
             "--engine",
+            metavar="worker|callback",
             help="worker: a native thread computes; callback: the device's callback computes, without headroom.",
             rich_help_panel=PANEL,
         ),
@@ -105,6 +107,7 @@ class LiveOptions:
         str,
         typer.Option(
             "--policy",
+            metavar="POLICY",
             help="Policy for late blocks: wait, drop_oldest, silence_then_catch_up or abort.",
             rich_help_panel=PANEL,
         ),
@@ -113,6 +116,7 @@ class LiveOptions:
         str,
         typer.Option(
             "--quality",
+            metavar="low|medium|high",
             help="Quality of resampling: low, medium or high; its delay is 1, 2 or 6 ms at 16 kHz.",
             rich_help_panel=PANEL,
         ),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from streaming.cli.live.display import ASCII, BLOCKS, ROWS, Control, clock, decibels_text, render
+from streaming.cli.live.display import ASCII, BLOCKS, ROWS, KeyCommand, clock, decibels_text, render
 from streaming.cli.live.scene import Scene
 from streaming.stats.problems import describe_counters
 from streaming.stats.setup import Setup
@@ -27,7 +27,7 @@ class LiveView:
     def __init__(
         self,
         setup: Setup,
-        controls: Sequence[Control] = (),
+        controls: Sequence[KeyCommand] = (),
         quiet: bool = False,
         interval_s: float = 1.0,
         console: "Console | None" = None,

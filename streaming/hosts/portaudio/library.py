@@ -111,7 +111,7 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
 """Name without ``Pa_`` -> result and arguments."""
 
 
-class Library(NotCopyable):
+class PortAudioLibrary(NotCopyable):
     """One copy of the library in this process; it is never unloaded, since its threads may outlive their use.
 
     name    what the dynamic linker finds it by; by default where PortAudio is
@@ -144,11 +144,11 @@ class Library(NotCopyable):
         """Whether anyone in this process has this copy initialised."""
         return self.GetDeviceCount() >= 0
 
-    def again(self) -> "Library":
+    def again(self) -> "PortAudioLibrary":
         """Another copy, in a state of its own. Raises DeviceError."""
         try:
             origin = self._origin or _file_of(self._dll)
-            copy = Library(_copy(origin))
+            copy = PortAudioLibrary(_copy(origin))
         except OSError as error:
             raise DeviceError(
                 f"PortAudio cannot be loaded once more ({error}); start the program again"

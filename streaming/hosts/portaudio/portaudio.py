@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from streaming.errors import DeviceError
 from streaming.hosts.devices import Device, Kind, choose_device
 from streaming.hosts.host import Endpoint, StreamRequest
-from streaming.hosts.portaudio.library import Library
+from streaming.hosts.portaudio.library import PortAudioLibrary
 from streaming.hosts.portaudio.stream_spec import StreamSide
 from streaming.hosts.portaudio.system import AudioSystem
 
@@ -59,7 +59,7 @@ def _system() -> AudioSystem:
 def _replace_system(old: AudioSystem | None) -> AudioSystem:
     """Another system in place of one that has ended or is left to itself. Raises DeviceError."""
     if old is None:
-        library = Library()
+        library = PortAudioLibrary()
     else:
         library = old.library if old.ended else old.library.again()
         old.retired = True
@@ -152,7 +152,7 @@ def is_callable() -> bool:
     if systems.current is not None:
         return True
     try:
-        Library()
+        PortAudioLibrary()
     except DeviceError:
         return False
     return True

@@ -35,7 +35,7 @@ class AudioSystem(NotCopyable):
 
     instead = "it is the audio system of this process; make another one in the other process"
 
-    def __init__(self, library: c.Library) -> None:
+    def __init__(self, library: c.PortAudioLibrary) -> None:
         self.library = library
         self.devices: tuple[Device, ...] = ()
         self.streams = 0

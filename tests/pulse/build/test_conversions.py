@@ -18,6 +18,7 @@ from pulse.build import (
     Tanh,
 )
 from pulse.errors import InputError
+from pulse.program.backends.native_program import NativeProgram
 
 
 def parts() -> tuple[GraphView, GraphView]:
@@ -53,10 +54,33 @@ def test_a_view_of_half_precision_casts_at_its_borders() -> None:
     (after,) = whole.forward(sound()).values()
     assert after.dtype == np.float32 and 0 < np.abs(after - before).max() < 1e-2
     pulse.verify(whole.graph("1,3,T,8"), pulse=2, backend="numpy").require()
-    with pytest.raises(pulse.CompileError, match='no kernel for f16; use backend="numpy"'):
+    with pytest.raises(
+        pulse.CompileError,
+        match="no kernel for f16, as kernels compute floats in f32",
+    ):
         pulse.stream(whole.graph("1,3,T,8"), pulse=2)
     part.set_backend("numpy")
     pulse.verify(whole.graph("1,3,T,8"), pulse=2).require()
+
+
+def test_rounded_weights_are_stored_in_half_the_memory() -> None:
+    """Kernels compute in f32 with weights of f16; there are no casts, and the stream is that of the rounded weights."""
+    conv = Conv2D(32, 64, [3, 3], "conv", padding_dims=[2, 1, 0, 1])
+    view, plain = (
+        Sequential([conv, Tanh()]),
+        pulse.stream(Sequential([conv.share()]).graph("1,32,T,8"), pulse=2),
+    )
+    before = conv.parent(1).op.value
+    GraphView([conv]).set_dtype("f16", weights_only=True)
+    after = conv.parent(1).op.value
+    assert after.dtype == np.float32 and not np.array_equal(after, before)
+    np.testing.assert_array_equal(after, before.astype(np.float16))
+    program = pulse.stream(view.graph("1,32,T,8"), pulse=2)
+    assert [node.type for node in view] == ["Conv", "Tanh"]
+    assert isinstance(program, NativeProgram) and isinstance(plain, NativeProgram)
+    assert any(row.kernel.endswith("_f16") for row in program.instructions)
+    assert program.weights.size < 0.6 * plain.weights.size
+    pulse.verify(view.graph("1,32,T,8"), pulse=2).require()
 
 
 def test_a_parameter_that_is_shared_with_the_outside_keeps_its_type_there() -> None:

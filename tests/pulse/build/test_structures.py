@@ -168,14 +168,14 @@ def test_parameters_are_given_or_come_of_a_seed() -> None:
 
 def test_shared_parameters_are_stored_once_and_states_are_each_its_own() -> None:
     gru = GRU(2, 3, "gru")
-    twin = gru.shared()
+    twin = gru.share()
     assert twin is not gru and twin.op is gru.op
     assert [a is b for a, b in zip(gru.parents(), twin.parents())] == [True] * 3
     one, two = gru(Connector("a", "T,1,2")), twin(Connector("b", "T,1,2"))
     view = one.graph(two)
     assert len(view.parameters()) == 3
     model = view.graph()
-    alone = GRU(2, 3).shared()(Connector("a", "T,1,2")).graph().graph()
+    alone = GRU(2, 3).share()(Connector("a", "T,1,2")).graph().graph()
     assert pulse.cost_report(model).parameters == pulse.cost_report(alone).parameters
     pulse.verify(model, pulse=2, backend="numpy").require()
     program = pulse.stream(model, pulse=1, backend="numpy")

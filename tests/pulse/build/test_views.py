@@ -171,11 +171,11 @@ def pointwise(inputs: list[TypedFact], axes: list[int | None]) -> Pointwise:
 )
 def test_something_takes_the_place_of_an_unknown_operator(part) -> None:
     view = GraphView.of(pulse.load(unknown()).model)
-    assert view.missing() == ["my::Foo"] and view["b"].attributes == {"gain": 2.0}
+    assert view.uncovered_operators() == ["my::Foo"] and view["b"].attributes == {"gain": 2.0}
     with pytest.raises(pulse.LoadError, match="my::Foo"):
         view.forward(random(1, 3, 5))
     GraphView([view["b"]]).replace(part())
-    assert view.missing() == []
+    assert view.uncovered_operators() == []
     model = view.graph()
     assert model.graph.output_names == ["y"]
     x = random(1, 3, 5)

@@ -34,9 +34,10 @@ def flat(symbol: str = "T") -> ModelProto:
 
 
 def proved(model: pulse.TypedModel, *pulses: int) -> None:
-    """The stream equals the offline model at every pulse."""
+    """The stream equals the offline model at every pulse; at the first one for all lengths that tell anything."""
     for frames in pulses:
-        pulse.verify(model, pulse=frames).require()
+        lengths = None if frames == pulses[0] else (1, 2, 7, 20, 61)
+        pulse.verify(model, pulse=frames, lengths=lengths).require()
 
 
 def offline(model: ModelProto, x: Array) -> Array:

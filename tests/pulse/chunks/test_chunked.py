@@ -179,8 +179,8 @@ def test_another_first_value_is_another_program(backend: str) -> None:
 def test_states_that_no_kept_output_needs_are_left_out() -> None:
     """Y alone needs all of them here; the input's own wire none."""
     typed = pulse.load(models.swapped()).model.analyse()
-    assert [name for name, _, _ in typed.chunked().buffers()] == list("abcdef")
-    only = typed.chunked(outputs=["new_c", "new_a"])
+    assert [name for name, _, _ in typed.pulsify_chunks().buffers()] == list("abcdef")
+    only = typed.pulsify_chunks(outputs=["new_c", "new_a"])
     assert [name for name, _, _ in only.buffers()] == ["a", "b", "new_c.last"]
     assert [port.name for port in only.outputs] == ["new_c", "new_a"]
 
@@ -273,7 +273,7 @@ def test_a_symbolic_shape_is_no_chunk() -> None:
     with pytest.raises(
         PulsifyError, match=r'x: 1,time,4,f32 is not the shape of one chunk.*inputs=\{"x": "1,1,4"\}'
     ):
-        pulse.load(models.gru("time")).model.analyse().chunked()
+        pulse.load(models.gru("time")).model.analyse().pulsify_chunks()
 
 
 def test_offline_models_stay_as_they_were(backend: str) -> None:

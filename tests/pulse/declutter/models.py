@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.random import default_rng
 
-from pulse.declutter import decluttered
+from pulse.declutter import declutter_and_count
 from pulse.dim import SymbolScope, TDim
 from pulse.facts import Array, TypedFact
 from pulse.graph import Graph, OutletId
@@ -59,7 +59,7 @@ def ops(model: TypedModel) -> list[str]:
 
 def lean(model: TypedModel, tolerance: float = 2e-6) -> tuple[TypedModel, Counter[str]]:
     """The decluttered model, proven to be equal, and how often each rule was applied."""
-    result, fired = decluttered(model)
+    result, fired = declutter_and_count(model)
     rng = default_rng(0)
     for length in (6, 7, 19):
         env = dict.fromkeys(model.symbols, length)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pulse.declutter import decluttered
+from pulse.declutter import declutter_and_count
 from pulse.dim import TDim
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
@@ -41,7 +41,7 @@ def test_constants_are_told_apart_by_type_shape_and_bytes() -> None:
         np.float32([0.0]), np.float32([np.nan]),
     ]  # fmt: skip
     outlets = [small.constant(value) for value in values]
-    result, fired = decluttered(small.model(small.x, *outlets))
+    result, fired = declutter_and_count(small.model(small.x, *outlets))
     assert fired == {"common": 2}
     assert len(set(result.graph.outputs)) == 6
     assert len(result.graph.output_names) == 8
@@ -51,7 +51,7 @@ def test_constants_that_depend_on_a_length_are_compared_as_dims() -> None:
     small = Small()
     values = [np.array([small.dim(text)], dtype=object) for text in ("T+1", "1+T", "T")]
     outlets = [small.constant(value) for value in values]
-    result, fired = decluttered(small.model(small.x, *outlets))
+    result, fired = declutter_and_count(small.model(small.x, *outlets))
     assert fired == {"common": 1}
     assert sum(isinstance(node.op, Const) for node in result.graph.nodes) == 2
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pulse.declutter import DECLUTTER, Rewrite, declutter, decluttered
+from pulse.declutter import DECLUTTER, Rewrite, declutter, declutter_and_count
 from pulse.errors import PulseError
 from pulse.graph import OutletId
 from pulse.models import TypedModel
@@ -35,7 +35,7 @@ def test_it_can_stop_after_some_patches() -> None:
     model = ten_ones()
     rules = [rule for rule in DECLUTTER if rule.name == "neutral_operand"]
     for patches in range(12):
-        result, fired = decluttered(model, rules, stop_after=patches)
+        result, fired = declutter_and_count(model, rules, stop_after=patches)
         assert fired.total() == min(patches, 10)
         assert ops(result) == ["mul"] * (10 - min(patches, 10))
 

@@ -72,11 +72,11 @@ def test_rounded_values_that_may_become_whole_are_refused() -> None:
     with pytest.raises(DimError, match="no constant other than 0"):
         Ratio.of(3) / Ratio.of(T)
     with pytest.raises(DimError, match="may be negative"):
-        ((Ratio.of(T) - Ratio.of(9)) / Ratio.of(2)).truncated()
+        ((Ratio.of(T) - Ratio.of(9)) / Ratio.of(2)).truncate()
 
 
 def test_truncation_and_text() -> None:
     half = Ratio.of(T) / Ratio.of(2)
-    assert half.truncated() == T // 2 and (half * Ratio.of(2)).truncated() == TDim.of(T)
+    assert half.truncate() == T // 2 and (half * Ratio.of(2)).truncate() == TDim.of(T)
     assert (str(half), str(Ratio.of(T))) == ("(T)/2", "T")
     assert Ratio.of(0.75) == Ratio(TDim.of(3), 4) and Fraction(3, 4) == Fraction(int(Ratio.of(0.75).num), 4)

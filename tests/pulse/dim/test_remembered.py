@@ -4,19 +4,19 @@ import gc
 import weakref
 
 from pulse.bounds import FAR
-from pulse.dim import Symbol, SymbolScope, TDim, cached_in_scope
+from pulse.dim import Symbol, SymbolScope, TDim, cache_in_scope
 from pulse.ops.stateful import most_frames
 
 
 def test_once_for_equal_dims_and_arguments() -> None:
     asked: list[tuple[TDim, int]] = []
 
-    @cached_in_scope
+    @cache_in_scope
     def found(dim: TDim, more: int) -> int:
         asked.append((dim, more))
         return more
 
-    @cached_in_scope
+    @cache_in_scope
     def other(dim: TDim, more: int) -> int:
         return -more
 

@@ -10,7 +10,7 @@ from pulse.jit.instruction import (
     Instruction,
     Operand,
     OptionalOperand,
-    Part,
+    RowFields,
     ScalesOperand,
     many,
     packed_weights,
@@ -27,7 +27,7 @@ from pulse.program.table.memory import Buffer, Region, Value
 from tests.pulse.program.kernels.rows import At, run_both
 
 
-class Pair(Part):
+class Pair(RowFields):
     """Where a sum begins, and its factor."""
 
     start: int
@@ -103,7 +103,7 @@ def made(**other: object) -> Sums:
 
 
 def test_the_words_of_a_row() -> None:
-    """In the order of the declaration; parts lie inside, what is missing is 0."""
+    """In the order of the declaration; groups lie inside, what is missing is 0."""
     row = made()
     first, half = real_bits(2.0), real_bits(0.5)
     words = [4, 2, row.x, 0, first, 3, half, row.y, real_bits(0.25), 7, real_bits(100.0), 0]
@@ -123,7 +123,7 @@ def test_the_words_of_a_row() -> None:
     [
         ({"x": tensor(4, np.float64)}, TypeError, r"Sums\.x: a tensor of float64, not f32"),
         ({"x": tensor(3)}, ValueError, r"Sums\.x: 3 elements, of 4"),
-        ({"pairs": []}, ValueError, r"Sums\.pairs: 0 parts where count says 2"),
+        ({"pairs": []}, ValueError, r"Sums\.pairs: 0 groups where count says 2"),
         ({"n": 4.0}, TypeError, "cannot be interpreted as an integer"),
         ({"z": 1}, TypeError, "unexpected keyword argument 'z'"),
     ],

@@ -39,7 +39,7 @@ def test_every_source_of_one_model(tmp_path: Path) -> None:
     )
     onnx.save(proto, path)
     loaded = pulse.load(path)
-    pulsed = loaded.pulsed(4)
+    pulsed = loaded.pulsify(4)
     made = [loaded, loaded.model, loaded.analyse(), loaded.typed, pulsed, pulsed.compile("numpy")]
     for source in (path, str(path), path.read_bytes(), proto, *made):
         program = pulse.stream(source, 4, backend="numpy")
@@ -84,7 +84,11 @@ def test_a_module_of_pytorch_needs_an_example(monkeypatch: pytest.MonkeyPatch) -
 
     torch = SimpleNamespace(nn=SimpleNamespace(Module=Module))
     monkeypatch.setitem(sys.modules, "torch", torch)  # pyright: ignore[reportArgumentType]
-    for call in (pulse.load, pulse.stream, pulse.verify, pulse.chain):
+    with pytest.raises(
+        pulse.InputError, match=r"Module, a module, needs an input of it: verify\(module, example=x"
+    ):
+        pulse.verify(Module())  # pyright: ignore[reportArgumentType]
+    for call in (pulse.load, pulse.stream, pulse.chain):
         with pytest.raises(
             pulse.InputError, match=r"Module is a PyTorch module.*pulse\.from_torch\(module, example"
         ):
@@ -94,13 +98,13 @@ def test_a_module_of_pytorch_needs_an_example(monkeypatch: pytest.MonkeyPatch) -
 def test_what_is_said_of_a_model_that_was_read() -> None:
     """Its outputs, time and chunks may be chosen; how its file is read may not."""
     loaded = pulse.load(models.swapped())
-    assert [port.name for port in pulse.load(loaded, outputs=["y"]).pulsed().outputs] == ["y"]
+    assert [port.name for port in pulse.load(loaded, outputs=["y"]).pulsify().outputs] == ["y"]
     with pytest.raises(
         pulse.LoadError, match="constants= is an option of reading a file, and chunks is read already"
     ):
         pulse.load(loaded, constants={"x": 1})
     with pytest.raises(pulse.LoadError, match="is in pulses already; leave out outputs="):
-        pulse.load(loaded.pulsed(), outputs=["y"])
+        pulse.load(loaded.pulsify(), outputs=["y"])
     with pytest.raises(pulse.LoadError, match=r"chunking must be a pulse\.Chunking, not dict"):
         pulse.load(models.gru(), chunking={"states": {}})  # pyright: ignore[reportArgumentType]
 
@@ -109,7 +113,7 @@ def test_a_model_of_chunks_says_so_and_leads_on() -> None:
     """Each step from load to compile, without a word about chunks in between."""
     loaded = pulse.load(models.gru())
     assert loaded.defines_pulse and loaded.chunks is not None
-    assert ("state", "h -> hn, by name") in loaded.detected()
+    assert ("state", "h -> hn, by name") in loaded.detections()
     x = noise(1, 7, 4)
     states = {"h": ("hn", np.zeros((1, 1, 3), np.float32))}
     parts = loop(models.gru(), [{"x": piece} for piece in pieces(x, 1, 1)], states)
@@ -123,7 +127,7 @@ def test_a_model_of_chunks_says_so_and_leads_on() -> None:
         length.analyse()
     for chosen in (length.with_pulse(2), pulse.load(length, chunking=pulse.Chunking(pulse=2))):
         np.testing.assert_allclose(chosen.analyse().run(x[:, :6])["y"], wanted[:, :6], 1e-5, 1e-6)
-    assert length.pulsed(2).pulse == 2 and length.with_pulse(2).with_pulse(5).pulsed().pulse == 2
+    assert length.pulsify(2).pulse == 2 and length.with_pulse(2).with_pulse(5).pulsify().pulse == 2
 
 
 @pytest.mark.parametrize(
@@ -146,10 +150,10 @@ def test_a_symbol_that_counts_streams(inputs: Shapes, counted: str | None) -> No
         if counted is None:
             assert loaded.sizes == {}
             with pytest.raises(pulse.PulseError, match=r"2 symbols .*symbol=, .*sizes, as in inputs="):
-                loaded.pulsed()
+                loaded.pulsify()
             continue
-        assert loaded.sizes == {counted: 1} and loaded.pulsed(4).sizes == {counted: 1}
-        (line,) = loaded.detected()
+        assert loaded.sizes == {counted: 1} and loaded.pulsify(4).sizes == {counted: 1}
+        (line,) = loaded.detections()
         assert line[1].startswith(f"{counted} = 1")
         assert pulse.verify(source, 3, [7], "numpy").require().equal
         assert counted not in {symbol.name for symbol in loaded.analyse().symbols}
@@ -158,10 +162,10 @@ def test_a_symbol_that_counts_streams(inputs: Shapes, counted: str | None) -> No
 def test_a_symbol_that_the_user_says_is_time() -> None:
     """A name is no more than a name: ``symbol`` wins, and so does one symbol alone."""
     loaded = pulse.load(summed({"x": ["N", "T"]}), {"x": "N,2"}, symbol="N")
-    assert loaded.sizes == {} and loaded.pulsed().symbol.name == "N"
-    assert pulse.load(summed({"x": ["batch", 3]})).pulsed().symbol.name == "batch"
+    assert loaded.sizes == {} and loaded.pulsify().symbol.name == "N"
+    assert pulse.load(summed({"x": ["batch", 3]})).pulsify().symbol.name == "batch"
     both = pulse.load(summed({"x": ["N", "T"]}), symbol="T")
-    assert both.sizes == {"N": 1} and both.pulsed().inputs[0].shape == (1, 1)
+    assert both.sizes == {"N": 1} and both.pulsify().inputs[0].shape == (1, 1)
 
 
 def test_symbols_keep_what_is_assumed_of_them() -> None:

@@ -25,18 +25,18 @@ def form(ports: Sequence[Port]) -> list[tuple[object, ...]]:
 @pytest.mark.parametrize("number", range(len(STREAMS)))
 def test_ours_is_the_same_stream(number: int) -> None:
     _, streamed = pulsed(*STREAMS[number])
-    back = pulse.load(streamed.to_nnef().packed())
-    made = back.pulsed()
+    back = pulse.load(streamed.to_nnef().pack())
+    made = back.pulsify()
     assert (form(made.inputs), form(made.outputs)) == (form(streamed.inputs), form(streamed.outputs))
     pulse.verify(back, backend="numpy", lengths=[1, 5, 12]).require()
     with pytest.raises(pulse.PulsifyError, match="was written for pulses of"):
-        back.pulsed(97)
+        back.pulsify(97)
 
 
 def test_a_stream_without_states_is_the_same() -> None:
     typed = pulse.load(BEYOND["average of 3"]).analyse()
     streamed = typed.with_outputs(["x"]).pulsify(pulse=3)
-    back = pulse.load(streamed.to_nnef().packed()).pulsed()
+    back = pulse.load(streamed.to_nnef().pack()).pulsify()
     assert form(back.outputs) == form(streamed.outputs) and not back.registers
 
 
@@ -56,7 +56,7 @@ def test_properties_that_do_not_fit(old: str, new: str, reason: str) -> None:
     text = made.document.text()
     assert old in text, text
     with pytest.raises(LoadError, match=reason):
-        pulse.load(archive(text.replace(old, new), **made.tensors)).pulsed()
+        pulse.load(archive(text.replace(old, new), **made.tensors)).pulsify()
 
 
 def whole(body: str, delay: int = 0, outputs: str = "y", axis: int = 2) -> TypedModel:

@@ -41,7 +41,7 @@ def operator_cases(step: int, in_tract: bool) -> Counter[str]:
             )
             found["refused"] += 1
             continue
-        back = pulse.load(archive.packed()).model.analyse()
+        back = pulse.load(archive.pack()).model.analyse()
         arrays = [feeds[port.name] for port in static.inputs]
         names = [port.name for port in static.outputs]
         read = back.run(dict(zip((back.graph.label(outlet) for outlet in back.graph.inputs), arrays)))
@@ -241,7 +241,7 @@ def test_what_cannot_be_said(source: ModelProto, reason: str) -> None:
 
 def test_equal_models_give_equal_bytes() -> None:
     first, second = (pulsed(conv(pads=[1, 1]), 4)[1].to_nnef() for _ in range(2))
-    assert first.packed() == second.packed()
+    assert first.pack() == second.pack()
 
 
 def streamed_node(*nodes: NodeProto, **constants: np.ndarray) -> ModelProto:

@@ -65,7 +65,7 @@ def tests_doubled(row: Doubling) -> None:
 def lower_doubled(cx: Lowering, node: PulsedNode, op: Doubled) -> list[Value]:
     """One row."""
     x = cx.value(node.inputs[0])
-    x = cx.ordered(x, x.order)
+    x = cx.order_axes(x, x.order)
     y = cx.temporary(x.shape, x.dtype, x.order)
     cx.emit(Doubling(y=y, x=x, n=x.size))
     return [y]

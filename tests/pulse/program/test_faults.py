@@ -78,7 +78,7 @@ def test_a_stream_that_failed(backend: str) -> None:
         state.step(well)
     state.reset()
     np.testing.assert_array_equal(state.step(well)["the"], typed.run({"i": well})["the"])
-    assert not state.faulted
+    assert not state.has_faulted
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

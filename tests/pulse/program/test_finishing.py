@@ -12,6 +12,7 @@ from pulse.program.backends.native_program import NativeProgram
 from tests.pulse.cases.build import floats, model, node
 
 CHANNELS, FRAMES = 24, 40
+LENGTHS = (1, 2, 5, 40, 131)
 WEIGHTS = {
     "k": floats("k", CHANNELS, 5, 3) * 0.3,
     "k2": floats("k2", 2 * CHANNELS, 5, 3) * 0.3,
@@ -52,7 +53,7 @@ def built(
 
 def kernels(proto: onnx.ModelProto) -> list[str]:
     """The kernels of the program, after proving that it streams as offline."""
-    pulse.verify(proto, pulse=2).require()
+    pulse.verify(proto, pulse=2, lengths=LENGTHS).require()
     program = pulse.stream(proto, pulse=2)
     assert isinstance(program, NativeProgram)
     return [row.kernel for row in program.instructions]

@@ -129,16 +129,16 @@ def test_arena_buffers_that_live_at_once_never_overlap_in_programs() -> None:
     for seed in range(40):
         typed = random_model(np.random.default_rng(seed), 10)
         model = pulsify(typed)
-        table = lower_step(model.graph).table
-        size = table.plan()
-        live = [buffer for buffer in table.arena if buffer.first <= buffer.last]
+        builder = lower_step(model.graph).builder
+        size = builder.plan()
+        live = [buffer for buffer in builder.arena if buffer.first <= buffer.last]
         for number, one in enumerate(live):
             assert one.offset >= 0 and one.offset + one.size <= size
             for other in live[:number]:
                 if one.first <= other.last and other.first <= one.last:
                     pairs += 1
                     assert one.offset + one.size <= other.offset or other.offset + other.size <= one.offset
-        for position, row in enumerate(table.instructions):
+        for position, row in enumerate(builder.instructions):
             for value in row.operands:
                 if value.buffer.region is Region.ARENA:
                     assert value.buffer.first <= position <= value.buffer.last
@@ -179,7 +179,7 @@ def test_loops_are_merged_where_every_operand_allows_it(
     shape: tuple[int, ...], strides: list[tuple[int, ...]], sizes: list[int], columns: list[list[int]]
 ) -> None:
     """Axes of size one vanish."""
-    loops = Loops.over(shape, strides, range(len(shape))).padded(1)
+    loops = Loops.over(shape, strides, range(len(shape))).pad(1)
     assert loops == Loops(tuple(sizes), tuple(map(tuple, columns)))
 
 
@@ -209,5 +209,5 @@ def test_bodies_that_are_not_looked_at() -> None:
     graph = static_model(typed).graph
     scans = [each.id for each in graph.nodes if each.op.name == "Scan"]
     assert len(scans) == 1
-    assert len(lower_step(graph).table.counted) == 1
-    assert not lower_step(graph, unchecked=scans).table.counted
+    assert len(lower_step(graph).builder.counted) == 1
+    assert not lower_step(graph, unchecked=scans).builder.counted

@@ -48,8 +48,8 @@ def test_an_output_that_shows_nothing(kind: str) -> None:
     report = pulse.verify(of(kind), pulse=4)
     good, y = report.outputs
     assert report.equal and report.outcome == "not proved"
-    assert not good.missing and good.moved and good.finite == good.values > 1000
-    assert y.missing == REASONS[kind]
+    assert not good.gap and good.moved and good.finite == good.values > 1000
+    assert y.gap == REASONS[kind]
     assert report.verdict == f"nothing was proved of y: {REASONS[kind]}"
     with pytest.raises(NotProvedError, match="nothing was proved of y"):
         report.require()

@@ -22,7 +22,7 @@ from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.table.memory import Value
 from pulse.proof.trials import short_lengths
 from pulse.pulsify.driver import pulsify
-from pulse.pulsify.wiring import Stream, Wiring
+from pulse.pulsify.wiring import StreamWire, Wiring
 from tests.pulse.models import Sketch
 
 
@@ -61,7 +61,7 @@ def test_lengths_that_offline_refuses_are_skipped_and_told() -> None:
         verify(typed, 4, lengths=[1, 2])
 
 
-def ones(self: Wiring, stream: Stream, frames: int) -> Array:
+def ones(self: Wiring, stream: StreamWire, frames: int) -> Array:
     """History that begins with ones."""
     fact = self.graph.fact(stream.outlet)
     shape = list(fact.sizes)

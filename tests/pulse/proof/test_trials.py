@@ -105,7 +105,7 @@ def test_what_takes_long_is_offered() -> None:
 def test_a_file_in_pulses_takes_time_for_each_pulse() -> None:
     """It runs pulse by pulse, so its long streams are shorter than those of the model that it was written from."""
     model = filtered(3, 4, channels=8)
-    read = pulse.load(to_onnx(model)).pulsed()
+    read = pulse.load(to_onnx(model)).pulsify()
     effort = Effort(read)
     assert effort.seconds(4096) == pytest.approx(1024 * effort.seconds(4))
     assert effort.seconds(4096) > 10 * Effort(model).seconds(4096)

@@ -63,7 +63,7 @@ def test_recipes_are_proved(tmp_path: Path, make: Callable[[Path], Path]) -> Non
 def test_one_file_with_its_state(tmp_path: Path, make: Callable[[Path], Path]) -> None:
     """What is written of a recipe is the same stream."""
     path = make(tmp_path)
-    pulsed = pulse.load(path).pulsed()
+    pulsed = pulse.load(path).pulsify()
     again = pulse.load(pulsed.to_onnx()).analyse().pulsify()
     for x in SOUND:
         (wanted,) = stream_whole(pulsed.compile(), {"x": x}).values()

@@ -11,7 +11,7 @@ import pytest
 import pulse
 from pulse.errors import LoadError
 from pulse.tensorflow.messages import GraphDef, TensorProto
-from pulse.tensorflow.nodes import Endpoint
+from pulse.tensorflow.nodes import NodeOutput
 from pulse.tensorflow.tensors import tensor_value
 from tests.pulse.tensorflow.graphs import F32, I32, Call, Shape, Sketch, filled
 
@@ -40,7 +40,7 @@ def test_names_may_have_a_slot() -> None:
     x = filled(1, 5, 4)
     typed = model.analyse()
     assert np.array_equal(typed.run({"x:0": x}, ["y:0"])["y:0"], typed.run(x)["y"])
-    assert Endpoint.parse("a:b:2") == Endpoint("a:b", 2)
+    assert NodeOutput.parse("a:b:2") == NodeOutput("a:b", 2)
 
 
 def test_a_shorter_list_repeats_its_last_element() -> None:

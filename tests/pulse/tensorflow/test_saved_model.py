@@ -98,7 +98,7 @@ def test_objects_that_are_damaged_are_refused(tmp_path: Path) -> None:
 
 
 def test_it_is_exported_with_its_state(tmp_path: Path) -> None:
-    program = pulse.load(stateful(tmp_path / "model")).model.analyse().chunked(CALLED)
+    program = pulse.load(stateful(tmp_path / "model")).model.analyse().pulsify_chunks(CALLED)
     again = (
         pulse.load(program.to_onnx().SerializeToString())
         .model.analyse()
@@ -143,7 +143,7 @@ def test_what_has_no_signatures_says_so(tmp_path: Path) -> None:
         LoadError, match="signature= is an option of reading a file, and model is read already"
     ):
         pulse.load(model, signature="serving_default")
-    exported = model.pulsed().to_onnx().SerializeToString()
+    exported = model.pulsify().to_onnx().SerializeToString()
     with pytest.raises(LoadError, match="an ONNX file has no signatures; leave out signature="):
         pulse.load(exported, signature="serving_default")
     recipe = tmp_path / "recipe.toml"

@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pulse
@@ -56,6 +57,48 @@ def there_and_back(x: Any) -> Any:
     return torch.istft(torch.stft(x, 64, 16, window=window, return_complex=True), 64, 16, window=window)
 
 
+def of_its_length(x: Any) -> Any:
+    """A complex mask, and as many samples as came in."""
+    window = torch.hann_window(64)
+    z = torch.stft(x, 64, 16, window=window, return_complex=True)
+    z = z * torch.exp(1j * torch.log1p(z.abs())) / 2 - 0.5j
+    return torch.istft(z, 64, 16, window=window, length=x.shape[-1])
+
+
+def complex_frames(x: Any) -> Any:
+    """The frame before each, without its lowest band, and its mean over bands."""
+    z = torch.view_as_complex(x)
+    before = F.pad(z, (0, 0, 1, 0))[:, :-1]
+    z = torch.cat([(1 + 2j) * z[:, :, 1:], 1j - before[:, :, :1]], 2).transpose(1, 2)
+    return torch.view_as_real(-(z / z.conj().resolve_conj()).mean(1))
+
+
+def as_demucs_pads(x: Any) -> Any:
+    """As far at the end as two strides need."""
+    length = x.shape[-1]
+    for _ in range(2):
+        length = max(math.ceil((length - 8) / 4) + 1, 1)
+    for _ in range(2):
+        length = (length - 1) * 4 + 8
+    return F.pad(x, (0, int(math.ceil(length / 1)) - x.shape[-1]))  # noqa: RUF046
+
+
+def padded_in_front_by_its_length(x: Any) -> Any:
+    """Padded on both sides, as the strides need, and trimmed again where anything was added."""
+    length = x.shape[-1]
+    added = math.ceil((length - 8) / 4) * 4 + 8 - length
+    x = F.pad(x, (added // 2, added - added // 2)).cumsum(-1)
+    more = x.shape[-1] - length
+    if more < 0:
+        raise ValueError("too short")
+    return x[..., more // 2 : -(more - more // 2)] if more else x
+
+
+def in_fours(x: Any) -> Any:
+    count = min(int(math.floor(x.shape[-1] / 4)), len(x[0, 0]))  # noqa: RUF046
+    return x[..., : count * 4].reshape(1, count, 4).mean(-1)
+
+
 def folded(x: Any) -> Any:
     """Frames of 16 samples, 4 apart, added."""
     length = (x.shape[1] - 1) * 4 + 16
@@ -73,12 +116,44 @@ def folded(x: Any) -> Any:
         (folded, None, (1, 20, 16), 1),
         (lambda x: x, None, (1, 2, 40), 2),
         (lambda x: x.squeeze(1), (16, 3, 3), (1, 16, 40), 2),
+        (of_its_length, None, (1, 400), 1),
+        (complex_frames, None, (1, 20, 6, 2), 1),
+        (as_demucs_pads, (1, 3, 8, 4), (1, 1, 80), 2),
+        (in_fours, None, (1, 1, 41), 2),
+        (lambda x: F.interpolate(x, scale_factor=4, mode="linear"), None, (1, 2, 20), 2),
+        (lambda x: F.interpolate(x, 2 * x.shape[-1], mode="linear"), None, (1, 2, 20), 2),
     ],
-    ids=["ceil", "encodec", "rotary", "first", "istft", "fold", "identity", "squeeze"],
+    ids=[
+        *(
+            "ceil",
+            "encodec",
+            "rotary",
+            "first",
+            "istft",
+            "fold",
+            "identity",
+            "squeeze",
+            "length",
+            "complex",
+            "demucs",
+        ),
+        *("fours", "linear", "twice"),
+    ],
 )
 def test_streams(forward: Callable[..., Any], layer: Any, shape: tuple[int, ...], axis: int) -> None:
     torch.manual_seed(0)
     streamed(Written(forward, None if layer is None else nn.Conv1d(*layer)), torch.randn(shape), axis)
+
+
+def test_padding_in_front_that_depends_on_the_length_is_refused() -> None:
+    """Nobody knows it before the stream ends; the error names the node and the amount."""
+    model = pulse.from_torch(
+        Written(padded_in_front_by_its_length, None), torch.randn(1, 1, 41), {"x": {2: "T"}}
+    )
+    with pytest.raises(
+        pulse.PulseError, match=r"the padding before the first frame, .* depends on the length"
+    ):
+        pulse.stream(model)
 
 
 def test_a_centred_transform_has_the_least_delay() -> None:
@@ -90,6 +165,26 @@ def test_a_centred_transform_has_the_least_delay() -> None:
     model = pulse.from_torch(Written(spectrum), torch.randn(1, 4000), {"x": {1: "T"}})
     pulsed = model.analyse().declutter().pulsify(pulse=128)
     assert pulsed.outputs[0].delay == 2
+
+
+def test_a_shorter_length_than_the_branch_of_the_example() -> None:
+    """The model keeps the side that the example takes, and refuses lengths of the other one."""
+
+    def padded(x: Any) -> Any:
+        return F.pad(x, (9, 0), "reflect") if x.shape[-1] > 9 else F.pad(F.pad(x, (0, 10)), (9, 0), "reflect")
+
+    with pytest.warns(pulse.PulseWarning, match=r"takes shorter inputs than the model, .*needs .*T>=10"):
+        typed = pulse.from_torch(Written(padded), torch.randn(1, 1, 24), {"x": {2: "T"}}).analyse()
+    pulse.verify(typed).require()
+    with pytest.raises(pulse.InputError, match="T>=10"):
+        typed.run(np.zeros((1, 1, 9), np.float32))
+
+
+def test_nothing_of_an_export_stays() -> None:
+    """Neither in PyTorch's sizes nor in the files of the module."""
+    before = dict(vars(torch.SymInt)), set(globals())
+    pulse.from_torch(Written(in_fours), torch.randn(1, 1, 24), {"x": {2: "T"}})
+    assert (dict(vars(torch.SymInt)), set(globals())) == before
 
 
 class Codec(nn.Module):
@@ -134,7 +229,9 @@ def test_errors_say_what_to_write(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(
         pulse.LoadError, match=r"does not cover complex numbers here: .*write them as pairs of real"
     ):
-        pulse.from_torch(Written(lambda x: (x[:, :1] + 1j * x[:, 1:]).abs()), x, {"x": {2: "T"}})
+        pulse.from_torch(
+            Written(lambda x: torch.complex(x[:, :1], x[:, 1:]).sqrt().abs()), x, {"x": {2: "T"}}
+        )
     with pytest.raises(pulse.LoadError, match="exporter fails: GuardOnDataDependentSymNode") as caught:
         pulse.from_torch(Written(lambda x: x if x.sum() > 0 else -x), x, {"x": {2: "T"}})
     assert "Original traceback" not in str(caught.value)

@@ -257,7 +257,7 @@ def test_frames_that_have_no_room_to_be_put_in_order(small_disk):
     """Both are told: that they ended, and where they are."""
     piece = np.zeros((2, 100, 8), np.float32)
     port = SimpleNamespace(name="y", axis=1)
-    outputs = SimpleNamespace(ready=lambda: [{"y": piece}], flush=lambda: [{}], lost=0)
+    outputs = SimpleNamespace(ready=lambda: [{"y": piece}], flush=lambda: [{}], pulses_lost=0)
     with FramesWriter(
         Target.of_frames(small_disk / "y.npy"), port, None, SimpleNamespace(outputs=outputs)
     ) as frames:
@@ -273,11 +273,11 @@ def test_frames_that_nobody_took_in_time(tmp_path):
     """The file ends where they are missing: what follows would have wrong times."""
     piece = np.arange(4, dtype=np.float32)
     port = SimpleNamespace(name="y", axis=0)
-    outputs = SimpleNamespace(ready=lambda: [{"y": piece}], flush=lambda: [{"y": piece}], lost=0)
+    outputs = SimpleNamespace(ready=lambda: [{"y": piece}], flush=lambda: [{"y": piece}], pulses_lost=0)
     running = SimpleNamespace(outputs=outputs, abandoned=False)
     with FramesWriter(Target.of_frames(tmp_path / "y.npy"), port, None, running) as frames:
         frames.write()
-        outputs.lost = 3
+        outputs.pulses_lost = 3
         frames.write()
         frames.finish()
     (problem,) = map(str, frames.problems)

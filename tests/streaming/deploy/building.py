@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pulse.deploy.deployed import deployed
+from pulse.deploy.deployed import prepare_deployment
 from pulse.deploy.vector import make_vector
 from pulse.jit.levels import LEVELS, TARGETS
 from pulse.models import TypedModel
@@ -12,7 +12,7 @@ from pulse.program.compiler import compile_model
 from pulse.pulsify.driver import pulsify
 from streaming.deploy.library import Library, build_library
 
-HERE = next((level.name for level in LEVELS.values() if not level.missing), None)
+HERE = next((level.name for level in LEVELS.values() if not level.missing_features), None)
 """The level that libraries are built for to run here."""
 
 
@@ -33,6 +33,6 @@ def built(
 ) -> Library:
     """Its library, for a level of this machine or another target."""
     network = program.network
-    made = deployed(program, name, name, rate_hz)
+    made = prepare_deployment(program, name, name, rate_hz)
     vector = make_vector(program, (network, oracle_of(network)))
     return build_library(made, TARGETS[target or HERE or ""], vector, folder, plugins=plugins)

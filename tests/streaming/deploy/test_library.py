@@ -10,9 +10,13 @@ from shutil import which
 import numpy as np
 import pytest
 
+from pulse.deploy.deployed import prepare_deployment
+from pulse.errors import WriteError
 from pulse.program.backends.native_program import NativeProgram
+from pulse.program.compiler import compile_model
 from pulse.program.whole import stream_whole
 from pulse.proof.signals import feeds_of
+from pulse.pulsify.driver import pulsify
 from tests.streaming.deploy.building import HERE, built, compiled
 from tests.streaming.deploy.c_library import (
     ALIGNMENT,
@@ -145,6 +149,12 @@ def test_a_library_needs_nothing_but_memcpy(folder: Path) -> None:
     )
     names = {line.split()[-1].partition("@")[0] for line in done.stdout.splitlines()}
     assert names <= {"memcpy", "memmove", "memset"}
+
+
+def test_a_program_that_needs_python_is_refused() -> None:
+    program = compile_model(pulsify(filtered().declutter(), pulse=PULSE), "numpy")
+    with pytest.raises(WriteError, match="numpy backend, which needs Python"):
+        prepare_deployment(program, "small", "small", None)
 
 
 def test_the_same_bits_on_the_same_level(tmp_path: Path) -> None:

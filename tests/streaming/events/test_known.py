@@ -5,7 +5,7 @@ import pytest
 
 from pulse.errors import InputError
 from streaming import Session
-from streaming.events import Clock, Segments
+from streaming.events import FrameClock, Segments
 from tests.streaming.events.blocks import walk, whole
 from tests.streaming.models import decimated, ending, filtered, program
 
@@ -20,7 +20,7 @@ def test_known_s_is_when_it_comes(model, name, shape, pulse):
     made = program(model(), pulse)
     x = walk(np.random.default_rng(3), 1200).astype(np.float32).reshape(shape)
     port = next(port for port in made.outputs if port.name == name)
-    clock = Clock.of_port(port, HZ)
+    clock = FrameClock.of_port(port, HZ)
     offline = program(model(), pulse)
     session = Session(offline)
     frames = np.concatenate([session.push(x)[name].ravel(), session.flush()[name].ravel()])
@@ -41,4 +41,4 @@ def test_an_output_without_time():
     with pytest.raises(
         InputError, match=r"^last: has no frames in time, so no events; choose another output$"
     ):
-        Clock.of_port(port, HZ)
+        FrameClock.of_port(port, HZ)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pulse.errors import InputError
-from streaming.events import Clock, Segments
+from streaming.events import FrameClock, Segments
 from tests.streaming.events.blocks import blocks, walk, whole
 
 HZ = 100
@@ -143,8 +143,8 @@ def test_a_column_of_several_classes():
 @pytest.mark.parametrize("pulse", [1, 4])
 def test_the_delay_is_in_known_s_only(delay, pulse):
     p = walk(np.random.default_rng(4), 200)
-    plain = whole(Segments(Clock.of(HZ)), p)
-    late = whole(Segments(Clock(Clock.of(HZ).rate_hz, delay, pulse)), p)
+    plain = whole(Segments(FrameClock.of(HZ)), p)
+    late = whole(Segments(FrameClock(FrameClock.of(HZ).rate_hz, delay, pulse)), p)
     assert [(event.start_s, event.end_s, event.score) for event in late] == [
         (event.start_s, event.end_s, event.score) for event in plain
     ]

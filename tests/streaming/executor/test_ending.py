@@ -12,7 +12,7 @@ import pytest
 
 from streaming.executor import Executor, ExecutorError
 from streaming.executor.thread_engine import ThreadSlots
-from streaming.executor.worker import Worker
+from streaming.executor.worker import EngineThread
 from tests.streaming.executor.held import HeldEngine
 from tests.streaming.executor.streams import (
     assert_balanced,
@@ -305,7 +305,7 @@ async def test_a_pulse_that_fails_while_somebody_looks_for_outputs(monkeypatch):
 
 async def test_a_worker_that_hangs_is_told_after_a_while():
     hang = threading.Event()
-    worker = Worker(hang.wait, lambda: None, None)
+    worker = EngineThread(hang.wait, lambda: None, None)
     worker.start()
     with pytest.raises(ExecutorError, match=r"the engine has not ended within 0\.01 s: a pulse hangs"):
         await worker.stop(0.01)

@@ -154,7 +154,7 @@ class Run:
         counters, accepted = self.run.statistics().counters, np.concatenate([*self.accepted, SOUND[:0]])
         assert fields(self.run).in_written == len(accepted)
         self.parts.append(self.run.outputs.flush())
-        lost = self.run.outputs.lost
+        lost = self.run.outputs.pulses_lost
         self.reached["records lost"] += lost > 0
         self.reached["whole"] += self.whole
         heard = accepted if self.each else np.repeat(accepted.mean(1, keepdims=True), 1, 1)

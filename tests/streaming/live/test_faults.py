@@ -79,7 +79,7 @@ def test_a_snapshot_goes_on_elsewhere():
         (snapshot,) = live.control.snapshot()
     state = made.spawn()
     state.restore(snapshot)
-    assert not state.faulted
+    assert not state.has_faulted
     state.step(np.zeros((1, 160), np.float32))
 
 

@@ -85,7 +85,7 @@ def test_only_heard(tmp_path, form):
             parts.append(live.outputs.ready()[0])
     parts.append(live.outputs.flush()[0])
     assert live.statistics().counters.frames_in == len(x)
-    assert live.outputs.lost == 0
+    assert live.outputs.pulses_lost == 0
     for name, wanted in streamed(made, x)[0].items():
         np.testing.assert_array_equal(np.concatenate([part[name] for part in parts], -1), wanted)
 

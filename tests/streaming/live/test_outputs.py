@@ -81,7 +81,7 @@ def test_taken_while_it_runs(make, backend, engine, block):
     parts.append(live.outputs.flush())
     for number, wanted in enumerate(streamed(made, x)):
         same(joined([part[number] for part in parts], made), wanted)
-    assert live.outputs.lost == 0
+    assert live.outputs.pulses_lost == 0
 
 
 def test_only_frames_that_are_there_are_given():
@@ -153,7 +153,7 @@ def test_it_ends_while_nothing_is_computed(pulse_frames, policy):
         accepted = fields(live).in_written
     assert accepted > 4 * RATE
     same(live.outputs.flush()[0], streamed(made, x[:accepted])[0])
-    assert live.outputs.lost == 0
+    assert live.outputs.pulses_lost == 0
 
 
 class Oracle:
@@ -232,7 +232,7 @@ def test_what_nobody_takes_is_lost_and_the_rest_is_right(make, first):
         live.control.reset()
         host.run(lost)
         host.advance(0.1)
-        assert live.outputs.lost == 3 + first + 4
+        assert live.outputs.pulses_lost == 3 + first + 4
         taken = live.outputs.ready()[0]
         same(taken, Session(made).push(before[: size * BLOCK].T))
         host.run(after)

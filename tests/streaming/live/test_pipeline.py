@@ -169,7 +169,7 @@ def test_records_that_nobody_takes_are_lost_and_counted():
         size = len(live.pipeline.memory.records)
         host.run(noise((size + 11) * 160, 1))
         host.advance(0.1)
-        assert (live.outputs.lost, live.outputs.ready()[0]["y"].shape[1]) == (11, size * 160)
+        assert (live.outputs.pulses_lost, live.outputs.ready()[0]["y"].shape[1]) == (11, size * 160)
         host.run(noise(160, 1))
         host.advance(0.1)
         assert live.outputs.ready()[0]["y"].shape[1] == 160

@@ -55,7 +55,7 @@ def test_what_went_through(paths, engine, block):
     heard, recorded = contents(paths)
     np.testing.assert_array_equal(heard, x[20 * block : 70 * block])
     np.testing.assert_array_equal(recorded, np.concatenate(played))
-    assert (recorder.lost, recorder.problems) == (0, ())
+    assert (recorder.frames_lost, recorder.problems) == (0, ())
     assert soundfile.info(paths[0]).samplerate == RATE
 
 
@@ -97,7 +97,7 @@ def test_a_disk_that_is_too_slow(paths, margin):
     missing = heard[:, 0] == 0
     gap = np.flatnonzero(missing)
     assert (gap[0], len(gap)) == (100 * BLOCK, gap[-1] - gap[0] + 1), "one gap, where it was too slow"
-    assert recorder.lost == len(gap) + (np.flatnonzero(played[:, 0] == 0) >= delay).sum()
+    assert recorder.frames_lost == len(gap) + (np.flatnonzero(played[:, 0] == 0) >= delay).sum()
     assert 0 < len(gap) <= frames - ring // 2
     np.testing.assert_array_equal(heard[~missing], x[:end][~missing])
     there = played[:, 0] != 0

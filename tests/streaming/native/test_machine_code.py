@@ -10,7 +10,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from pulse.jit.entries import ENTRIES, Callback
-from pulse.jit.events import Event
+from pulse.jit.events import NativeEvent
 from pulse.jit.foreign import c_signature
 from pulse.jit.foreign_codegen import external
 from pulse.jit.pointer_codegen import INT64
@@ -63,7 +63,7 @@ def test_the_check_finds_stack_in_a_loop() -> None:
 
 def test_a_worker_needs_no_more_stack_the_longer_it_lives() -> None:
     count = Callback("test.count_calls", counts, c_signature(None, "i64"))
-    control, event = ControlBlock.new(), Event()
+    control, event = ControlBlock.new(), NativeEvent()
     control.wait, control.pump = event.to_read, count.address
     work.prepare()
     before = threading.stack_size(STACK_BYTES)

@@ -11,10 +11,14 @@ import samplerate
 import soundfile
 
 import pulse
+from pulse.errors import InputError
+from pulse.program.backends.native_program import NativeProgram
 from streaming import Session
 from streaming.builtin import SAMPLE_RATE_HZ, model_path, noisy_path, voice_path
 from streaming.events import Segments
 from tests.streaming.chromium import browser, require_browser
+from tests.streaming.deploy.building import built
+from tests.streaming.deploy.node import require_tools
 from tests.streaming.serve.browser import Page, Samples
 from tests.streaming.serve.servers import Running, running
 
@@ -217,6 +221,37 @@ def test_a_token_is_asked_for(chromium: Any) -> None:
         page.page.keyboard.press("Enter")
         page.start("Example")
         page.context.close()
+
+
+def test_a_model_in_the_page_makes_the_same_frames(chromium: Any, tmp_path: Path) -> None:
+    from streaming.serve.settings import ModelSettings, ServerSettings
+
+    require_tools()
+    folder, path = tmp_path / "web", tmp_path / "in.wav"
+    program = pulse.stream(model_path(), pulse=PULSE)
+    assert isinstance(program, NativeProgram)
+    built(program, folder, target="wasm32", name="denoise", rate_hz=SAMPLE_RATE_HZ)
+    sound = noisy()[: 2 * SAMPLE_RATE_HZ + 77]
+    soundfile.write(path, sound, SAMPLE_RATE_HZ, subtype="FLOAT")
+    with serving(ServerSettings((ModelSettings(web=folder),))) as server:
+        page = Page(chromium, server.url)
+        page.page.keyboard.press("r")
+        page.page.get_by_label("in this page").check()
+        page.start("File", path)
+        assert not server.service.connections, "no stream of the server"
+        page.wait_for_status("Ready")
+        recorded = page.recording(tmp_path)
+        page.close()
+    expected = streamed(model_path(), sound)
+    at = np.arange(recorded.first, recorded.delay + len(expected))
+    np.testing.assert_allclose(recorded.played[at], expected[at - recorded.delay], atol=1e-5)
+
+
+def test_a_folder_without_the_model_is_refused(tmp_path: Path) -> None:
+    from streaming.serve.settings import ModelSettings
+
+    with pytest.raises(InputError, match=r"has no worklet\.js; pulse build --target wasm32"):
+        ModelSettings(web=tmp_path)
 
 
 CLIENT = """

@@ -12,11 +12,11 @@ from streaming.realtime.options import RealtimeSetting
 from streaming.stats.lines import TIMES
 from streaming.stats.reader import read_stats
 from streaming.stats.setup import Setup
-from streaming.stats.statistics import Counters, Delay, LiveStatistics
+from streaming.stats.statistics import Counters, DelayBreakdown, LiveStatistics
 from streaming.stats.writer import StatsWriter
 
 DEADLINE_S = 0.01
-DELAY = Delay(0.010, 0.0033125, 0.0012, 0.005, 0.0099375, 0.0126667, 936)
+DELAY = DelayBreakdown(0.010, 0.0033125, 0.0012, 0.005, 0.0099375, 0.0126667, 936)
 SETUP = Setup(
     model="denoise",
     backend="numba",

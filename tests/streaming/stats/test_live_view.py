@@ -9,14 +9,14 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from streaming.cli.live.display import ASCII, BLOCKS, Control, render
+from streaming.cli.live.display import ASCII, BLOCKS, KeyCommand, render
 from streaming.cli.live.scene import HOLD_S, Peak, Scene, decibels
 from streaming.cli.live.view import LiveView, plain_line
 from streaming.stats.summary import LiveReport, span
 from streaming.stats.ticks import Ticks
 from tests.streaming.stats.simulated_statistics import SETUP, Simulation
 
-CONTROLS = (Control("m", "mute"), Control("b", "bypass"), Control("q", "quit"))
+CONTROLS = (KeyCommand("m", "mute"), KeyCommand("b", "bypass"), KeyCommand("q", "quit"))
 SNAPSHOT = Path(__file__).parents[2] / "snapshots" / "live_view.txt"
 
 

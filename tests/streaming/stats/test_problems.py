@@ -10,7 +10,7 @@ from pulse.wording import use_spelling
 from streaming.cli.spelling import as_options
 from streaming.realtime.options import RealtimeSetting
 from streaming.stats.problems import GROUPS, count_of, describe_counters, find_problems, group_count
-from streaming.stats.statistics import Counters, Delay
+from streaming.stats.statistics import Counters, DelayBreakdown
 from tests.streaming.stats.simulated_statistics import DELAY, SETUP, Simulation
 
 EACH = Counters(*range(1, len(fields(Counters)) + 1))
@@ -37,8 +37,8 @@ def test_counters_add_and_subtract():
 
 
 def test_a_delay_is_the_sum_of_its_stages():
-    assert Delay(1, 2, 4, 8, 16, 32, 0).total_s == 63
-    assert [seconds for _, seconds in Delay(1, 2, 4, 8, 16, 32, 0).stages] == [1, 2, 4, 8, 16, 32]
+    assert DelayBreakdown(1, 2, 4, 8, 16, 32, 0).total_s == 63
+    assert [seconds for _, seconds in DelayBreakdown(1, 2, 4, 8, 16, 32, 0).stages] == [1, 2, 4, 8, 16, 32]
     assert DELAY.total_s == pytest.approx(0.0421167)
 
 

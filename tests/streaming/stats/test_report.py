@@ -90,7 +90,7 @@ def test_the_worst_moments_are_those_with_problems_and_then_the_slowest(bad, tmp
     (first,) = worst(stats, 1)
     assert first.new.missed > 0
     assert first.longest_us > 25_000
-    assert (first.clock - stats.started).total_seconds() == 4
+    assert (first.clock - stats.start_time).total_seconds() == 4
 
 
 def test_a_run_that_was_killed_is_told_of(bad, tmp_path):

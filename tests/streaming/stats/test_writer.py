@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pulse.errors import InputError, PulseWarning
-from streaming.stats.lines import TIMES, Histogram
+from streaming.stats.lines import TIMES, HistogramLine
 from streaming.stats.reader import read_stats
 from streaming.stats.statistics import Counters
 from streaming.stats.writer import StatsWriter
@@ -197,5 +197,5 @@ def test_a_file_that_cannot_be_written(tmp_path):
 
 def test_times_come_back_to_the_nanosecond(series):
     latency = series[-1].total
-    again = Histogram.of(latency).latency(latency.deadline_s)
+    again = HistogramLine.of(latency).latency(latency.deadline_s)
     assert again.as_dict() == latency.as_dict()

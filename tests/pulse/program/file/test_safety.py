@@ -10,7 +10,7 @@ import pytest
 import pulse
 from pulse.errors import CompileError, LoadError
 from pulse.facts import Array
-from pulse.jit.instruction import Instruction, Operand, Part, fields_of, writes
+from pulse.jit.instruction import Instruction, Operand, RowFields, fields_of, writes
 from pulse.jit.pointer import ARENA, STATE, WEIGHTS, Pointer, operand
 from pulse.jit.reach import CheckedRow, TableCheck
 from pulse.jit.registry import KERNELS, kernel_of
@@ -42,11 +42,11 @@ def limited(checked: CheckedRow, memories: list[Array]) -> Any:
         elements = memory[: len(memory) // dtype.itemsize * dtype.itemsize].view(dtype)
         return Pointer(elements[low:stop], pointer.start - low)
 
-    def shorten(part: Part) -> Part:
+    def shorten(part: RowFields) -> RowFields:
         for name, value in vars(part).items():
             if isinstance(value, Located):
                 vars(part)[name] = short(value)
-            elif isinstance(value, Part):
+            elif isinstance(value, RowFields):
                 shorten(value)
             elif isinstance(value, list):
                 vars(part)[name] = [shorten(one) for one in value]
@@ -162,7 +162,7 @@ def test_rows_that_reach_outside_are_refused(kernel: str, field: str, value: int
         check.row(declared, "f32", words)
 
 
-def named(declared: type[Part]) -> list[tuple[str, Any]]:
+def named(declared: type[RowFields]) -> list[tuple[str, Any]]:
     """The fields of a declaration, each of one word as far as the tests ask for them."""
     return list(fields_of(declared).items())
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pulse.ops.quantize import CodeTable
-from pulse.program.kernels.gather import look_up_codes
+from pulse.program.kernels.quantize import look_up_codes
 from tests.pulse.program.kernels.rows import At, run_both
 
 

@@ -24,7 +24,7 @@ def window_case(M, T, C, activation):
             total = total + x[rows_x[m] + taps[t] :][:C].astype(np.float64) * w[t]
         expected[rows_y[m] : rows_y[m] + C] = np.maximum(total, 0) if activation else total
     arrays = [x, w, bias, y, *(table.astype(np.int64) for table in (rows_x, rows_y, taps))]
-    args = [At(0), At(1), At(2), At(3), M, At(4), At(5), T, At(6), C]
+    args = [At(0), At(3), M, At(4), At(5), T, At(6), At(1), At(2), C]
     args += [0, 0, activation]
     args += [STEPS.index("relu"), real_bits(0.0), At(0), At(4)] * activation
     return arrays, args, expected

@@ -105,7 +105,7 @@ def test_products(M: int, T: int, K: int, N: int, steps: tuple[str, ...], accumu
     for name in steps:
         operand = At(8) if name == "add" else At(7)
         finish += [STEPS.index(name), real_bits(STEP_ARGS[name]), operand, At(5)]
-    begin = [At(0), At(1), At(2), At(3), M, At(4), At(5), T, At(6), K, N, accumulate]
+    begin = [At(0), At(3), M, At(4), At(5), T, At(6), K, N, accumulate, At(1), At(2)]
     compared(product, interleaved_product, shared, own, [*begin, 0, *finish], [*begin, *finish], [3])
 
 
@@ -115,7 +115,7 @@ def test_depthwise_windows(M: int, T: int, C: int, step: str | None) -> None:
     rows_x, rows_y, taps = tables(M, T, C, C)
     shared = {1: same(floats(T, C)), 2: same(floats(C)), 4: same(rows_x), 5: same(rows_y), 6: same(taps)}
     own = {0: floats(LANES, 3 * M + T * (C + 1) + C), 3: floats(LANES, max(1, M * (C + 2)))}
-    args = [At(0), At(1), At(2), At(3), M, At(4), At(5), T, At(6), C, 0, 0, int(step is not None)]
+    args = [At(0), At(3), M, At(4), At(5), T, At(6), At(1), At(2), C, 0, 0, int(step is not None)]
     if step is not None:
         args += [STEPS.index(step), real_bits(0.0), At(2), At(5)]
     compared(depthwise, interleaved_depthwise, shared, own, args, args, [3])

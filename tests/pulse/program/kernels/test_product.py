@@ -52,8 +52,6 @@ def window_case(M, T, K, N, accumulate=0, activation=0, gap=3, form="f32", width
     ]
     args = [
         At(0),
-        At(1),
-        At(2),
         At(3),
         M,
         At(4),
@@ -62,9 +60,11 @@ def window_case(M, T, K, N, accumulate=0, activation=0, gap=3, form="f32", width
         At(6),
         K,
         N,
-        *([] if width is None else [width]),
         accumulate,
+        At(1),
+        At(2),
         At(2) if scales is None else At(7),
+        *([] if width is None else [width]),
         *(0, 0, activation),
         *[STEPS.index("relu"), real_bits(0.0), At(0), At(4)] * activation,
     ]

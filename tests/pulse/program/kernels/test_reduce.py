@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from pulse.program.kernels.reduce import arg_rows, pool, reduce_rows
+from pulse.program.kernels.pool import pool
+from pulse.program.kernels.reduce import arg_rows, reduce_rows
 from tests.pulse.program.kernels.rows import At, run_both
 
 KINDS = (np.sum, np.max, np.min, np.prod)

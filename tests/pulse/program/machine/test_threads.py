@@ -22,12 +22,12 @@ from bench.models.seanet import decoder
 from bench.models.separator import separator
 from pulse.errors import CompileError, InputError
 from pulse.facts import Array
-from pulse.jit.parts import Parts, parts_of, rows_of
 from pulse.jit.pointer import ARENA
 from pulse.jit.registry import kernel_of
+from pulse.jit.row_cuts import RowCut, best_cut, cut_rows
 from pulse.ops.spectral import dft_matrix
 from pulse.program.backends.native_program import NativeProgram
-from pulse.program.machine import machine, parting, team
+from pulse.program.machine import machine, team, thread_cuts
 from pulse.program.native.executable import NativeExecutable, NativeState
 from pulse.program.program import Program
 from pulse.program.table.memory import Region, align, aligned_bytes
@@ -55,7 +55,7 @@ SOURCES: dict[str, tuple[Callable[[], onnx.ModelProto], int]] = {
 @pytest.fixture(autouse=True)
 def all_rows_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short rows too, on any machine."""
-    monkeypatch.setattr(parting, "LONG_WORK", 0)
+    monkeypatch.setattr(thread_cuts, "LONG_WORK", 0)
     monkeypatch.setattr(team, "core_count", lambda: 4)
 
 
@@ -149,10 +149,10 @@ class Rows:
             self.run(row)
             after = self.written()
             for count in counts:
-                parts = parts_of(kernel, row, count)
+                parts = best_cut(kernel, row, count)
                 if parts is None:
                     continue
-                made = rows_of(kernel, row, parts, self.scratch_at)
+                made = cut_rows(kernel, row, parts, self.scratch_at)
                 for ordered in (made, made[::-1]):
                     self.put_back(before)
                     for part in ordered:
@@ -161,7 +161,7 @@ class Rows:
                 reached[f"{kernel.name} {parts.cut.count}"] += 1
             self.put_back(after)
 
-    def require_same(self, wanted: list[Array], row: list[int], parts: Parts, name: str) -> None:
+    def require_same(self, wanted: list[Array], row: list[int], parts: RowCut, name: str) -> None:
         state, arena = self.written()
         assert np.array_equal(state, wanted[0]), name
         ignored = np.zeros(arena.size, bool)
@@ -173,11 +173,11 @@ class Rows:
         assert np.array_equal(arena[~ignored], wanted[1][~ignored]), (name, parts)
 
 
-def _scratch_places(row: list[int], parts: Parts, name: str) -> set[int]:
+def _scratch_places(row: list[int], parts: RowCut, name: str) -> set[int]:
     """Where the scratch memory of a whole row is."""
     from pulse.jit.registry import KERNELS
 
-    made = rows_of(KERNELS[name], row, parts, 1 << 40)
+    made = cut_rows(KERNELS[name], row, parts, 1 << 40)
     return {
         whole & ((1 << 48) - 1)
         for whole, second in zip(row, made[1])
@@ -220,7 +220,7 @@ def test_streams_give_the_bits_of_one_thread(threads: int) -> None:
     for name, alone in programs():
         shared_steps = alone.with_threads(threads)
         assert isinstance(shared_steps, NativeProgram)
-        assert shared_steps.parting.count > 0, name
+        assert shared_steps.thread_cuts.count > 0, name
         one, several = alone.spawn(), shared_steps.spawn()
         for feed in feeds(alone, 4):
             assert bits(several.step(feed)) == bits(one.step(feed)), name
@@ -287,7 +287,7 @@ def test_one_thread_is_the_default_and_has_no_helper() -> None:
 
 
 def test_a_program_of_short_rows_has_no_helper(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parting, "LONG_WORK", 1 << 40)
+    monkeypatch.setattr(thread_cuts, "LONG_WORK", 1 << 40)
     gc.collect()
     before = helpers()
     program = pulse.stream(tcn(), 1, threads=2)
@@ -319,8 +319,8 @@ def test_profile_and_listing_say_what_is_cut() -> None:
     state = program.spawn()
     profile = state.profile(20)
     assert {row.parts for row in profile} == {1, 2}
-    assert sum(row.parts > 1 for row in profile) == program.parting.count
-    assert sum("  in parts of " in line for line in program.listing()) == program.parting.count
+    assert sum(row.parts > 1 for row in profile) == program.thread_cuts.count
+    assert sum("  in parts of " in line for line in program.listing()) == program.thread_cuts.count
     assert not any("  in parts of " in line for line in program.with_threads(1).listing())
 
 
@@ -345,8 +345,8 @@ import os, sys
 import numpy as np
 import pulse
 from bench.models import tcn
-from pulse.program.machine import parting, team
-parting.LONG_WORK, team.core_count = 0, lambda: 4
+from pulse.program.machine import thread_cuts, team
+thread_cuts.LONG_WORK, team.core_count = 0, lambda: 4
 program = pulse.stream(tcn(), 8, threads=2)
 state, alone = program.spawn(), program.with_threads(1).spawn()
 (port,) = program.inputs

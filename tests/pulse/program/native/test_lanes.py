@@ -144,7 +144,7 @@ def test_lanes_join_and_leave() -> None:
     with pytest.raises(InputError, match="all 3 lanes are taken"):
         lanes.join()
     lanes.leave(1)
-    assert lanes.joined == [0, 2]
+    assert lanes.active_lanes == [0, 2]
     with pytest.raises(InputError, match="lane 1 is free"):
         lanes.step(first[None], [1])
     lanes.step(np.stack([first] * 2))

@@ -142,7 +142,7 @@ def test_lanes_are_copied_with_their_places(backend: str, form: str, way: Callab
     lanes.step(x)
     lanes.leave(2)
     other = way(lanes)
-    assert other.joined == lanes.joined == [0, 1, 3, 4] and type(other) is type(lanes)
+    assert other.active_lanes == lanes.active_lanes == [0, 1, 3, 4] and type(other) is type(lanes)
     other.step(x[:2], [0, 3])
     other = way(lanes)
     for _ in range(3):

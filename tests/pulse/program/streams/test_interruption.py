@@ -262,7 +262,7 @@ def test_joining_and_leaving_can_be_interrupted() -> None:
             lanes.step(x)
             lanes.leave(2)
             was = interrupted(lanes.join if call == "join" else lambda: lanes.leave(1), "opcode", number)  # noqa: B023
-            assert len(lanes.step(x[: len(lanes.joined)])["total"]) == len(lanes.joined)
+            assert len(lanes.step(x[: len(lanes.active_lanes)])["total"]) == len(lanes.active_lanes)
             if not was:
                 break
         else:

@@ -1,4 +1,4 @@
-"""A pulsed model cut into parts, each for one backend."""
+"""A pulsed model cut into groups of nodes, each for one backend."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -10,13 +10,13 @@ from pulse.facts import PulsedFact
 from pulse.graph import OutletId
 from pulse.interface import Port
 from pulse.ops.source import Const, Source
-from pulse.program.backends.implementations import Choice, choose
+from pulse.program.backends.implementations import ImplementationChoice, choose
 from pulse.pulsify.network import PulsedGraph, PulsedNetwork
 from pulse.record import record
 
 
 @record(eq=False)
-class Part:
+class BackendGroup:
     """Nodes that one backend runs in one go.
 
     network   them, as a pulsed model of its own
@@ -41,14 +41,14 @@ class Transfer:
     target: str
 
 
-def choices(network: PulsedNetwork, backend: str) -> dict[int, Choice]:
+def choices(network: PulsedNetwork, backend: str) -> dict[int, ImplementationChoice]:
     """The implementation of each node: what its view asks for, else the default backend's.
 
     A kernel is asked of the nodes of a view that have one of that name, and there must be one.
     Raises CompileError, with the candidates: nothing fits
     """
     graph = network.graph
-    found: dict[int, Choice] = {}
+    found: dict[int, ImplementationChoice] = {}
     asked: dict[int, str] = {}
     for view in graph.views.values():
         wanted = view.backend or backend
@@ -64,10 +64,10 @@ def choices(network: PulsedNetwork, backend: str) -> dict[int, Choice]:
 
 def _with_kernel(
     network: PulsedNetwork, nodes: Iterable[int], backend: str, kernel: str
-) -> dict[int, Choice]:
+) -> dict[int, ImplementationChoice]:
     """The nodes that a kernel of this name computes. Raises CompileError: there is none."""
     graph = network.graph
-    found: dict[int, Choice] = {}
+    found: dict[int, ImplementationChoice] = {}
     refused: list[CompileError] = []
     for node in map(graph.nodes.__getitem__, nodes):
         try:
@@ -79,8 +79,10 @@ def _with_kernel(
     return found
 
 
-def split(network: PulsedNetwork, chosen: Mapping[int, Choice], kept: Iterable[OutletId]) -> list[Part]:
-    """The parts in an order in which each finds what it reads.
+def split(
+    network: PulsedNetwork, chosen: Mapping[int, ImplementationChoice], kept: Iterable[OutletId]
+) -> list[BackendGroup]:
+    """The groups in an order in which each finds what it reads.
 
     kept    further wires that are read from outside
     Raises  CompileError: a model that was read back in pulses, whose registers belong to no node
@@ -93,11 +95,11 @@ def split(network: PulsedNetwork, chosen: Mapping[int, Choice], kept: Iterable[O
     graph = network.graph
     kept = {*network.targets, *network.checks, *kept}
     order = [node_id for node_id in graph.order(list(kept)) if node_id in chosen]
-    groups = _grouped(graph, order, lambda node_id: chosen[node_id].implementation.backend)
+    groups = _group_nodes(graph, order, lambda node_id: chosen[node_id].implementation.backend)
     return [_part(network, backend, nodes, kept) for backend, nodes in groups]
 
 
-def _grouped(
+def _group_nodes(
     graph: PulsedGraph, order: Sequence[int], backend_of: Callable[[int], str]
 ) -> list[tuple[str, list[int]]]:
     """Groups of one backend, few of them: all nodes of it that are ready are taken before another backend is."""
@@ -120,7 +122,7 @@ def _grouped(
     return groups
 
 
-def _part(network: PulsedNetwork, backend: str, nodes: Sequence[int], kept: set[OutletId]) -> Part:
+def _part(network: PulsedNetwork, backend: str, nodes: Sequence[int], kept: set[OutletId]) -> BackendGroup:
     graph, part = network.graph, PulsedGraph()
     made: dict[OutletId, OutletId] = {}
     inside = set(nodes)
@@ -163,7 +165,7 @@ def _part(network: PulsedNetwork, backend: str, nodes: Sequence[int], kept: set[
         awaited=(),
         checks=tuple(made[outlet] for outlet in network.checks if outlet.node in inside),
     )
-    return Part(backend, result, reads, gives, places)
+    return BackendGroup(backend, result, reads, gives, places)
 
 
 def _port(name: str, fact: PulsedFact) -> Port:
@@ -171,7 +173,7 @@ def _port(name: str, fact: PulsedFact) -> Port:
     return Port(name, fact.sizes, fact.dtype, 0, 0, Fraction(1), TDim.of(0))
 
 
-def transfers(parts: Sequence[Part], graph: PulsedGraph) -> tuple[Transfer, ...]:
+def transfers(parts: Sequence[BackendGroup], graph: PulsedGraph) -> tuple[Transfer, ...]:
     """The wires that go from one backend to another, each once for each backend that reads it."""
     made = {outlet: part.backend for part in parts for outlet in part.gives.values()}
     found = dict.fromkeys(

@@ -7,14 +7,14 @@ import numpy as np
 
 from pulse.jit.cut import Cut
 from pulse.jit.fields import LINE, WORD, fields_of, words_of
-from pulse.jit.instruction import DTYPES, FORMS, Part
+from pulse.jit.instruction import DTYPES, FORMS, RowFields
 from pulse.jit.pointer import ARENA, REGION_SHIFT
 from pulse.jit.registry import Kernel
 from pulse.record import record
 
 
 @record
-class Parts:
+class RowCut:
     """A row in parts: how it is cut.
 
     bounds   where the parts begin, and the end of the last one
@@ -40,10 +40,10 @@ class _Word:
     element: int
 
 
-def parts_of(kernel: Kernel, words: Sequence[int], count: int) -> Parts | None:
+def best_cut(kernel: Kernel, words: Sequence[int], count: int) -> RowCut | None:
     """The best way to cut a row into ``count`` parts: of about the same size, and little that all read; None: none."""
     row = kernel.instruction.from_words(words, 0, (), kernel.form)
-    found: list[Parts] = []
+    found: list[RowCut] = []
     for cut in row.cuts():
         total = int(getattr(row, cut.count))
         blocks = total // cut.block
@@ -52,11 +52,11 @@ def parts_of(kernel: Kernel, words: Sequence[int], count: int) -> Parts | None:
         bounds = [cut.block * (blocks * part // count) for part in range(count)]
         placed = _words(kernel, row)
         scratch = [elements * placed[name].element for name, elements in cut.scratch.items()]
-        found.append(Parts(cut, (*bounds, total), sum(map(_aligned, scratch))))
+        found.append(RowCut(cut, (*bounds, total), sum(map(_align, scratch))))
     return min(found, key=lambda each: (round(each.largest, 1), each.cut.shared), default=None)
 
 
-def rows_of(kernel: Kernel, words: Sequence[int], parts: Parts, scratch_at: int) -> list[list[int]]:
+def cut_rows(kernel: Kernel, words: Sequence[int], parts: RowCut, scratch_at: int) -> list[list[int]]:
     """The rows of the parts; ``scratch_at``: the byte of the arena from which on there is scratch for them."""
     row = kernel.instruction.from_words(words, 0, (), kernel.form)
     placed, cut = _words(kernel, row), parts.cut
@@ -74,30 +74,30 @@ def rows_of(kernel: Kernel, words: Sequence[int], parts: Parts, scratch_at: int)
             for name, elements in cut.scratch.items():
                 word = placed[name]
                 part[word.index] = ARENA << REGION_SHIFT | at
-                at += _aligned(elements * word.element)
+                at += _align(elements * word.element)
         made.append(part)
     return made
 
 
-def _aligned(size: int) -> int:
+def _align(size: int) -> int:
     line = LINE * WORD
     return -(-size // line) * line
 
 
-def _words(kernel: Kernel, row: Part) -> dict[str, _Word]:
+def _words(kernel: Kernel, row: RowFields) -> dict[str, _Word]:
     return dict(_named_words(kernel, row, 0, ""))
 
 
-def _named_words(kernel: Kernel, part: Part, at: int, prefix: str) -> Iterator[tuple[str, _Word]]:
-    """The words of a row by the names of their fields, those of parts behind the name of the part."""
-    for each in fields_of(type(part)).values():
+def _named_words(kernel: Kernel, group: RowFields, at: int, prefix: str) -> Iterator[tuple[str, _Word]]:
+    """The words of a row by the names of their fields, those of groups behind the name of the group."""
+    for each in fields_of(type(group)).values():
         place, name = at + each.at, prefix + each.name
-        place += sum(getattr(part, count) * size for count, size in each.behind)
-        if each.kind == "part":
-            yield from _named_words(kernel, getattr(part, each.name), place, f"{name}.")
-        elif each.kind == "parts":
-            for i, one in enumerate(getattr(part, each.name)):
-                inside: Any = each.part
+        place += sum(getattr(group, count) * size for count, size in each.behind)
+        if each.kind == "group":
+            yield from _named_words(kernel, getattr(group, each.name), place, f"{name}.")
+        elif each.kind == "groups":
+            for i, one in enumerate(getattr(group, each.name)):
+                inside: Any = each.group
                 yield from _named_words(kernel, one, place + i * words_of(inside), f"{name}[{i}].")
         else:
             yield name, _Word(place, _element_bytes(kernel, each.kind, each.spec.element))

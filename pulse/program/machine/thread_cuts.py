@@ -3,8 +3,8 @@
 import numpy as np
 
 from pulse.jit.instruction import Instruction
-from pulse.jit.parts import Parts, parts_of, rows_of
 from pulse.jit.registry import kernel_of
+from pulse.jit.row_cuts import RowCut, best_cut, cut_rows
 from pulse.program.machine.team import HEAD_WORDS, RUN_PARTS, Team
 from pulse.program.table.memory import align
 from pulse.program.table.table import Table, link, row_starts
@@ -15,7 +15,7 @@ LONG_WORK = 250_000
 
 
 @record
-class Parting:
+class ThreadCuts:
     """How the rows of a table run on several threads.
 
     rows           how each row is cut; None: it runs whole, on the thread that steps
@@ -23,7 +23,7 @@ class Parting:
     """
 
     threads: int
-    rows: tuple[Parts | None, ...]
+    rows: tuple[RowCut | None, ...]
     scratch_bytes: int
 
     @property
@@ -36,17 +36,17 @@ class Parting:
         return tuple(1 if parts is None else len(parts.bounds) - 1 for parts in self.rows)
 
 
-def parting_of(table: Table, threads: int) -> Parting:
+def cut_for_threads(table: Table, threads: int) -> ThreadCuts:
     """Cut the long rows of an unlinked table into as many parts as there are threads, or as it has blocks."""
     words = table.tolist()
     found = tuple(
         _parts_of_row(words[start : start + words[start + 1]], threads) for start in row_starts(table)
     )
     scratch = max((parts.scratch_bytes for parts in found if parts is not None), default=0)
-    return Parting(threads, found, (threads - 1) * scratch)
+    return ThreadCuts(threads, found, (threads - 1) * scratch)
 
 
-def _parts_of_row(row: list[int], threads: int) -> Parts | None:
+def _parts_of_row(row: list[int], threads: int) -> RowCut | None:
     kernel = kernel_of(row[0])
     if threads == 1 or kernel.instruction.cuts is Instruction.cuts:
         return None
@@ -54,18 +54,18 @@ def _parts_of_row(row: list[int], threads: int) -> Parts | None:
     if seen.work() < LONG_WORK:
         return None
     counts = range(threads, 1, -1)
-    return next((parts for count in counts if (parts := parts_of(kernel, row, count)) is not None), None)
+    return next((parts for count in counts if (parts := best_cut(kernel, row, count)) is not None), None)
 
 
-def link_parts(table: Table, parting: Parting, team: Team, arena_bytes: int) -> Table:
+def link_parts(table: Table, thread_cuts: ThreadCuts, team: Team, arena_bytes: int) -> Table:
     """``link``, with rows in parts; behind the arena is the scratch memory of the parts. Raises CompileError."""
     linked, made = link(table).tolist(), list[int]()
     scratch_at = align(arena_bytes)
-    for start, parts in zip(row_starts(table), parting.rows):
+    for start, parts in zip(row_starts(table), thread_cuts.rows):
         row = linked[start : start + linked[start + 1]]
         if parts is not None:
             kernel = kernel_of(int(table[start]))
-            words = [word for part in rows_of(kernel, row, parts, scratch_at) for word in part]
+            words = [word for part in cut_rows(kernel, row, parts, scratch_at) for word in part]
             count = len(parts.bounds) - 1
             head = [RUN_PARTS.address, HEAD_WORDS + len(words), team.address, count, len(row)]
             row = [*head, *words]

@@ -11,6 +11,7 @@ from pulse.jit.instruction import Instruction, number_fields
 from pulse.jit.simd import LANES
 from pulse.program.kernels.copy import COPY_LOOPS, Copy
 from pulse.program.kernels.matmul_finish import BY_COLUMN, STEPS, Finish, FinishStep
+from pulse.program.kernels.matmul_windows import WindowRows
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Buffer, Image, Region, Value
 
@@ -44,10 +45,10 @@ class Interleaving:
             if value.buffer is self._clock.buffer and name != "clock":
                 raise NotInterleavedError(f"{instruction.kernel}: reads the clock as {name}")
         try:
-            form = FORMS[type(instruction)]
+            interleave = INTERLEAVE[type(instruction)]
         except KeyError:
             raise NotInterleavedError(instruction.kernel) from None
-        return form(self, instruction)
+        return interleave(self, instruction)
 
     def constant(self, value: Any) -> Array:
         """The elements of a tensor in the weights."""
@@ -109,6 +110,14 @@ class Interleaving:
             raise NotInterleavedError("another clock")
         return True
 
+    def windows(self, row: WindowRows, stride: int = 1) -> dict[str, Any]:
+        """The fields that windows of rows have in common; the tables count in steps of ``stride`` elements."""
+        tables = {
+            name: self.table(self.constant(table) * stride)
+            for name, table in (("rows_x", row.rows_x), ("rows_y", row.rows_y), ("taps", row.taps))
+        }
+        return {"x": self.data(row.x), "y": self.data(row.y), "M": row.M, "T": row.T, **tables}
+
     def copy(self, source: Value, target: Value, loops: Loops) -> Iterator[Instruction]:
         """Copy words, of sixteen streams; strides in words of one of them."""
         sizes = (*loops.sizes, LANES)
@@ -161,16 +170,18 @@ def further_on(value: Value, words: int) -> Value:
     return Value(value.buffer, value.offset + words, value.shape, value.strides, value.dtype)
 
 
-InterleavedForm: TypeAlias = Callable[[Interleaving, Any], Iterable[Instruction]]
-F = TypeVar("F", bound=InterleavedForm)
-FORMS: dict[type[Instruction], InterleavedForm] = {}
+Interleave: TypeAlias = Callable[[Interleaving, Any], Iterable[Instruction]]
+F = TypeVar("F", bound=Interleave)
+
+INTERLEAVE: dict[type[Instruction], Interleave] = {}
+"""What instructions become; the files of ``pulse.program.lower`` fill it."""
 
 
-def form_of(*kinds: type[Instruction]) -> Callable[[F], F]:
-    """Declare what instructions become."""
+def interleaves(*kinds: type[Instruction]) -> Callable[[F], F]:
+    """Register a function as what gives the instructions for sixteen streams."""
 
-    def declare(function: F) -> F:
-        FORMS.update(dict.fromkeys(kinds, function))
+    def register(function: F) -> F:
+        INTERLEAVE.update(dict.fromkeys(kinds, function))
         return function
 
-    return declare
+    return register

@@ -1,4 +1,4 @@
-"""The table of a program under construction: its three memories, its rows, and the registers that rows share."""
+"""The step of a program under construction: three memories, rows, and the registers that rows share."""
 
 from collections.abc import Sequence
 from math import prod
@@ -14,7 +14,7 @@ from pulse.program.table.emitted import Emitted
 from pulse.program.table.memory import Buffer, Image, Region, Value, dense_strides, plan
 
 
-class TableBuilder:
+class StepBuilder:
     """What the graph of a model and the bodies in it share.
 
     Rows are in two lists: those of the step, and those that end it (buffers move on by a pulse).

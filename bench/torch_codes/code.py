@@ -1,0 +1,50 @@
+"""A published code: how its module is built, and the example it is exported with."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+CODES: dict[str, "Code"] = {}
+"""By name, in the order of the table."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """What ``from_torch`` takes.
+
+    module     with random weights
+    example    of its input
+    pulse      frames of a step; the smallest by default
+    rate_hz    frames of the input in a second, for the real-time factor
+    change     what is not as its author wrote it; empty if nothing is
+    options    of ``from_torch``, such as method
+    twin       the author's own streaming: pulses to outputs
+    """
+
+    module: Any
+    example: Any
+    rate_hz: float
+    pulse: int | None = None
+    change: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    twin: Callable[[Any], Any] | None = None
+    max_context: int | None = None
+
+
+@dataclass(frozen=True)
+class Code:
+    """One row of the table."""
+
+    name: str
+    packages: tuple[str, ...]
+    make: Callable[[], Given]
+
+
+def code(name: str, *packages: str) -> Callable[[Callable[[], Given]], Callable[[], Given]]:
+    """Add a row: ``packages`` are those of PyPI that have it."""
+
+    def added(make: Callable[[], Given]) -> Callable[[], Given]:
+        CODES[name] = Code(name, packages, make)
+        return make
+
+    return added

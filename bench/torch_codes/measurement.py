@@ -1,0 +1,189 @@
+"""One code: exported, streamed, compared with the module, timed."""
+
+import statistics
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+import pulse
+from bench.torch_codes.code import Code, Given
+from pulse.errors import PulseError, PulseWarning
+from pulse.facts import Array
+from pulse.models import TypedModel
+from pulse.program.program import Program
+from pulse.program.whole import stream_whole
+
+STEPS_S = 1.0
+MOST_STEPS = 2000
+AGAIN = 2
+"""A stream has this many times the frames of the example."""
+
+
+@dataclass
+class Outcome:
+    """A row of the table.
+
+    packages   the versions that were run
+    change     what is not as its author wrote it
+    stage      how far it came: built, exported, pulsified, compiled, streamed; ``reason`` says what stopped it
+    error      the largest difference of the stream from the module, as a share of the module's largest value
+    delays     of the outputs, in their frames
+    least      the least delays that any stream of this pulse can have
+    convert_s  seconds from the module to a program, its export and its comparison in them
+    export_s   of these, ``from_torch``
+    step_us    microseconds of a step, median
+    realtime   seconds of computing for a second of sound
+    """
+
+    name: str
+    packages: dict[str, str]
+    change: str = ""
+    stage: str = "built"
+    reason: str = ""
+    pulse: int = 0
+    error: float = 0.0
+    delays: tuple[int, ...] = ()
+    least: tuple[int, ...] = ()
+    convert_s: float = 0.0
+    export_s: float = 0.0
+    step_us: float = 0.0
+    realtime: float = 0.0
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any]) -> "Outcome":
+        """What ``json`` wrote."""
+        return cls(**{name: tuple(each) if isinstance(each, list) else each for name, each in data.items()})
+
+    def json(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self)
+
+
+def measure(code: Code) -> Outcome:
+    """All that the table says of a code; what its package or pulse refuses is a row too."""
+    import torch
+
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    outcome = Outcome(code.name, {name: _version(name) for name in code.packages})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            given = code.make()
+        except Exception as error:
+            outcome.reason = f"{type(error).__name__}: {error}"
+            return outcome
+        outcome.change = given.change
+        given.module.eval()
+        try:
+            _stream(given, outcome)
+        except PulseError as error:
+            outcome.reason = str(error)
+    told = (str(each.message) for each in caught if issubclass(each.category, PulseWarning))
+    outcome.notes = tuple(dict.fromkeys(told))
+    return outcome
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "missing"
+
+
+def _stream(given: Given, outcome: Outcome) -> None:
+    begin = time.perf_counter()
+    model = pulse.from_torch(given.module, given.example, **given.options)
+    outcome.export_s, outcome.stage = time.perf_counter() - begin, "exported"
+    typed = model.analyse().declutter()
+    pulsed = typed.pulsify(pulse=given.pulse, max_context=given.max_context)
+    outcome.stage, outcome.pulse = "pulsified", pulsed.pulse
+    outcome.delays = tuple(port.delay for port in pulsed.outputs)
+    program = pulsed.compile()
+    outcome.convert_s, outcome.stage = time.perf_counter() - begin, "compiled"
+    feeds = draw(typed, given, AGAIN)
+    outcome.error = difference(module_outputs(given, feeds), stream_whole(program, feeds, 0.0))
+    outcome.stage = "streamed"
+    outcome.step_us = _step_us(program)
+    outcome.realtime = outcome.step_us * 1e-6 * given.rate_hz / pulsed.pulse
+
+
+def draw(typed: TypedModel, given: Given, times: int) -> dict[str, Array]:
+    """Inputs ``times`` as long as the example, of its frames in random order."""
+    rng = np.random.default_rng(0)
+    leaves = list(_arrays(given.example))
+    feeds: dict[str, Array] = {}
+    for (name, fact), value in zip(typed.inputs.items(), leaves, strict=True):
+        for axis, dim in enumerate(fact.shape):
+            if dim.symbols:
+                frames = value.shape[axis]
+                value = np.take(value, np.random.default_rng(1).integers(0, frames, times * frames), axis)
+        if value.dtype.kind == "f" and (value == value.flat[0]).all():
+            value = rng.standard_normal(value.shape).astype(value.dtype)
+        feeds[name] = value
+    return feeds
+
+
+def _arrays(example: Any) -> list[Array]:
+    import torch
+
+    return [leaf.numpy() for leaf in torch.utils._pytree.tree_leaves(example) if torch.is_tensor(leaf)]
+
+
+def module_outputs(given: Given, feeds: Mapping[str, Array]) -> list[Array]:
+    """What the module gives for these inputs, without streaming."""
+    import torch
+
+    tree = torch.utils._pytree
+    leaves, structure = tree.tree_flatten(given.example)
+    left = iter(torch.from_numpy(value) for value in feeds.values())
+    filled = tree.tree_unflatten(
+        [next(left) if torch.is_tensor(leaf) else leaf for leaf in leaves], structure
+    )
+    call = getattr(given.module, given.options.get("method", "forward"))
+    with torch.no_grad():
+        if isinstance(filled, dict):
+            result = call(**filled)
+        else:
+            result = call(*filled) if isinstance(filled, tuple | list) else call(filled)
+    return [
+        (torch.view_as_real(leaf.resolve_conj()) if leaf.is_complex() else leaf).numpy()
+        for leaf in tree.tree_leaves(dict(result) if isinstance(result, Mapping) else result)
+        if torch.is_tensor(leaf)
+    ]
+
+
+def difference(expected: list[Array], got: Mapping[str, Array]) -> float:
+    """The largest difference of all outputs, each as a share of its largest value; infinite if shapes differ."""
+    worst = 0.0
+    for value, streamed in zip(expected, got.values(), strict=True):
+        if value.shape != streamed.shape:
+            return float("inf")
+        if value.size:
+            exact = value.astype(np.float64)
+            worst = max(worst, float(np.abs(streamed - exact).max() / max(np.abs(exact).max(), 1e-9)))
+    return worst
+
+
+def _step_us(program: Program) -> float:
+    state = program.spawn()
+    rng = np.random.default_rng(0)
+    feeds = {
+        port.name: rng.standard_normal(port.shape).astype(port.dtype)
+        if np.dtype(port.dtype).kind == "f"
+        else np.zeros(port.shape, port.dtype)
+        for port in program.inputs
+    }
+    times: list[float] = []
+    until = time.perf_counter() + STEPS_S
+    while time.perf_counter() < until and len(times) < MOST_STEPS:
+        begin = time.perf_counter()
+        state.step(feeds)
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times) * 1e6

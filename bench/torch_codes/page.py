@@ -1,0 +1,91 @@
+"""``docs/pytorch_codes.md``, written from the outcomes."""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from bench.host import Host
+from bench.torch_codes.measurement import Outcome
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "pytorch_codes.md"
+LONGEST_REASON = 220
+
+HEAD = """# Published PyTorch codes
+
+`python -m bench.torch_codes --docs` writes this page: published codes with random weights, most of them made smaller
+where their constructors allow it, go through [`pulse.from_torch`](pytorch.md). {streamed} of {tried} stream, {plain} of
+these as their authors wrote them.
+
+{host} Times were measured while other programs used the machine, so only their order of magnitude means something.
+
+- *error*: the largest difference of the stream, flush included, from the module's own result for an input twice as
+  long as the example, as a share of its largest value.
+- *delay* and *pulse*: in frames of the first output, and of the input.
+- *convert*: seconds from the module to a program, most of them in PyTorch's exporter. *step*: microseconds, median.
+  *real-time factor*: seconds of computing for a second of input.
+
+## Streamed
+
+"""
+
+INSTALL = """
+## Packages
+
+```sh
+pip install 'pulse-stream[torch]'
+pip install --no-deps {pins}
+```
+
+`--no-deps` leaves the installed PyTorch alone; the packages need some small ones more, which Python names when they are
+imported. PyPI has no build of torchaudio for PyTorch without CUDA: its models are plain Python, and run from the
+package without its folder `torchaudio/lib`.
+"""
+
+
+def page(outcomes: Sequence[Outcome]) -> str:
+    """The whole page."""
+    streamed = [each for each in outcomes if each.stage == "streamed"]
+    others = [each for each in outcomes if each.stage != "streamed"]
+    plain = [each for each in streamed if not each.change]
+    text = HEAD.format(streamed=len(streamed), tried=len(outcomes), plain=len(plain), host=f"{Host.here()}.")
+    columns = ("code", "package", "error", "pulse", "delay", "convert s", "step us", "real-time factor")
+    text += _table(columns, map(_streamed, streamed))
+    text += "\n## Not streamed\n\n" + _table(("code", "package", "reason"), map(_refused, others))
+    pins = {
+        name: found
+        for each in outcomes
+        for name, found in each.packages.items()
+        if found not in ("", "missing")
+    }
+    pins.pop("torch", None)
+    names = " ".join(f"{name}=={found.partition('+')[0]}" for name, found in sorted(pins.items()))
+    return text + INSTALL.format(pins=names)
+
+
+def _streamed(each: Outcome) -> Sequence[str]:
+    return (
+        each.name + (f" ({each.change})" if each.change else ""),
+        _packages(each),
+        f"{each.error:.0e}",
+        str(each.pulse),
+        str(each.delays[0]),
+        f"{each.convert_s:.0f}",
+        f"{each.step_us:.0f}",
+        f"{each.realtime:.3g}",
+    )
+
+
+def _refused(each: Outcome) -> Sequence[str]:
+    reason = re.sub(r"\s+", " ", re.sub(r"/\S*/(?=[\w.]+\.py)", "", each.reason))
+    if len(reason) > LONGEST_REASON:
+        reason = reason[:LONGEST_REASON].rsplit(" ", 1)[0] + " …"
+    return each.name, _packages(each), f"{each.stage}, then: {reason}".replace("|", "\\|")
+
+
+def _packages(each: Outcome) -> str:
+    return ", ".join(f"{name} {found.partition('+')[0]}" for name, found in each.packages.items())
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

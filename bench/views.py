@@ -1,0 +1,133 @@
+"""``python -m bench.views``: the cost of views and the registry if nothing asks for them, and of a view on numpy."""
+
+import argparse
+import gc
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+import pulse
+from bench.timing import Ratio, alternate, make_stepper
+from pulse.build import Add, Connector, Conv1D, GraphView, Node, Tanh
+from pulse.extend import Conv
+from pulse.models import Model
+from pulse.program.backends import implementations
+from pulse.program.program import Program
+
+PLAIN, NAMED, REGISTERED, ON_NUMPY = "no view", "named views", "an implementation more", "a view on numpy"
+CHANNELS, LAYERS, PULSE = 32, 8, 16
+SHAPE = f"1,{CHANNELS},T"
+
+
+@dataclass(frozen=True)
+class ViewTime:
+    """One form of the model: milliseconds of CPU to compile it, microseconds of a step, and ratios to the plain one."""
+
+    title: str
+    compile_ms: float
+    compile_ratio: float
+    step_us: float
+    step_ratio: Ratio
+
+
+def layers() -> tuple[Connector, list[Node]]:
+    """The output of residual layers, and their convolutions."""
+    x = Connector("x", SHAPE)
+    convolutions = [
+        Conv1D(CHANNELS, CHANNELS, 3, f"conv{number}", padding_dims=[2, 0], seed=number)
+        for number in range(LAYERS)
+    ]
+    for conv in convolutions:
+        x = Add()(Tanh()(conv(x)), x)
+    return x, convolutions
+
+
+def forms() -> Mapping[str, Callable[[], Model]]:
+    """The model in each form."""
+
+    def plain() -> Model:
+        return layers()[0].graph().graph()
+
+    def named() -> Model:
+        y, convolutions = layers()
+        views = [GraphView(convolutions[:half], name=f"first {half}") for half in range(2, LAYERS, 2)]
+        assert len(views) > 2
+        return y.graph().graph()
+
+    def on_numpy() -> Model:
+        y, convolutions = layers()
+        GraphView(convolutions[-1:]).set_backend("numpy")
+        return y.graph().graph()
+
+    return {PLAIN: plain, NAMED: named, REGISTERED: plain, ON_NUMPY: on_numpy}
+
+
+def compiled(title: str, make: Callable[[], Model]) -> Program:
+    """The program of a form; for ``REGISTERED``, the registry has one implementation more, which nothing asks for."""
+    if title != REGISTERED:
+        return pulse.stream(make(), PULSE)
+    before = list(implementations.REGISTRY)
+
+    def unused(op: Conv, inputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        return op.eval(inputs, {})
+
+    implementations.implements(Conv, kernel="unused", priority=-1)(unused)
+    try:
+        return pulse.stream(make(), PULSE)
+    finally:
+        implementations.REGISTRY[:] = before
+
+
+def view_times(rounds: int, steps: int) -> list[ViewTime]:
+    """All forms in turns. Raises AssertionError if their results are not the same bits, numpy's aside."""
+    made = forms()
+    programs = {title: compiled(title, make) for title, make in made.items()}
+    spent: dict[str, list[float]] = {title: [] for title in made}
+    gc.collect()
+    gc.disable()
+    for number in range(rounds):
+        titles = list(made)
+        for title in titles[number % len(titles) :] + titles[: number % len(titles)]:
+            model = made[title]
+            begin = time.process_time()
+            compiled(title, model)
+            spent[title].append((time.process_time() - begin) * 1e3)
+    gc.enable()
+    x = list(0.1 * np.random.default_rng(0).standard_normal((8, 1, CHANNELS, PULSE)).astype(np.float32))
+    states = {title: program.spawn() for title, program in programs.items()}
+    for pulse_of_x in x:
+        results = {title: next(iter(state.step(pulse_of_x).values())) for title, state in states.items()}
+        assert all(results[title].tobytes() == results[PLAIN].tobytes() for title in (NAMED, REGISTERED))
+    found = alternate(
+        {title: make_stepper(state.step, x) for title, state in states.items()}, rounds, steps, steps
+    )
+    return [
+        ViewTime(
+            title,
+            median(spent[title]),
+            median(one / other for one, other in zip(spent[title], spent[PLAIN])),
+            found.median(title).p50_us,
+            found.ratio(title, PLAIN),
+        )
+        for title in made
+    ]
+
+
+def main() -> None:
+    """Print a row for each form."""
+    parser = argparse.ArgumentParser(prog="python -m bench.views", description=main.__doc__)
+    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--steps", type=int, default=200)
+    options = parser.parse_args()
+    for row in view_times(options.rounds, options.steps):
+        print(
+            f"{row.title:24} compile {row.compile_ms:7.1f} ms CPU, {row.compile_ratio:5.2f} times; "
+            f"step {row.step_us:7.1f} us, {row.step_ratio} times"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,208 @@
+"""Calls of a document: fragments are unfolded, operators are read one by one."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from pulse.budget import Spending
+from pulse.dim import TDim
+from pulse.errors import LoadError
+from pulse.facts import Array
+from pulse.nnef import operators as operators
+from pulse.nnef.read.arithmetic import FUNCTIONS, apply
+from pulse.nnef.read.expressions import Evaluator
+from pulse.nnef.read.files import Files
+from pulse.nnef.read.node import GraphReader, NodeReader, Value, Wire
+from pulse.nnef.read.parser import DEPTH
+from pulse.nnef.read.position import Position
+from pulse.nnef.read.pulses import StreamTiming
+from pulse.nnef.read.scan import read_scan
+from pulse.nnef.read.signatures import SIGNATURES, OperatorSignature, signature_of
+from pulse.nnef.registry import READERS
+from pulse.nnef.syntax import Assignment, Call, Expression, Fragment, Target
+from pulse.printable import printable
+from pulse.record import record
+
+EXTERNALS = ("external", "tract_core_external")
+
+
+@record(eq=False)
+class Definitions:
+    """What a document defines beside its graph.
+
+    title     the document, for errors
+    symbols   by name
+    standard  whether the file is plain NNEF: tract stores some things otherwise
+    timing    of a model in pulses; empty if it is offline
+    """
+
+    title: str
+    files: Files
+    fragments: Mapping[str, Fragment]
+    symbols: Mapping[str, TDim]
+    standard: bool
+    timing: StreamTiming
+
+
+class Calls:
+    """Reads calls into the graph of their position; what they unfold to is counted by ``spending``."""
+
+    def __init__(self, definitions: Definitions, spending: Spending) -> None:
+        self._definitions, self._spending = definitions, spending
+        self._expressions = Evaluator(definitions.symbols, spending, self._operate, self._call)
+        self._depth = 0
+
+    def run(
+        self,
+        body: Sequence[Assignment],
+        scope: dict[str, Value],
+        graph: GraphReader,
+        new_name: Callable[[str], str] = str,
+    ) -> None:
+        """Assign values to names in ``scope``; ``new_name`` gives the names of their results. Raises LoadError."""
+        for assignment in body:
+            names = flat_names(assignment.target)
+            at = Position(scope, graph, tuple(map(new_name, names)), self._definitions.title, assignment.line)
+            require_unassigned(names, at)
+            _assign(assignment.target, self._expressions.value(assignment.value, at), scope, at)
+
+    def node(self, call: Call, at: Position) -> NodeReader:
+        """A call of an operator, its arguments evaluated. Raises LoadError."""
+        arguments = self._arguments(call, SIGNATURES[call.operator], at)
+        return self._node(call.operator, at.targets or (call.operator,), arguments, at)
+
+    def _node(
+        self, operator: str, targets: tuple[str, ...], arguments: Mapping[str, Value], at: Position
+    ) -> NodeReader:
+        return NodeReader(at.graph, operator, targets, arguments, at.text, self._definitions.standard)
+
+    def _operate(self, operator: str, operands: Sequence[Value], at: Position) -> Value:
+        """An operator between tensors."""
+        self._spending.unfold(1, at.title)
+        arguments = dict(zip(SIGNATURES[operator].names, operands))
+        return _value_of(READERS[operator](self._node(operator, at.targets or (operator,), arguments, at)))
+
+    def _call(self, call: Call, at: Position) -> Value:
+        self._spending.unfold(1, at.title)
+        name = call.operator
+        if name in FUNCTIONS and len(call.positional) == 1:
+            value = apply(name, self._expressions.value(call.positional[0], at.part(0)))
+            if value is None:
+                raise at.error(f"{name} has no value here")
+            return value
+        fragment = self._definitions.fragments.get(name)
+        if fragment is not None:
+            return self._unfold(fragment, call, at)
+        if name in EXTERNALS:
+            raise at.error(f"{name} stands alone, with a name of an input on the left")
+        if name == "tract_core_scan":
+            return self._scan(self.node(call, at))
+        if name == "variable":
+            return self._variable(self.node(call, at))
+        if name not in READERS:
+            raise at.error(
+                f"the operator {printable(name)} is not covered; define it as a fragment of others"
+            )
+        return _value_of(READERS[name](self.node(call, at)))
+
+    def _variable(self, node: NodeReader) -> Wire:
+        value: Array = self._definitions.files.tensor(node.text("label"))
+        shape = tuple(node.integers("shape")) if node.arguments["shape"] != [] else ()
+        if shape != value.shape:
+            raise node.error(f"its shape is {list(shape)}, and {list(value.shape)} in the file")
+        return node.graph.constant(value, node.targets[0])
+
+    def _arguments(self, call: Call, signature: OperatorSignature, at: Position) -> dict[str, Value]:
+        title = f"{printable(call.operator)}(…)"
+        if len(call.positional) > len(signature.names):
+            raise at.error(f"{title} takes {len(signature.names)} arguments, not {len(call.positional)}")
+        given: dict[str, Expression] = dict(zip(signature.names, call.positional))
+        for name, expression in call.named:
+            if name not in signature.names or name in given:
+                reason = "given twice" if name in given else "not known"
+                raise at.error(f"{title}: the argument {printable(name)} is {reason}")
+            given[name] = expression
+        arguments: dict[str, Value] = {}
+        for name in signature.names:
+            if name in given:
+                arguments[name] = self._expressions.value(given[name], at.part(name))
+            elif name in signature.defaults:
+                arguments[name] = signature.defaults[name]
+            else:
+                raise at.error(f"{title}: the argument {name} is missing")
+        return arguments
+
+    def _unfold(self, fragment: Fragment, call: Call, at: Position) -> Value:
+        scope = self._arguments(call, signature_of(fragment), at)
+        results = [name for name, _ in fragment.results]
+        renamed = dict(zip(results, at.targets))
+        prefix = at.targets[0] if at.targets else fragment.name
+        self._run_fragment(
+            fragment,
+            scope,
+            at.graph,
+            lambda name: renamed.get(name, f"{prefix}.{name}"),
+            at.error(f"fragments call each other more than {DEPTH} deep"),
+        )
+        missing = [name for name in results if name not in scope]
+        if missing:
+            raise at.error(f"the fragment {printable(fragment.name)} does not assign {printable(missing[0])}")
+        values = tuple(scope[name] for name in results)
+        return values[0] if len(values) == 1 else values
+
+    def _scan(self, node: NodeReader) -> Value:
+        name = node.text("body")
+        fragment = self._definitions.fragments.get(name)
+        if fragment is None or fragment.body is None:
+            raise node.error(f"there is no fragment {printable(name)}")
+        too_deep = node.error(f"scans are nested more than {DEPTH} deep")
+
+        def run(scope: dict[str, Value], body: GraphReader) -> dict[str, Value]:
+            self._run_fragment(fragment, scope, body, str, too_deep)
+            return scope
+
+        return read_scan(node, fragment, run, self._definitions.timing if self._depth == 0 else None)
+
+    def _run_fragment(
+        self,
+        fragment: Fragment,
+        scope: dict[str, Value],
+        graph: GraphReader,
+        new_name: Callable[[str], str],
+        too_deep: LoadError,
+    ) -> None:
+        assert fragment.body is not None
+        if self._depth >= DEPTH:
+            raise too_deep
+        self._depth += 1
+        self.run(fragment.body, scope, graph, new_name)
+        self._depth -= 1
+
+
+def flat_names(target: Target) -> list[str]:
+    """All names of the left side of an assignment."""
+    return [target] if isinstance(target, str) else [name for each in target for name in flat_names(each)]
+
+
+def require_unassigned(names: Sequence[str], at: Position) -> None:
+    """Raise LoadError if one of the names has a value already."""
+    for name in names:
+        if name in at.scope:
+            raise at.error(f"{printable(name)} is assigned twice")
+
+
+def _assign(target: Target, value: Value, scope: dict[str, Value], at: Position) -> None:
+    if isinstance(target, str):
+        if isinstance(value, tuple) and len(value) == 1:
+            value = value[0]
+        scope[target] = value
+        return
+    if not isinstance(value, tuple | list) or len(value) < len(target):
+        results = 1 if isinstance(value, Wire) else "other"
+        raise at.error(f"{len(target)} names stand for {results} results")
+    for name, item in zip(target, value):
+        _assign(name, item, scope, at)
+
+
+def _value_of(results: Wire | Sequence[Wire]) -> Value:
+    if isinstance(results, Wire):
+        return results
+    return list[Value](results) if isinstance(results, list) else tuple(results)

@@ -1,0 +1,152 @@
+"""Expressions of a document to values: operators between tensors and calls are left to the two functions given."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from pulse.budget import Spending
+from pulse.dim import TDim
+from pulse.errors import DimError
+from pulse.nnef.read.arithmetic import compute
+from pulse.nnef.read.node import Value, Wire
+from pulse.nnef.read.position import Position
+from pulse.nnef.syntax import (
+    Binary,
+    Call,
+    Comprehension,
+    Conditional,
+    Expression,
+    Name,
+    Subrange,
+    Subscript,
+    Unary,
+)
+from pulse.printable import printable
+
+BINARY_OPERATORS: Mapping[str, str] = {
+    "+": "add", "-": "sub", "*": "mul", "/": "div", "^": "pow", "<": "lt", "<=": "le", ">": "gt", ">=": "ge",
+    "==": "eq", "!=": "ne", "&&": "and", "||": "or",
+}  # fmt: skip
+"""Signs between tensors -> operators."""
+UNARY_OPERATORS: Mapping[str, str] = {"-": "neg", "!": "not"}
+"""Signs before a tensor -> operators."""
+
+Operate: TypeAlias = Callable[[str, Sequence[Value], Position], Value]
+"""Operator, operands, where they stand -> the result."""
+CallReader: TypeAlias = Callable[[Call, Position], Value]
+
+
+class Evaluator:
+    """Values of expressions.
+
+    symbols   the symbols of the file, which any expression may name
+    spending  what lists unfold to is counted here
+    operate, call  compute an operator between tensors, and a call
+    """
+
+    def __init__(
+        self, symbols: Mapping[str, TDim], spending: Spending, operate: Operate, call: CallReader
+    ) -> None:
+        self._symbols, self._spending, self._operate, self._call = symbols, spending, operate, call
+
+    def value(self, expression: Expression, at: Position) -> Value:
+        """The value of an expression. Raises LoadError."""
+        match expression:
+            case bool() | int() | float() | str():
+                return expression
+            case Name():
+                return self._name(expression.text, at)
+            case list():
+                return [self.value(each, at.part(index)) for index, each in enumerate(expression)]
+            case tuple():
+                return tuple(self.value(each, at.part(index)) for index, each in enumerate(expression))
+            case Call():
+                return self._call(expression, at)
+            case Unary():
+                return self._unary(expression, at)
+            case Binary():
+                return self._binary(expression, at)
+            case Conditional():
+                condition = self.value(expression.condition, at.part(0))
+                if not isinstance(condition, bool):
+                    raise at.error("the condition of if is not known before running; use select")
+                return self.value(expression.value if condition else expression.other, at)
+            case Subscript():
+                return self._index(expression, at)
+            case Subrange():
+                return self._subrange(expression, at)
+            case Comprehension():
+                return self._comprehension(expression, at)
+
+    def _name(self, name: str, at: Position) -> Value:
+        if name in at.scope:
+            return at.scope[name]
+        if name in self._symbols:
+            return self._symbols[name]
+        raise at.error(f"{printable(name)} is not known; it must be assigned above")
+
+    def _integer(self, expression: Expression, at: Position) -> int:
+        value = self.value(expression, at.part(1))
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise at.error("an integer is expected")
+        return value
+
+    def _index(self, expression: Subscript, at: Position) -> Value:
+        values = self.value(expression.values, at.part(0))
+        index = self._integer(expression.at, at)
+        if not isinstance(values, list | tuple) or not -len(values) <= index < len(values):
+            raise at.error(f"there is no entry {index}")
+        return values[index]
+
+    def _subrange(self, expression: Subrange, at: Position) -> Value:
+        values = self.value(expression.values, at.part(0))
+        start, stop = (
+            None if each is None else self._integer(each, at) for each in (expression.start, expression.stop)
+        )
+        if not isinstance(values, list | tuple | str):
+            raise at.error("only lists have ranges")
+        return values[start:stop]
+
+    def _unary(self, expression: Unary, at: Position) -> Value:
+        x, sign = self.value(expression.operand, at.part(0)), expression.sign
+        if sign == "!" and isinstance(x, bool):
+            return not x
+        if isinstance(x, int | float | TDim) and not isinstance(x, bool) and sign in "+-":
+            return -x if sign == "-" else x
+        if isinstance(x, Wire) and sign in "+-!":
+            return x if sign == "+" else self._operate(UNARY_OPERATORS[sign], [x], at)
+        raise at.error(f"{sign} has no meaning before this")
+
+    def _binary(self, expression: Binary, at: Position) -> Value:
+        left, right = self.value(expression.left, at.part(0)), self.value(expression.right, at.part(1))
+        sign = expression.sign
+        if isinstance(left, Wire) or isinstance(right, Wire):
+            if sign not in BINARY_OPERATORS:
+                raise at.error(f"{sign} has no meaning between tensors")
+            return self._operate(BINARY_OPERATORS[sign], [left, right], at)
+        try:
+            return compute(left, sign, right)
+        except (TypeError, ValueError, ZeroDivisionError, OverflowError, DimError) as error:
+            raise at.error(f"{sign} cannot be computed here ({printable(str(error))})") from error
+
+    def _comprehension(self, expression: Comprehension, at: Position) -> list[Value]:
+        lists: list[list[Value]] = []
+        for _, each in expression.loops:
+            items = self.value(each, at.part(0))
+            if not isinstance(items, list):
+                raise at.error("for goes over lists")
+            lists.append(items)
+        if len({len(each) for each in lists}) != 1:
+            raise at.error("the lists of a for have different lengths")
+        results: list[Value] = []
+        for number, values in enumerate(zip(*lists)):
+            self._spending.unfold(1, at.title)
+            names = {name: value for (name, _), value in zip(expression.loops, values)}
+            item = at.inside({**at.scope, **names}).part(number)
+            if expression.condition is not None:
+                condition = self.value(expression.condition, item)
+                if not isinstance(condition, bool):
+                    raise at.error("the condition of a for must be true or false")
+                if not condition:
+                    continue
+            results.append(self.value(expression.result, item))
+        return results

@@ -1,0 +1,43 @@
+"""Where an expression stands in a document: what names mean there, which graph takes nodes, how results are called."""
+
+from collections.abc import Mapping
+
+from pulse.errors import LoadError
+from pulse.nnef.read.node import GraphReader, Value
+from pulse.record import record
+
+
+@record(eq=False)
+class Position:
+    """The surroundings of an expression.
+
+    scope    the names that are assigned so far, and their values
+    graph    the graph that takes its nodes
+    targets  names for its results; empty if it has none
+    title    the document, for errors
+    line     the line of the statement, from 1
+    """
+
+    scope: Mapping[str, Value]
+    graph: GraphReader
+    targets: tuple[str, ...]
+    title: str
+    line: int
+
+    @property
+    def text(self) -> str:
+        """Document and line, for errors."""
+        return f"{self.title}, line {self.line}"
+
+    def part(self, name: int | str) -> "Position":
+        """The position of an operand or an argument, whose results are called after it."""
+        targets = (f"{self.targets[0]}.{name}",) if self.targets else ()
+        return Position(self.scope, self.graph, targets, self.title, self.line)
+
+    def inside(self, scope: Mapping[str, Value]) -> "Position":
+        """The same position with other names."""
+        return Position(scope, self.graph, self.targets, self.title, self.line)
+
+    def error(self, reason: str) -> LoadError:
+        """A LoadError that names the document and the line."""
+        return LoadError(f"{self.text}: {reason}")

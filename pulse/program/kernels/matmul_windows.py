@@ -1,0 +1,34 @@
+"""Windows of rows: what the rows of products, depthwise windows and pools have in common."""
+
+from collections.abc import Iterator
+
+from pulse.jit.instruction import Instruction, Operand, reads, writes
+from pulse.jit.span import Reach, run, table
+
+
+class WindowRows(Instruction):
+    """Row m of y begins at ``rows_y[m]``; it is made of the rows of x that begin at ``rows_x[m] + taps[t]``, t < T."""
+
+    x: Operand = reads("f32")
+    y: Operand = writes("f32")
+    M: int
+    rows_x: Operand = reads("i64", "M")
+    rows_y: Operand = reads("i64", "M")
+    T: int
+    taps: Operand = reads("i64", "T")
+
+    def window_reaches(self, inputs: int, outputs: int, lanes: int = 1) -> Iterator[Reach]:
+        """``reaches`` of x and y: elements of a row of x, of a row of y, of how many streams each is."""
+        yield self.x, (table(self.rows_x, self.M) + table(self.taps, self.T) + run(inputs)) * lanes
+        yield self.y, (table(self.rows_y, self.M) + run(outputs)) * lanes
+
+
+class ProductRows(WindowRows):
+    """Sums over T taps of K elements, for N columns; ``accumulate`` adds what is in y."""
+
+    K: int
+    N: int
+    accumulate: bool
+
+    def multiply_adds(self) -> int:
+        return self.M * self.T * self.K * self.N

@@ -1,0 +1,91 @@
+"""Windows of rows reduced to one row: sums, products and extremes, element by element."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device, kernel
+from pulse.jit.simd import LANES, vadd, vload, vload_part, vmax, vmin, vmul, vsplat, vstore, vstore_part
+from pulse.jit.span import Reach
+from pulse.program.kernels.matmul_windows import WindowRows
+from pulse.program.kernels.reduce import INFINITY, MAX, MIN, SUM, Combine
+
+
+def pooling_loops(combine: Combine, neutral: Any) -> Callable[..., None]:
+    """The loops of ``pool`` for one kind."""
+    many = 4 * LANES
+
+    @device
+    def loops(
+        x: Pointer,
+        y: Pointer,
+        rows: int,
+        rows_x: Pointer,
+        rows_y: Pointer,
+        taps_count: int,
+        taps: Pointer,
+        channels: int,
+        scale: Any,
+    ) -> None:
+        for m in range(rows):
+            source, target = x + rows_x[m], y + rows_y[m]
+            c = 0
+            while c + many <= channels:
+                r0, r1, r2, r3 = vsplat(neutral), vsplat(neutral), vsplat(neutral), vsplat(neutral)
+                for t in range(taps_count):
+                    p = source + (taps[t] + c)
+                    r0 = combine(r0, vload(p, 0))
+                    r1 = combine(r1, vload(p, LANES))
+                    r2 = combine(r2, vload(p, 2 * LANES))
+                    r3 = combine(r3, vload(p, 3 * LANES))
+                vstore(target, c, r0 * scale)
+                vstore(target, c + LANES, r1 * scale)
+                vstore(target, c + 2 * LANES, r2 * scale)
+                vstore(target, c + 3 * LANES, r3 * scale)
+                c += many
+            while c < channels:
+                rest = channels - c
+                r = vsplat(neutral)
+                for t in range(taps_count):
+                    r = combine(r, vload_part(source, taps[t] + c, rest))
+                vstore_part(target, c, rest, r * scale)
+                c += LANES
+
+    return loops
+
+
+pool_sum = pooling_loops(vadd, np.float32(0))
+pool_max = pooling_loops(vmax, -INFINITY)
+pool_min = pooling_loops(vmin, INFINITY)
+pool_prod = pooling_loops(vmul, np.float32(1))
+
+
+class PoolRow(WindowRows):
+    """``y[rows_y[m] + c] = scale * reduce_{t<T} x[rows_x[m] + taps[t] + c]``, m < M, c < C.
+
+    The kind is 0 (sum), 1 (max), 2 (min) or 3 (product). Of no taps: 0, -inf, inf, 1 (times scale).
+    """
+
+    C: int
+    kind: int
+    scale: float
+
+    def reaches(self) -> Iterator[Reach]:
+        yield from self.window_reaches(self.C, self.C)
+
+
+@kernel
+def pool(row: PoolRow) -> None:
+    """The loops of its kind."""
+    x, y, rows, rows_x, rows_y, taps_count = row.x, row.y, row.M, row.rows_x, row.rows_y, row.T
+    taps, channels, kind, scale = row.taps, row.C, row.kind, row.scale
+    if kind == SUM:
+        pool_sum(x, y, rows, rows_x, rows_y, taps_count, taps, channels, scale)
+    elif kind == MAX:
+        pool_max(x, y, rows, rows_x, rows_y, taps_count, taps, channels, scale)
+    elif kind == MIN:
+        pool_min(x, y, rows, rows_x, rows_y, taps_count, taps, channels, scale)
+    else:
+        pool_prod(x, y, rows, rows_x, rows_y, taps_count, taps, channels, scale)

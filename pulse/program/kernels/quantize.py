@@ -1,0 +1,34 @@
+"""Functions of codes, as tables."""
+
+from collections.abc import Iterator
+
+from pulse.jit.instruction import Instruction, Operand, reads, writes
+from pulse.jit.registry import kernel
+from pulse.jit.span import Reach, require
+
+
+class LookUpCodes(Instruction):
+    """``y[i] = table[rint(x[i]) - first]``, i < count; the first entry below it and for NaN, the last one after it."""
+
+    x: Operand = reads("f32", "count")
+    table: Operand = reads("f32", "size")
+    y: Operand = writes("f32", "count")
+    count: int
+    first: int
+    size: int
+
+    def reaches(self) -> Iterator[Reach]:
+        require(self.size > 0 or self.count == 0, "an empty table")
+        return iter(())
+
+
+@kernel
+def look_up_codes(row: LookUpCodes) -> None:
+    """Code by code."""
+    x, table, y = row.x, row.table, row.y
+    count, first, last = row.count, row.first, float(row.size - 1)
+    for i in range(count):
+        place = x[i] - first
+        if not place > 0.0:
+            place = 0.0
+        y[i] = table[int(min(place, last) + 0.5)]

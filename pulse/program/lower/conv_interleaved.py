@@ -1,0 +1,15 @@
+"""What depthwise windows become for sixteen streams with interleaved memories."""
+
+from collections.abc import Iterator
+
+from pulse.jit.instruction import Instruction
+from pulse.program.interleaving import Interleaving, interleaves
+from pulse.program.kernels.conv_depthwise import Depthwise
+from pulse.program.kernels.conv_interleaved import InterleavedDepthwise
+
+
+@interleaves(Depthwise)
+def interleave_depthwise(cx: Interleaving, row: Depthwise) -> Iterator[Instruction]:
+    """Sums of vectors."""
+    weights, bias = cx.share(row.W), cx.share(row.bias)
+    yield InterleavedDepthwise(**cx.windows(row), W=weights, bias=bias, C=row.C, finish=cx.finish(row.finish))

@@ -1,0 +1,39 @@
+"""What copies become for sixteen streams with interleaved memories."""
+
+from collections.abc import Iterator
+
+from pulse.jit.instruction import Instruction
+from pulse.jit.simd import LANES
+from pulse.program.interleaving import WORD, Interleaving, NotInterleavedError, interleaves
+from pulse.program.kernels.copy import Copy, Fill, Move
+from pulse.program.table.loops import Loops
+
+
+@interleaves(Copy)
+def interleave_copy(cx: Interleaving, row: Copy) -> Iterator[Instruction]:
+    """One more loop, over the streams."""
+    if row.size % WORD:
+        raise NotInterleavedError("elements of less than a word")
+    words = row.size // WORD
+    sizes = (row.n0, row.n1, row.n2, row.n3, row.n4, row.n5, words)
+    a = (row.a0, row.a1, row.a2, row.a3, row.a4, row.a5)
+    b = (row.b0, row.b1, row.b2, row.b3, row.b4, row.b5)
+    strides = tuple((*(step * words for step in each), 1) for each in (a, b))
+    return cx.copy(cx.data(row.src), cx.data(row.dst), Loops(sizes, strides))
+
+
+@interleaves(Fill)
+def interleave_fill(cx: Interleaving, row: Fill) -> Iterator[Instruction]:
+    """Sixteen times as many words."""
+    if row.size != WORD and (row.bits or row.size % WORD):
+        raise NotInterleavedError("elements of another size than a word")
+    count = row.count * row.size // WORD * LANES
+    yield Fill(dst=cx.data(row.dst), size=WORD, count=count, bits=row.bits)
+
+
+@interleaves(Move)
+def interleave_move(cx: Interleaving, row: Move) -> Iterator[Instruction]:
+    """Sixteen times as many bytes."""
+    if row.bytes % WORD:
+        raise NotInterleavedError("elements of less than a word")
+    yield Move(dst=cx.data(row.dst), src=cx.data(row.src), bytes=row.bytes * LANES)

@@ -1,0 +1,45 @@
+"""What elementwise chains become for sixteen streams with interleaved memories."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pulse.jit.instruction import Instruction, number_fields
+from pulse.jit.simd import LANES
+from pulse.program.interleaving import Interleaving, NotInterleavedError, further_on, interleaves
+from pulse.program.kernels.dtypes import F32
+from pulse.program.kernels.elementwise import CHAIN_LOOPS, Chain32, ChainInput, ChainOutput
+from pulse.program.table.loops import Loops
+from pulse.program.table.memory import Region, Value
+
+
+@interleaves(Chain32)
+def interleave_chain(cx: Interleaving, row: Chain32) -> Iterator[Instruction]:
+    """One more loop, over the streams."""
+    parts: list[ChainInput] = [*row.inputs, row.output]
+    if any(part.dtype != F32 for part in parts):
+        raise NotInterleavedError("functions of other types than f32")
+    tensors: list[Value] = []
+    strides: list[tuple[int, ...]] = []
+    for part in parts:
+        tensor: Any = part.tensor
+        steps = (part.step0, part.step1, part.step2, part.step3)
+        if tensor.buffer.region is Region.WEIGHTS:
+            tensors.append(cx.table(cx.whole(tensor)))
+            strides.append((*steps, 0))
+        else:
+            tensors.append(cx.data(tensor))
+            strides.append((*(step * LANES for step in steps), 1))
+    loops = Loops((row.s0, row.s1, row.s2, row.s3, LANES), tuple(strides))
+    for offsets, inner in loops.merge().inside(CHAIN_LOOPS):
+        moved: list[dict[str, Any]] = [
+            {"tensor": further_on(tensor, offset), "dtype": F32, **number_fields("step", steps)}
+            for tensor, offset, steps in zip(tensors, offsets, inner.strides)
+        ]
+        yield Chain32(
+            **number_fields("s", inner.sizes),
+            input_count=row.input_count,
+            op_count=row.op_count,
+            inputs=[ChainInput(**fields) for fields in moved[:-1]],
+            output=ChainOutput(**moved[-1]),
+            ops=row.ops,
+        )

@@ -1,0 +1,45 @@
+"""What window products become for sixteen streams with interleaved memories."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.jit.instruction import Instruction
+from pulse.program.interleaving import Interleaving, NotInterleavedError, interleaves
+from pulse.program.kernels.matmul_interleaved import (
+    COLUMNS,
+    InterleavedProduct,
+    few_weights,
+    interleaved_weights,
+)
+from pulse.program.kernels.matmul_product import Product
+from pulse.program.kernels.matmul_product_few import ProductFew
+
+
+@interleaves(Product)
+def interleave_product(cx: Interleaving, row: Product) -> Iterator[Instruction]:
+    """Tiles of four columns."""
+    yield _sums(cx, row, lambda packed: interleaved_weights(packed, row.T * row.K, row.N))
+
+
+@interleaves(ProductFew)
+def interleave_product_few(cx: Interleaving, row: ProductFew) -> Iterator[Instruction]:
+    """The same, from weights in another order."""
+    yield _sums(cx, row, lambda packed: few_weights(packed, row.width, row.N))
+
+
+def _sums(cx: Interleaving, row: Product | ProductFew, unpack: Callable[[Array], Array]) -> Instruction:
+    if row.form != "f32":
+        raise NotInterleavedError("weights that are not f32")
+    padded = np.zeros(-(-row.N // COLUMNS) * COLUMNS, np.float32)
+    padded[: row.N] = cx.constant(row.bias).ravel()[: row.N]
+    return InterleavedProduct(
+        **cx.windows(row),
+        K=row.K,
+        N=row.N,
+        accumulate=row.accumulate,
+        W=cx.table(unpack(cx.constant(row.W).ravel())),
+        bias=cx.table(padded),
+        finish=cx.finish(row.finish),
+    )

@@ -1,0 +1,14 @@
+"""What pools become for sixteen streams with interleaved memories."""
+
+from collections.abc import Iterator
+
+from pulse.jit.instruction import Instruction
+from pulse.jit.simd import LANES
+from pulse.program.interleaving import Interleaving, interleaves
+from pulse.program.kernels.pool import PoolRow
+
+
+@interleaves(PoolRow)
+def interleave_pool(cx: Interleaving, row: PoolRow) -> Iterator[Instruction]:
+    """The same, of rows that are sixteen times as long."""
+    yield PoolRow(**cx.windows(row, LANES), C=row.C * LANES, kind=row.kind, scale=row.scale)

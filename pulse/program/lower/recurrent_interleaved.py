@@ -1,0 +1,69 @@
+"""What GRUs become for sixteen streams with interleaved memories."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.jit.instruction import Instruction
+from pulse.program.interleaving import Interleaving, NotInterleavedError, interleaves
+from pulse.program.kernels.recurrent import RecurrentFrames
+from pulse.program.kernels.recurrent_gru import Gru
+from pulse.program.kernels.recurrent_gru_small import GruEights, GruFours, SmallGrus
+from pulse.program.kernels.recurrent_interleaved import InterleavedGru, gates_by_unit, small_gates_by_unit
+from pulse.program.table.loops import Loops
+
+
+def _from_the_state(cx: Interleaving, row: RecurrentFrames) -> Iterator[Instruction]:
+    """Take note of the frames in front of the stream; load the state of a sequence of its own."""
+    if cx.is_clock(row.clock):
+        cx.require_endless(row.end)
+        cx.require_past(row.offset, row.T)
+        return
+    if row.offset or int(cx.constant(row.end).ravel()[0]) < row.T:
+        raise NotInterleavedError("a sequence that is not whole")
+    if row.reload:
+        loops = Loops((row.B, row.H), ((row.step_h0, 1), (row.H, 1)))
+        yield from cx.copy(cx.data(row.h0), cx.data(row.h), loops)
+
+
+def _recurrence(
+    cx: Interleaving, row: Gru | SmallGrus, weights: Array, bias: Array, step_x: int
+) -> Iterator[Instruction]:
+    yield from _from_the_state(cx, row)
+    count, units = weights.shape[:2]
+    yield InterleavedGru(
+        y=cx.data(row.y),
+        h=cx.data(row.h),
+        x=cx.data(row.x),
+        W=cx.table(weights),
+        bias=cx.table(np.ascontiguousarray(bias.ravel()[: count * units])),
+        count=count,
+        step_x=step_x,
+        units=units,
+        T=row.T,
+        B=row.B,
+        H=row.H,
+        frame=row.frame,
+        step=row.step,
+        clip=row.clip,
+        f=row.f,
+        g=row.g,
+    )
+
+
+@interleaves(Gru)
+def interleave_gru(cx: Interleaving, row: Gru) -> Iterator[Instruction]:
+    """Unit by unit, the units of all streams in a vector."""
+    if row.form != "f32" or row.reverse:
+        raise NotInterleavedError("a layer backwards in time, or weights that are not f32")
+    weights = gates_by_unit(cx.constant(row.W).ravel(), row.H)
+    return _recurrence(cx, row, weights, cx.constant(row.bias), 0)
+
+
+@interleaves(GruFours, GruEights)
+def interleave_small_grus(cx: Interleaving, row: SmallGrus) -> Iterator[Instruction]:
+    """Each GRU by itself."""
+    width = 4 if isinstance(row, GruFours) else 8
+    weights = small_gates_by_unit(cx.constant(row.W).ravel(), width)[: row.count]
+    return _recurrence(cx, row, np.ascontiguousarray(weights), cx.constant(row.bias), row.step_x)

@@ -1,0 +1,29 @@
+"""What the ends of streams become for sixteen streams with interleaved memories."""
+
+from collections.abc import Iterable
+
+from pulse.jit.instruction import Instruction
+from pulse.jit.simd import LANES
+from pulse.program.interleaving import WORD, Interleaving, NotInterleavedError, further_on, interleaves
+from pulse.program.kernels.time import FillEndsRow
+from pulse.program.table.loops import Loops
+
+
+@interleaves(FillEndsRow)
+def interleave_fill_ends(cx: Interleaving, row: FillEndsRow) -> Iterable[Instruction]:
+    """A copy: in the middle of a stream there is nothing to fill."""
+    if not cx.is_clock(row.clock):
+        raise NotInterleavedError("ends of every pulse")
+    cx.require_endless(row.end)
+    cx.require_past(row.shift + row.keep, row.P)
+    overlap = row.overlap - row.keep
+    ahead = row.offset + overlap - row.shift
+    if row.in_place and ahead == 0:
+        return ()
+    if not 0 <= ahead <= overlap or row.size % WORD:
+        raise NotInterleavedError("frames that are not there yet")
+    words = row.size // WORD
+    sizes = (row.P + row.keep, row.run * words)
+    strides = ((row.step_x * words, 1), (row.step_y * words, 1))
+    source = further_on(cx.data(row.x), ahead * row.step_x * words * LANES)
+    return cx.copy(source, cx.data(row.y), Loops(sizes, strides))

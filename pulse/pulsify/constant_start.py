@@ -1,0 +1,50 @@
+"""Zeros in place of mirrored frames before the stream: another model, whose first frames wait for nothing."""
+
+import warnings
+from dataclasses import replace
+
+from pulse.dim import Symbol, TDim
+from pulse.errors import PulseWarning, PulsifyError
+from pulse.graph import OutletId
+from pulse.ops.pad import Pad
+from pulse.patch import Patch
+from pulse.typed import TypedNetwork
+
+
+def constant_start(model: TypedNetwork, symbol: Symbol, fill: float = 0.0) -> TypedNetwork:
+    """The model in which paddings that mirror or repeat frames do so at the end of the stream only.
+
+    Warns   PulseWarning: the nodes whose meaning changes
+    Raises  PulsifyError: there is none
+    """
+    result = model.copy()
+    changed: list[str] = []
+    for node_id in result.graph.order():
+        node = result.graph.nodes[node_id]
+        if not isinstance(node.op, Pad) or node.op.mode == "constant":
+            continue
+        axes = result.graph.fact(node.inputs[0]).symbolic_axes(symbol)
+        if any(node.op.pads[axis][0] != 0 for axis in axes):
+            changed.append(node.name)
+            _pad_with_constant(result, node_id, node.op, axes, fill)
+    if not changed:
+        raise PulsifyError(
+            f"{model.title} mirrors or repeats no frames before the stream, so a constant start would change nothing"
+        )
+    warnings.warn(
+        f"{model.title}: the frames before the stream are {fill:g} instead of mirrored or repeated ones at "
+        f"{', '.join(changed)}; this is another model, whose first frames differ",
+        PulseWarning,
+        stacklevel=3,
+    )
+    return result.copy()
+
+
+def _pad_with_constant(model: TypedNetwork, node_id: int, op: Pad, axes: list[int], fill: float) -> None:
+    node, none = model.graph.nodes[node_id], TDim.of(0)
+    ends = tuple((none if axis in axes else before, after) for axis, (before, after) in enumerate(op.pads))
+    starts = tuple((before if axis in axes else none, none) for axis, (before, _) in enumerate(op.pads))
+    patch = Patch(model.graph)
+    x = patch.wire(f"{node.name}.end", replace(op, pads=ends), [patch.tap(node.inputs[0])])[0]
+    patch.shunt(OutletId(node_id), patch.wire(node.name, Pad(starts, fill=fill), [x])[0])
+    patch.apply()

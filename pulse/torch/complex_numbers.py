@@ -1,0 +1,155 @@
+# pyright: basic
+"""Complex arithmetic as arithmetic of its real and imaginary parts, which PyTorch's exporter covers."""
+
+from collections.abc import Callable
+from typing import Any
+
+Pair = tuple[Any, Any]
+"""Real and imaginary part: tensors or numbers."""
+
+
+def complex_result(torch: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """What a function of PyTorch gives, computed with real tensors; None if it is not one of complex numbers."""
+    name = getattr(function, "__name__", "").strip("_")
+    first = args[0] if args else None
+    listed: list[Any] = list(first) if isinstance(first, list | tuple) else []
+    if not any(is_complex(torch, value) for value in (*args, *listed)):
+        return None
+    if name in ARITHMETIC and len(args) == 2:
+        return joined(torch, ARITHMETIC[name](torch, parts(torch, first), parts(torch, args[1])))
+    if name in FUNCTIONS:
+        return joined(torch, FUNCTIONS[name](torch, parts(torch, first)))
+    if name in PARTWISE and all(map(torch.is_tensor, listed or [first])):
+        return _partwise(torch, function, args, named)
+    return None
+
+
+def is_complex(torch: Any, value: Any) -> bool:
+    """Whether a tensor or a number is complex."""
+    return value.is_complex() if torch.is_tensor(value) else isinstance(value, complex)
+
+
+def parts(torch: Any, value: Any) -> Pair:
+    """The real and the imaginary part; that of a real value is the number 0."""
+    if not torch.is_tensor(value):
+        return (value.real, value.imag) if isinstance(value, complex) else (value, 0)
+    if not value.is_complex():
+        return value, 0
+    pairs = torch.view_as_real(value)
+    return pairs[..., 0], pairs[..., 1]
+
+
+def joined(torch: Any, pair: Pair) -> Any:
+    """The complex tensor of both parts; a part may be a number."""
+    real, imaginary = pair
+    if not torch.is_tensor(real):
+        real = torch.full_like(imaginary, real)
+    if not torch.is_tensor(imaginary):
+        imaginary = torch.full_like(real, imaginary)
+    return torch.complex(*torch.broadcast_tensors(real, imaginary))
+
+
+def _times(left: Any, right: Any) -> Any:
+    """A product in which the number 0 stays a number."""
+    exact = (left, right)
+    if any(isinstance(each, int | float) and each == 0 for each in exact):
+        return 0
+    return right if _is_one(left) else left if _is_one(right) else left * right
+
+
+def _is_one(value: Any) -> bool:
+    return isinstance(value, int | float) and value == 1
+
+
+def _product(torch: Any, x: Pair, y: Pair) -> Pair:
+    return _times(x[0], y[0]) - _times(x[1], y[1]), _times(x[0], y[1]) + _times(x[1], y[0])
+
+
+def _quotient(torch: Any, x: Pair, y: Pair) -> Pair:
+    if isinstance(y[1], int | float) and y[1] == 0:
+        return x[0] / y[0], _times(x[1], 1 / y[0])
+    square = y[0] * y[0] + y[1] * y[1]
+    upper = _product(torch, x, (y[0], -y[1]))
+    return upper[0] / square, upper[1] / square
+
+
+def _exponential(torch: Any, x: Pair) -> Pair:
+    size = torch.exp(x[0]) if torch.is_tensor(x[0]) else 1
+    return _times(size, torch.cos(x[1])), _times(size, torch.sin(x[1]))
+
+
+def _reversed(function: Callable[[Any, Pair, Pair], Pair]) -> Callable[[Any, Pair, Pair], Pair]:
+    return lambda torch, x, y: function(torch, y, x)
+
+
+def _sum(torch: Any, x: Pair, y: Pair) -> Pair:
+    return x[0] + y[0], x[1] + y[1]
+
+
+def _difference(torch: Any, x: Pair, y: Pair) -> Pair:
+    return x[0] - y[0], x[1] - y[1]
+
+
+ARITHMETIC: dict[str, Callable[[Any, Pair, Pair], Pair]] = {
+    **dict.fromkeys(("mul", "rmul", "imul", "multiply"), _product),
+    **dict.fromkeys(("div", "truediv", "itruediv", "divide"), _quotient),
+    "rtruediv": _reversed(_quotient),
+    **dict.fromkeys(("add", "radd", "iadd"), _sum),
+    **dict.fromkeys(("sub", "isub", "subtract"), _difference),
+    **dict.fromkeys(("rsub",), _reversed(_difference)),
+}
+"""By the names of PyTorch's functions without underscores."""
+
+FUNCTIONS: dict[str, Callable[[Any, Pair], Pair]] = {
+    "exp": _exponential,
+    "neg": lambda torch, x: (-x[0], -x[1]),
+    "conj": lambda torch, x: (x[0], -x[1]),
+    "conj_physical": lambda torch, x: (x[0], -x[1]),
+}
+
+PARTWISE = frozenset(
+    [
+        "pad",
+        "cat",
+        "concat",
+        "stack",
+        "transpose",
+        "permute",
+        "reshape",
+        "view",
+        "squeeze",
+        "unsqueeze",
+        "flatten",
+        "unflatten",
+        "expand",
+        "roll",
+        "flip",
+        "sum",
+        "mean",
+        "getitem",
+        "clone",
+        "contiguous",
+        "narrow",
+        "chunk",
+        "split",
+        "unbind",
+        "movedim",
+        "swapaxes",
+        "index_select",
+        "repeat",
+    ]
+)
+"""Functions that may run on the real parts and on the imaginary parts."""
+
+
+def _partwise(torch: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """The function on the parts of its first argument, a tensor or a list of tensors."""
+    first = args[0]
+    many = not torch.is_tensor(first)
+    split = [parts(torch, each) for each in (first if many else [first])]
+    real = [pair[0] for pair in split]
+    imaginary = [pair[1] if torch.is_tensor(pair[1]) else torch.zeros_like(pair[0]) for pair in split]
+    results = [function(each if many else each[0], *args[1:], **named) for each in (real, imaginary)]
+    if isinstance(results[0], tuple | list):
+        return type(results[0])(torch.complex(*pair) for pair in zip(*results))
+    return torch.complex(*results)

@@ -1,0 +1,59 @@
+# pyright: basic
+"""Functions of PyTorch that are exported in another way than PyTorch's exporter has for them."""
+
+from typing import Any
+
+from pulse.torch.complex_numbers import complex_result
+from pulse.torch.interpolation import interpolate_linearly
+from pulse.torch.inverse_transform import inverse_transform
+
+
+def replace_functions(torch: Any) -> Any:
+    """A context: while it lasts, functions that the exporter writes wrongly, or not at all, are made of others.
+
+    Its ``trims`` says whether slices were among them that leave out frames at the end, as many as the length says. An
+    author has to treat 0 of them apart, and the export knows only the way of the example; to the model, 0 is a number
+    as any other.
+    """
+
+    class Replace(torch.overrides.TorchFunctionMode):
+        def __init__(self) -> None:
+            super().__init__()
+            self.trims = False
+
+        def __torch_function__(
+            self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        ) -> Any:
+            named = kwargs or {}
+            if getattr(function, "__name__", "") == "slice" and _trims(torch, args):
+                self.trims = True
+                args = _from_front(args)
+            made = _replacement(torch, function, args, named)
+            return function(*args, **named) if made is None else made
+
+    return Replace()
+
+
+def _trims(torch: Any, args: tuple[Any, ...]) -> bool:
+    """Whether a slice (tensor, axis, start, end, step) ends at a size that is negative in the example."""
+    end = args[3] if len(args) > 3 else None
+    if end is None or not isinstance(end, torch.SymInt):
+        return False
+    return end.node.hint is not None and end.node.hint < 0
+
+
+def _from_front(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same slice, its end counted from the front."""
+    x, axis, start, end, *rest = args
+    return (x, axis, start, x.shape[axis] + end, *rest)
+
+
+def _replacement(torch: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """What replaces the result; None if nothing does."""
+    match getattr(function, "__name__", ""):
+        case "istft":
+            return inverse_transform(torch, *args, **named)
+        case "interpolate":
+            return interpolate_linearly(torch, args, named)
+        case _:
+            return complex_result(torch, function, args, named)

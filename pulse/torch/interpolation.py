@@ -1,0 +1,39 @@
+# pyright: basic
+"""Linear interpolation as one node of ONNX, which streams; PyTorch's exporter looks frames up one by one."""
+
+from typing import Any
+
+
+def interpolate_linearly(torch: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """``F.interpolate`` of these arguments; None if it is not linear, or its factor depends on the length."""
+    given = {**dict(zip(("input", "size", "scale_factor", "mode", "align_corners"), args)), **named}
+    x = given["input"]
+    if given.get("mode") != "linear" or given.get("align_corners") or given.get("recompute_scale_factor"):
+        return None
+    factor = _factor(torch, x.shape[-1], _single(given.get("size")), _single(given.get("scale_factor")))
+    if factor is None or x.dim() != 3:
+        return None
+    frames = x.shape[-1] * factor if factor == int(factor) else torch.sym_int(x.shape[-1] * factor)
+    scales = torch.tensor([1.0, 1.0, float(factor)])
+    return torch.onnx.ops.symbolic(
+        "Resize",
+        [x, None, scales],
+        {"mode": "linear", "coordinate_transformation_mode": "half_pixel"},
+        dtype=x.dtype,
+        shape=[x.shape[0], x.shape[1], frames],
+    )
+
+
+def _single(value: Any) -> Any:
+    return value[0] if isinstance(value, tuple | list) and value else value
+
+
+def _factor(torch: Any, frames: Any, size: Any, factor: Any) -> Any:
+    """How many frames become of one, a number; None if none is known for every length."""
+    if size is None:
+        return int(factor) if factor == int(factor) else factor
+    if not isinstance(frames, torch.SymInt) or not isinstance(size, torch.SymInt):
+        return None
+    known_true = torch.fx.experimental.symbolic_shapes.statically_known_true
+    ratio = size.node.hint // frames.node.hint
+    return ratio if known_true(size == frames * ratio) else None

@@ -1,0 +1,120 @@
+"""The proof of a module: its stream, and its author's own streaming mode, against the module."""
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from pulse.errors import DivergenceError, InputError
+from pulse.facts import Array
+from pulse.loading.load import load
+from pulse.loading.proving import prove_loaded
+from pulse.models import PulsedModel
+from pulse.tolerance import Reference
+from pulse.torch import from_torch
+from pulse.torch.arguments import read_call
+from pulse.torch.inputs import SampledInputs, draw_inputs
+from pulse.torch.module import array_of
+
+if TYPE_CHECKING:
+    from pulse.program.compiler import Prepare
+    from pulse.proof import ProofReport
+
+Twin: TypeAlias = Callable[..., Any]
+"""An author's own streaming: one pulse of each input to the frames that are ready of each output."""
+
+PULSES = 8
+"""Pulses that a twin gets."""
+
+
+def prove_module(
+    module: Any,
+    example: Any,
+    twin: Twin | None,
+    pulse: int | None = None,
+    lengths: Sequence[int] | None = None,
+    backend: str = "numba",
+    max_context: int | None = None,
+    prepare: "Prepare | None" = None,
+    seed: int = 0,
+    long: bool = False,
+) -> "ProofReport":
+    """The proof of what ``from_torch`` makes of a module, which compares both at other lengths than the example's.
+
+    twin    its frames, joined, must be the first ones that the module gives for the whole input
+    Raises  as ``from_torch``; DivergenceError: the twin differs
+    """
+    if example is None:
+        raise InputError(
+            f"the proof of {type(module).__name__}, a module, needs an input of it: verify(module, example=x)"
+        )
+    model = from_torch(module, example)
+    loaded = load(model).with_pulse(pulse)
+    pulsed = loaded.pulsify(pulse, False, max_context)
+    if twin is not None:
+        _require_twin(module, example, twin, pulsed, seed)
+    return prove_loaded(loaded, pulsed, lengths, backend, seed, prepare, long)
+
+
+def _require_twin(module: Any, example: Any, twin: Twin, pulsed: PulsedModel, seed: int) -> None:
+    """Raises DivergenceError."""
+    torch = import_module("torch")
+    title = type(module).__name__
+    feeds = _inputs(torch, module, example, pulsed, seed)
+    with torch.no_grad():
+        frames = [
+            [
+                array_of(torch, leaf)
+                for leaf in torch.utils._pytree.tree_leaves(twin(*each))
+                if torch.is_tensor(leaf)
+            ]
+            for each in _pulses(torch, feeds, pulsed)
+        ]
+    reference = Reference.of(pulsed.typed, feeds, seed)
+    if any(len(each) != len(pulsed.outputs) for each in frames):
+        raise DivergenceError(
+            f"{title}: the twin gives {len(frames[0])} outputs for a pulse, the model {len(pulsed.outputs)}"
+        )
+    for place, port in enumerate(pulsed.outputs):
+        joined = np.concatenate([each[place] for each in frames], port.axis or 0)
+        expected = reference.native[port.name]
+        axis = port.axis or 0
+        frames_of_twin = joined.shape[axis] if joined.ndim == expected.ndim else 0
+        known = (*(slice(None),) * axis, slice(0, frames_of_twin))
+        if not frames_of_twin or expected[known].shape != joined.shape:
+            raise DivergenceError(
+                f"{title}, output {port.name}: the twin's frames have shape {list(joined.shape)}, the module's for "
+                f"the whole input {list(expected.shape)}"
+            )
+        got = expected.copy()
+        got[known] = joined
+        wrong = reference.judge(port.name, got, port.axis).wrong
+        if wrong is not None:
+            first = min(map(tuple, np.argwhere(wrong)), key=lambda each: each[port.axis or 0])
+            raise DivergenceError(
+                f"{title}, output {port.name}: the twin differs from the module at {list(map(int, first))}: "
+                f"{float(got[first]):.6g}, not {float(expected[first]):.6g}; a twin begins with a new stream, without "
+                "frames that come before the result"
+            )
+
+
+def _inputs(torch: Any, module: Any, example: Any, pulsed: PulsedModel, seed: int) -> dict[str, Array]:
+    """Frames of the example in random order, as many as fill the pulses."""
+    leaves = read_call(torch, module, type(module).__name__, example, {}).leaves(torch)
+    samples = {
+        port.name: SampledInputs(
+            array_of(torch, leaves[port.name]), {} if port.axis is None else {port.axis: pulsed.symbol.name}
+        )
+        for port in pulsed.inputs
+    }
+    return draw_inputs(samples, {pulsed.symbol.name: PULSES * pulsed.pulse}, np.random.default_rng(seed))
+
+
+def _pulses(torch: Any, feeds: dict[str, Array], pulsed: PulsedModel) -> list[list[Any]]:
+    """The tensors of each pulse, in the order of the inputs."""
+    split = [
+        [feeds[port.name]] * PULSES if port.axis is None else np.split(feeds[port.name], PULSES, port.axis)
+        for port in pulsed.inputs
+    ]
+    return [[torch.from_numpy(np.ascontiguousarray(each)) for each in pulse] for pulse in zip(*split)]

@@ -1,0 +1,182 @@
+# pyright: basic
+"""Sizes that stay sizes where a module's author wrote ``int(x.shape[-1] / 4)``, ``math.ceil(n / 4)`` or ``len(x)``."""
+
+import builtins
+import contextlib
+import sys
+from collections.abc import Generator
+from typing import Any
+
+OWN = "torch"
+"""The package whose code is left as it is."""
+
+
+@contextlib.contextmanager
+def keep_sizes(torch: Any, module: Any) -> Generator[None]:
+    """While this lasts, ``int``, ``len`` and quotients of sizes keep them symbolic.
+
+    Python lets ``int`` and ``len`` give nothing but numbers, so an export that passes through them fixes the length:
+    they have other meanings in the files of a module's classes. Of a size and a bound, ``max`` and ``min`` give that
+    one which the example gives; where another length would give the other one, the model refuses it. A quotient
+    remembers both of its integers, so that floors and ceilings of it are computed in integers.
+    """
+    names: dict[str, Any] = {
+        "int": _symbolic_int(torch),
+        "len": _symbolic_len(torch),
+        "max": _chosen(torch, builtins.max, lambda left, right: right > left),
+        "min": _chosen(torch, builtins.min, lambda left, right: right < left),
+    }
+    changed: list[tuple[dict[str, Any], str]] = []
+    for namespace in _namespaces(module):
+        for name, meaning in names.items():
+            if name not in namespace:
+                namespace[name] = meaning
+                changed.append((namespace, name))
+    methods = {
+        "__truediv__": _exact_division(torch, torch.SymInt.__truediv__),
+        "__floor__": _itself,
+        "__ceil__": _itself,
+        "__trunc__": _itself,
+    }
+    before = {name: vars(torch.SymInt).get(name) for name in methods}
+    for name, method in methods.items():
+        setattr(torch.SymInt, name, method)
+    try:
+        yield
+    finally:
+        for name, method in before.items():
+            delattr(torch.SymInt, name) if method is None else setattr(torch.SymInt, name, method)
+        for namespace, name in changed:
+            namespace.pop(name, None)
+
+
+def _namespaces(module: Any) -> list[dict[str, Any]]:
+    """The globals of the files that the classes of the module, and their bases, are written in."""
+    files = {
+        base.__module__
+        for each in module.modules()
+        for base in type(each).__mro__
+        if base.__module__.split(".")[0] not in (OWN, "builtins")
+    }
+    packages = {name.split(".")[0] for name in files}
+    return [
+        vars(found)
+        for name, found in list(sys.modules.items())
+        if found is not None and (name in files or (name.split(".")[0] in packages and _is_near(name, files)))
+    ]
+
+
+def _is_near(name: str, files: set[str]) -> bool:
+    """Whether a file stands in the folder of one of the files: helpers of a model are written there."""
+    return name.rpartition(".")[0] in {file.rpartition(".")[0] for file in files}
+
+
+def _symbolic_int(torch: Any) -> Any:
+    kinds = (torch.SymInt, torch.SymFloat)
+
+    class Kind(type):
+        def __call__(cls, *given: Any, **named: Any) -> Any:
+            if len(given) == 1 and isinstance(given[0], kinds):
+                return torch.sym_int(given[0])
+            return builtins.int(*given, **named)
+
+        def __instancecheck__(cls, value: Any) -> bool:
+            return isinstance(value, builtins.int)
+
+        def __subclasscheck__(cls, kind: type) -> bool:
+            return issubclass(kind, builtins.int)
+
+        def __getattribute__(cls, name: str) -> Any:
+            return getattr(builtins.int, name)
+
+        def __eq__(cls, other: object) -> bool:
+            return other is builtins.int or other is cls
+
+        def __hash__(cls) -> builtins.int:
+            return hash(builtins.int)
+
+    return Kind("int", (), {})
+
+
+def _symbolic_len(torch: Any) -> Any:
+    def length(value: Any) -> Any:
+        return value.shape[0] if torch.is_tensor(value) and value.dim() else builtins.len(value)
+
+    return length
+
+
+def _chosen(torch: Any, function: Any, prefers: Any) -> Any:
+    """``max`` or ``min`` of sizes, decided by the example."""
+
+    def choose(*given: Any, **named: Any) -> Any:
+        if not named and len(given) == 2 and any(isinstance(each, torch.SymInt) for each in given):
+            return given[1] if prefers(*given) else given[0]
+        return function(*given, **named)
+
+    return choose
+
+
+def _itself(size: Any) -> Any:
+    return size
+
+
+def _exact_division(torch: Any, divide: Any) -> Any:
+    """What ``/`` of two sizes is in place of ``divide``."""
+
+    class Quotient(torch.SymFloat):
+        """An exact quotient of integers, the lower one positive; a float to everything that asks for one."""
+
+        def __init__(self, upper: Any, lower: int) -> None:
+            super().__init__(divide(upper, lower).node)
+            self.upper, self.lower = upper, lower
+
+        def __add__(self, other: Any) -> Any:
+            if isinstance(other, whole):
+                return made(self.upper + other * self.lower, self.lower)
+            if isinstance(other, Quotient):
+                return made(self.upper * other.lower + other.upper * self.lower, self.lower * other.lower)
+            return super().__add__(other)
+
+        __radd__ = __add__
+
+        def __neg__(self) -> Any:
+            return made(-self.upper, self.lower)
+
+        def __sub__(self, other: Any) -> Any:
+            return self + -other
+
+        def __rsub__(self, other: Any) -> Any:
+            return -self + other
+
+        def __mul__(self, other: Any) -> Any:
+            if isinstance(other, whole):
+                return made(self.upper * other, self.lower)
+            return super().__mul__(other)
+
+        __rmul__ = __mul__
+
+        def __truediv__(self, other: Any) -> Any:
+            if isinstance(other, int) and other > 0:
+                return made(self.upper, self.lower * other)
+            return super().__truediv__(other)
+
+        def __floor__(self) -> Any:
+            return self.upper // self.lower
+
+        def __ceil__(self) -> Any:
+            return (self.upper + self.lower - 1) // self.lower
+
+        def __trunc__(self) -> Any:
+            return self.__floor__() if self.upper >= 0 else self.__ceil__()
+
+    whole = (int, torch.SymInt)
+
+    def made(upper: Any, lower: int) -> Any:
+        return Quotient(upper, lower) if isinstance(upper, torch.SymInt) else upper / lower
+
+    def division(size: Any, other: Any) -> Any:
+        if isinstance(other, int) and not isinstance(other, bool) and other > 0:
+            return made(size, other)
+        return divide(size, other)
+
+    return division

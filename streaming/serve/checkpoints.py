@@ -1,0 +1,133 @@
+"""Checkpoints: moments of streams as files, from which any server with the same model goes on."""
+
+import json
+import os
+import re
+import secrets
+import struct
+import time
+from pathlib import Path
+from typing import Any
+
+from pulse.errors import InputError
+from pulse.not_copyable import NotCopyable
+from pulse.record import record
+from streaming.atomic_files import temporary_file
+from streaming.wire.errors import WireError
+
+MAGIC = b"pulse/checkpoint/1\n"
+NAME = re.compile(r"[0-9a-f]{32}")
+LENGTH = struct.Struct("<I")
+LONGEST_HEAD = 1 << 16
+SUFFIX = ".checkpoint"
+
+
+@record
+class Checkpoint:
+    """A moment of a stream, between two pulses.
+
+    model     by its name in the server
+    epoch     resets before
+    received  frames that each input has had up to then
+    sent      frames that each output has given up to then
+    snapshot  of the session
+    """
+
+    model: str
+    epoch: int
+    received: tuple[int, ...]
+    sent: tuple[int, ...]
+    snapshot: bytes
+
+    def as_bytes(self) -> bytes:
+        """A file of it."""
+        fields = {"model": self.model, "epoch": self.epoch, "received": self.received, "sent": self.sent}
+        head = json.dumps(fields).encode()
+        return MAGIC + LENGTH.pack(len(head)) + head + self.snapshot
+
+    @classmethod
+    def of_bytes(cls, data: bytes) -> "Checkpoint":
+        """The reverse. Raises InputError: it is no checkpoint."""
+        at = len(MAGIC) + LENGTH.size
+        try:
+            if not data.startswith(MAGIC):
+                raise ValueError("another file")
+            (size,) = LENGTH.unpack_from(data, len(MAGIC))
+            if size > LONGEST_HEAD:
+                raise ValueError("too long a head")
+            head: dict[str, Any] = json.loads(data[at : at + size])
+            numbers = [int(head["epoch"]), *map(int, head["received"]), *map(int, head["sent"])]
+            if min(numbers) < 0:
+                raise ValueError("a negative number")
+            received, sent = tuple(map(int, head["received"])), tuple(map(int, head["sent"]))
+            return cls(str(head["model"]), int(head["epoch"]), received, sent, data[at + size :])
+        except (ValueError, KeyError, TypeError, struct.error, RecursionError) as error:
+            raise InputError(f"not a checkpoint of a stream: {error}") from None
+
+
+class CheckpointFolder(NotCopyable):
+    """A folder of checkpoints, which several servers may share. A name is a secret: who knows it has the stream.
+
+    keep_s   how long a checkpoint stays if nothing happens to it
+    Raises   InputError: no such folder
+    """
+
+    instead = "give each server the path of the folder"
+
+    def __init__(self, path: Path, keep_s: float) -> None:
+        if not path.is_dir():
+            raise InputError(f"checkpoints: {path} is not a folder; make it first, for this user alone")
+        self._path, self._keep_s = path, keep_s
+
+    def new_name(self) -> str:
+        """A name that cannot be guessed."""
+        return secrets.token_hex(16)
+
+    def save(self, name: str, generation: int, checkpoint: Checkpoint) -> None:
+        """Replace that of a stream, all at once; on the disk when it returns. Raises InputError.
+
+        generation  how often the stream has gone on elsewhere: a server that still has an older one, and writes late,
+                    does not replace what the newer one wrote
+        """
+        path = self._path / f"{name}-{generation:06}{SUFFIX}"
+        part = temporary_file(path)
+        with part.open("wb") as file:
+            file.write(checkpoint.as_bytes())
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+        for older in self._files(name):
+            if older.name < path.name:
+                older.unlink(missing_ok=True)
+
+    def load(self, name: str) -> tuple[Checkpoint, int]:
+        """The newest of a stream, and its generation. Raises WireError."""
+        files = self._files(name)
+        try:
+            path = files[-1]
+            return Checkpoint.of_bytes(path.read_bytes()), int(path.stem.partition("-")[2])
+        except (IndexError, OSError, InputError, ValueError):
+            raise WireError("resume", "no checkpoint has this name", "begin a new stream") from None
+
+    def remove(self, name: str) -> None:
+        """Forget a stream that has ended."""
+        for path in self._files(name):
+            path.unlink(missing_ok=True)
+
+    def sweep(self) -> int:
+        """Remove those that are too old; how many."""
+        oldest, removed = time.time() - self._keep_s, 0
+        for path in self._path.glob(f"*{SUFFIX}"):
+            try:
+                if path.stat().st_mtime < oldest:
+                    path.unlink(missing_ok=True)
+                    removed += 1
+            except FileNotFoundError:
+                continue  # another server has removed it
+        return removed
+
+    def _files(self, name: str) -> list[Path]:
+        """Those of a stream, the newest last."""
+        if not NAME.fullmatch(name):
+            raise WireError("resume", "no checkpoint has such a name", "begin a new stream")
+        return sorted(self._path.glob(f"{name}-*{SUFFIX}"))

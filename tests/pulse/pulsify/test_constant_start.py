@@ -1,0 +1,34 @@
+"""Zeros instead of mirrored frames before the stream: less delay, and all frames that see no padding as before."""
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.models import TypedModel
+from tests.pulse.models import Sketch
+
+
+def mirrored() -> TypedModel:
+    """Two causal windows behind paddings that mirror, the second also at the end."""
+    sketch = Sketch(0, x="1,1,T")
+    x = sketch.conv(sketch.pad(sketch["x"], (4, 0), "reflect"), 5)
+    return sketch.model(sketch.conv(sketch.pad(x, (2, 2), "edge"), 5))
+
+
+def test_no_frame_waits_for_the_mirror() -> None:
+    typed = mirrored()
+    with pytest.warns(pulse.PulseWarning, match=r"frames before the stream are 0 .*another model"):
+        other = typed.with_constant_start()
+    assert [model.pulsify(pulse=1).outputs[0].delay for model in (typed, other)] == [6, 2]
+    pulse.verify(other).require()
+    x = np.random.default_rng(0).standard_normal((1, 1, 40)).astype(np.float32)
+    (expected,), (got,) = typed.run(x).values(), other.run(x).values()
+    np.testing.assert_array_equal(got[..., 6:], expected[..., 6:])
+    assert (got[..., :4] != expected[..., :4]).all()
+
+
+def test_nothing_to_change() -> None:
+    sketch = Sketch(0, x="1,1,T")
+    typed = sketch.model(sketch.pad(sketch["x"], (3, 3), fill=0.5))
+    with pytest.raises(pulse.PulsifyError, match="mirrors or repeats no frames before the stream"):
+        typed.with_constant_start()

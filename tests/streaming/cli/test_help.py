@@ -1,0 +1,32 @@
+"""The help of the commands shows what a value means, not its type in Python."""
+
+import re
+
+import pytest
+
+from streaming.cli.commands import COMMANDS, app
+from tests.streaming.command import pulse
+
+TYPE = re.compile(r"<[a-z]\w*(\[\w+\])?>|\b(TEXT|INTEGER|FLOAT|PATH|BOOLEAN)\b")
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_no_type_of_python_is_shown(command: str) -> None:
+    shown = pulse(*command.split(), "--help").stdout
+    assert "--help" in shown
+    assert not TYPE.findall(shown)
+
+
+@pytest.mark.parametrize("text", ["<bool>", "<list[str]>", "PATH"])
+def test_types_are_found(text: str) -> None:
+    assert TYPE.search(f"--option {text}  Its help.")
+
+
+def test_every_option_with_a_value_says_which() -> None:
+    import typer
+
+    group = typer.main.get_command(app)
+    params = [param for name in COMMANDS for param in group.commands[name].params]  # pyright: ignore
+    options = [param for param in params if param.param_type_name == "option"]
+    assert len(options) > 100
+    assert not {option.opts[0] for option in options if not option.is_flag and not option.metavar}

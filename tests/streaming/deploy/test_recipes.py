@@ -1,0 +1,64 @@
+"""Every recipe of the pages becomes a library that gives the frames of Python: here, and on another processor."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.page import laid_out, recipes
+from streaming.cli.model import open_model
+from streaming.cli.options import ModelOptions
+from streaming.deploy.building import build_model, find_target
+from tests.shared import ROOT, shared
+from tests.streaming.deploy.building import HERE
+from tests.streaming.deploy.emulated import PROCESSORS
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(HERE is None, reason="no level for this system")]
+OTHERS = (
+    *(
+        "gtcrn",
+        "dtln",
+        "gtcrn_stream",
+        "fastenhancer_b",
+        "dtln_tflite",
+        "okay_nabu",
+        "kws_GRU_S",
+        "fireredvad",
+    ),
+    *("fastenhancer_t", "silero", "swift_f0"),
+)
+"""Those that are run under emulation too."""
+
+
+def recipe(name: str, folder: Path) -> Path:
+    """A recipe of the pages with its files; skips where one is missing."""
+    shared("models")
+    try:
+        return laid_out(f"{name}.toml", folder, ROOT)
+    except FileNotFoundError as error:
+        pytest.skip(f"{error} is not here")
+
+
+@pytest.mark.parametrize("name", [name.removesuffix(".toml") for name in recipes()])
+def test_a_library_gives_the_bits_of_python(name: str, tmp_path: Path) -> None:
+    path = recipe(name, tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.streaming.deploy.same_bits", str(tmp_path / "built"), str(path)],
+        env={**os.environ, "PULSE_LEVEL": str(HERE)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    print(done.stdout)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_library_gives_the_frames_of_python_on_arm(name: str, tmp_path: Path) -> None:
+    processor = PROCESSORS["aarch64"]
+    processor.require()
+    opened = open_model(recipe(name, tmp_path), ModelOptions())
+    program = opened.compile(None, "numba", None)
+    build_model(opened, program, "model", find_target("aarch64"), tmp_path / "built", True)
+    print(processor.run_vector(tmp_path / "built", "model"))

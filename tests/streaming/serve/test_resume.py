@@ -1,0 +1,189 @@
+"""A server that is gone: another one goes on from the checkpoint, and the client has the same bits as without it."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import anyio
+import numpy as np
+import pytest
+
+from pulse.client import ClientError, connect
+from streaming.builtin import model_path
+from streaming.serve.checkpoints import Checkpoint, CheckpointFolder
+from streaming.session import Session
+from streaming.wire.errors import WireError
+from tests.streaming.executor.streams import joined, ready
+from tests.streaming.serve.conftest import PULSE, RATE_HZ
+from tests.streaming.serve.servers import running
+
+pytestmark = pytest.mark.anyio
+
+
+def cut_all(server):
+    """End every connection of a server without a word, and take no more."""
+    loop = server.server.servers[0].get_loop()
+
+    def cut():
+        for listening in server.server.servers:
+            listening.close()
+        for connection in list(server.server.server_state.connections):
+            connection.transport.abort()
+
+    loop.call_soon_threadsafe(cut)
+
+
+@contextlib.contextmanager
+def servers(folder, count, **settings_of_all):
+    from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
+
+    model = ModelSettings(name="filtered", streams=4)
+    settings = ServerSettings(
+        (model,),
+        limits=LimitSettings(speed=1e6),
+        checkpoints=folder,
+        checkpoint_s=3 * PULSE / RATE_HZ,
+        budget=1000.0,
+        **settings_of_all,
+    )
+    with contextlib.ExitStack() as stack:
+        programs = [(model, ready("filtered", PULSE), RATE_HZ)]
+        yield [stack.enter_context(running(programs, settings, threads=1)) for _ in range(count)]
+
+
+def session_outputs(program, inputs):
+    session = Session(program)
+    return joined([session.push(inputs), session.flush()], program)
+
+
+@pytest.mark.parametrize("reset", [False, True])
+async def test_the_same_bits_after_a_server_is_lost(tmp_path, reset):
+    program = ready("filtered", PULSE)
+    (port,) = program.inputs
+    rng = np.random.default_rng(5)
+    shape = [60 * PULSE if axis == port.axis else size for axis, size in enumerate(port.shape)]
+    x = rng.standard_normal(shape).astype(np.float32)
+    blocks = np.array_split(x, 37, port.axis)
+    with servers(tmp_path, 3) as found:
+        async with connect([server.ws for server in found], patience_s=10) as stream:
+            if reset:
+                await stream.send(x)
+                await stream.reset()
+            for number, block in enumerate(blocks):
+                await stream.send(block)
+                if number in (12, 25):
+                    await anyio.sleep(0.1)
+                    cut_all(found[number // 13])
+            outputs = await stream.flush()
+        expected = session_outputs(program, {port.name: x})
+        for name, array in expected.items():
+            assert np.array_equal(outputs[name], array), name
+        assert found[1].service.counts["resumed"] + found[2].service.counts["resumed"] >= 2 - reset
+
+
+async def test_lost_before_the_first_checkpoint_begins_again(tmp_path):
+    program = ready("filtered", PULSE)
+    (port,) = program.inputs
+    x = np.ones(
+        [PULSE + 1 if axis == port.axis else size for axis, size in enumerate(port.shape)], np.float32
+    )
+    with servers(tmp_path, 2) as (one, two):
+        async with connect([one.ws, two.ws], patience_s=10) as stream:
+            await stream.send(x)
+            await anyio.sleep(0.1)
+            cut_all(one)
+            outputs = await stream.flush()
+        for name, array in session_outputs(program, {port.name: x}).items():
+            assert np.array_equal(outputs[name], array)
+
+
+async def test_no_server_goes_on(tmp_path):
+    with servers(tmp_path, 1) as (one,):
+        async with connect(one.ws, patience_s=0.3) as stream:
+            cut_all(one)
+            with pytest.raises(ClientError, match="no server goes on"):
+                await stream.flush()
+
+
+async def test_a_stream_that_ends_well_leaves_no_checkpoint(tmp_path):
+    with servers(tmp_path, 1) as (one,):
+        async with connect(one.ws, patience_s=1) as stream:
+            (port,) = stream.inputs
+            await stream.send(np.ones([99 if size is None else size for size in port.shape], np.float32))
+            await stream.flush()
+        for _ in range(100):
+            if not list(tmp_path.iterdir()):
+                break
+            await anyio.sleep(0.05)
+        assert not list(tmp_path.iterdir())
+
+
+def test_checkpoints_that_are_none(tmp_path):
+    folder = CheckpointFolder(tmp_path, 60)
+    name = folder.new_name()
+    saved = Checkpoint("filtered", 2, (12,), (3, 4), b"snapshot")
+    folder.save(name, 1, saved)
+    folder.save(name, 0, Checkpoint("filtered", 0, (6,), (0, 0), b"of a server that writes late"))
+    assert folder.load(name) == (saved, 1)
+    folder.save(name, 2, saved)
+    (path,) = tmp_path.iterdir()
+    whole = path.read_bytes()
+    for cut in range(len(whole) - len(saved.snapshot)):
+        path.write_bytes(whole[:cut])
+        with pytest.raises(WireError, match="no checkpoint"):
+            folder.load(name)
+    for wrong in ("", "../etc/passwd", "0" * 31, "g" * 32):
+        with pytest.raises(WireError):
+            folder.load(wrong)
+    os.utime(path, (0, 0))
+    assert folder.sweep() == 1
+
+
+@pytest.fixture
+def commands(tmp_path):
+    """Starts servers as a user does; those that are left are killed."""
+    left = []
+
+    def start():
+        command = [sys.executable, "-c", "from streaming.cli import main; main()", "serve", "--port", "0"]
+        command += ["--checkpoints", str(tmp_path), "--threads", "1"]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        left.append(process)
+        for line in process.stderr:
+            if '"url": "' in line:
+                return process, line.split('"url": "')[1].split('"')[0].replace("http", "ws")
+        raise AssertionError(f"ended with {process.wait()}")
+
+    yield start
+    for process in left:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+@pytest.mark.slow
+async def test_killed_servers_leave_no_trace(commands):
+    import pulse
+
+    program = pulse.stream(model_path(), pulse=160)
+    x = (0.1 * np.random.default_rng(0).standard_normal((1, 16000 * 6))).astype(np.float32)
+    alive = [commands() for _ in range(2)]
+    gaps: list[float] = []
+    killed = first = None
+    async with connect([url for _, url in alive], "denoiser", patience_s=30) as stream:
+        for number, block in enumerate(np.split(x, 600, 1)):
+            await stream.send(block)
+            await anyio.sleep(0.005)
+            if number == 250:
+                os.kill(alive[0][0].pid, signal.SIGKILL)
+                first, killed = stream.last.first, time.monotonic()
+            elif killed is not None and not gaps and stream.last.first > first:
+                gaps.append(time.monotonic() - killed)
+        outputs = await stream.flush()
+    expected = session_outputs(program, {"audio": x})
+    assert np.array_equal(outputs["denoised"], expected["denoised"])
+    assert gaps, "no output between the end of a server and the flush"
+    print(f"gap {gaps[0] * 1e3:.0f} ms")
