@@ -47,7 +47,12 @@ def page(outcomes: Sequence[Outcome]) -> str:
     streamed = [each for each in outcomes if each.stage == "streamed"]
     others = [each for each in outcomes if each.stage != "streamed"]
     plain = [each for each in streamed if not each.change]
-    text = HEAD.format(streamed=len(streamed), tried=len(outcomes), plain=len(plain), host=f"{Host.here()}.".replace(", load", ",\nload"))
+    text = HEAD.format(
+        streamed=len(streamed),
+        tried=len(outcomes),
+        plain=len(plain),
+        host=f"{Host.here()}.".replace(", load", ",\nload"),
+    )
     columns = ("code", "package", "error", "pulse", "delay", "convert s", "step us", "real-time factor")
     text += _table(columns, map(_streamed, streamed))
     text += "\n## Not streamed\n\n" + _table(("code", "package", "reason"), map(_refused, others))
