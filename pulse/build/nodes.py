@@ -274,10 +274,9 @@ class Connector(Sketch):
             self.node.drawing.join(other.node.drawing)
         drawing = self.node.drawing
         order = drawing.canvas.graph.order([end.outlet for end in ends])
-        nodes = [
-            drawing.node(node_id) for node_id in order if is_operator(drawing.canvas.graph.nodes[node_id].op)
-        ]
-        return GraphView(nodes, outputs=ends)
+        handles = [drawing.node(node_id) for node_id in order]
+        inputs = [Connector.of(node) for node in handles if is_open(node.op)]
+        return GraphView([node for node in handles if is_operator(node.op)], inputs, ends)
 
     def to_model(self, inputs: Mapping[str, str] | None = None) -> Model:
         return self.graph().graph(inputs)
@@ -286,6 +285,9 @@ class Connector(Sketch):
         """Raise InputError for an input in whose place another wire is by now."""
         if not self.node.drawing.canvas.graph.nodes[self.node.id].outputs:
             raise InputError("this connector was an input that another wire feeds now; use that wire")
+
+    def __repr__(self) -> str:
+        return f"<Connector {self.node.drawing.canvas.graph.label(self.outlet)}>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Connector) and (self.node, self.slot) == (other.node, other.slot)
@@ -362,6 +364,9 @@ class GraphView(Sketch):
 
     def __len__(self) -> int:
         return len(self.nodes)
+
+    def __repr__(self) -> str:
+        return f"<GraphView {', '.join(node.name for node in self.nodes)}>"
 
     def __contains__(self, node: object) -> bool:
         return node in self.nodes
@@ -610,9 +615,8 @@ class GraphView(Sketch):
         inside = set(self._ids)
         for wire in self.inputs():
             op = wire.node.op
-            made[wire.outlet] = drawing.canvas.add(
-                graph.label(wire.outlet), op if is_open(op) else OpenInput()
-            )
+            label = graph.label(wire.outlet)
+            made[wire.outlet] = drawing.canvas.add(label, op if is_open(op) else OpenInput(called=label))
         for node_id in graph.order([OutletId(node_id) for node_id in self._ids]):
             node, outlet = graph.nodes[node_id], OutletId(node_id)
             if isinstance(node.op, Constant):

@@ -55,7 +55,7 @@ def new_node(op: ModelOp, places: Sequence[Place], name: str, outputs: int = 1) 
     drawing = Drawing()
     canvas = drawing.canvas
     inputs = [
-        canvas.add(place, OpenInput(called=place))
+        canvas.add(f"{name}.{place}", OpenInput(called=place))
         if isinstance(place, str)
         else canvas.constant(f"{name}.{place[0]}", place[1])
         for place in places

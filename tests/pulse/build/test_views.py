@@ -15,6 +15,7 @@ from pulse.build import (
     Function,
     GraphView,
     Node,
+    Parallel,
     ReLU,
     Sequential,
     Sigmoid,
@@ -236,3 +237,16 @@ def test_every_call_takes_what_is_built() -> None:
         pulse.stream(whole, pulse=2)
     with pytest.raises(pulse.LoadError, match="constants= is an option of reading a file"):
         pulse.load(whole, constants={"x": 1})
+
+
+def test_inputs_are_called_as_they_were_named() -> None:
+    """Whatever is joined, in the order in which the result reads them; a copy of a part keeps the name of the wire."""
+    noisy, far = Connector("noisy", "1,1,T"), Connector("far", "1,1,T")
+    view = Add()(Conv1D(1, 1, 1, "conv")(noisy), ReLU("relu")(far)).graph()
+    assert list(pulse.load(view).analyse().inputs) == ["noisy", "far"]
+    branches = Sequential([Parallel([Conv1D(1, 2, 1), [ReLU(), Conv1D(1, 2, 1)]]), Add()])
+    assert list(pulse.load(branches, inputs={"x": "1,1,T"}).analyse().inputs) == ["x"]
+    whole, nodes = row()
+    (y,) = GraphView([nodes["relu"]]).clone().forward({"conv": random(1, 2, 4)}).values()
+    assert np.array_equal(y, np.maximum(random(1, 2, 4), 0))
+    assert repr(whole) == "<GraphView conv, relu, second, tanh>" and repr(noisy) == "<Connector noisy>"

@@ -3,7 +3,7 @@
 import functools
 import importlib.util
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -39,7 +39,7 @@ class _Isolated(_Quiet):
 
 
 @contextmanager
-def served(folder: Path, isolated: bool = False) -> Iterator[str]:
+def served(folder: Path, isolated: bool = False) -> Generator[str]:
     """The address of a folder, on this machine only."""
     server = ThreadingHTTPServer(
         ("127.0.0.1", 0), functools.partial(_Isolated if isolated else _Quiet, directory=str(folder))
@@ -55,7 +55,7 @@ def served(folder: Path, isolated: bool = False) -> Iterator[str]:
 
 
 @contextmanager
-def opened(folder: Path, microphone: Path | None = None, isolated: bool = False) -> Iterator[Any]:
+def opened(folder: Path, microphone: Path | None = None, isolated: bool = False) -> Generator[Any]:
     """A page of the folder; ``microphone`` is a WAV file that the browser hears over and over.
 
     isolated  from other sites, which gives it a finer clock

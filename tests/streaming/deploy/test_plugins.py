@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from shutil import which
@@ -191,7 +191,7 @@ def test_a_virtual_microphone(folder: Path, tmp_path: Path) -> None:
 
 
 @contextmanager
-def running(command: list[str], environment: dict[str, str]) -> Iterator[None]:
+def running(command: list[str], environment: dict[str, str]) -> Generator[None]:
     """A program in the background."""
     log = Path(environment["XDG_RUNTIME_DIR"], f"log-{len(command)}")
     with (

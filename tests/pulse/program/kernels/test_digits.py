@@ -23,7 +23,7 @@ def outputs(x: np.ndarray, taps: list[int], K: int, w: np.ndarray, python: bool)
         np.array(taps, np.int64),
         np.ones(N, np.float32),
     ]
-    args = [At(0), At(1), At(2), At(3), M, At(4), At(5), len(taps), At(6), K, N, 0, At(7), 0, 0, 0]
+    args = [At(0), At(3), M, At(4), At(5), len(taps), At(6), K, N, 0, At(1), At(2), At(7), 0, 0, 0]
     kernel = product.forms["int8"]
     results = run_both(kernel, arrays, *args) if python else [run_row(kernel, arrays, *args, python=False)]
     return [np.asarray(after[3]).reshape(M, N) for after in results]

@@ -1,5 +1,7 @@
 """Several streams in one call: each equals a stream of its own, whatever the others do."""
 
+import copy
+
 import numpy as np
 import onnx
 import pytest
@@ -203,3 +205,17 @@ def test_the_kernels_with_weights_have_a_form_for_lanes() -> None:
         f"{name}{form}" for name in ("product", "gru", "lstm") for form in ("", "_f16", "_bf16", "_int8")
     }
     assert {name for name, kernel in KERNELS.items() if kernel.lanes} == forms
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_lanes_that_step_alone_have_the_bits_of_a_stream(name: str) -> None:
+    made = program(name, 2)
+    lanes, states = alone_and_together(made, 20)
+    lanes.alone = True
+    fed = [pulses(made, i, 3) for i in range(20)]
+    for number in range(3):
+        together = lanes.step(np.stack([each[number] for each in fed]))
+        for i, state in enumerate(states):
+            found = state.step(fed[i][number])
+            assert all(np.array_equal(array, found[port]) for port, array in lane(together, i).items())
+    assert copy.copy(lanes).alone

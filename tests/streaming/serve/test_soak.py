@@ -1,0 +1,108 @@
+"""A long life: clients that come, go, stall and lie; what is flushed is exact, no lane is lost, memory stays flat.
+
+``PULSE_SOAK_SECONDS=1800 python -m pytest -m slow -s tests/streaming/serve/test_soak.py`` runs half an hour.
+"""
+
+import os
+import random
+import time
+from collections import Counter
+from pathlib import Path
+
+import anyio
+import numpy as np
+import pytest
+
+from pulse.client import ClientError, connect
+from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
+from streaming.session import Session
+from tests.streaming.executor.streams import joined, ready
+from tests.streaming.serve.conftest import PULSE, RATE_HZ
+from tests.streaming.serve.servers import running
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+SECONDS = float(os.environ.get("PULSE_SOAK_SECONDS", "20"))
+CLIENTS = 24
+LANES = 16
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+def resident_bytes():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+class Clients:
+    """Streams one after the other, and how many ended in each way."""
+
+    def __init__(self, url, until):
+        self.url, self.until = url, until
+        self.ends = Counter()
+        self.program = ready("filtered", PULSE)
+
+    async def live(self, seed):
+        rng = random.Random(seed)
+        while time.monotonic() < self.until:
+            try:
+                async with connect(self.url, "filtered") as stream:
+                    await self.stream(stream, rng)
+            except ClientError as error:
+                self.ends[error.code] += 1
+                await anyio.sleep(0.02)
+
+    async def stream(self, stream, rng):
+        (port,) = self.program.inputs
+        frames = rng.randrange(1, 60 * PULSE)
+        shape = [frames if axis == port.axis else size for axis, size in enumerate(port.shape)]
+        x = np.random.default_rng(rng.randrange(1 << 30)).standard_normal(shape).astype(np.float32)
+        kind = rng.choice(["whole", "whole", "whole", "leaves", "stalls", "lies"])
+        for block in np.array_split(x, rng.randrange(1, 9), port.axis):
+            await stream.send(block)
+            if rng.random() < 0.1:
+                await anyio.sleep(rng.choice([0, 0.01, 0.2 if kind == "stalls" else 0.01]))
+            if kind == "leaves" and rng.random() < 0.3:
+                self.ends["left"] += 1
+                return
+        if kind == "lies":
+            await stream.send(np.full_like(x, np.nan))
+        found = await stream.flush()
+        session = Session(self.program)
+        expected = joined([session.push({port.name: x}), session.flush()], self.program)
+        for name, array in expected.items():
+            np.testing.assert_allclose(found[name], array, rtol=1e-5, atol=1e-6)
+        self.ends["whole"] += 1
+
+
+async def test_clients_come_go_stall_and_lie():
+    model = ModelSettings(name="filtered", streams=LANES)
+    settings = ServerSettings((model,), limits=LimitSettings(speed=1e6), budget=1e6)
+    with running([(model, ready("filtered", PULSE), RATE_HZ)], settings, threads=2) as server:
+        started = time.monotonic()
+        clients = Clients(server.ws, started + SECONDS)
+        sizes = []
+
+        async def weigh():
+            while time.monotonic() < clients.until:
+                await anyio.sleep(SECONDS / 10)
+                sizes.append(resident_bytes())
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(weigh)
+            for seed in range(CLIENTS):
+                tasks.start_soon(clients.live, seed)
+        with anyio.fail_after(20):
+            while server.service.connections:
+                await anyio.sleep(0.05)
+        assert sorted(lane for _, group in server.service.models[0].groups for lane in group.free) == sorted(
+            lane for _, group in server.service.models[0].groups for lane in range(len(group.sessions))
+        )
+        counts = server.service.counts
+    assert clients.ends["whole"] > SECONDS
+    assert {"busy", "input", "left"} <= set(clients.ends)
+    assert not counts["ended_failed"]
+    growth = sizes[-1] - sizes[2]
+    print(f"{dict(clients.ends)}, memory grew by {growth / 2**20:.1f} MiB from a quarter of the time on")
+    assert growth < 32 << 20
