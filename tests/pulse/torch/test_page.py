@@ -19,4 +19,4 @@ def test_the_codec_streams() -> None:
         warnings.simplefilter("ignore")  # of the codec's own age, and which axis is time
         exec(compile(block, "docs/pytorch.md", "exec"), names)
     frames, rest = (next(iter(names[name].values())) for name in ("frames", "rest"))  # type: ignore[attr-defined]
-    assert np.concatenate([frames, rest], 2).shape == (1, 128, 4)
+    assert np.concatenate([frames, rest], 2).shape == (1, 128, 16)
