@@ -18,7 +18,13 @@ from tests.pulse.program.doubling import TooLoudError
 from tests.pulse.program.programs import block, constants, program, same
 from tests.streaming import models
 
-UNITS = [("numba", "line", 1), ("numba", "opcode", 7), ("numpy", "line", 17), ("numpy", "opcode", 211)]
+UNITS = [
+    ("numba", "line", 1),
+    ("numba", "opcode", 7),
+    pytest.param("numba", "opcode", 1, marks=pytest.mark.slow),
+    ("numpy", "line", 17),
+    ("numpy", "opcode", 211),
+]
 units = pytest.mark.parametrize(("backend", "unit", "step"), UNITS)
 
 

@@ -106,7 +106,7 @@ TREES = _wider(_wider(_wider(LEAVES) | LEAVES)) | NESTED | _wider(NESTED)
 CHOSEN = st.lists(st.sampled_from(sorted(ASSUMPTIONS)), max_size=3, unique=True)
 
 QUICK = settings(
-    max_examples=250,
+    max_examples=500,
     deadline=None,
     derandomize=True,
     database=None,

@@ -110,13 +110,13 @@ def grown(seed: int, steps: Sequence[str], last: Sequence[str] = ()) -> tuple[Ty
 def test_no_chain_is_later_than_it_must_be() -> None:
     """Convolutions, pools, deconvolutions, constant padding, slices and branches, of any order."""
     reached: Counter[str] = Counter()
-    for seed in range(40):
+    for seed in range(60):
         typed, reach, pulse = grown(seed, STEPS)
         reported, least = compared(typed, pulse, reach)
         assert reported == least, (seed, pulse)
         reached["delayed"] += least > 0
         reached["not delayed"] += least == 0
-    assert min(reached["delayed"], reached["not delayed"]) >= 10, reached
+    assert min(reached["delayed"], reached["not delayed"]) >= 15, reached
 
 
 @pytest.mark.parametrize(("steps", "mirrors"), [(STEPS, MIRRORS), (LINEAR, ("symmetric",))])
@@ -128,7 +128,7 @@ def test_a_mirror_at_the_end_of_a_chain_is_no_later_than_it_must_be(
     Where what is mirrored begins with constants (a left-context prefix), those are waited for although they are known.
     """
     reached: Counter[str] = Counter()
-    for seed in range(24):
+    for seed in range(40):
         try:
             typed, reach, pulse = grown(seed, steps, mirrors)
         except FactError:
@@ -143,7 +143,7 @@ def test_a_mirror_at_the_end_of_a_chain_is_no_later_than_it_must_be(
         else:
             assert reported == least, (seed, pulse)
         reached["prefix" if source.prefix_frames else "no prefix"] += 1
-    assert reached["no prefix"] >= 18 and reached["prefix"] >= 2, reached
+    assert reached["no prefix"] >= 25 and reached["prefix"] >= 2, reached
 
 
 def mirrored_conv(mode: str, pads: tuple[int, int]) -> Callable[[Sketch], OutletId]:
