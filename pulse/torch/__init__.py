@@ -9,6 +9,7 @@ from typing import Any
 
 from pulse.errors import InputError, PulseWarning
 from pulse.loading.format import read_onnx
+from pulse.mapping import LARGE, let_heap_go, let_pages_go
 from pulse.models import Model
 from pulse.tolerance import offline
 from pulse.torch.arguments import Dynamic, read_call
@@ -21,10 +22,10 @@ from pulse.torch.module import (
     computing_in,
     float_types,
     method_module,
-    preserve_state,
     samples,
     tensors,
 )
+from pulse.torch.state import preserve_state
 
 
 def from_torch(
@@ -78,28 +79,28 @@ def from_torch(
             title,
             [f"it computes in {names}; the model computes in f32, and is compared with the module in f32"],
         )
-    with preserve_state(torch, module, call) as begin:
+    with preserve_state(torch, module, call) as state:
         if dynamic is None:
             with silence_exporter():
                 axes = find_time(
-                    title, ModuleOracle(torch, module, call, begin, [], f32), tensors(torch, call)
+                    title, ModuleOracle(torch, module, call, state.begin, [], f32), tensors(torch, call)
                 )
             call = replace(call, axes=axes)
             _warn(title, [describe_time(axes)] if axes else [])
         wanted = read_lengths(lengths, call.frames)
         with silence_exporter(), computing_in(torch, module, f32):
             outputs = name_outputs(torch, module, call, title)
-        begin()
+        state.begin()
         with silence_exporter(), computing_in(torch, module, f32):
-            exported = export(torch, module, call, opset, title, outputs)
+            exported = export(torch, module, call, opset, title, outputs, state)
         _warn(title, exported.notes)
-        model = read_onnx(exported.proto, ignore_value_info=True)
+        model = read_onnx(exported.proto, ignore_value_info=True, tensors=exported.tensors)
         if compare:
             with silence_exporter():
                 typed = model.analyse()
                 given = samples(torch, call, list(typed.inputs), title)
                 oracle, precise = (
-                    ModuleOracle(torch, module, call, begin, list(typed.outputs), dtype)
+                    ModuleOracle(torch, module, call, state.begin, list(typed.outputs), dtype)
                     for dtype in (f32, torch.float64)
                 )
                 comparison = Comparison(
@@ -107,6 +108,10 @@ def from_torch(
                 )
                 notes = comparison.require_equal(wanted, exported.trims)
             _warn(title, notes)
+    for tensor in exported.tensors.values():
+        let_pages_go(tensor)
+    if sum(tensor.nbytes for tensor in exported.tensors.values()) >= LARGE:
+        let_heap_go()
     return model
 
 

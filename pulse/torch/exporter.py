@@ -10,12 +10,15 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple, cast
 
 from pulse.errors import InputError, LoadError
+from pulse.facts import Array
 from pulse.onnx.proto import ModelProto, TensorProto
 from pulse.torch.advice import BAKED_HELP, COMPLEX_HELP, plain_message
 from pulse.torch.arguments import ModuleCall, path_key
 from pulse.torch.functions import replace_functions
 from pulse.torch.recurrent import keep_recurrent_layers
 from pulse.torch.sizes import keep_sizes
+from pulse.torch.state import ModuleState
+from pulse.torch.weights import take_weights
 
 _FIXED = re.compile(r"static shape of (\d+) for dimension inputs\['(\w+)'\]\.shape\[(\d+)\]")
 _LOGGERS = ("torch", "torch.onnx", "onnxscript")
@@ -23,23 +26,34 @@ _BAKED_WORDS = ("static shape", "specialized", "Constraints violated")
 
 
 class Export(NamedTuple):
-    """A file, notes for the user, and whether frames are left out at the end, as many as the length says."""
+    """A file, notes for the user, and whether frames are left out at the end, as many as the length says.
+
+    tensors  initializers whose data is not in the file, by name
+    """
 
     proto: ModelProto
     notes: list[str]
     trims: bool
+    tensors: Mapping[str, Array]
 
 
 def export(
-    torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str, outputs: list[str] | None
+    torch: Any,
+    module: Any,
+    call: ModuleCall,
+    opset: int | None,
+    title: str,
+    outputs: list[str] | None,
+    state: ModuleState,
 ) -> Export:
     """The exported model.
 
     outputs  their names; None: the exporter names them
+    state    what the module holds
     Raises   LoadError
     """
     if find_spec("onnxscript") is not None:
-        made = _export(torch, module, call, opset, title, outputs)
+        made = _export(torch, module, call, opset, title, outputs, state)
     else:
         made = _trace(torch, module, call, opset, title)
     _require_dynamic(made.proto, call, title)
@@ -125,7 +139,13 @@ def _mend_squeezes(proto: ModelProto) -> None:
 
 
 def _export(
-    torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str, outputs: list[str] | None
+    torch: Any,
+    module: Any,
+    call: ModuleCall,
+    opset: int | None,
+    title: str,
+    outputs: list[str] | None,
+    state: ModuleState,
 ) -> Export:
     """By the exporter that follows torch.export."""
     shapes = {name: dict(call.axes[name]) if name in call.axes else None for name in call.arguments}
@@ -149,9 +169,10 @@ def _export(
             )
     except Exception as error:
         raise LoadError(_failure(error, call, title)) from error
+    tensors = take_weights(made, state)
     proto = cast("ModelProto", made.model_proto)
     _mend_squeezes(proto)
-    return Export(proto, [], functions.trims)
+    return Export(proto, [], functions.trims, tensors)
 
 
 def _trace(torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str) -> Export:
@@ -183,7 +204,7 @@ def _trace(torch: Any, module: Any, call: ModuleCall, opset: int | None, title: 
         for entry in caught
         if issubclass(entry.category, torch.jit.TracerWarning)
     ]
-    return Export(ModelProto.FromString(file.getvalue()), notes, False)
+    return Export(ModelProto.FromString(file.getvalue()), notes, False, {})
 
 
 def _failure(error: BaseException, call: ModuleCall, title: str) -> str:
