@@ -1,5 +1,6 @@
 """From PyTorch: a module goes through PyTorch's own exporter, in memory, and is compared with what comes out."""
 
+import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ from pulse.tolerance import offline
 from pulse.torch.arguments import Dynamic, read_call
 from pulse.torch.axes import describe_time, find_time
 from pulse.torch.comparison import Comparison
-from pulse.torch.exporter import export, name_outputs, silence_exporter
+from pulse.torch.exporter import export, name_outputs
 from pulse.torch.lengths import read_lengths
 from pulse.torch.module import (
     ModuleOracle,
@@ -25,7 +26,11 @@ from pulse.torch.module import (
     samples,
     tensors,
 )
+from pulse.torch.silence import silence_exporter
 from pulse.torch.state import preserve_state
+
+_EXPORT = threading.RLock()
+"""One export at a time: PyTorch's exporter changes the process while it runs."""
 
 
 def from_torch(
@@ -79,7 +84,7 @@ def from_torch(
             title,
             [f"it computes in {names}; the model computes in f32, and is compared with the module in f32"],
         )
-    with preserve_state(torch, module, call) as state:
+    with _EXPORT, preserve_state(torch, module, call) as state:
         if dynamic is None:
             with silence_exporter():
                 axes = find_time(

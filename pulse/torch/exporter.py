@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import logging
 import re
 import warnings
 from collections.abc import Generator, Mapping
@@ -21,7 +20,6 @@ from pulse.torch.state import ModuleState
 from pulse.torch.weights import take_weights
 
 _FIXED = re.compile(r"static shape of (\d+) for dimension inputs\['(\w+)'\]\.shape\[(\d+)\]")
-_LOGGERS = ("torch", "torch.onnx", "onnxscript")
 _BAKED_WORDS = ("static shape", "specialized", "Constraints violated")
 
 
@@ -62,39 +60,16 @@ def export(
 
 
 @contextlib.contextmanager
-def silence_exporter() -> Generator[None]:
-    """Keep to itself what the exporter says of its own parts."""
-    made = [name for name in logging.root.manager.loggerDict if name.split(".")[0] in _LOGGERS]
-    loggers = [logging.getLogger(name) for name in dict.fromkeys([*_LOGGERS, *made])]
-    before = [(logger.disabled, logger.level) for logger in loggers]
-    for logger in loggers:
-        logger.disabled = True
-        logger.setLevel(logging.CRITICAL)  # for those below it that are made later
-    try:
-        with (
-            warnings.catch_warnings(),
-            contextlib.redirect_stdout(io.StringIO()),
-            contextlib.redirect_stderr(io.StringIO()),
-        ):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        for logger, (disabled, level) in zip(loggers, before):
-            logger.disabled = disabled
-            logger.setLevel(level)
-
-
-@contextlib.contextmanager
-def _copied_inputs(torch: Any, module: Any) -> Generator[None]:
+def _copy_inputs(torch: Any, module: Any) -> Generator[None]:
     """Outputs that are inputs are copies: the exporter leaves such inputs out."""
 
     def copy_call(_: Any, positional: Any, named: Any, result: Any) -> Any:
         given = {id(leaf) for leaf in torch.utils._pytree.tree_leaves((positional, named))}
 
-        def copied_leaf(leaf: Any) -> Any:
+        def copy_of(leaf: Any) -> Any:
             return leaf.clone() if torch.is_tensor(leaf) and id(leaf) in given else leaf
 
-        return torch.utils._pytree.tree_map(copied_leaf, result)
+        return torch.utils._pytree.tree_map(copy_of, result)
 
     hook = module.register_forward_hook(copy_call, with_kwargs=True)
     try:
@@ -155,7 +130,7 @@ def _export(
             keep_recurrent_layers(torch),
             keep_sizes(torch, module),
             replace_functions(torch) as functions,
-            _copied_inputs(torch, module),
+            _copy_inputs(torch, module),
         ):
             made = torch.onnx.export(
                 module,
