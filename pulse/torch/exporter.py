@@ -18,6 +18,7 @@ from pulse.torch.recurrent import keep_recurrent_layers
 from pulse.torch.sizes import keep_sizes
 from pulse.torch.state import ModuleState
 from pulse.torch.weights import take_weights
+from pulse.torch.whole_numbers import keep_whole_numbers
 
 _FIXED = re.compile(r"static shape of (\d+) for dimension inputs\['(\w+)'\]\.shape\[(\d+)\]")
 _BAKED_WORDS = ("static shape", "specialized", "Constraints violated")
@@ -61,13 +62,15 @@ def export(
 
 @contextlib.contextmanager
 def _copy_inputs(torch: Any, module: Any) -> Generator[None]:
-    """Outputs that are inputs are copies: the exporter leaves such inputs out."""
+    """Outputs that are inputs are copies: the exporter leaves such inputs out. Outputs that are no tensors are none."""
 
     def copy_call(_: Any, positional: Any, named: Any, result: Any) -> Any:
         given = {id(leaf) for leaf in torch.utils._pytree.tree_leaves((positional, named))}
 
         def copy_of(leaf: Any) -> Any:
-            return leaf.clone() if torch.is_tensor(leaf) and id(leaf) in given else leaf
+            if not torch.is_tensor(leaf):
+                return None
+            return leaf.clone() if id(leaf) in given else leaf
 
         return torch.utils._pytree.tree_map(copy_of, result)
 
@@ -129,6 +132,7 @@ def _export(
         with (
             keep_recurrent_layers(torch),
             keep_sizes(torch, module),
+            keep_whole_numbers(torch, module, lambda: name_outputs(torch, module, call, title), state.begin),
             replace_functions(torch) as functions,
             _copy_inputs(torch, module),
         ):

@@ -15,9 +15,9 @@ OWN = "torch"
 
 @contextlib.contextmanager
 def keep_sizes(torch: Any, module: Any) -> Generator[None]:
-    """While this lasts, ``int``, ``len`` and quotients of sizes keep them symbolic.
+    """While this lasts, ``int``, ``len``, ``range`` and quotients of sizes keep them symbolic.
 
-    Python lets ``int`` and ``len`` give nothing but numbers, so an export that passes through them fixes the length:
+    Python lets these functions give nothing but numbers, so an export that passes through them fixes the length:
     they have other meanings in the files of a module's classes. Of a size and a bound, ``max`` and ``min`` give that
     one which the example gives; where another length would give the other one, the model refuses it. A quotient
     remembers both of its integers, so that floors and ceilings of it are computed in integers. In other threads all of
@@ -27,6 +27,7 @@ def keep_sizes(torch: Any, module: Any) -> Generator[None]:
     names: dict[str, Any] = {
         "int": _symbolic_int(torch, owner),
         "len": _symbolic_len(torch, owner),
+        "range": _symbolic_range(torch, owner),
         "max": _choice(torch, owner, builtins.max, lambda left, right: right > left),
         "min": _choice(torch, owner, builtins.min, lambda left, right: right < left),
     }
@@ -111,6 +112,29 @@ def _symbolic_len(torch: Any, owner: OwnThread) -> Any:
     return length
 
 
+def _symbolic_range(torch: Any, owner: OwnThread) -> Any:
+    def steps(*given: Any) -> Any:
+        """``range``; one of sizes that has the same number of steps for every length keeps them symbolic."""
+        if owner.is_here and any(isinstance(each, torch.SymInt) for each in given):
+            start, stop, step = (0, *given, 1) if len(given) == 1 else (*given, 1)[:3]
+            hint = builtins.range(
+                *(each.node.hint if isinstance(each, torch.SymInt) else each for each in given)
+            )
+            count, known_true = (
+                builtins.len(hint),
+                torch.fx.experimental.symbolic_shapes.statically_known_true,
+            )
+            if (
+                count
+                and known_true(start + (count - 1) * step < stop)
+                and known_true(start + count * step >= stop)
+            ):
+                return [start + place * step for place in builtins.range(count)]
+        return builtins.range(*given)
+
+    return steps
+
+
 def _choice(torch: Any, owner: OwnThread, function: Any, prefers: Any) -> Any:
     """``max`` or ``min`` of sizes, decided by the example."""
 
@@ -164,7 +188,7 @@ def _exact_division(torch: Any, owner: OwnThread, divide: Any) -> Any:
 
         def __truediv__(self, other: Any) -> Any:
             if isinstance(other, int) and other > 0:
-                return made(self.upper, self.lower * other)
+                return made(self.upper, self.lower * +other)
             return super().__truediv__(other)
 
         def __floor__(self) -> Any:
@@ -183,7 +207,7 @@ def _exact_division(torch: Any, owner: OwnThread, divide: Any) -> Any:
 
     def division(size: Any, other: Any) -> Any:
         if isinstance(other, int) and not isinstance(other, bool) and other > 0 and owner.is_here:
-            return made(size, other)
+            return made(size, +other)
         return divide(size, other)
 
     return division
