@@ -68,10 +68,6 @@ class Admission(NotCopyable):
             raise WireError(
                 "model", f"no model is called {hello.model!r}", f"there are {', '.join(self._models)}"
             )
-        if hello.rate is not None and model.rate_hz is not None and hello.rate != model.rate_hz:
-            raise WireError(
-                "rate", f"{model.name} takes {model.rate_hz} Hz, not {hello.rate}", "resample before sending"
-            )
         return model
 
     def worker(self, model: HostedModel) -> LaneWorker:

@@ -8,7 +8,7 @@ from pulse.record import record
 from streaming.wire import VERSION
 from streaming.wire.errors import WireError
 
-FORMATS = ("pcm16", "f32")
+FORMATS = ("pcm16", "f32", "opus")
 REQUESTS = ("flush", "reset", "ping", "stats")
 """What a client may send after its hello."""
 ANSWERS = ("ready", "ack", "event", "flushed", "reset", "pong", "stats", "error")
@@ -45,11 +45,12 @@ class Hello:
 
     model: str | None = None
     rate: int | None = None
-    format: Literal["pcm16", "f32"] = "f32"
+    format: Literal["pcm16", "f32", "opus"] = "f32"
     block: int | None = None
     outputs: tuple[str, ...] | None = None
     token: str | None = None
     resume: str | None = None
+    skip: int | None = None
 
     @classmethod
     def of_message(cls, message: Message) -> "Hello":
@@ -72,6 +73,7 @@ class Hello:
             None if outputs is None else tuple(cast("Iterable[str]", outputs)),
             _text(message, "token"),
             _text(message, "resume"),
+            _count(message, "skip"),
         )
 
     def as_message(self) -> Message:
@@ -84,6 +86,7 @@ class Hello:
             "outputs": None if self.outputs is None else list(self.outputs),
             "token": self.token,
             "resume": self.resume,
+            "skip": self.skip,
         }
         given = {name: value for name, value in fields.items() if value is not None}
         return {"type": "hello", "version": VERSION, **given}

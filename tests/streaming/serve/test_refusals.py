@@ -330,13 +330,15 @@ def test_any_bytes_are_a_frame_or_a_wire_error(data):
 def test_an_idle_server_takes_a_stream_whose_p99_is_beyond_the_budget_and_refuses_the_second():
     model = ModelSettings(name="filtered", streams=4)
     settings = ServerSettings((model,), limits=LimitSettings(speed=1e6), budget=1e-9)
-    with running([(model, ready("filtered", PULSE), RATE_HZ)], settings, threads=1) as server:
-        with raw(server) as one:
-            assert one.hello()["type"] == "ready"
-            with raw(server) as two:
-                refused = two.hello()
-                assert refused["code"] == "busy" and "more" in refused["message"]
-                assert two.closed() == 1013
+    with (
+        running([(model, ready("filtered", PULSE), RATE_HZ)], settings, threads=1) as server,
+        raw(server) as one,
+    ):
+        assert one.hello()["type"] == "ready"
+        with raw(server) as two:
+            refused = two.hello()
+            assert refused["code"] == "busy" and "more" in refused["message"]
+            assert two.closed() == 1013
 
 
 def test_a_model_that_is_slower_than_its_sound_is_refused():
@@ -345,6 +347,8 @@ def test_a_model_that_is_slower_than_its_sound_is_refused():
             group.cost = StepCost([int(2e9 * PULSE / RATE_HZ)] * 9)
         with raw(server) as client:
             assert "times as long as its sound lasts" in client.hello()["message"]
-        group.cost = StepCost([1000] * 99 + [int(5e9)] * 3)  # the rare step does not count against the first stream
+        group.cost = StepCost(
+            [1000] * 99 + [int(5e9)] * 3
+        )  # the rare step does not count against the first stream
         with raw(server) as client:
             assert client.hello()["type"] == "ready"
