@@ -42,7 +42,6 @@ class Servers:
         self._urls = [_with_path(url) for url in urls]
         self._hello, self._tls, self._patience_s = hello, tls, patience_s
         self._silence_s = silence_s
-        self._successors: list[str] = []
         self._refusals: dict[str, str] = {}
 
     async def open(self, until: AsyncExitStack) -> tuple[ClientSocket, Message]:
@@ -79,7 +78,7 @@ class Servers:
     async def _find(self, stream: RemoteStream, until: AsyncExitStack) -> tuple[ClientSocket, Message]:
         """A server that goes on with a lost stream, however long it takes; its successors in a fleet come first."""
         hello = replace(self._hello, resume=stream.resume)
-        successors = self._successors
+        successors = [_with_path(url) for url in stream.successors]
         while True:
             for url in dict.fromkeys([*successors, *self._urls]):
                 follows = url not in successors
@@ -117,7 +116,6 @@ class Servers:
             await socket.send(write_message(hello.as_message()))
             ready = await _receive_ready(socket)
             until.push_async_exit(opened.pop_all())
-        self._successors = [_with_path(each) for each in ready.get("urls", ())]
         return socket, ready
 
     async def _read(self, stream: RemoteStream) -> None:

@@ -72,6 +72,10 @@ class RemoteStream(NotCopyable):
         self._ended = False
         self._error: Exception | None = None
         self._changed = anyio.Event()
+        self.connections = 1
+        """Over how many connections the stream has gone so far."""
+        self.successors: list[str] = ready.get("urls", [])
+        """Addresses at which a fleet goes on with the stream, the best first."""
         self.heard_s = time.monotonic()
         """When the server has said something for the last time, by ``time.monotonic``."""
 
@@ -226,6 +230,9 @@ class RemoteStream(NotCopyable):
         """Another connection: send again what its server does not have."""
         async with self._sending:
             self._socket, self.resume, self._error = socket, ready["resume"], None
+            self.connections += 1
+            self.successors = ready.get("urls", [])
+            self.heard_s = time.monotonic()
             for _ in range(self._epoch - ready["epoch"]):
                 await self._send({"type": "reset"})
             received = ready["received"] if ready["epoch"] == self._epoch else [0] * len(self.inputs)
@@ -262,6 +269,8 @@ class RemoteStream(NotCopyable):
             self.taken = message["taken"]
             for unsafe, first in zip(self._unsafe, message["safe"]):
                 unsafe.forget(first)
+        elif kind == "servers":
+            self.successors = message["urls"]
         elif kind == "flushed" and current:
             self.taken, self._ended = message["received"], True
         elif kind in ("pong", "stats", "reset") and "for_life" not in message:

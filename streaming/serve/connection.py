@@ -120,6 +120,11 @@ class Connection(NotCopyable):
             "answer_us": None if stream is None else stream.times.as_dict()["answer_us"],
         }
 
+    def tell_successors(self) -> None:
+        """Where the client goes on if this server is lost: servers have come or gone."""
+        if self._placement is not None and self.open is not None:
+            self._push({"type": "servers", **self._successors(self._placement)})
+
     def check(self, now: float) -> None:
         """End it if the client is silent, or does not read."""
         limits = self._limits
@@ -180,13 +185,16 @@ class Connection(NotCopyable):
             "stream": self.id,
             **stream.as_dict(),
             **({"resume": self._resume} if self._resume else {}),
-            **({"urls": list(self._placement.successors(self._resume))} if self._placement else {}),
+            **({} if self._placement is None else self._successors(self._placement)),
             "limits": {
                 "message_bytes": self._limits.message_bytes,
                 "window": stream.window,
                 "idle_s": self._limits.idle_s,
             },
         }
+
+    def _successors(self, placement: Placement) -> dict[str, Any]:
+        return {"urls": list(placement.successors(self._resume))}
 
     async def _read(self, stream: OpenStream, pace: Pace) -> str:
         while True:

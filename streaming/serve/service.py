@@ -120,6 +120,11 @@ class Service(NotCopyable):
                 },
             )
 
+    def tell_successors(self) -> None:
+        """Servers of the fleet have come or gone: tell the clients."""
+        for connection in list(self.connections):
+            connection.tell_successors()
+
     async def move_streams(self, per_s: float) -> None:
         """Take no more streams; end those that are open one after the other, so that they go on elsewhere."""
         self.admission.draining = True

@@ -11,7 +11,7 @@ from streaming.wire.errors import WireError
 FORMATS = ("pcm16", "f32")
 REQUESTS = ("flush", "reset", "ping", "stats")
 """What a client may send after its hello."""
-ANSWERS = ("ready", "ack", "event", "flushed", "reset", "pong", "stats", "error")
+ANSWERS = ("ready", "ack", "event", "flushed", "reset", "pong", "stats", "servers", "error")
 """What a server sends."""
 Message = dict[str, Any]
 
