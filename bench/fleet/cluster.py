@@ -13,7 +13,7 @@ BEGIN_S = 180.0
 
 @contextmanager
 def fleet_here(nodes: int, deployment: Deployment, opener: Opener) -> Iterator[tuple]:
-    """A fleet on so many nodes of one machine, all workers live; the fleet and the cluster."""
+    """A fleet on several nodes of one machine, all workers live; the fleet and the cluster."""
     warnings.simplefilter("ignore")
     import ray
     from ray.cluster_utils import Cluster

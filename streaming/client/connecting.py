@@ -131,7 +131,7 @@ class Servers:
     async def _end_silence(self, stream: RemoteStream, silence_s: float, tasks: TaskGroup) -> None:
         """Ask a server that is quiet, and cut the connection if it stays so."""
         asked = False
-        while (quiet_s := time.monotonic() - stream.heard_s) < silence_s or not asked:
+        while (quiet_s := time.monotonic() - stream.answered_s) < silence_s or not asked:
             if quiet_s < silence_s / 2:
                 asked = False
             elif not asked:

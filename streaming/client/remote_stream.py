@@ -76,7 +76,7 @@ class RemoteStream(NotCopyable):
         """Over how many connections the stream has gone so far."""
         self.successors: list[str] = ready.get("urls", [])
         """Addresses at which a fleet goes on with the stream, the best first."""
-        self.heard_s = time.monotonic()
+        self.answered_s = time.monotonic()
         """When the server has said something for the last time, by ``time.monotonic``."""
 
     def __aiter__(self) -> "RemoteStream":
@@ -147,7 +147,7 @@ class RemoteStream(NotCopyable):
         return await self._answer("pong")
 
     async def ask_for_life(self) -> None:
-        """Have the server say something; ``heard_s`` tells that it did."""
+        """Have the server say something; ``answered_s`` tells that it did."""
         await self._send({"type": "ping", "for_life": True})
 
     async def cut(self) -> None:
@@ -194,7 +194,7 @@ class RemoteStream(NotCopyable):
     async def read(self) -> None:
         """Receive until the connection ends."""
         while (message := await self._socket.receive()) is not None:
-            self.heard_s = time.monotonic()
+            self.answered_s = time.monotonic()
             if isinstance(message, bytes):
                 self._take(message)
             else:
@@ -232,7 +232,7 @@ class RemoteStream(NotCopyable):
             self._socket, self.resume, self._error = socket, ready["resume"], None
             self.connections += 1
             self.successors = ready.get("urls", [])
-            self.heard_s = time.monotonic()
+            self.answered_s = time.monotonic()
             for _ in range(self._epoch - ready["epoch"]):
                 await self._send({"type": "reset"})
             received = ready["received"] if ready["epoch"] == self._epoch else [0] * len(self.inputs)

@@ -32,7 +32,7 @@ class FleetStatus:
     """A fleet at a moment.
 
     wanted    version -> workers
-    short     version -> workers that no node has room for
+    short     version -> workers that no node has CPUs for
     leaving   workers and nodes that are to be empty
     problems  the last ones, in words
     lost      workers that ended by themselves since the control began

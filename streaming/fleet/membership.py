@@ -6,7 +6,7 @@ from streaming.fleet.table import FleetTable, WorkerEntry
 from streaming.wire.errors import MovedError, WireError
 
 SUCCESSORS = 3
-"""Workers that a client is told of."""
+"""Workers that a client knows of."""
 
 
 class Membership:

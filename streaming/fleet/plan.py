@@ -46,7 +46,7 @@ class Stop:
 class Plan:
     """What is to be done.
 
-    short  version -> workers that no node has room for
+    short  version -> workers that no node has CPUs for
     """
 
     actions: tuple[Start | Drain | Stop, ...]
@@ -73,16 +73,16 @@ class Observed:
 def make_plan(seen: Observed) -> Plan:
     """New workers first; others drain when those that stay are enough, and stop when they are empty.
 
-    A worker that is to leave drains although there are too few others if no node has room for another one.
+    A worker that is to leave drains although there are too few others if no node has CPUs for another one.
     """
     actions: list[Start | Drain | Stop] = []
     short: dict[str, int] = {}
-    room = _room(seen)
+    free = _free_cpus(seen)
     for version, deployment in seen.deployments.items():
         alive = [each for each in seen.workers if each.version == version and each.phase != "draining"]
         staying = [each for each in alive if not _leaves(each, seen.leaving)]
         wanted = seen.wanted[version]
-        starts = _starts(deployment, wanted - len(staying), room, seen)
+        starts = _starts(deployment, wanted - len(staying), free, seen)
         actions += starts
         missing = wanted - len(staying) - len(starts)
         if missing > 0:
@@ -106,27 +106,27 @@ def _leaves(worker: WorkerEntry, leaving: Set[str]) -> bool:
     return worker.name in leaving or worker.node in leaving
 
 
-def _room(seen: Observed) -> dict[str, float]:
+def _free_cpus(seen: Observed) -> dict[str, float]:
     """Node -> CPUs that no worker has, of nodes that stay."""
-    room = {each.id: each.cpus for each in seen.nodes if each.id not in seen.leaving}
+    free = {each.id: each.cpus for each in seen.nodes if each.id not in seen.leaving}
     for worker in seen.workers:
-        if worker.node in room:
-            room[worker.node] -= (
+        if worker.node in free:
+            free[worker.node] -= (
                 seen.deployments[worker.version].cpus if worker.version in seen.deployments else 0
             )
-    return room
+    return free
 
 
-def _starts(deployment: Deployment, count: int, room: dict[str, float], seen: Observed) -> list[Start]:
-    """Workers on the nodes that have the fewest of this version, then the most room; ``room`` shrinks."""
+def _starts(deployment: Deployment, count: int, free: dict[str, float], seen: Observed) -> list[Start]:
+    """Workers on the nodes that have the fewest of this version, then the most CPUs; ``free`` shrinks."""
     crowd = Counter(each.node for each in seen.workers if each.version == deployment.version)
     found: list[Start] = []
     for _ in range(max(0, count)):
-        fitting = [node for node, cpus in room.items() if cpus >= deployment.cpus]
+        fitting = [node for node, cpus in free.items() if cpus >= deployment.cpus]
         if not fitting:
             break
-        node = min(fitting, key=lambda each: (crowd[each], -room[each], each))
-        room[node] -= deployment.cpus
+        node = min(fitting, key=lambda each: (crowd[each], -free[each], each))
+        free[node] -= deployment.cpus
         crowd[node] += 1
         found.append(Start(deployment.version, node))
     return found

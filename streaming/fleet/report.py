@@ -56,7 +56,7 @@ class FleetReport(Report):
             Table("holders of checkpoints", ["holder", "node", "checkpoints", ""], holders, right=[2, 3]),
         ]
         sections += [
-            Text(f"no node has room for {count} more workers of version {version}", "yellow")
+            Text(f"no node has CPUs for {count} more workers of version {version}", "yellow")
             for version, count in status.short.items()
         ]
         if len(status.nodes) < 2:

@@ -1,4 +1,4 @@
-"""The table of a fleet: what all its parts are told. Plain data."""
+"""The table of a fleet: what all its members know. Plain data."""
 
 from collections.abc import Mapping
 from dataclasses import field

@@ -94,7 +94,7 @@ class FleetWorker(NotCopyable):
         )
 
     def set_table(self, table: FleetTable) -> None:
-        """The fleet has changed, and clients are told; an older table than that which it has is ignored."""
+        """The fleet has changed, and clients get to know; an older table than that which it has is ignored."""
         if table.number > self.membership.table.number:
             self.membership.table = table
             self._loop.result().call_soon_threadsafe(self.service.tell_successors)

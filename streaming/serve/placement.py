@@ -1,4 +1,4 @@
-"""What a server of a fleet is told about the others: where a stream belongs, and where it goes on."""
+"""What a server of a fleet knows of the others: where a stream belongs, and where it goes on."""
 
 from collections.abc import Sequence
 from typing import Protocol

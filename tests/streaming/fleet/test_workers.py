@@ -160,7 +160,8 @@ async def test_a_server_that_says_nothing_is_left():
     deployment = small_deployment()
     blocks, expected = blocks_of(60, 41)
     with fleet("ab", ("wa", "a", deployment), ("wb", "b", deployment)) as found, wires(found) as wire_of:
-        async with connect(found.urls, patience_s=10, silence_s=0.4) as stream:
+        urls = [wire.url for wire in wire_of.values()]
+        async with connect(urls, patience_s=10, silence_s=0.4) as stream:
             first = found.worker_of(stream)
             for number, block in enumerate(blocks):
                 await stream.send(block)
