@@ -13,6 +13,8 @@ from streaming.wire.messages import Hello
 
 LOOP_PART = 0.9
 """The part of its time that the event loop may be busy."""
+PACKED_PART = 0.4
+"""The part of a thread up to which it gets new streams before another thread does."""
 
 
 class Admission(NotCopyable):
@@ -73,7 +75,11 @@ class Admission(NotCopyable):
         return model
 
     def worker(self, model: HostedModel) -> LaneWorker:
-        """The worker with the most time left, of those with a free lane of the model."""
+        """The worker of a new stream, of those with a free lane of the model.
+
+        The first one as long as it has much time left, since large groups and few threads take less of Python's time;
+        then the one with the least to do.
+        """
         if self.loop_part > LOOP_PART:
             raise WireError(
                 "busy",
@@ -85,7 +91,8 @@ class Admission(NotCopyable):
             raise WireError(
                 "busy", f"{model.name} has {model.settings.streams} streams, all it may", "try again later"
             )
-        best = min(free, key=self.load)
+        idle = [worker for worker in free if self.load(worker) + model.share <= PACKED_PART]
+        best = idle[0] if idle else min(free, key=self.load)
         if self.load(best) + model.share > self._settings.budget:
             raise WireError(
                 "busy",

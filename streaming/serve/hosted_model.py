@@ -24,8 +24,10 @@ from streaming.wire.ports import WirePort
 
 STEP_PART = 0.25
 """The step of a group takes at most this part of a pulse, so that a pulse does not wait long for the step before."""
-GATHER_PART = 0.1
+GATHER_PART = 0.25
 """The part of a pulse for which it may wait for those of other streams, if steps of many lanes are cheaper."""
+GATHER_S = 0.003
+"""The longest such wait."""
 TRIALS = 9
 CHEAPER = 0.7
 """A lane's share in a step of several, to that of a lane alone, from which on waiting is worth it."""
@@ -188,7 +190,7 @@ class HostedModel(NotCopyable):
             if step_s > STEP_PART * self.pulse_s:
                 break
             count, share = 2 * count, step_s / (2 * count)
-        return count, GATHER_PART * self.pulse_s if share < CHEAPER * alone else 0.0
+        return count, min(GATHER_PART * self.pulse_s, GATHER_S) if share < CHEAPER * alone else 0.0
 
     def _step_s(self, count: int) -> float:
         """The median time of a step of ``count`` lanes."""

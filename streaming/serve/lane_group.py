@@ -12,10 +12,12 @@ from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
 from streaming.latency import Latency
 from streaming.serve.lane_session import LaneSession
-from streaming.serve.lane_stream import Answer, LaneStream, Step
+from streaming.serve.lane_stream import Answer, LaneStream, Step, StepResults
 
 MOST_LANES = 32
 """Lanes of a group: beyond these the share of a lane in a step hardly falls, and its wait for the others grows."""
+FULL = 16
+"""Streams with which a pulse waits as long as it may; with fewer, it waits less."""
 TRIALS = 40
 """Steps whose times are measured before the first stream."""
 RECENT_S = 10.0
@@ -53,7 +55,8 @@ class LaneGroup(NotCopyable):
         """When the pulses that are ready are to be stepped."""
         if len(self.ready) >= self.open:
             return 0
-        return min(stream.arrived_ns for stream in self.ready) + self.gather_ns
+        wait_ns = self.gather_ns * min(self.open, FULL) // FULL
+        return min(stream.arrived_ns for stream in self.ready) + wait_ns
 
     def step(self) -> list[tuple[LaneStream, Answer]]:
         """One pulse of each stream that has one."""
@@ -71,12 +74,13 @@ class LaneGroup(NotCopyable):
         ended_ns = time.monotonic_ns()
         self.cost.record(ended_ns - started_ns, len(streams))
         answers: list[tuple[LaneStream, Answer]] = []
+        shared = StepResults(results)
         for place, (stream, arrived_ns) in enumerate(zip(streams, arrivals)):
             if fault is not None and stream.lane in fault.lanes:
                 answers.append((stream, stream.fail(self._lanes[stream.lane].failure("in this stream"))))
             else:
-                given = {name: array[place] for name, array in results.items()}
-                answers.append((stream, stream.give(given, Step(arrived_ns, started_ns, ended_ns))))
+                step = Step(arrived_ns, started_ns, ended_ns)
+                answers.append((stream, stream.give(shared, place, step)))
         return answers
 
     def _run(self, lanes: Sequence[int]) -> dict[str, Array]:

@@ -43,6 +43,26 @@ class Step(NamedTuple):
     ended_ns: int
 
 
+class StepResults:
+    """The results of lanes that stepped together, the lanes along the first axis; encoded for all of them at once."""
+
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
+        self._arrays = arrays
+        self._encoded: dict[tuple[int, str], list[bytes]] = {}
+
+    def of_place(self, place: int) -> dict[str, Array]:
+        """Those of one lane."""
+        return {name: array[place] for name, array in self._arrays.items()}
+
+    def encoded(self, place: int, port: WirePort, form: str) -> bytes:
+        """The values of one lane in a format."""
+        key = port.number, form
+        found = self._encoded.get(key)
+        if found is None:
+            found = self._encoded[key] = port.encode_all(self._arrays[port.name], form)
+        return found[place]
+
+
 class Answer(NamedTuple):
     """What a lane has for its connection.
 
@@ -153,18 +173,20 @@ class LaneStream(NotCopyable):
         """The pulse that is there, valid until the next call."""
         return self._session.take()
 
-    def give(self, results: Mapping[str, Array], step: Step) -> Answer:
-        """The results of the pulse that was taken."""
+    def give(self, results: StepResults, place: int, step: Step) -> Answer:
+        """The results of the pulse that was taken, at a place among those of its step."""
         self.times.queue.record_ns(step.started_ns - step.arrived_ns)
         self.times.step.record_ns(step.ended_ns - step.started_ns)
-        frames = self._session.give(results)
+        own = results.of_place(place)
+        frames = self._session.give(own)
+        shared = (results, place) if frames is own else None
         try:
             events = self._events.push(frames)
         except InputError as error:
             return self.fail(error)
         every = 0 if self._saving is None else self._saving.pulses
         saves = every > 0 and self._session.pulses % every == 0
-        messages = (*self._output_messages(frames, step), *self._event_messages(events))
+        messages = (*self._output_messages(frames, step, shared), *self._event_messages(events))
         return self._answer(messages, step, saves=saves)
 
     def fail(self, error: InputError) -> Answer:
@@ -215,7 +237,9 @@ class LaneStream(NotCopyable):
         self._session.reset()
         return self._answer((), closed=True)
 
-    def _output_messages(self, frames: Mapping[str, Array], step: Step | None) -> list[bytes]:
+    def _output_messages(
+        self, frames: Mapping[str, Array], step: Step | None, shared: tuple[StepResults, int] | None = None
+    ) -> list[bytes]:
         queue_us = 0 if step is None else (step.started_ns - step.arrived_ns) // 1000
         step_us = 0 if step is None else (step.ended_ns - step.started_ns) // 1000
         messages: list[bytes] = []
@@ -225,7 +249,11 @@ class LaneStream(NotCopyable):
                 continue
             first = self._session.frames_out[port.name] - count
             header = Header(OUTPUT, port.number, self._epoch % EPOCHS, count, first, queue_us, step_us)
-            messages.append(pack_frames(header, port.encode(array, self._form)))
+            if shared is None:
+                values = port.encode(array, self._form)
+            else:
+                values = shared[0].encoded(shared[1], port, self._form)
+            messages.append(pack_frames(header, values))
         return messages
 
     def _event_messages(self, events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -56,7 +56,6 @@ class OpenStream(NotCopyable):
         self._acknowledged = self.pulses
         self._safe = self.received.copy()
         self._flushed = False
-        self._stepped = anyio.Event()
         self._closed = anyio.Event()
 
     @property
@@ -152,7 +151,6 @@ class OpenStream(NotCopyable):
         if answer.epoch != self.epoch or answer.pulses == self.pulses:
             return []
         self.pulses = answer.pulses
-        self._stepped.set()
         pulse = self.model.program.pulse
         if (self.pulses - self._acknowledged) * pulse * ACK_PART < self.window:
             return []
@@ -171,17 +169,16 @@ class OpenStream(NotCopyable):
         self._safe = list(checkpoint.received)
         return [{"type": "ack", "epoch": self.epoch, "taken": self._safe, "safe": self._safe}]
 
-    async def wait_for_space(self) -> None:
-        """Until no input is farther ahead of the steps than the window. Raises WireError: it would never end."""
-        while (ahead := self._farthest()) is not None:
-            if self._whole_pulses() <= self.pulses:
-                raise WireError(
-                    "input",
-                    f"input {ahead.name} is more than {self.window} frames ahead of another one",
-                    "send the inputs in turn",
-                )
-            self._stepped = anyio.Event()
-            await self._stepped.wait()
+    def is_ahead(self) -> bool:
+        """Whether an input is farther ahead of the steps than the window. Raises WireError: that would never end."""
+        ahead = self._farthest()
+        if ahead is not None and self._whole_pulses() <= self.pulses:
+            raise WireError(
+                "input",
+                f"input {ahead.name} is more than {self.window} frames ahead of another one",
+                "send the inputs in turn",
+            )
+        return ahead is not None
 
     def _put(self, number: int, port: WirePort, frames: Array, had: int, fresh: int) -> None:
         if had:

@@ -1,5 +1,6 @@
 """Service: models, workers, connections and counters of a running server."""
 
+import asyncio
 import logging
 import sys
 import time
@@ -59,6 +60,7 @@ class Service(NotCopyable):
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None]:
         """Step streams as long as the block is open."""
+        loop = asyncio.get_running_loop()
         before = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_S)
         for worker in self.workers:
@@ -66,12 +68,13 @@ class Service(NotCopyable):
         try:
             async with anyio.create_task_group() as tasks:
                 for worker in self.workers:
-                    tasks.start_soon(self._deliver, worker)
+                    loop.add_reader(worker.answered.to_read, self._deliver, worker)
                 tasks.start_soon(self._watch)
                 yield
                 tasks.cancel_scope.cancel()
         finally:
             for worker in self.workers:
+                loop.remove_reader(worker.answered.to_read)
                 worker.stop()
             sys.setswitchinterval(before)
 
@@ -124,11 +127,9 @@ class Service(NotCopyable):
                 found.merge(connection.open.times)
         return found
 
-    async def _deliver(self, worker: LaneWorker) -> None:
-        while True:
-            await anyio.wait_readable(worker.answered.to_read)
-            worker.answered.clear()
-            worker.deliver()
+    def _deliver(self, worker: LaneWorker) -> None:
+        worker.answered.clear()
+        worker.deliver()
 
     async def _watch(self) -> None:
         """End connections that are idle or slow; measure how busy the loop is."""
