@@ -11,7 +11,7 @@ from streaming.wire.errors import WireError
 FORMATS = ("pcm16", "f32", "opus")
 REQUESTS = ("flush", "reset", "ping", "stats")
 """What a client may send after its hello."""
-ANSWERS = ("ready", "ack", "event", "flushed", "reset", "pong", "stats", "error")
+ANSWERS = ("ready", "ack", "event", "flushed", "reset", "pong", "stats", "servers", "error")
 """What a server sends."""
 Message = dict[str, Any]
 
@@ -41,7 +41,12 @@ def _refuse_constant(name: str) -> None:
 
 @record
 class Hello:
-    """The first message of a client; None stands for a field that was left out."""
+    """The first message of a client; None stands for a field that was left out.
+
+    resume   the name of a stream that goes on
+    stream   the name of a new stream, as another server of the fleet gave it
+    follows  the client connects elsewhere if the fleet wants it to
+    """
 
     model: str | None = None
     rate: int | None = None
@@ -51,6 +56,8 @@ class Hello:
     token: str | None = None
     resume: str | None = None
     skip: int | None = None
+    stream: str | None = None
+    follows: bool = False
 
     @classmethod
     def of_message(cls, message: Message) -> "Hello":
@@ -74,6 +81,8 @@ class Hello:
             _text(message, "token"),
             _text(message, "resume"),
             _count(message, "skip"),
+            _text(message, "stream"),
+            _flag(message, "follows"),
         )
 
     def as_message(self) -> Message:
@@ -87,6 +96,8 @@ class Hello:
             "token": self.token,
             "resume": self.resume,
             "skip": self.skip,
+            "stream": self.stream,
+            "follows": self.follows or None,
         }
         given = {name: value for name, value in fields.items() if value is not None}
         return {"type": "hello", "version": VERSION, **given}
@@ -100,6 +111,13 @@ def _text(message: Message, name: str) -> str | None:
     found = message.get(name)
     if found is not None and not isinstance(found, str):
         raise _wrong(f"{name} {found!r}", "give a text")
+    return found
+
+
+def _flag(message: Message, name: str) -> bool:
+    found = message.get(name, False)
+    if not isinstance(found, bool):
+        raise _wrong(f"{name} {found!r}", "give true or false")
     return found
 
 
