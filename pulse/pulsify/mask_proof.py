@@ -7,6 +7,7 @@ import numpy as np
 from pulse.dim import Symbol, TDim
 from pulse.facts import Array, TypedFact, is_symbolic
 from pulse.graph import Node, OutletId
+from pulse.ops.concat import Concat
 from pulse.ops.cumulative import CumSum
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.elementwise_within import Within
@@ -195,16 +196,23 @@ class MaskProof:
         elif isinstance(op, Slice) and op.start.is_const and op.step == 1:
             start = int(op.start)
             (x,) = inputs
-            slope = x.slopes.get(op.axis - facts[0].rank, ZERO)
+            axis = op.axis - facts[0].rank
+            slope = x.slopes.get(axis, ZERO)
             made = combination([x, Pattern.constant(slope * start)], (1, 1), self._extent.distance)
+            if not self._streams(node.outputs[0].fact, axis) and axis in x.slopes:
+                made = self._first(made, axis, node.outputs[0].fact)
         elif isinstance(op, Reshape | AddAxis | RemoveAxis | Transpose):
             made = self._move(op, inputs[0], facts[0], node.outputs[0].fact)
         elif isinstance(op, Gather):
             made = self._look_up(op, inputs, facts)
+        elif isinstance(op, Concat):
+            made = self._join(inputs, facts, op.axis - facts[0].rank)
         elif isinstance(op, CumSum) and not op.reverse and inputs[0].number is not None:
             each = inputs[0].number
             first = ZERO * each if op.exclusive else each
             made = affine({op.axis - facts[0].rank: each}, (first, first), self._extent.distance)
+        if LENGTH in made.slopes and not self._fits(node.outputs[0].fact):
+            made = Pattern.unknown()
         if not made.repeats and made.parts is None:
             causes = [self._causes[read.node] for read in node.inputs if read.node in self._causes]
             self._causes[node.id] = causes[0] if causes else f"{node.name} ({op.name})"
@@ -301,6 +309,34 @@ class MaskProof:
                 rest = union(one.rest, NEVER if hidden else other.rest)
                 return Pattern(one.slopes, rest, made.near, made.behind, made.ahead)
         return made
+
+    def _fits(self, fact: TypedFact) -> bool:
+        """Whether there are no more positions than rows."""
+        return all(fact.shape[axis].prove_le(self._rows).yes for axis in fact.symbolic_axes(self._symbol))
+
+    def _streams(self, fact: TypedFact, axis: int) -> bool:
+        return self._symbol in fact.shape[axis].symbols
+
+    def _first(self, x: Pattern, axis: int, fact: TypedFact) -> Pattern:
+        """Of a value that grows along an axis its first entries, of which nothing is known but where there is one."""
+        if fact.shape[axis] != TDim.of(1):
+            return Pattern.unknown()
+        slopes = {other: slope for other, slope in x.slopes.items() if other != axis}
+        return affine(slopes, x.rest, self._extent.distance, x.repeats)
+
+    def _join(self, inputs: Sequence[Pattern], facts: Sequence[TypedFact], axis: int) -> Pattern:
+        """One entry before a stream of numbers that goes on from there in even steps; or values that are all alike."""
+        numbers = [each.number for each in inputs]
+        if all(number is not None and np.all(number == numbers[0]) for number in numbers):
+            return inputs[0]
+        if len(inputs) != 2 or facts[0].shape[axis] != TDim.of(1) or set(inputs[1].slopes) != {axis}:
+            return Pattern.unknown()
+        (first, stream), slope = inputs, inputs[1].slopes[axis]
+        low, high = stream.rest
+        if first.number is None or np.any(low != high) or np.any(first.number != low - slope):
+            return Pattern.unknown()
+        rest = low - slope
+        return affine({axis: slope}, (rest, rest), self._extent.distance, stream.repeats)
 
     def _cast(self, op: Cast, x: Pattern, fact: TypedFact) -> Pattern:
         if op.dtype == np.bool_:
