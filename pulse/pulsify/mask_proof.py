@@ -178,7 +178,7 @@ class MaskProof:
         return dim == TDim.of(1) or dim == dim_min(1, TDim.of(self._symbol))
 
     def _first(self, x: Pattern, axis: int, fact: TypedFact) -> Pattern:
-        """Of a value that grows along an axis its first entries, of which nothing is known but where there is one."""
+        """The first entry of a value that grows along an axis; nothing is known of several."""
         if not self._is_one(fact.shape[axis]):
             return Pattern.unknown()
         slopes = {other: slope for other, slope in x.slopes.items() if other != axis}

@@ -18,7 +18,7 @@ from pulse.typed import TypedGraph
 class Position:
     """One number of each index: 0, or the place along one axis of the result.
 
-    axis   of the indices; None where it is 0
+    axis   of the indices; None: it is 0
     count  how many places there are
     """
 
