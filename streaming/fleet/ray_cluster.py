@@ -197,8 +197,10 @@ class RayCluster:
         for name in names:
             if name not in actors:
                 answers[name] = Lost("there is no such actor")
-        self._see_begins(answers)
-        return {name: answer for name, answer in answers.items() if answer is not None or method != "status"}
+        if method == "status":
+            self._see_begins(answers)
+            return {name: answer for name, answer in answers.items() if answer is not None}
+        return answers
 
     def end(self, name: str) -> None:
         """Let a member end at once."""
@@ -208,9 +210,9 @@ class RayCluster:
 
     def _see_begins(self, answers: dict[str, Any]) -> None:
         """A worker whose begin has failed is lost, although it answers."""
-        for name, begin in list(self._begins.items()):
-            done, _ = ray.wait([begin], timeout=0)
-            if done:
+        for name in self._begins.keys() & answers.keys():
+            begin = self._begins[name]
+            if ray.wait([begin], timeout=0)[0]:
                 del self._begins[name]
                 try:
                     ray.get(begin)
