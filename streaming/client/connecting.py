@@ -15,6 +15,7 @@ from streaming.client.websocket import ClientSocket, open_socket
 from streaming.errors import only_one
 from streaming.wire import PATH
 from streaming.wire.messages import Hello, Message, read_message, write_message
+from streaming.wire.opus import SKIP_SAMPLES
 
 PAUSE_S = 0.05
 """Between two attempts of a lost stream."""
@@ -159,8 +160,9 @@ async def connect(
 
     url         ws://HOST:PORT or wss://HOST:PORT, the path may be left out; several: the first that takes the stream
     model       its name in the server; the first one by default
-    rate_hz     that of the samples: the server refuses another one than the model's
-    form        f32, or pcm16: half the bytes, samples of 16 bits
+    rate_hz     that of the samples, in and out: the server resamples if it is not the model's
+    form        f32; pcm16: half the bytes, samples of 16 bits; opus: packets of 10 ms at 48 kHz, which need PyAV here
+                and there
     block       samples that are sent at once, a hint
     outputs     the names of those that are wanted
     token       if the server has tokens
@@ -183,6 +185,7 @@ async def connect(
         "block": block,
         "outputs": wanted,
         "token": token,
+        "skip": SKIP_SAMPLES if form == "opus" else None,
         "follows": True,
     }
     hello = Hello.of_message({"type": "hello", **fields})
