@@ -43,7 +43,7 @@ class OpusSound(NotCopyable):
         return None if held is None else held.push(packet)
 
     def ends(self, sent: Sequence[int], streaming: Sequence[WirePort]) -> list[tuple[WirePort, Array]]:
-        """The last samples of each output, of which so many are no padding in all."""
+        """The last samples of each output without the padding; ``sent`` counts all samples of the sound."""
         totals = {port.number: total for port, total in zip(streaming, sent)}
         return [(port, self._decoders[port.number].end(totals[port.number])) for port in self._outputs]
 

@@ -76,14 +76,14 @@ class SoundForm(NotCopyable):
         return not self.inward
 
     def ready_frames(self, frames: int, name: str) -> int:
-        """Frames that the model gets of so many of an input of the wire."""
+        """Frames that the model gets from this many frames of an input."""
         if self.is_plain:
             return frames
         sound = self.inward[name]
         return self.model_frames(max(0, frames - sound.delay_frames - sound.skipped_frames))
 
     def model_frames(self, frames: int) -> int:
-        """Frames of the model in so many of the wire, what a resampler keeps included."""
+        """Frames of the wire, as frames of the model; those that a resampler keeps count."""
         return frames if self.is_plain else frames * (self._model_hz or 1) // (self.wire_hz or 1)
 
     def as_dict(self) -> dict[str, int]:
@@ -91,7 +91,7 @@ class SoundForm(NotCopyable):
         return {"skip": SKIP_SAMPLES} if self.name == "opus" else {}
 
     def wire_frames(self, frames: int) -> int:
-        """Frames of the wire in so many of the model."""
+        """Frames of the model, as frames of the wire."""
         return frames if self.is_plain else frames * (self.wire_hz or 1) // (self._model_hz or 1)
 
     def taken(self, name: str, frames: Array | bytes, count: int) -> Array:
