@@ -1,8 +1,8 @@
 """A module as an oracle: it runs on arrays, and nothing of that stays in it."""
 
 import contextlib
-from collections.abc import Generator, Sequence
-from typing import Any
+from collections.abc import Collection, Generator, Sequence
+from typing import Any, cast
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from pulse.facts import Array
 from pulse.torch.advice import plain_message
 from pulse.torch.arguments import ModuleCall
 from pulse.torch.inputs import SampledInputs
-from pulse.torch.state import Restore, refill_dict
+from pulse.torch.preservation import Restore, refill_dict
 
 
 @contextlib.contextmanager
@@ -98,8 +98,10 @@ class ModuleOracle:
         self._outputs = outputs
         self._dtype = dtype
 
-    def __call__(self, feeds: dict[str, Array]) -> dict[str, Array]:
-        self._restore()
+    def __call__(self, feeds: dict[str, Array], restore: bool = True) -> dict[str, Array]:
+        """The outputs. ``restore``: False goes on with what the module keeps since the last run."""
+        if restore:
+            self._restore()
         try:
             with self._torch.no_grad(), computing_in(self._torch, self._module, self._dtype):
                 positional, named = self._call.fill(self._torch, self._values(feeds))
@@ -144,9 +146,24 @@ def method_module(torch: Any, module: Any, method: str) -> Any:
     return made
 
 
-def tensors(torch: Any, call: ModuleCall) -> dict[str, Array]:
-    """The examples that are tensors, by the names of ``forward``'s parameters."""
-    return {name: array_of(torch, value) for name, value in call.arguments.items() if torch.is_tensor(value)}
+def tensors_of(torch: Any, module: Any) -> dict[str, Any]:
+    """Buffers, and attributes that are tensors, of a module and its parts, by their qualified names."""
+    return {
+        f"{prefix}.{name}" if prefix else name: value
+        for prefix, each in module.named_modules()
+        for there in cast("list[dict[str, Any]]", [each._buffers, vars(each)])
+        for name, value in there.items()
+        if torch.is_tensor(value) and not isinstance(value, torch.nn.Parameter)
+    }
+
+
+def tensors(torch: Any, call: ModuleCall, besides: Collection[str] = ()) -> dict[str, Array]:
+    """The examples that are tensors, by the names of ``forward``'s parameters, ``besides`` some."""
+    return {
+        name: array_of(torch, value)
+        for name, value in call.arguments.items()
+        if torch.is_tensor(value) and name not in besides
+    }
 
 
 def samples(torch: Any, call: ModuleCall, inputs: Sequence[str], title: str) -> dict[str, SampledInputs]:

@@ -4,7 +4,7 @@
 from typing import Any
 
 from pulse.facts import Array
-from pulse.torch.state import ModuleState
+from pulse.torch.preservation import ModuleState
 
 LARGE = 1 << 14
 """Bytes from which on a weight is taken out."""

@@ -29,8 +29,8 @@ def test_mapped_arrays_are_the_same() -> None:
 
 def test_a_model_of_mapped_weights_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever becomes of the module: also what lies in a tensor in another order."""
-    monkeypatch.setattr("pulse.torch.state.ENOUGH", 1)
-    monkeypatch.setattr("pulse.torch.state.LARGE", 1)
+    monkeypatch.setattr("pulse.torch.preservation.ENOUGH", 1)
+    monkeypatch.setattr("pulse.torch.preservation.LARGE", 1)
     monkeypatch.setattr("pulse.torch.weights.LARGE", 1)
     module: Any = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3))
     x = torch.randn(1, 12, 6)
@@ -47,8 +47,8 @@ def test_a_model_of_mapped_weights_stays_as_it_is(monkeypatch: pytest.MonkeyPatc
 
 def test_a_module_that_writes_to_its_weights_gets_them_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """From the file in which they are kept."""
-    monkeypatch.setattr("pulse.torch.state.ENOUGH", 1)
-    monkeypatch.setattr("pulse.torch.state.LARGE", 1)
+    monkeypatch.setattr("pulse.torch.preservation.ENOUGH", 1)
+    monkeypatch.setattr("pulse.torch.preservation.LARGE", 1)
 
     class Writes(torch.nn.Module):
         def __init__(self) -> None:

@@ -8,7 +8,7 @@ import pytest
 from pulse.errors import InputError, LoadError
 from pulse.torch.arguments import read_call
 from pulse.torch.module import ModuleOracle, samples
-from pulse.torch.state import preserve_state
+from pulse.torch.preservation import preserve_state
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
 nn = torch.nn
