@@ -104,7 +104,7 @@ def least_delay(
     call    the module
     x       its input
     pulse   input frames of a pulse; ``frames`` of the output are in one
-    returns None where there are no gradients: integers
+    returns None for integers, which have no gradients
     """
     torch = import_module("torch")
     if x.dtype.kind != "f":

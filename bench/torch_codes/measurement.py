@@ -34,7 +34,7 @@ class Outcome:
     stage      how far it came: built, exported, pulsified, compiled, streamed; ``reason`` says what stopped it
     error      the largest difference of the stream from the module, as a share of the module's largest value
     delays     of the outputs, in their frames
-    least      the least delay that any stream of this pulse can have: of the first output; none where outputs are codes
+    least      the least delay that any stream of this pulse can have: of the first output; None for codes
     exported   how: the module itself, or one of its methods
     convert_s  seconds from the module to a program, its export and its comparison in them
     export_s   of these, ``from_torch``

@@ -1,5 +1,5 @@
 # pyright: basic
-"""Nothing of what PyTorch's exporter says of its own parts; other threads are heard as before."""
+"""Nothing of what PyTorch's exporter says of its own parts; other threads speak as before."""
 
 import contextlib
 import io
@@ -58,7 +58,7 @@ class OwnThread:
         return self.is_here
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a record is to be heard."""
+        """Whether a record is to be shown."""
         return not (self.is_here and _is_exporters(record.name))
 
 
