@@ -1,6 +1,6 @@
 """Attention with limited reach, found in a graph: the product of queries and keys, a mask, a softmax, a product."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,7 +17,8 @@ from pulse.ops.op import Op
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.ops.source import Source
 from pulse.patch import Patch
-from pulse.pulsify.mask import Band, Mask, NoBandError, ScoreStep
+from pulse.pulsify.attention_sums import join_products
+from pulse.pulsify.mask import MASKED, Band, Mask, NoBandError, ScoreStep
 from pulse.record import record
 from pulse.typed import TypedGraph, TypedNetwork
 
@@ -73,6 +74,7 @@ def band_attention(model: TypedNetwork, symbol: Symbol, max_context: int | None 
         return BandedModel(model)
     result = BandedModel(model.copy())
     graph = result.model.graph
+    join_products(graph, symbol)
     static = _StaticWires(graph)
     bands: dict[Hashable, Band | NoBandError] = {}
     for node_id in graph.order():
@@ -134,7 +136,7 @@ def _attention(
         return None
     if symbol not in q.shape[-2].symbols or k.rank < 2 or symbol not in k.shape[-1].symbols:
         return None
-    readers = tuple(_readers(graph, OutletId(node.id), symbol, scores))
+    readers = tuple(_readers(graph, OutletId(node.id), symbol, scores, _hiding(graph, steps)))
     return Attention(node.id, product, steps, scale, readers) if readers else None
 
 
@@ -200,10 +202,14 @@ def _readers(
     weights: OutletId,
     symbol: Symbol,
     scores: Shape,
+    hiding: Collection[tuple[OutletId, int]],
     cleaned: bool = False,
     flipped: bool = False,
 ) -> Iterator[Reader]:
-    """The products of values and weights that lie as the scores did when they were made."""
+    """The products of values and weights that lie as the scores did when they were made.
+
+    hiding   conditions that mask scores, and the slot of the scores
+    """
     same = _same_shape(graph.fact(weights).shape, scores)
     for inlet in graph.outlet(weights).successors:
         node = graph.nodes[inlet.node]
@@ -219,31 +225,51 @@ def _readers(
             ):
                 yield Reader(node.id, flipped, cleaned)
         elif isinstance(node.op, Cast) and node.op.dtype == graph.fact(weights).dtype:
-            yield from _readers(graph, outlet, symbol, scores, cleaned, flipped)
+            yield from _readers(graph, outlet, symbol, scores, hiding, cleaned, flipped)
         elif isinstance(node.op, Transpose) and not flipped:
             rank = len(node.op.perm)
             if node.op.perm == (*range(rank - 2), rank - 1, rank - 2):
-                yield from _readers(graph, outlet, symbol, scores, cleaned, True)
+                yield from _readers(graph, outlet, symbol, scores, hiding, cleaned, True)
         elif isinstance(node.op, REGROUPED) and not flipped:
             before, after = graph.fact(weights).shape, graph.fact(outlet).shape
             if len(after) > 1 and _same_shape(before[-2:], after[-2:]):
-                yield from _readers(graph, outlet, symbol, scores, cleaned, flipped)
-        elif inlet.slot == 2 and _cleans(graph, node, weights):
-            yield from _readers(graph, outlet, symbol, scores, True, flipped)
+                yield from _readers(graph, outlet, symbol, scores, hiding, cleaned, flipped)
+        elif (inlet.slot == 2 and _cleans(graph, node, weights)) or (
+            (node.inputs[0], inlet.slot) in hiding and _is_zero(graph, node, 3 - inlet.slot)
+        ):
+            yield from _readers(graph, outlet, symbol, scores, hiding, True, flipped)
 
 
 def _cleans(graph: TypedGraph, node: Node[TypedFact, Op], weights: OutletId) -> bool:
     """Whether it is ``where(isnan(weights), 0, weights)``."""
     if not isinstance(node.op, Elementwise) or node.op.kind != "where":
         return False
-    test, zero = graph.node(node.inputs[0]), graph.fact(node.inputs[1]).value
-    return (
-        isinstance(test.op, Elementwise)
-        and test.op.kind == "isnan"
-        and test.inputs == [weights]
-        and zero is not None
-        and not zero.any()
-    )
+    test = graph.node(node.inputs[0])
+    is_nan = isinstance(test.op, Elementwise) and test.op.kind == "isnan" and test.inputs == [weights]
+    return is_nan and _is_zero(graph, node, 1)
+
+
+def _is_zero(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> bool:
+    """Whether ``where`` puts zeros in the place of the rest."""
+    if not isinstance(node.op, Elementwise) or node.op.kind != "where":
+        return False
+    value = graph.fact(node.inputs[slot]).value
+    return value is not None and not value.any()
+
+
+def _hiding(graph: TypedGraph, steps: Sequence[ScoreStep]) -> set[tuple[OutletId, int]]:
+    """The conditions by which masked numbers take the place of scores, and the slot of the scores.
+
+    The weights there are 0 already, or all weights of the row are NaN.
+    """
+    found: set[tuple[OutletId, int]] = set()
+    for step in steps:
+        node = graph.nodes[step.node]
+        if isinstance(node.op, Elementwise) and node.op.kind == "where":
+            value = graph.fact(node.inputs[3 - step.slot]).value
+            if value is not None and (value <= MASKED).all():
+                found.add((node.inputs[0], step.slot))
+    return found
 
 
 def _key(graph: TypedGraph, found: Attention) -> Hashable:

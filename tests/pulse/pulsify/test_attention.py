@@ -567,6 +567,47 @@ def test_keys_that_are_positions_alone() -> None:
     assert check(g.model(feeds), feeds, 1).outputs[0].delay == 2
 
 
+@pytest.mark.parametrize("low", [-np.inf, -1e4])
+def test_weights_that_are_masked_again(low: float) -> None:
+    """By the condition that masked the scores, which changes nothing where a frame sees any other."""
+    g = Graph()
+    scores = g.add("MatMul", "x", g.add("Transpose", g.linear("x"), perm=[0, 2, 1]))
+    hidden = g.add("Not", g.between(g.behind(), 0, 4))
+    weights = g.add("Softmax", g.add("Where", hidden, g.constant(low), scores), axis=2)
+    again = g.add("Where", hidden, g.constant(0.0), weights)
+    g.add("MatMul", again, "x", name="y")
+    feeds = {"x": floats("x", 1, 9, WIDTH)}
+    assert check(g.model(feeds), feeds, 1, pulses=(4,)).outputs[0].delay == 0
+
+
+def test_weights_that_are_masked_otherwise_are_refused() -> None:
+    """Frames that count in the softmax and not in the mean."""
+    g = Graph()
+    scores = g.add("MatMul", "x", g.add("Transpose", g.linear("x"), perm=[0, 2, 1]))
+    weights = g.add("Softmax", window(4, 0)(g, scores), axis=2)
+    again = g.add("Where", g.between(g.behind(), 2, 4), g.constant(0.0), weights)
+    g.add("MatMul", again, "x", name="y")
+    with pytest.raises(PulsifyError):
+        loaded(g.model({"x": floats("x", 1, 9, WIDTH)})).pulsify()
+
+
+def test_scores_with_positions_of_their_own() -> None:
+    """Queries meet keys, and with another bias a projected table of positions, in the same scores."""
+    g = Graph()
+    ends = g.add("Unsqueeze", g.frames(), g.integers(0))
+    table = g.constant(floats("table", 1, 60, WIDTH))
+    positions = g.add("Slice", table, g.integers(0), ends, g.integers(1), g.integers(1))
+    biased = [g.add("Add", g.linear("x"), g.constant(floats(n, WIDTH))) for n in range(2)]
+    keys = [g.add("Transpose", g.linear(x), perm=[0, 2, 1]) for x in ("x", positions)]
+    scores = g.add("Add", *(g.add("MatMul", q, k) for q, k in zip(biased, keys)))
+    weights = g.add("Softmax", chunks(4, 1)(g, g.add("Div", scores, g.constant(2.0))), axis=2)
+    g.add("MatMul", weights, "x", name="y")
+    feeds = {"x": floats("x", 1, 9, WIDTH)}
+    model = check(g.model(feeds), feeds, 1, pulses=(1, 7))
+    assert model.outputs[0].delay == 3
+    assert sum(isinstance(node.op, BandedAttentionStream) for node in model.graph.nodes) == 1
+
+
 def test_a_mask_that_is_an_input_is_refused() -> None:
     """What it lets through is not known before the stream begins."""
 
