@@ -1,13 +1,13 @@
 """Attention with limited reach, found in a graph: the product of queries and keys, a mask, a softmax, a product."""
 
 from collections.abc import Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from pulse.dim import Symbol
 from pulse.errors import Refusal
-from pulse.facts import Shape, TypedFact
+from pulse.facts import Array, Shape, TypedFact
 from pulse.graph import Node, OutletId
 from pulse.ops.attention import BandedAttention
 from pulse.ops.elementwise import Cast, Elementwise
@@ -18,9 +18,12 @@ from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.ops.source import Source
 from pulse.patch import Patch
 from pulse.pulsify.attention_sums import join_products
+from pulse.pulsify.limit import longest_stream
 from pulse.pulsify.mask import MASKED, Band, Mask, NoBandError, ScoreStep
+from pulse.pulsify.relative_shift import SHORT, RelativeScores, find_shift, join_positions, positions_near
 from pulse.record import record
 from pulse.typed import TypedGraph, TypedNetwork
+from pulse.wording import spell
 
 AFFINE = ("add", "sub", "mul", "div", "where")
 REGROUPED = (Reshape, AddAxis, RemoveAxis)
@@ -42,13 +45,17 @@ class Reader:
 
 @record
 class Attention:
-    """``softmax(scale * q @ k + bias) @ v``: the product of q and k, the steps before the softmax, the readers."""
+    """``softmax(scale * q @ k + bias) @ v``: the product of q and k, the steps before the softmax, the readers.
+
+    relative  scores by relative position that are added to the product
+    """
 
     softmax: int
     product: int
     steps: tuple[ScoreStep, ...]
     scale: float
     readers: tuple[Reader, ...]
+    relative: RelativeScores | None = None
 
 
 @dataclass
@@ -85,12 +92,15 @@ def band_attention(model: TypedNetwork, symbol: Symbol, max_context: int | None 
         if same not in bands:
             bands[same] = _band(result.model, symbol, found, max_context)
         band = bands[same]
+        near = None
+        if isinstance(band, Band) and found.relative is not None:
+            band, near = _near(result.model, symbol, found, band, max_context)
         if isinstance(band, NoBandError):
             _refuse(result, symbol, found, static, band)
             continue
         result.limited |= band.limited
         for reader in found.readers:
-            _rewrite(graph, found, reader, band)
+            _rewrite(graph, found, reader, band, near)
     result.model = result.model.copy()
     return result
 
@@ -126,10 +136,10 @@ def _attention(
     axes = [fact.rank - 2, fact.rank - 1]
     if node.op.axis != axes[1] or fact.symbolic_axes(symbol) != axes or static(OutletId(node.id)):
         return None
-    traced = _trace_scores(graph, node.inputs[0], static)
+    traced = _trace_scores(graph, node.inputs[0], symbol, static)
     if traced is None:
         return None
-    product, steps, scale = traced
+    product, steps, scale, relative = traced
     q, k = (graph.fact(outlet) for outlet in graph.nodes[product].inputs)
     scores = graph.fact(OutletId(product)).shape
     if not scores[-1].prove_eq(scores[-2]).yes or any(dim.symbols - {symbol} for dim in scores):
@@ -137,20 +147,23 @@ def _attention(
     if symbol not in q.shape[-2].symbols or k.rank < 2 or symbol not in k.shape[-1].symbols:
         return None
     readers = tuple(_readers(graph, OutletId(node.id), symbol, scores, _hiding(graph, steps)))
-    return Attention(node.id, product, steps, scale, readers) if readers else None
+    return Attention(node.id, product, steps, scale, readers, relative) if readers else None
 
 
 def _trace_scores(
-    graph: TypedGraph, outlet: OutletId, static: _StaticWires
-) -> tuple[int, tuple[ScoreStep, ...], float] | None:
-    """From the softmax up to the product: its node, the steps in the order of the scores, and their scale."""
+    graph: TypedGraph, outlet: OutletId, symbol: Symbol, static: _StaticWires
+) -> tuple[int, tuple[ScoreStep, ...], float, RelativeScores | None] | None:
+    """From the softmax up to the product: its node, the steps in order, their scale, and what is added to the product."""
     steps: list[ScoreStep] = []
     scale = 1.0
     while True:
         node = graph.node(outlet)
         if isinstance(node.op, MatMul):
-            return node.id, tuple(reversed(steps)), scale
+            return node.id, tuple(reversed(steps)), scale, None
         slots = [slot for slot, read in enumerate(node.inputs) if not static(read)]
+        if len(slots) == 2 and isinstance(node.op, Elementwise) and node.op.kind == "add":
+            product, relative = _shifted(graph, node, symbol, static)
+            return None if relative is None else (product, tuple(reversed(steps)), scale, relative)
         if len(slots) != 1 or not _keeps_scores(graph, node, slots[0]):
             return None
         if isinstance(node.op, Elementwise):
@@ -160,6 +173,40 @@ def _trace_scores(
             scale *= factor
         steps.append(ScoreStep(node.id, slots[0]))
         outlet = node.inputs[slots[0]]
+
+
+def _shifted(
+    graph: TypedGraph, node: Node[TypedFact, Op], symbol: Symbol, static: _StaticWires
+) -> tuple[int, RelativeScores | None]:
+    """The product and the relative scores of their sum."""
+    for product, other in (node.inputs, node.inputs[::-1]):
+        if isinstance(graph.node(product).op, MatMul):
+            found = find_shift(graph, other, symbol, graph.fact(product).shape[-1])
+            if found is not None and static(graph.nodes[found.product].inputs[1]):
+                return product.node, found
+    return 0, None
+
+
+def _near(
+    model: TypedNetwork, symbol: Symbol, found: Attention, band: Band, max_context: int | None
+) -> tuple[Band | NoBandError, Array | None]:
+    """The positions of a band, and the band: limited if they are known to be the same up to ``max_context`` only."""
+    assert found.relative is not None
+    table = model.graph.nodes[found.relative.product].inputs[1]
+    mask = Mask(
+        model.graph, symbol, model.scope.assumptions, OutletId(found.product), found.steps, max_context
+    )
+    end, ahead = mask.longest(), band.bias.shape[-1] - 1 - band.back
+    if end is None:
+        why = "its relative positions are computed for each length of the stream"
+        return NoBandError(why, f"give {spell('max_context')}, or slice them from a table"), None
+    lengths = (end, end - 1, 2 * (band.back + abs(ahead)) + 3, *SHORT)
+    values = dict(mask.values(table, lengths))
+    near = positions_near(values, band.back, max(0, ahead))
+    if near is None:
+        return NoBandError("its relative positions change with the length of the stream"), None
+    limit = longest_stream(symbol, model.scope.assumptions)
+    return replace(band, limited=band.limited or limit is None), near[..., : band.bias.shape[-1]]
 
 
 def _keeps_scores(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> bool:
@@ -293,7 +340,9 @@ def _band(
         return why
 
 
-def _rewrite(graph: TypedGraph, found: Attention, reader: Reader, band: Band) -> None:
+def _rewrite(
+    graph: TypedGraph, found: Attention, reader: Reader, band: Band, near: Array | None = None
+) -> None:
     product, old = graph.nodes[found.product], OutletId(reader.node)
     name = graph.label(old)
     op = BandedAttention(
@@ -302,6 +351,8 @@ def _rewrite(graph: TypedGraph, found: Attention, reader: Reader, band: Band) ->
     patch = Patch(graph)
     q = patch.tap(product.inputs[0])
     k = _transpose(graph, patch, product.inputs[1], f"{name}.k")
+    if found.relative is not None and near is not None:
+        q, k = join_positions(graph, patch, found.relative, near, band.back, q, k, name)
     values = graph.nodes[reader.node].inputs[0 if reader.flipped else 1]
     if not reader.flipped:
         patch.shunt(old, patch.wire(name, op, [q, k, patch.tap(values)])[0])

@@ -567,6 +567,48 @@ def test_keys_that_are_positions_alone() -> None:
     assert check(g.model(feeds), feeds, 1).outputs[0].delay == 2
 
 
+def relative(mask: Mask, offset: int = 0) -> tuple[ModelProto, Feeds]:
+    """Scores with a projected table of relative positions, shifted by a padding and two reshapes; 40 frames at most.
+
+    offset   of the slice of the table; anything but 0 is no shift by the distance
+    """
+    g = Graph()
+    one, begin, axis = g.integers(1), g.integers(0), g.integers(1)
+    frames = g.add("Unsqueeze", g.frames(), begin)
+    twice = g.add("Sub", g.add("Add", frames, frames), one)
+    table = g.constant(floats("relative", 1, 2 * 40 - 1, WIDTH))
+    start = g.add("Sub", g.integers(40), frames)
+    positions = g.add("Slice", table, start, g.add("Add", start, twice), axis, one)
+    queries = [g.add("Add", g.linear("x"), g.constant(floats(n, WIDTH))) for n in range(2)]
+    keys = [g.add("Transpose", g.linear(x), perm=[0, 2, 1]) for x in ("x", positions)]
+    scores, more = (g.add("MatMul", q, k) for q, k in zip(queries, keys))
+    padded = g.add("Pad", more, g.integers(0, 0, 1, 0, 0, 0))
+    turned = g.add("Reshape", padded, g.add("Concat", one, g.integers(-1), frames, axis=0))
+    rest = g.add("Slice", turned, one, g.integers(1 << 40), axis, one)
+    back = g.add("Reshape", rest, g.add("Concat", one, frames, twice, axis=0))
+    cut = g.add("Add", frames, g.integers(offset))
+    shifted = g.add("Slice", back, g.integers(offset), cut, g.integers(2), one)
+    total = g.add("Div", g.add("Add", scores, shifted), g.constant(2.0))
+    g.add("MatMul", g.add("Softmax", mask(g, total), axis=2), "x", name="y")
+    feeds = {"x": floats("x", 1, 9, WIDTH)}
+    return g.model(feeds), feeds
+
+
+@pytest.mark.parametrize(("mask", "delay"), [(chunks(4, 1), 3), (window(5, 2), 2), (window(6, 0), 0)])
+def test_relative_positions_that_are_shifted(mask: Mask, delay: int) -> None:
+    """As Transformer-XL and the Conformer write them; streams are as long as the table allows."""
+    proto, feeds = relative(mask)
+    model = check(proto, feeds, 1, pulses=(1, 7), lengths=(1, 2, 5, 13, 40))
+    assert model.outputs[0].delay == delay
+    assert compile_model(model, "numpy").limit == 40
+
+
+def test_another_shift_is_refused() -> None:
+    """One column too far: a score of another distance."""
+    with pytest.raises(PulsifyError):
+        loaded(relative(window(5, 0), 1)[0]).pulsify()
+
+
 @pytest.mark.parametrize("low", [-np.inf, -1e4])
 def test_weights_that_are_masked_again(low: float) -> None:
     """By the condition that masked the scores, which changes nothing where a frame sees any other."""
