@@ -153,7 +153,7 @@ def _attention(
 def _trace_scores(
     graph: TypedGraph, outlet: OutletId, symbol: Symbol, static: _StaticWires
 ) -> tuple[int, tuple[ScoreStep, ...], float, RelativeScores | None] | None:
-    """From the softmax up to the product: its node, the steps in order, their scale, and what is added to the product."""
+    """From the softmax up to the product: its node, the steps in order, their scale, what is added to the product."""
     steps: list[ScoreStep] = []
     scale = 1.0
     while True:
