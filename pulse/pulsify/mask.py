@@ -386,7 +386,7 @@ class Mask:
         return rows if 0 < rows < MOST_POSITIONS else None
 
     def values(self, outlet: OutletId, rows: Sequence[int]) -> Iterator[tuple[int, Array]]:
-        """What a wire is that depends on positions alone, at these numbers of rows or the next ones that there can be."""
+        """What a wire is that depends on positions alone, at these numbers of rows, or the next ones that can be."""
         longest = self.longest()
         for count in rows:
             length = self._length(max(1, count))
