@@ -14,7 +14,7 @@ from pulse.ops.time import Delay
 from pulse.ops.work import Work, graph_work
 from pulse.program.backends.compiled import CompiledProgram
 from pulse.pulsify.network import PulsedNetwork
-from pulse.typed import TypedGraph, TypedNetwork
+from pulse.typed_model import TypedGraph, TypedNetwork
 
 if TYPE_CHECKING:
     from pulse.loading.load import Loadable
@@ -33,7 +33,7 @@ def cost_report(model: "Loadable", rate_hz: float | None = None) -> CostReport:
         return replace(cost_report(model.typed, rate_hz), symbol=model.symbol, pulse_cost=_count_pulse(model))
     if isinstance(model, TypedNetwork):
         return _typed_report(model, rate_hz)
-    return _typed_report(load(model).typed, rate_hz)
+    return _typed_report(load(model).typed_model, rate_hz)
 
 
 def _typed_report(model: TypedNetwork, rate_hz: float | None) -> CostReport:

@@ -174,9 +174,9 @@ class Mask:
         largest = largest if most is None else min(largest, most)
         for frames in (*SIZES, largest):
             if frames <= largest:
-                found = self._limit(self.sample(frames), largest)
-                if found is not None:
-                    return found
+                limits = self._limit(self.sample(frames), largest)
+                if limits is not None:
+                    return limits
         return self._causal(self.sample(largest), limit, largest)
 
     def _limit(self, sample: Sample, largest: int) -> Band | None:
@@ -205,7 +205,7 @@ class Mask:
             for at, read in enumerate(self.graph.nodes[number].inputs)
             if at != slot
         ]
-        found, seen = 0, set[int]()
+        farthest, seen = 0, set[int]()
         while pending:
             node = self.graph.node(pending.pop())
             if node.id in seen:
@@ -217,8 +217,8 @@ class Mask:
                 continue
             number = abs(float(value.reshape(()))) if value.size == 1 else max(value.shape)
             if number <= largest:
-                found = max(found, math.ceil(number))
-        return found
+                farthest = max(farthest, math.ceil(number))
+        return farthest
 
     def _causal(self, sample: Sample, limit: int | None, largest: int) -> Band:
         """All frames before, up to the longest stream that there can be."""
