@@ -14,7 +14,7 @@ from pulse.ops.time import Delay
 from pulse.ops.work import Work, graph_work
 from pulse.program.backends.compiled import CompiledProgram
 from pulse.pulsify.network import PulsedNetwork
-from pulse.typed_model import TypedGraph, TypedNetwork
+from pulse.typed import TypedGraph, TypedNetwork
 
 if TYPE_CHECKING:
     from pulse.loading.load import Loadable
