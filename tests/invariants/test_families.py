@@ -44,7 +44,9 @@ FOLDERS: Mapping[str, frozenset[str]] = {
     "pulse/tflite/operators": frozenset(),
     "pulse/nnef/operators": frozenset(),
     "pulse/program/lower": frozenset({"copy_interleaved", "stream_state"}),
-    "pulse/program/kernels": frozenset({"copy", "dtypes", "families", "vmath"}),
+    "pulse/program/kernels": frozenset(
+        {"copy", "dtypes", "families", "vmath", "vmath_hyperbolic", "vmath_trigonometry"}
+    ),
     "tests/pulse/cases": frozenset({"build", "families"}),
 }
 """Each folder that goes by families, and what all families in it are made of."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pulse.jit.registry import device
+from pulse.jit.registry import device, exact
 from pulse.jit.simd import (
     Vector,
     vabs,
@@ -46,6 +46,8 @@ from pulse.program.kernels.vmath import (
     vsoftplus,
     vtanh,
 )
+from pulse.program.kernels.vmath_hyperbolic import vacosh, vasinh, vatanh, vcosh, vsinh
+from pulse.program.kernels.vmath_trigonometry import vacos, vasin, vatan, vtan
 
 Function = Callable[..., Any]
 MOST_BITS = 63  # that are shifted
@@ -126,10 +128,28 @@ def vpowc(x: Vector, exponent: float) -> Vector:
     return vpow(x, vsplat(exponent))
 
 
+@exact
+def fmod64(x: float, y: float) -> float:
+    """The remainder with the sign of x, exactly: the divisor times powers of two is taken off as often as it fits."""
+    rest, part = abs(x), abs(y)
+    if not (rest < math.inf and part > 0):
+        return math.nan
+    if part == math.inf:
+        return x
+    step = part
+    while step <= 0.5 * rest:
+        step += step
+    while step >= part:
+        if rest >= step:
+            rest -= step
+        step *= 0.5
+    return -rest if x < 0 else rest
+
+
 @device
 def floor_mod(x: float, y: float) -> float:
     """The remainder with the sign of y."""
-    rest = np.fmod(x, y)
+    rest = fmod64(x, y)
     return rest + y if rest != 0 and (rest < 0) != (y < 0) else rest
 
 
@@ -183,7 +203,7 @@ MICRO_OPS: dict[str, tuple[Function | None, Function]] = {
     "div": (lambda a, b: a / b, lambda a, b: a / b),
     "pow": (lambda a, b: vpow(a, b), lambda a, b: power(a, b)),
     "mod": (None, lambda a, b: floor_mod(a, b)),
-    "fmod": (None, lambda a, b: np.fmod(a, b)),
+    "fmod": (None, lambda a, b: fmod64(a, b)),
     "min": (lambda a, b: vmin(a, b), lambda a, b: smaller(a, b)),
     "max": (lambda a, b: vmax(a, b), lambda a, b: larger(a, b)),
     "prelu": (lambda a, b: vselect(vlt(a, 0.0), a * b, a), lambda a, b: a * b if a < 0 else a),
@@ -199,15 +219,15 @@ MICRO_OPS: dict[str, tuple[Function | None, Function]] = {
     "sign": (lambda a: vsign(a), lambda a: sign64(a)),
     "sin": (lambda a: vsin(a), lambda a: np.sin(a)),
     "cos": (lambda a: vcos(a), lambda a: np.cos(a)),
-    "tan": (None, lambda a: np.tan(a)),
-    "asin": (None, lambda a: np.arcsin(a)),
-    "acos": (None, lambda a: np.arccos(a)),
-    "atan": (None, lambda a: np.arctan(a)),
-    "sinh": (None, lambda a: np.sinh(a)),
-    "cosh": (None, lambda a: np.cosh(a)),
-    "asinh": (None, lambda a: np.arcsinh(a)),
-    "acosh": (None, lambda a: np.arccosh(a)),
-    "atanh": (None, lambda a: np.arctanh(a)),
+    "tan": (lambda a: vtan(a), lambda a: np.tan(a)),
+    "asin": (lambda a: vasin(a), lambda a: np.arcsin(a)),
+    "acos": (lambda a: vacos(a), lambda a: np.arccos(a)),
+    "atan": (lambda a: vatan(a), lambda a: np.arctan(a)),
+    "sinh": (lambda a: vsinh(a), lambda a: np.sinh(a)),
+    "cosh": (lambda a: vcosh(a), lambda a: np.cosh(a)),
+    "asinh": (lambda a: vasinh(a), lambda a: np.arcsinh(a)),
+    "acosh": (lambda a: vacosh(a), lambda a: np.arccosh(a)),
+    "atanh": (lambda a: vatanh(a), lambda a: np.arctanh(a)),
     "erf": (lambda a: verf(a), lambda a: math.erf(a)),
     "relu": (lambda a: vmax(a, 0.0), lambda a: larger(a, 0.0)),
     "leaky_relu": (lambda a, p: vselect(vlt(a, 0.0), a * p, a), lambda a, p: a * p if a < 0 else a),

@@ -29,7 +29,7 @@ from pulse.jit.simd import (
     vzero,
 )
 from pulse.jit.span import Reach, run, table
-from pulse.program.kernels.vmath import INFINITY, LN2_HIGH, LN2_LOW, LOG2_E, exp_fraction
+from pulse.program.kernels.vmath import INFINITY, LN2_HIGH, LN2_LOW, LOG2_E, exp_fraction, vlog
 
 ONE: Any = np.float32(1)
 
@@ -106,7 +106,9 @@ def softmax_rows(row: SoftmaxRows) -> None:
             vstore(target, i, v if log else e)
         whole: Any = vsum(total)
         factor = vsplat(ONE if log else ONE / whole)
-        shift = vsplat(-math.log(whole) if log else 0.0)
+        shift = vzero()
+        if log:
+            shift = -vlog(vsplat(float(whole)))
         for i in range(0, full, LANES):
             vstore(target, i, vfma(vload(target, i), factor, shift))
         vstore_part(target, full, rest, vfma(tail if log else powers, factor, shift))

@@ -1,6 +1,7 @@
 """Chains of elementwise functions against numpy, as Python and compiled."""
 
 import inspect
+import math
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from pulse.jit.pointer import real_bits
 from pulse.ops.elementwise import ELEMENTWISE
 from pulse.program.kernels.elementwise import chain, chain64
-from pulse.program.kernels.elementwise_microops import MICRO_OPS, OPCODES
+from pulse.program.kernels.elementwise_microops import MICRO_OPS, OPCODES, fmod64
 from tests.pulse.program.kernels.rows import At, run_both, run_row
 
 RNG = np.random.default_rng(3)
@@ -282,3 +283,14 @@ def test_chain64_reads_any_strides(shape):
         chain64, [b0, b1], [x0, x1], base, y, [("mul", 8, 0, 1, 0, 0.0, 0.0), ("neg", 9, 8, 0, 0, 0.0, 0.0)]
     ):
         np.testing.assert_allclose(seen_as(got, base, y), np.broadcast_to(-(x0 * x1), shape), rtol=1e-7)
+
+
+def test_remainders_are_those_of_c():
+    """Over all magnitudes, to the bit; NaN where C has it."""
+    random = np.random.default_rng(0)
+    x, y = (random.standard_normal(2000) * 10 ** random.uniform(-30, 30, 2000) for _ in range(2))
+    special = [(5.0, math.inf), (-4.0, 2.0), (0.0, 3.0), (1.7e308, 3e-300), (1e308, 1.7e308)]
+    for a, b in [*zip(x.tolist(), y.tolist()), *special]:
+        assert fmod64(a, b) == math.fmod(a, b)
+    for a, b in ((math.inf, 1.0), (1.0, 0.0), (math.nan, 1.0), (1.0, math.nan), (math.inf, math.inf)):
+        assert math.isnan(fmod64(a, b))

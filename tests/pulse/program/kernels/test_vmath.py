@@ -36,6 +36,16 @@ FUNCTIONS = {
     "verf": (5.0, erf, [linear(-6, 6), magnitudes(1e-30, 4)]),
     "vsin": (1.5, np.sin, [linear(-3.1, 3.1), magnitudes(1e-20, 1.5)]),
     "vcos": (1.6, np.cos, [linear(-1.5, 1.5), linear(1.6, 3.2)]),
+    "vtan": (3.3, np.tan, [linear(-3.1, 3.1), magnitudes(1e-20, 1.5)]),
+    "vasin": (2.4, np.arcsin, [linear(-1, 1), magnitudes(1e-20, 1)]),
+    "vacos": (1.2, np.arccos, [linear(-1, 1), magnitudes(1e-20, 1)]),
+    "vatan": (1.9, np.arctan, [linear(-4, 4), magnitudes(1e-30, 1e30)]),
+    "vsinh": (1.7, np.sinh, [linear(-89, 89), magnitudes(1e-30, 80)]),
+    "vcosh": (1.5, np.cosh, [linear(-89, 89)]),
+    "vlog1p": (1.7, np.log1p, [linear(-0.999, 2), np.abs(magnitudes(1e-30, 1e30))]),
+    "vasinh": (2.4, np.arcsinh, [linear(-4, 4), magnitudes(1e-30, 1e30)]),
+    "vacosh": (2.1, np.arccosh, [linear(1, 4), 1 + np.abs(magnitudes(1e-6, 1e30))[: POINTS // 2]]),
+    "vatanh": (2.7, np.arctanh, [linear(-0.9999, 0.9999), magnitudes(1e-30, 0.99)]),
     "vsign": (0, np.sign, [linear(-2, 2)]),
 }
 
@@ -69,7 +79,11 @@ def test_python_form_gives_the_same(name):
 def test_limits_and_nan(name, python):
     x = np.resize(np.array([0.0, np.inf, -np.inf, np.nan, 3e38, -3e38], np.float32), 48)
     x = np.minimum(x, 0) if name == "vexpm1_negative" else x
-    seen = x if name not in ("vsin", "vcos") else x[np.abs(np.nan_to_num(x, posinf=0, neginf=0)) < 1e5][:16]
+    seen = (
+        x
+        if name not in ("vsin", "vcos", "vtan")
+        else x[np.abs(np.nan_to_num(x, posinf=0, neginf=0)) < 1e5][:16]
+    )
     with np.errstate(all="ignore"):
         wanted = FUNCTIONS[name][1](seen.astype(np.float64)).astype(np.float32)
     seen, wanted = seen[: len(seen) // 16 * 16], wanted[: len(seen) // 16 * 16]

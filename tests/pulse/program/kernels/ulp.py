@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pulse.jit.instruction import Instruction, Operand, reads, writes
 from pulse.jit.registry import Kernel, named_kernel
 from pulse.jit.simd import LANES, vload, vstore
-from pulse.program.kernels import vmath
+from pulse.program.kernels import vmath, vmath_hyperbolic, vmath_trigonometry
 from tests.pulse.program.kernels.rows import At, run_row
 
 DOCS = Path(__file__).parents[4] / "docs" / "kernels.md"
@@ -19,6 +19,7 @@ NORMAL = float(np.finfo(np.float32).tiny)
 ALL = (-math.inf, math.inf)
 PI = float(np.nextafter(np.float32(math.pi), np.float32(0)))
 BITS_OF_INFINITY = 0x7F800000
+HOMES = (vmath, vmath_hyperbolic, vmath_trigonometry)
 STEP = 97
 """Of the table: one float32 in so many."""
 
@@ -69,7 +70,7 @@ class Sweep(Instruction):
 
 def sweeping(name: str) -> Kernel:
     """A kernel that applies a vector function to an array."""
-    function = getattr(vmath, name)
+    function = next(getattr(home, name) for home in HOMES if hasattr(home, name))
 
     @named_kernel(f"vmath_{name}")
     def sweep(row: Sweep) -> None:
@@ -108,6 +109,16 @@ FUNCTIONS = (
     Function("verf", np.vectorize(math.erf, otypes=[np.float64])),
     Function("vsin", np.sin, (-PI, PI)),
     Function("vcos", np.cos, (-1.5, 1.5)),
+    Function("vtan", np.tan, (-PI, PI)),
+    Function("vasin", np.arcsin, (-1.0, 1.0)),
+    Function("vacos", np.arccos, (-1.0, 1.0)),
+    Function("vatan", np.arctan),
+    Function("vsinh", np.sinh),
+    Function("vcosh", np.cosh),
+    Function("vlog1p", np.log1p, (-1.0, math.inf)),
+    Function("vasinh", np.arcsinh),
+    Function("vacosh", np.arccosh, (1.0, 4.0)),
+    Function("vatanh", np.arctanh, (-1.0, 1.0)),
 )
 SWEEPS = {function.name: sweeping(function.name) for function in FUNCTIONS} | {"vsign": sweeping("vsign")}
 
