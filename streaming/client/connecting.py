@@ -21,6 +21,8 @@ PAUSE_S = 0.05
 """Between two attempts of a lost stream."""
 ANSWER_S = 10.0
 """How long a server may take to answer a hello."""
+ATTEMPT_S = 2.0
+"""How long a server may take to go on with a lost stream, before the next one is asked."""
 LOOKS = 4
 """How often in ``silence_s`` a client looks whether its server has said something."""
 
@@ -84,13 +86,25 @@ class Servers:
             for url in dict.fromkeys([*successors, *self._urls]):
                 follows = url not in successors
                 try:
-                    return await self._try(until, url, replace(hello, follows=follows))
+                    with anyio.fail_after(ATTEMPT_S):
+                        return await self._go_on(until, url, replace(hello, follows=follows), stream)
                 except ClientError as error:
                     self._refusals[url] = error.message
-                    if error.code == "resume" and stream.is_whole:  # under its name: the version stays
-                        again = replace(self._hello, stream=stream.resume, follows=follows)
-                        return await self._try(until, url, again)
+                except TimeoutError:
+                    self._refusals[url] = f"{url} does not answer within {ATTEMPT_S:g} s"
                 await anyio.sleep(PAUSE_S)
+
+    async def _go_on(
+        self, until: AsyncExitStack, url: str, hello: Hello, stream: RemoteStream
+    ) -> tuple[ClientSocket, Message]:
+        """A server that goes on with a lost stream, or begins it again if all of it is here. Raises ClientError."""
+        try:
+            return await self._try(until, url, hello)
+        except ClientError as error:
+            if error.code != "resume" or not stream.is_whole:
+                raise
+        again = replace(hello, resume=None, stream=stream.resume)  # under its name: the version stays
+        return await self._try(until, url, again)
 
     async def _try(self, until: AsyncExitStack, url: str, hello: Hello) -> tuple[ClientSocket, Message]:
         """A stream of this server, or of those that it names. Raises ClientError."""

@@ -157,10 +157,15 @@ async def test_a_new_version_beside_the_old_one(fleet):
     fleet.wait(lambda status: set(status.table.deployments) == {"1"}, LONG_S)
 
 
-def test_up_and_down(fleet):
-    fleet.deploy(deployment(least=4, down_after_s=1.0), open_programs)
-    live(fleet, 4)
-    fleet.deploy(deployment(least=3, down_after_s=1.0), open_programs)
+async def test_up_and_down_by_load(fleet):
+    fleet.deploy(deployment(load=0.01, most=4, down_after_s=1.0), open_programs)
+
+    def grow(worker, process):
+        live(fleet, 4)
+
+    connections, _ = await speak(fleet, grow)
+    assert connections == 1
+    fleet.deploy(deployment(down_after_s=1.0), open_programs)
     fleet.wait(lambda status: len(status.table.workers) == 3, LONG_S)
 
 
