@@ -133,9 +133,9 @@ class WirePort:
 def _pcm16(samples: Array) -> bytes:
     """The nearest that can be written; beyond -1 to 1 they are cut off, and NaN is 0."""
     scaled: Array = samples * PCM16
-    np.rint(scaled, scaled)
-    np.minimum(scaled, PCM16 - 1, scaled)
-    np.maximum(scaled, -PCM16, scaled)
+    np.rint(scaled, out=scaled)
+    np.minimum(scaled, PCM16 - 1, out=scaled)
+    np.maximum(scaled, -PCM16, out=scaled)
     missing = np.isnan(scaled)
     if b"\1" in missing.tobytes():
         scaled[missing] = 0
