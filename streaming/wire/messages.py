@@ -115,10 +115,10 @@ def _text(message: Message, name: str) -> str | None:
 
 
 def _flag(message: Message, name: str) -> bool:
-    found = message.get(name, False)
-    if not isinstance(found, bool):
-        raise _wrong(f"{name} {found!r}", "give true or false")
-    return found
+    value = message.get(name, False)
+    if not isinstance(value, bool):
+        raise _wrong(f"{name} {value!r}", "give true or false")
+    return value
 
 
 def _count(message: Message, name: str) -> int | None:
