@@ -194,7 +194,12 @@ def _near(
     assert attention.relative is not None
     table = model.graph.nodes[attention.relative.product].inputs[1]
     mask = Mask(
-        model.graph, symbol, model.scope.assumptions, OutletId(attention.product), attention.steps, max_context
+        model.graph,
+        symbol,
+        model.scope.assumptions,
+        OutletId(attention.product),
+        attention.steps,
+        max_context,
     )
     end, ahead = mask.longest(), band.bias.shape[-1] - 1 - band.back
     if end is None:
