@@ -9,7 +9,7 @@ from pulse.program.kernels import families as families
 
 HEAD = """# Instructions
 
-What a program is made of: the rows that `NativeProgram.listing()` shows, each declared once in `pulse/program/kernels/`.
+What a program is made of: the rows that `NativeProgram.listing()` shows, declared in `pulse/program/kernels/`.
 A field is an operand that is *read*, *written* or both (*updated*), with the type and the number of its elements where
 they are declared; weights of f32, f16, bf16 or int8; a number; or a real. Groups of fields lie inside of a row.
 """
