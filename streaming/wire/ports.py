@@ -49,17 +49,17 @@ class WirePort:
         return cls(number, port.name, kind, name, shape, port.axis, rate, port.delay)
 
     @classmethod
-    def of_dict(cls, found: Mapping[str, Any]) -> "WirePort":
+    def of_dict(cls, fields: Mapping[str, Any]) -> "WirePort":
         """What ``as_dict`` gave."""
         return cls(
-            found["port"],
-            found["name"],
-            found["kind"],
-            found["dtype"],
-            tuple(found["shape"]),
-            found["axis"],
-            found["rate"],
-            found.get("delay", 0),
+            fields["port"],
+            fields["name"],
+            fields["kind"],
+            fields["dtype"],
+            tuple(fields["shape"]),
+            fields["axis"],
+            fields["rate"],
+            fields.get("delay", 0),
         )
 
     def as_dict(self) -> dict[str, Any]:
