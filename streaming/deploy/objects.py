@@ -45,7 +45,15 @@ def compile_objects(made: Deployed, target: Level, folder: Path) -> Compiled:
         program = Path(scratch, "program")
         program.write_bytes(encode_program(made.program, {}, None))
         done = subprocess.run(
-            [sys.executable, "-m", __name__, str(program), made.name, str(folder)],
+            [
+                sys.executable,
+                "-m",
+                __name__,
+                str(program),
+                made.name,
+                str(folder),
+                str(made.external_weights),
+            ],
             env={**os.environ, "PULSE_LEVEL": target.name},
             capture_output=True,
             text=True,
@@ -75,16 +83,18 @@ def write_objects(made: Deployed, folder: Path) -> None:
         )
     constants = {
         rows_symbol(made): made.rows.astype("<i8").tobytes(),
-        weights_symbol(made): made.program.weights.tobytes(),
         initial_symbol(made): b"".join(piece.data.tobytes() for piece in made.pieces),
     }
+    if not made.external_weights:
+        constants[weights_symbol(made)] = made.program.weights.tobytes()
     (folder / CONSTANTS).write_bytes(constants_object(constants))
 
 
 def main(arguments: Sequence[str]) -> None:
-    """The program file, the name of the library, the folder."""
-    program, name, folder = arguments
-    write_objects(prepare_deployment(read_program(Path(program)), name, name, None), Path(folder))
+    """The program file, the name of the library, the folder, whether the weights are external."""
+    program, name, folder, external = arguments
+    made = prepare_deployment(read_program(Path(program)), name, name, None, external == str(True))
+    write_objects(made, Path(folder))
 
 
 if __name__ == "__main__":

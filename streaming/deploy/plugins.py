@@ -22,6 +22,10 @@ def require_plugins(made: Deployed, target: Level, plugins: tuple[str, ...]) -> 
         raise InputError(
             f"--plugin {unknown[0]}: there is no such plug-in; choose one of {', '.join(ENTRIES)}"
         )
+    if made.external_weights:
+        raise InputError(
+            "--external-weights: a plug-in is one file with the weights in it; leave out one of both options"
+        )
     if target.machine == "wasm32":
         raise InputError("--plugin is for processors; the target wasm32 has a page and an audio worklet")
     if sound_ports(made).output < 0:
