@@ -70,7 +70,9 @@ def _weights(made: Deployed) -> str:
         return fill("weights/embedded.c", made, {"SYMBOL": weights_symbol(made)})
     weights = made.program.weights
     return fill(
-        "weights/external.c", made, {"BYTES": str(weights.size), "CHECKSUM": f"{adler32(weights.tobytes()):#010x}"}
+        "weights/external.c",
+        made,
+        {"BYTES": str(weights.size), "CHECKSUM": f"{adler32(weights.tobytes()):#010x}"},
     )
 
 
