@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from pulse.deploy.deployed import Deployed, prepare_deployment
 from pulse.deploy.elf import undefined_symbols
 from pulse.deploy.texts import initial_symbol, rows_symbol, weights_symbol
+from pulse.deploy.wasm import imported_functions
 from pulse.errors import CompileError
 from pulse.jit.levels import Level
 from pulse.jit.registry import Kernel
@@ -78,9 +79,9 @@ def write_objects(made: Deployed, folder: Path) -> None:
         code = function.code(applied.get(function) if isinstance(function, Kernel) else None)
         (folder / f"{code.symbol}.o").write_bytes(code.object)
         called = undefined_symbols(code.object)
-        print(
-            function.name, code.symbol, " ".join(code.needs if called is None else sorted(called)), sep="\t"
-        )
+        if called is None:
+            called = imported_functions(code.object)
+        print(function.name, code.symbol, " ".join(sorted(called)), sep="\t")
     constants = {
         rows_symbol(made): made.rows.astype("<i8").tobytes(),
         initial_symbol(made): b"".join(piece.data.tobytes() for piece in made.pieces),

@@ -48,7 +48,8 @@ def write_plugins(
     """Write plug-ins; ``folder`` is where the result will be in the end. Raises CompileError."""
     ports = sound_ports(made)
     names = plugin_names(made, ports)
-    (work / f"{made.name}_plugin.h").write_text(fill("plugins/plugin.h", made, names))
+    for header in ("plugin", "ports"):
+        (work / f"{made.name}_{header}.h").write_text(fill(f"plugins/{header}.h", made, names))
     (work / "clap.h").write_text(fill("plugins/clap.h", made))
     objects = [shell, *compiled.objects, *write_sound(made, ports, toolchain, compiled, work, result)]
     for plugin in plugins:

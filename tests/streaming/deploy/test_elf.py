@@ -7,6 +7,7 @@ from shutil import which
 import pytest
 
 from pulse.deploy.elf import undefined_symbols
+from pulse.deploy.wasm import imported_functions
 
 SOURCE = """
 double cosh(double);
@@ -46,6 +47,21 @@ def test_a_shared_library(compiler: str, stripped: tuple[str, ...], tmp_path: Pa
     options = ("-shared", "-fPIC", "-nostartfiles", *stripped, "-Wl,--no-as-needed", "-lm")
     found = undefined_symbols(compile_source(compiler, tmp_path, *options))
     assert found == NEEDED
+
+
+def test_a_module_of_webassembly() -> None:
+    """Imports of all kinds: a memory, a table and a global are no functions."""
+    imports = [b"\x02\x00\x01", b"\x01\x70\x01\x01\x02", b"\x03\x7f\x01", b"\x00\x00", b"\x00\x81\x01"]
+    names = [b"memory", b"table", b"global", b"cosh", b"sinf"]
+    entries = [b"\x03env" + bytes([len(name)]) + name + kind for name, kind in zip(names, imports)]
+    section = bytes([len(entries)]) + b"".join(entries)
+    data = b"\0asm\1\0\0\0" + b"\x01\x01\x00" + b"\x02" + bytes([len(section)]) + section
+    assert imported_functions(data) == {"cosh", "sinf"}
+    assert imported_functions(data[:8]) == set()
+    with pytest.raises(ValueError, match="cut short"):
+        imported_functions(data[:-3])
+    with pytest.raises(ValueError, match="none of WebAssembly"):
+        imported_functions(b"")
 
 
 def test_what_is_no_such_file() -> None:
