@@ -243,7 +243,19 @@ class ProofReport(Report):
         if self.trials.left_out:
             text += f", {self.trials.left_out} others are left out"
         offer = longest < self.trials.wanted or self.trials.left_out
-        return f"{text}: {spell('long')} tries them" if offer else text
+        return (f"{text}: {spell('long')} tries them" if offer else text) + self._overflow()
+
+    def _overflow(self) -> str:
+        buffered = self.trials.buffered
+        if not buffered:
+            return ""
+        said = "and overflows" if self.has_overflowed else "and never evicts a frame in these streams"
+        return f"; the longest buffer holds {buffered:,}, {said}"
+
+    @property
+    def has_overflowed(self) -> bool:
+        """Whether some stream was longer than every buffer of past frames, so that each has evicted frames."""
+        return max(self.lengths, default=0) > self.trials.buffered
 
     def values(self) -> dict[str, Any]:
         """The values of the report, for JSON."""
@@ -257,6 +269,8 @@ class ProofReport(Report):
             "skipped": self.skipped,
             "seen_frames": self.trials.seen,
             "wanted_frames": self.trials.wanted,
+            "buffer_frames": self.trials.buffered,
+            "overflowed": self.has_overflowed,
             "left_out": self.trials.left_out,
             "seed": self.seed,
             "outputs": self.outputs,

@@ -1,8 +1,10 @@
 """The streams that a proof runs: their lengths and their signals."""
 
 from collections.abc import Sequence
+from math import ceil
 
 from pulse.bounds import FAR_FRAMES
+from pulse.ops.time import Delay
 from pulse.proof.critical_lengths import critical_lengths
 from pulse.proof.effort import Effort
 from pulse.proof.signals import PURE, Signal
@@ -24,6 +26,8 @@ SEEN = 2
 SIGNAL_S, LONG_S, TOTAL_S, MOST_S = 0.1, 0.4, 1.6, 30.0
 """What a run of the offline model may take, about, in seconds of one core: on a signal, on a long stream, on all
 streams together; and on a long stream if the user requests one. The whole proof takes about ten times as long."""
+OVERFLOW_PULSES, OVERFLOW_S = 2, 4.0
+"""Pulses that a long stream has beyond the longest buffer at least, and what its run may take then."""
 NEAR = 4096
 """How far away a length may be that suits the model."""
 
@@ -49,12 +53,14 @@ class Trials:
     seen      frames of the symbol that an output depends on, the most of all; None if there is no limit
     wanted    frames that a long stream should have; fewer are tried if that takes too long
     left_out  streams that would take too long
+    buffered  frames of the symbol that the longest buffer of past frames holds
     """
 
     trials: tuple[Trial, ...]
     seen: int | None
     wanted: int
     left_out: int
+    buffered: int = 0
 
     @property
     def longest(self) -> int:
@@ -68,14 +74,18 @@ def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long
     lengths  to be tried instead
     long     spend more: long streams as long as they should be, and of every signal
     """
-    seen = receptive_frames(model)
+    seen, buffered = receptive_frames(model), buffered_frames(model)
     if lengths is not None:
         least = min(lengths, default=0)
         given = [Trial(n, s, n == least and s == "noise") for n in lengths for s in _signals(long)]
-        return Trials(tuple(given), seen, max(lengths, default=0), 0)
-    effort, wanted = Effort(model), _long_length(model, seen)
+        return Trials(tuple(given), seen, max(lengths, default=0), 0, buffered)
+    effort, wanted = Effort(model), _long_length(model, seen, buffered)
     usual = _usual(model, effort)
-    full = _allowed_length(model, min(wanted, effort.affordable_frames(MOST_S if long else LONG_S)))
+    affordable = effort.affordable_frames(MOST_S if long else LONG_S)
+    overflowing = min(wanted, buffered + OVERFLOW_PULSES * model.pulse)
+    if affordable < overflowing <= effort.affordable_frames(OVERFLOW_S):
+        affordable = overflowing
+    full = _allowed_length(model, min(wanted, affordable))
     listed = [Trial(usual, signal, traced=signal == "noise") for signal in PURE]
     if full > usual:
         listed += [Trial(full, signal, long=True) for signal in _signals(long)]
@@ -83,14 +93,16 @@ def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long
     critical = critical_lengths(model, _shortest(model))
     listed += [Trial(_allowed_length(model, length), "noise") for length in critical]
     chosen: list[Trial] = []
-    left = float("inf") if long else TOTAL_S
+    left = float("inf") if long else max(TOTAL_S, effort.seconds(full) + SIGNAL_S)
     for trial in dict.fromkeys(listed):
         needed = effort.seconds(trial.length)
         if needed <= left or trial.traced:
             chosen.append(trial)
             left -= needed
     chosen.sort(key=lambda trial: (trial.length, trial.long))
-    return Trials(tuple(chosen), seen, _allowed_length(model, wanted), len(set(listed)) - len(chosen))
+    return Trials(
+        tuple(chosen), seen, _allowed_length(model, wanted), len(set(listed)) - len(chosen), buffered
+    )
 
 
 def _usual(model: PulsedNetwork, effort: Effort) -> int:
@@ -121,11 +133,21 @@ def receptive_frames(model: PulsedNetwork) -> int | None:
     return max(known) if known and len(known) == len(spans) else None
 
 
-def _long_length(model: PulsedNetwork, seen: int | None) -> int:
+def buffered_frames(model: PulsedNetwork) -> int:
+    """Frames of the symbol until the longest buffer of past frames is full, and evicts what it holds."""
+    longest = 0
+    for node in model.graph.nodes:
+        stream = node.outputs[0].fact.stream if isinstance(node.op, Delay) else None
+        if isinstance(node.op, Delay) and stream is not None and stream.rate > 0:
+            longest = max(longest, ceil((node.op.delay + node.op.overlap) / stream.rate))
+    return longest
+
+
+def _long_length(model: PulsedNetwork, seen: int | None, buffered: int) -> int:
     """Frames of a long stream; no multiple of the pulse, if that is more than one frame."""
     pulse = model.pulse
     if seen is None:
-        frames = max(DRIFT_FRAMES, DRIFT_PULSES * pulse)
+        frames = max(DRIFT_FRAMES, DRIFT_PULSES * pulse, SEEN * buffered)
     else:
         frames = max(SEEN * seen, LONG_FRAMES, LONG_PULSES * pulse)
     frames = -(-frames // pulse) * pulse + pulse // 2 + 1

@@ -14,6 +14,8 @@ from pulse.ops.attention import BandedAttention
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.source import Const
 from pulse.pulsify.limit import allows_length, longest_stream
+from pulse.pulsify.mask_proof import MaskProof
+from pulse.pulsify.pattern import Extent
 from pulse.record import record
 from pulse.typed import TypedGraph
 from pulse.wording import spell
@@ -25,6 +27,8 @@ The exponential of such a score is exactly 0 beside any score that is not masked
 """
 LARGEST = 1 << 24
 """The most numbers of a mask that is run to look at it."""
+WHOLE = 1 << 22
+"""The most numbers of a mask that is kept as it is, row by row, where nothing of it repeats."""
 SIZES = (64, 512)
 """Frames at which masks are looked at first."""
 TELLING = 16
@@ -93,6 +97,13 @@ class Sample:
         first, last = seen[rows].argmax(axis=1), self.frames - 1 - seen[rows, ::-1].argmax(axis=1)
         return int((rows - first).max()), int((last - rows).max())
 
+    def sinks(self) -> int:
+        """How many of the first frames all others see, of which the last one does not see all between."""
+        seen = np.logical_or.reduce((self.bias > -np.inf).reshape(-1, self.frames, self.frames))
+        last, half = ~seen[-1], self.frames // 2
+        count = int(last.argmax()) if last.any() else 0
+        return count if count < half and bool(seen[half:, :count].all()) and last[count:half].any() else 0
+
     def agrees(self, other: Array) -> bool:
         """Whether another bias is the same."""
         return (self.tolerance == 0 and np.array_equal(self.bias, other)) or bool(self._close(other).all())
@@ -145,6 +156,19 @@ class Sample:
         return table
 
 
+@record(eq=False)
+class ShownBand:
+    """A band that some lengths have shown, and why it is not sure at others; None if it is proved.
+
+    relative  whether only differences within a row are the same
+    """
+
+    band: Band
+    op: BandedAttention
+    relative: bool
+    doubt: str | None
+
+
 @dataclass(eq=False)
 class Mask:
     """The way of the scores from their product to the softmax.
@@ -172,26 +196,57 @@ class Mask:
         lead = math.prod(self.sample(min(SIZES[0], most or SIZES[0])).bias.shape[:-2])
         largest = math.isqrt(LARGEST // max(1, lead))
         largest = largest if most is None else min(largest, most)
+        shown: ShownBand | None = None
         for frames in (*SIZES, largest):
             if frames <= largest:
-                found = self._limit(self.sample(frames), largest)
-                if found is not None:
-                    return found
-        return self._causal(self.sample(largest), limit, largest)
+                shown = self._limit(self.sample(frames), largest) or shown
+                if shown is not None and shown.doubt is None:
+                    return shown.band
+        return (
+            self._causal(self.sample(largest), limit, largest)
+            if shown is None
+            else self._bound(shown, most, largest)
+        )
 
-    def _limit(self, sample: Sample, largest: int) -> Band | None:
+    def _limit(self, sample: Sample, largest: int) -> "ShownBand | None":
         back, ahead = sample.reach()
         if back + ahead + 2 > sample.frames:
             return None
         for form in (sample, sample.relative()):
             period = form.period()
             if period is not None and back + ahead + 2 * period <= sample.frames:
-                op = BandedAttention(1.0, form.table(period, back, ahead), back)
+                op, relative = BandedAttention(1.0, form.table(period, back, ahead), back), form is not sample
                 wider = min(max(2 * sample.frames + 37, 777, 2 * self._farthest(largest) + 37), largest)
                 other = self.sample(wider if wider > sample.frames else sample.frames * 2 // 3)
-                if self._holds(op, other, form is not sample):
-                    return self._find(op)
+                if self._holds(op, other, relative):
+                    proof = MaskProof(
+                        self.graph, self.symbol, self.rows, Extent(period, sample.frames - period, MASKED)
+                    )
+                    steps = [(step.node, step.slot) for step in self.steps]
+                    return ShownBand(self._find(op), op, relative, proof.doubt(steps, relative))
         return None
+
+    def _bound(self, shown: "ShownBand", most: int | None, largest: int) -> Band:
+        """A band that is not proved for all lengths, if it holds up to the longest stream. Raises NoBandError."""
+        context = None if self.context is None else self.rows.eval({self.symbol: self.context})
+        end = max(1, min((each for each in (most, context) if each is not None), default=largest + 1))
+        cause = f"its mask keeps one pattern up to frame {largest}, but not surely beyond it ({shown.doubt})"
+        if end > largest:
+            raise NoBandError(
+                cause,
+                "make it of positions, comparisons and integer quotients, or give "
+                f"{spell('max_context', self._frames_of(largest))} or less",
+            )
+        if not self._holds(shown.op, self.sample(end), shown.relative):
+            raise NoBandError(
+                f"its mask changes its pattern before frame {end}", "keep one pattern for the whole stream"
+            )
+        return replace(shown.band, limited=most is None or end < most)
+
+    def _frames_of(self, rows: int) -> int:
+        """The most frames of the symbol that make at most this many rows."""
+        length = self._length(rows)
+        return length if self.rows.eval({self.symbol: length}) <= rows else length - 1
 
     def _farthest(self, largest: int) -> int:
         """The largest position that the mask's constants speak of, up to a limit: a number, or the size of a table.
@@ -227,20 +282,32 @@ class Mask:
             raise NoBandError("every frame meets frames up to the end of the stream")
         lengths = [length for length in (limit, self.context) if length is not None]
         if not lengths:
+            sinks = sample.sinks()
+            first = "the first frame" if sinks == 1 else f"the first {sinks} frames"
             raise NoBandError(
-                "every frame meets all frames before it", f"{LIMIT_REACH}, or give {spell('max_context')}"
+                f"every frame also meets {first} of the stream, however far behind (sinks)"
+                if sinks
+                else "every frame meets all frames before it",
+                f"{LIMIT_REACH}, or give {spell('max_context')}",
             )
         frames = max(1, self.rows.eval({self.symbol: min(lengths)}))
         if frames > largest:
             raise NoBandError(f"a reach of {frames} frames is too long; {largest} are possible")
+        limited = min(lengths) == self.context
         sample = self.sample(min(largest, max(frames + ahead, SIZES[0])))
         for form in (sample, sample.relative()):
             period = form.period()
             if period is not None:
                 op = BandedAttention(1.0, form.table(period, frames - 1, ahead), frames - 1)
                 if self._holds(op, self.sample(frames), form is not sample):
-                    return replace(self._find(op), limited=min(lengths) == self.context)
-        raise NoBandError("its bias follows no pattern that repeats")
+                    return replace(self._find(op), limited=limited)
+        whole = self.sample(frames)
+        if whole.frames != frames or whole.bias.size > WHOLE:
+            raise NoBandError("its bias follows no pattern that repeats")
+        op = BandedAttention(1.0, whole.table(frames, frames - 1, max(0, whole.reach()[1])), frames - 1)
+        if not self._holds(op, self.sample(max(1, frames * 2 // 3)), False):
+            raise NoBandError("its bias depends on the length of the stream")
+        return replace(self._find(op), limited=limited)
 
     def _holds(self, op: BandedAttention, other: Sample, relative: bool) -> bool:
         """Whether the mask of another length is the same band."""

@@ -13,6 +13,8 @@ from streaming.wire.messages import Hello
 
 LOOP_PART = 0.9
 """The part of its time that the event loop may be busy."""
+PACKED_PART = 0.4
+"""The part of a thread up to which it gets new streams before another thread does."""
 
 
 class Admission(NotCopyable):
@@ -66,14 +68,14 @@ class Admission(NotCopyable):
             raise WireError(
                 "model", f"no model is called {hello.model!r}", f"there are {', '.join(self._models)}"
             )
-        if hello.rate is not None and model.rate_hz is not None and hello.rate != model.rate_hz:
-            raise WireError(
-                "rate", f"{model.name} takes {model.rate_hz} Hz, not {hello.rate}", "resample before sending"
-            )
         return model
 
     def worker(self, model: HostedModel) -> LaneWorker:
-        """The worker with the most time left, of those with a free lane of the model."""
+        """The worker of a new stream, of those with a free lane of the model.
+
+        The first one as long as it has much time left, since large groups and few threads take less of Python's time;
+        then the one with the least to do.
+        """
         if self.loop_part > LOOP_PART:
             raise WireError(
                 "busy",
@@ -85,8 +87,16 @@ class Admission(NotCopyable):
             raise WireError(
                 "busy", f"{model.name} has {model.settings.streams} streams, all it may", "try again later"
             )
-        best = min(free, key=self.load)
-        if self.load(best) + model.share > self._settings.budget:
+        idle = [worker for worker in free if self.load(worker) + model.share <= PACKED_PART]
+        best = idle[0] if idle else min(free, key=self.load)
+        if not any(each.streams for each in self._models.values()):
+            if model.median_share > 1:
+                raise WireError(
+                    "busy",
+                    f"a step of {model.name} takes {model.median_share:.1f} times as long as its sound lasts",
+                    "use a faster machine or a larger pulse",
+                )
+        elif self.load(best) + model.share > self._settings.budget:
             raise WireError(
                 "busy",
                 f"the steps of the open streams fill {self.load(best):.0%} of a thread, and one of {model.name} takes "

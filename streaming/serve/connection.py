@@ -1,5 +1,6 @@
 """Connection: one WebSocket and its stream. Nothing here computes: bytes become blocks, answers become bytes."""
 
+import asyncio
 import time
 from collections import Counter, deque
 from collections.abc import Iterator
@@ -7,25 +8,24 @@ from typing import Any, cast
 from uuid import uuid4
 
 import anyio
-import anyio.lowlevel
 import anyio.to_thread
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketDisconnected
 
 from pulse.not_copyable import NotCopyable
 from streaming.serve.admission import Admission
-from streaming.serve.checkpoints import Checkpoint, CheckpointFolder
+from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.lane_stream import Answer, Message, Step
 from streaming.serve.open_stream import OpenStream
 from streaming.serve.pace import Pace
+from streaming.serve.placement import CheckpointStore, Placement
 from streaming.serve.settings import LimitSettings
+from streaming.serve.stream_protocol import protocol_of
 from streaming.wire import SUBPROTOCOL, VERSION
 from streaming.wire.errors import WireError
 from streaming.wire.messages import REQUESTS, Hello, read_message, write_message
 
 LEAVE_S = 1.0
 """How long the last message may take."""
-IN_A_ROW = 8
-"""Messages that are sent without a look at the other connections."""
 CLOSED_S = 10.0
 """How long a worker may take to give a lane back: a step, normally."""
 LEFT = (1000, 1001)
@@ -48,6 +48,7 @@ class Connection(NotCopyable):
     token   of the headers; None if there is none
     counts  of the server, added to
     checkpoints  where those of the stream go
+    placement  of streams in a fleet
     """
 
     instead = "it is an open connection"
@@ -60,7 +61,8 @@ class Connection(NotCopyable):
         admission: Admission,
         limits: LimitSettings,
         counts: Counter[str],
-        checkpoints: CheckpointFolder | None = None,
+        checkpoints: CheckpointStore | None = None,
+        placement: Placement | None = None,
     ) -> None:
         self.id = uuid4().hex
         self.address = address
@@ -68,18 +70,21 @@ class Connection(NotCopyable):
         self.began = time.time()
         self._socket, self._token = socket, token
         self._admission, self._limits, self._counts = admission, limits, counts
-        self._checkpoints = checkpoints
-        self._resume = "" if checkpoints is None else checkpoints.new_name()
+        self._checkpoints, self._placement = checkpoints, placement
+        self._resume = ""
         self._generation = 0
         self._unsaved: Checkpoint | None = None
         self._scope = anyio.CancelScope()
         self._ending: WireError | None = None
         self._outbox: deque[tuple[bytes | str | WireError, Step | None]] = deque()
-        self._filled = anyio.Event()
+        self._protocol = protocol_of(socket)
+        self._pace = Pace(limits, None)
         self._to_save = anyio.Event()
         self._last_message = time.monotonic()
-        self._sending_since: float | None = None
+        self._full_since: float | None = None
         self._stalled = False
+        self._is_held, self._held_until = False, 0.0
+        self._failure: Exception | None = None
 
     async def run(self) -> str:
         """Serve the client until the end; why it ended: ``left``, ``lost`` or the code of an error."""
@@ -94,6 +99,8 @@ class Connection(NotCopyable):
             if not all(isinstance(each, (*GONE, WireError)) for each in found):
                 raise
             self._ending = next((each for each in found if isinstance(each, WireError)), None)
+        if self._failure is not None:
+            raise self._failure
         if self._ending is not None:
             await self._refuse(self._ending)
             return self._ending.code
@@ -117,10 +124,15 @@ class Connection(NotCopyable):
             "answer_us": None if stream is None else stream.times.as_dict()["answer_us"],
         }
 
+    def tell_successors(self) -> None:
+        """Where the client goes on if this server is lost: servers have come or gone."""
+        if self._placement is not None and self.open is not None:
+            self._push({"type": "servers", **self._successors(self._placement)})
+
     def check(self, now: float) -> None:
         """End it if the client is silent, or does not read."""
         limits = self._limits
-        if self._sending_since is not None and now - self._sending_since > limits.slow_s:
+        if self._full_since is not None and now - self._full_since > limits.slow_s:
             self.end(WireError("slow", f"outputs were not read for {limits.slow_s:g} s", "read what is sent"))
         elif now - self._last_message > limits.idle_s:
             self.end(
@@ -134,25 +146,27 @@ class Connection(NotCopyable):
             if hello is None:
                 return "left"
             model = self._admission.model(hello, self._token)
+            self._resume = self._name(hello)
             resumed = await self._load(model.name, hello)
             worker = self._admission.worker(model)
-            pace = Pace(self._limits, model.rate_hz)
-            stream = model.open_stream(worker, hello, self._deliver, resumed)
-            self.open = OpenStream(model, stream, worker, hello, self._limits, resumed)
+            form = model.form(hello)
+            self._pace = Pace(self._limits, form.wire_hz)
+            stream = model.open_stream(worker, hello, form, self._deliver, resumed)
+            self.open = OpenStream(model, stream, worker, form, self._limits, resumed)
             self._push(self._ready(self.open))
             ended = "lost"
             try:
                 async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(self._write)
                     if self._checkpoints is not None:
                         tasks.start_soon(self._save, self.open, self._checkpoints)
-                    ended = await self._read(self.open, pace)
+                    self._protocol.hand_over(self._take, self._send_waiting)
+                    ended = await self._until_gone()
                     tasks.cancel_scope.cancel()
             finally:
                 with anyio.move_on_after(CLOSED_S, shield=True):
                     await self.open.close()
-                if ended == "left" and self._checkpoints is not None:
-                    self._checkpoints.remove(self._resume)
+                    if ended == "left" and self._checkpoints is not None:
+                        await anyio.to_thread.run_sync(self._checkpoints.remove, self._resume)
             return ended
         finally:
             self._admission.leave(self.address)
@@ -176,6 +190,7 @@ class Connection(NotCopyable):
             "stream": self.id,
             **stream.as_dict(),
             **({"resume": self._resume} if self._resume else {}),
+            **({} if self._placement is None else self._successors(self._placement)),
             "limits": {
                 "message_bytes": self._limits.message_bytes,
                 "window": stream.window,
@@ -183,23 +198,54 @@ class Connection(NotCopyable):
             },
         }
 
-    async def _read(self, stream: OpenStream, pace: Pace) -> str:
-        while True:
-            message = await self._socket.receive()
-            if message["type"] == "websocket.disconnect":
-                return "left" if message.get("code") in LEFT else "lost"
+    def _successors(self, placement: Placement) -> dict[str, Any]:
+        return {"urls": list(placement.successors(self._resume))}
+
+    async def _until_gone(self) -> str:
+        """Until the client is gone; messages go to ``_take`` meanwhile."""
+        while (message := await self._socket.receive())["type"] != "websocket.disconnect":
+            pass
+        return "left" if message.get("code") in LEFT else "lost"
+
+    def _take(self, message: bytes | str) -> None:
+        """A message of the client."""
+        stream = self.open
+        if stream is None or self._ending is not None or self._failure is not None:
+            return
+        try:
             self._last_message = time.monotonic()
-            data, text = message.get("bytes"), message.get("text")
-            pace.count_message(len(data if data is not None else text or ""), data is None)
-            if data is None:
-                self._follow(stream, read_message(text or ""))
-                continue
-            frames = stream.take(data)
+            self._pace.count_message(len(message), isinstance(message, str))
+            if isinstance(message, str):
+                self._follow(stream, read_message(message))
+                return
+            frames = stream.take(message)
             self._counts["frames_in"] += frames
-            await stream.wait_for_space()
-            if (hold_s := pace.hold_s(frames)) > 0:
+            hold_s = self._pace.hold_s(frames)
+            if hold_s > 0:
                 self._counts["held_back"] += 1
-                await anyio.sleep(hold_s)
+                self._held_until = time.monotonic() + hold_s
+                asyncio.get_running_loop().call_later(hold_s, self._go_on)
+            if stream.is_ahead() or hold_s > 0:
+                self._is_held = True
+                self._protocol.hold()
+        except WireError as error:
+            self.end(error)
+        except Exception as error:
+            self._failure = error
+            self._scope.cancel()
+
+    def _go_on(self) -> None:
+        """Read again, if it is time and there is space."""
+        if not self._is_held or self.open is None or self._ending is not None:
+            return
+        try:
+            if self.open.is_ahead() or time.monotonic() < self._held_until:
+                return
+        except WireError as error:
+            self.end(error)
+            return
+        self._is_held = False
+        self._protocol.go_on()
 
     def _follow(self, stream: OpenStream, message: dict[str, object]) -> None:
         kind = message["type"]
@@ -224,6 +270,7 @@ class Connection(NotCopyable):
             self._push(message, answer.step if last else None)
         for ack in stream.note(answer):
             self._push(ack)
+        self._go_on()
         if answer.error is not None:
             self._push(answer.error)
         if answer.checkpoint is not None:
@@ -231,42 +278,46 @@ class Connection(NotCopyable):
             self._to_save.set()
 
     def _push(self, message: Message | WireError, step: Step | None = None) -> None:
+        """Send a message, or end the stream with an error, after all that waits."""
         written = write_message(message) if isinstance(message, dict) else message
         self._outbox.append((written, step))
         if self.open is not None and not isinstance(written, WireError):
             self._stalled = self.open.add_unsent(len(written)) or self._stalled
-        self._filled.set()
+        self._send_waiting()
 
-    async def _write(self) -> None:
-        in_a_row = 0
-        while True:
-            if not self._outbox:
-                self._filled = anyio.Event()
-                await self._filled.wait()
-                in_a_row = 0
-            elif in_a_row == IN_A_ROW:
-                await anyio.lowlevel.checkpoint()  # a send need not wait, and others want the loop
-                in_a_row = 0
-            in_a_row += 1
+    def _send_waiting(self) -> None:
+        """Send what waits, as far as the client reads."""
+        while self._outbox:
+            if not self._protocol.is_writable:
+                self._full_since = self._full_since or time.monotonic()
+                return
+            self._full_since = None
             message, step = self._outbox.popleft()
             if isinstance(message, WireError):
-                raise message
-            self._sending_since = time.monotonic()
-            key = "text" if isinstance(message, str) else "bytes"
-            await self._socket.send({"type": "websocket.send", key: message})
-            self._sending_since = None
+                self.end(message)
+                return
+            self._protocol.write(message)
             self._counts["messages_out"] += 1
             if self.open is not None:
                 self.open.add_unsent(-len(message))
-                if self._stalled and self.open.has_space:
-                    self._stalled = False
-                    self.open.wake()
                 if step is not None:
                     self.open.times.answer.record_ns(time.monotonic_ns() - step.arrived_ns)
+        if self.open is not None and self._stalled and self.open.has_space:
+            self._stalled = False
+            self.open.wake()
+
+    def _name(self, hello: Hello) -> str:
+        """What the checkpoints of the stream are called. Raises WireError: another server of the fleet has it."""
+        if self._checkpoints is None:
+            return ""
+        if self._placement is None:
+            return self._checkpoints.new_name()
+        return self._placement.claim(hello.resume or hello.stream, hello.follows)
 
     async def _load(self, model: str, hello: Hello) -> Checkpoint | None:
         """Where a stream goes on. Raises WireError."""
         if hello.resume is None:
+            self._generation = 0 if hello.stream is None else 1  # it may have begun before
             return None
         if self._checkpoints is None:
             raise WireError("resume", "this server keeps no checkpoints", "begin a new stream")
@@ -277,18 +328,26 @@ class Connection(NotCopyable):
         self._counts["resumed"] += 1
         return found
 
-    async def _save(self, stream: OpenStream, folder: CheckpointFolder) -> None:
-        """Write the newest checkpoint, then tell the client, again and again."""
+    async def _save(self, stream: OpenStream, store: CheckpointStore) -> None:
+        """Save the newest checkpoint, then tell the client, again and again; an old one again before it expires."""
+        last: Checkpoint | None = None
         while True:
             checkpoint, self._unsaved = self._unsaved, None
             if checkpoint is None:
                 self._to_save = anyio.Event()
-                await self._to_save.wait()
+                with anyio.move_on_after(store.keep_s / 3):
+                    await self._to_save.wait()
+                    continue
+                checkpoint = last
+            if checkpoint is None:
                 continue
-            await anyio.to_thread.run_sync(folder.save, self._resume, self._generation, checkpoint)
+            if not await anyio.to_thread.run_sync(store.save, self._resume, self._generation, checkpoint):
+                self._counts["checkpoints_refused"] += 1
+                continue
             self._counts["checkpoints"] += 1
-            for ack in stream.note_saved(checkpoint):
+            for ack in stream.note_saved(checkpoint) if checkpoint is not last else ():
                 self._push(ack)
+            last = checkpoint
 
     async def _refuse(self, error: WireError) -> None:
         """Say why, and close."""

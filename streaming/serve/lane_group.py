@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from statistics import quantiles
 
 import numpy as np
 
@@ -12,10 +11,12 @@ from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
 from streaming.latency import Latency
 from streaming.serve.lane_session import LaneSession
-from streaming.serve.lane_stream import Answer, LaneStream, Step
+from streaming.serve.lane_stream import Answer, LaneStream, Step, StepResults
 
 MOST_LANES = 32
 """Lanes of a group: beyond these the share of a lane in a step hardly falls, and its wait for the others grows."""
+FULL = 16
+"""Streams with which a pulse waits as long as it may; with fewer, it waits less."""
 TRIALS = 40
 """Steps whose times are measured before the first stream."""
 RECENT_S = 10.0
@@ -53,7 +54,8 @@ class LaneGroup(NotCopyable):
         """When the pulses that are ready are to be stepped."""
         if len(self.ready) >= self.open:
             return 0
-        return min(stream.arrived_ns for stream in self.ready) + self.gather_ns
+        wait_ns = self.gather_ns * min(self.open, FULL) // FULL
+        return min(stream.arrived_ns for stream in self.ready) + wait_ns
 
     def step(self) -> list[tuple[LaneStream, Answer]]:
         """One pulse of each stream that has one."""
@@ -62,49 +64,54 @@ class LaneGroup(NotCopyable):
             for name, pulse in stream.take().items():
                 self._feed[name][place] = pulse
         arrivals = [stream.arrived_ns for stream in streams]
-        started_ns = time.monotonic_ns()
+        started_ns, computed_ns = time.monotonic_ns(), time.thread_time_ns()
         fault: FaultError | None = None
         try:
             results = self._run([stream.lane for stream in streams])
         except FaultError as error:
             fault, results = error, error.outputs
         ended_ns = time.monotonic_ns()
-        self.cost.record(ended_ns - started_ns, len(streams))
+        self.cost.record(time.thread_time_ns() - computed_ns, len(streams))
         answers: list[tuple[LaneStream, Answer]] = []
+        shared = StepResults(results)
         for place, (stream, arrived_ns) in enumerate(zip(streams, arrivals)):
             if fault is not None and stream.lane in fault.lanes:
                 answers.append((stream, stream.fail(self._lanes[stream.lane].failure("in this stream"))))
             else:
-                given = {name: array[place] for name, array in results.items()}
-                answers.append((stream, stream.give(given, Step(arrived_ns, started_ns, ended_ns))))
+                step = Step(arrived_ns, started_ns, ended_ns)
+                answers.append((stream, stream.give(shared, place, step)))
         return answers
 
     def _run(self, lanes: Sequence[int]) -> dict[str, Array]:
         count = len(lanes)
         return self._lanes.step({name: array[:count] for name, array in self._feed.items()}, lanes)
 
-    def _measure(self, count: int) -> float:
-        """The p99 of a lane's share in a step of all lanes, in seconds."""
-        lanes, times = range(count), list[float]()
+    def _measure(self, count: int) -> list[int]:
+        """A lane's share in steps of all lanes, in nanoseconds of the processor's time."""
+        lanes, times = range(count), list[int]()
         for _ in range(TRIALS):
             for session in self.sessions if self.program.limit else ():
                 session.reset()
-            started = time.perf_counter()
+            started_ns = time.thread_time_ns()
             self._run(lanes)
-            times.append(time.perf_counter() - started)
+            times.append((time.thread_time_ns() - started_ns) // count)
         for session in self.sessions:
             session.reset()
-        return quantiles(times, n=100, method="inclusive")[98] / count
+        return times
 
 
 class StepCost:
-    """What a stream costs: its share in the steps of its group.
+    """What a stream costs: its share in the steps of its group, as time of the processor.
 
-    measured_s  before there were any
+    What else the machine does is no part of it: that goes by, and the stream stays.
+
+    measured_ns  before there were any
     """
 
-    def __init__(self, measured_s: float) -> None:
-        self.measured_s = measured_s
+    def __init__(self, measured_ns: Sequence[int]) -> None:
+        self._measured = Latency()
+        for step_ns in measured_ns:
+            self._measured.record_ns(step_ns)
         self._recent, self._before = Latency(), Latency()
         self._until_ns = time.monotonic_ns() + int(RECENT_S * 1e9)
 
@@ -119,7 +126,15 @@ class StepCost:
     @property
     def p99_s(self) -> float:
         """The p99 of late; what was measured before there were many."""
+        return self._of_late().percentile_s(99)
+
+    @property
+    def median_s(self) -> float:
+        """The median of late; what was measured before there were many."""
+        return self._of_late().percentile_s(50)
+
+    def _of_late(self) -> Latency:
         both = Latency()
         both.merge(self._before)
         both.merge(self._recent)
-        return both.percentile_s(99) if both.count >= TRIALS else self.measured_s
+        return both if both.count >= TRIALS else self._measured

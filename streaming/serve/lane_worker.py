@@ -1,10 +1,11 @@
 """LaneWorker: a thread that steps groups of lanes."""
 
+import asyncio
 import logging
 import threading
 import time
 from collections import deque
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 
 from pulse.errors import InputError
 from pulse.jit.events import NativeEvent
@@ -31,7 +32,9 @@ class LaneWorker(NotCopyable):
         self.groups: list[LaneGroup] = []
         self.answered = NativeEvent()
         self._of: dict[LaneStream, LaneGroup] = {}
-        self._incoming: SimpleQueue[LaneStream | None] = SimpleQueue()
+        self._woken: deque[LaneStream] = deque()
+        self._bell: SimpleQueue[bool] = SimpleQueue()
+        self._is_asleep = self._will_ring = False
         self._answers: deque[tuple[LaneStream, Answer]] = deque()
         self._thread = threading.Thread(target=self._live, name=f"pulse lanes {number}", daemon=True)
 
@@ -41,7 +44,7 @@ class LaneWorker(NotCopyable):
 
     def stop(self) -> None:
         """End, after the step that runs."""
-        self._incoming.put(None)
+        self._bell.put(False)
         self._thread.join()
         self.answered.close()
 
@@ -51,8 +54,14 @@ class LaneWorker(NotCopyable):
         group.open += 1
 
     def wake(self, stream: LaneStream) -> None:
-        """Look at a stream: it has blocks or orders, or space for answers."""
-        self._incoming.put(stream)
+        """Look at a stream: it has blocks or orders, or space for answers. In the event loop.
+
+        The thread is woken once for all that the loop receives in one round.
+        """
+        self._woken.append(stream)
+        if not self._will_ring:
+            self._will_ring = True
+            asyncio.get_running_loop().call_soon(self._ring)
 
     def deliver(self) -> None:
         """Give the answers to their streams; in the event loop."""
@@ -77,21 +86,28 @@ class LaneWorker(NotCopyable):
             if self._answers:
                 self.answered.set()
 
+    def _ring(self) -> None:
+        self._will_ring = False
+        if self._is_asleep:
+            self._bell.put(True)
+
     def _receive(self, looked_at: dict[LaneStream, None]) -> bool:
         """Add the streams that want to be looked at; wait if there are none. False: the end."""
         due = [] if looked_at else [group.due_ns() for group in self.groups if group.ready]
         if due:  # asleep, it is not woken for every block that comes meanwhile
             time.sleep(max(0.0, (min(due) - time.monotonic_ns()) / 1e9))
-        waits = not due and not looked_at
-        try:
-            while True:
-                stream = self._incoming.get(waits)
-                if stream is None:
-                    return False
-                looked_at[stream] = None
-                waits = False
-        except Empty:
-            return True
+        elif not looked_at and not self._woken:
+            self._is_asleep = True
+            goes_on = bool(self._woken) or self._bell.get()
+            self._is_asleep = False
+            if not goes_on:
+                return False
+        while not self._bell.empty():
+            if not self._bell.get():
+                return False
+        while self._woken:
+            looked_at[self._woken.popleft()] = None
+        return True
 
     def _prepare(self, stream: LaneStream) -> None:
         group = self._of.get(stream)

@@ -9,6 +9,7 @@ import uvicorn
 from pulse.errors import InputError
 from streaming.serve.app import make_app
 from streaming.serve.service import Service
+from streaming.serve.stream_protocol import StreamProtocol
 
 PING_S = 20.0
 """How often a WebSocket is pinged, and how long the answer may take."""
@@ -23,7 +24,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 make_app(service),
-                ws="websockets-sansio",
+                ws=StreamProtocol,
                 ws_max_size=settings.limits.message_bytes,
                 ws_ping_interval=PING_S,
                 ws_ping_timeout=PING_S,

@@ -1,5 +1,6 @@
 """Service: models, workers, connections and counters of a running server."""
 
+import asyncio
 import logging
 import sys
 import time
@@ -18,6 +19,7 @@ from streaming.serve.checkpoints import CheckpointFolder
 from streaming.serve.connection import Connection
 from streaming.serve.hosted_model import HostedModel
 from streaming.serve.lane_worker import LaneWorker
+from streaming.serve.placement import CheckpointStore, Placement
 from streaming.serve.settings import ModelSettings, ServerSettings
 from streaming.serve.stream_times import StreamTimes
 from streaming.wire.errors import WireError
@@ -37,18 +39,27 @@ class Service(NotCopyable):
     """All of a server but its sockets.
 
     counts  what happened: ``streams``, ``frames_in``, ``messages_out``, ``ended_…`` by the reason
+    store      keeps the checkpoints, in place of the folder of the settings
+    placement  of streams in a fleet; None: the server is alone
     Raises  InputError: a model that cannot be served
     """
 
     instead = "it has threads"
 
-    def __init__(self, settings: ServerSettings, programs: Sequence[HostedProgram], threads: int) -> None:
+    def __init__(
+        self,
+        settings: ServerSettings,
+        programs: Sequence[HostedProgram],
+        threads: int,
+        store: CheckpointStore | None = None,
+        placement: Placement | None = None,
+    ) -> None:
         self.settings = settings
         self.workers = [LaneWorker(number) for number in range(threads)]
-        self.checkpoints = (
-            None if settings.checkpoints is None else CheckpointFolder(settings.checkpoints, settings.keep_s)
-        )
-        save_s = None if settings.checkpoints is None else settings.checkpoint_s
+        if store is None and settings.checkpoints is not None:
+            store = CheckpointFolder(settings.checkpoints, settings.keep_s)
+        self.checkpoints, self.placement = store, placement
+        save_s = None if store is None else settings.checkpoint_s
         self.models = [HostedModel(*each, self.workers, save_s) for each in programs]
         self.admission = Admission(settings, self.models, self.workers)
         self.counts = Counter[str]()
@@ -59,6 +70,7 @@ class Service(NotCopyable):
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None]:
         """Step streams as long as the block is open."""
+        loop = asyncio.get_running_loop()
         before = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_S)
         for worker in self.workers:
@@ -66,19 +78,27 @@ class Service(NotCopyable):
         try:
             async with anyio.create_task_group() as tasks:
                 for worker in self.workers:
-                    tasks.start_soon(self._deliver, worker)
+                    loop.add_reader(worker.answered.to_read, self._deliver, worker)
                 tasks.start_soon(self._watch)
                 yield
                 tasks.cancel_scope.cancel()
         finally:
             for worker in self.workers:
+                loop.remove_reader(worker.answered.to_read)
                 worker.stop()
             sys.setswitchinterval(before)
 
     async def serve(self, socket: WebSocket, address: str, token: str | None) -> None:
         """One client, until it is gone."""
         connection = Connection(
-            socket, address, token, self.admission, self.settings.limits, self.counts, self.checkpoints
+            socket,
+            address,
+            token,
+            self.admission,
+            self.settings.limits,
+            self.counts,
+            self.checkpoints,
+            self.placement,
         )
         self.connections.add(connection)
         reason = "failed"
@@ -103,6 +123,18 @@ class Service(NotCopyable):
                 },
             )
 
+    def tell_successors(self) -> None:
+        """Servers of the fleet have come or gone: tell the clients."""
+        for connection in list(self.connections):
+            connection.tell_successors()
+
+    async def move_streams(self, per_s: float) -> None:
+        """Take no more streams; end those that are open one after the other, so that they go on elsewhere."""
+        self.admission.draining = True
+        for connection in list(self.connections):
+            connection.end(WireError("drain", "the server hands its streams over", "connect to another one"))
+            await anyio.sleep(1 / per_s)
+
     async def drain(self) -> None:
         """Take no more streams, let those that are open go on for a while, then end them."""
         self.admission.draining = True
@@ -124,11 +156,9 @@ class Service(NotCopyable):
                 found.merge(connection.open.times)
         return found
 
-    async def _deliver(self, worker: LaneWorker) -> None:
-        while True:
-            await anyio.wait_readable(worker.answered.to_read)
-            worker.answered.clear()
-            worker.deliver()
+    def _deliver(self, worker: LaneWorker) -> None:
+        worker.answered.clear()
+        worker.deliver()
 
     async def _watch(self) -> None:
         """End connections that are idle or slow; measure how busy the loop is."""

@@ -8,10 +8,10 @@ from pulse.record import record
 from streaming.wire import VERSION
 from streaming.wire.errors import WireError
 
-FORMATS = ("pcm16", "f32")
+FORMATS = ("pcm16", "f32", "opus")
 REQUESTS = ("flush", "reset", "ping", "stats")
 """What a client may send after its hello."""
-ANSWERS = ("ready", "ack", "event", "flushed", "reset", "pong", "stats", "error")
+ANSWERS = ("ready", "ack", "event", "flushed", "reset", "pong", "stats", "servers", "error")
 """What a server sends."""
 Message = dict[str, Any]
 
@@ -41,15 +41,23 @@ def _refuse_constant(name: str) -> None:
 
 @record
 class Hello:
-    """The first message of a client; None stands for a field that was left out."""
+    """The first message of a client; None stands for a field that was left out.
+
+    resume   the name of a stream that goes on
+    stream   the name of a new stream, as another server of the fleet gave it
+    follows  the client connects elsewhere if the fleet wants it to
+    """
 
     model: str | None = None
     rate: int | None = None
-    format: Literal["pcm16", "f32"] = "f32"
+    format: Literal["pcm16", "f32", "opus"] = "f32"
     block: int | None = None
     outputs: tuple[str, ...] | None = None
     token: str | None = None
     resume: str | None = None
+    skip: int | None = None
+    stream: str | None = None
+    follows: bool = False
 
     @classmethod
     def of_message(cls, message: Message) -> "Hello":
@@ -72,6 +80,9 @@ class Hello:
             None if outputs is None else tuple(cast("Iterable[str]", outputs)),
             _text(message, "token"),
             _text(message, "resume"),
+            _count(message, "skip"),
+            _text(message, "stream"),
+            _flag(message, "follows"),
         )
 
     def as_message(self) -> Message:
@@ -84,6 +95,9 @@ class Hello:
             "outputs": None if self.outputs is None else list(self.outputs),
             "token": self.token,
             "resume": self.resume,
+            "skip": self.skip,
+            "stream": self.stream,
+            "follows": self.follows or None,
         }
         given = {name: value for name, value in fields.items() if value is not None}
         return {"type": "hello", "version": VERSION, **given}
@@ -97,6 +111,13 @@ def _text(message: Message, name: str) -> str | None:
     found = message.get(name)
     if found is not None and not isinstance(found, str):
         raise _wrong(f"{name} {found!r}", "give a text")
+    return found
+
+
+def _flag(message: Message, name: str) -> bool:
+    found = message.get(name, False)
+    if not isinstance(found, bool):
+        raise _wrong(f"{name} {found!r}", "give true or false")
     return found
 
 

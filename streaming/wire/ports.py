@@ -13,6 +13,8 @@ from streaming.wire.errors import WireError
 
 PCM16 = np.float32(1 << 15)
 """What is written for 1."""
+_PART = 1 / PCM16
+_I2 = np.dtype("<i2")
 
 
 @record
@@ -86,7 +88,17 @@ class WirePort:
             array = np.moveaxis(array, self.axis or 0, 0)
         if self._is_pcm(form):
             return _pcm16(array)
-        return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+        return array.astype(_little(array), copy=False).tobytes()
+
+    def encode_all(self, arrays: Array, form: str) -> list[bytes]:
+        """What ``encode`` gives for each of several arrays; all at once, which takes little longer than for one."""
+        if self._is_turned:
+            return [self.encode(array, form) for array in arrays]
+        values = (
+            _pcm16(arrays) if self._is_pcm(form) else arrays.astype(_little(arrays), copy=False).tobytes()
+        )
+        size = len(values) // len(arrays)
+        return [values[first : first + size] for first in range(0, size * len(arrays), size)]
 
     def decode(self, values: bytes | memoryview, frames: int, form: str) -> Array:
         """The array of this many frames. Raises WireError: the bytes are more or fewer."""
@@ -99,7 +111,7 @@ class WirePort:
             )
         dtype = DTYPES[self.dtype]
         if self._is_pcm(form):
-            array: Array = np.frombuffer(values, "<i2").astype(np.float32) / PCM16
+            array: Array = np.frombuffer(values, _I2) * _PART
         else:
             array = np.frombuffer(values, dtype.newbyteorder("<")).astype(dtype, copy=False)
         if self.axis is None:
@@ -120,5 +132,15 @@ class WirePort:
 
 def _pcm16(samples: Array) -> bytes:
     """The nearest that can be written; beyond -1 to 1 they are cut off, and NaN is 0."""
-    scaled: Array = np.clip(np.rint(samples * PCM16), -PCM16, PCM16 - 1)
-    return np.where(np.isnan(scaled), np.float32(0), scaled).astype("<i2").tobytes()
+    scaled: Array = samples * PCM16
+    np.rint(scaled, scaled)
+    np.minimum(scaled, PCM16 - 1, scaled)
+    np.maximum(scaled, -PCM16, scaled)
+    missing = np.isnan(scaled)
+    if b"\1" in missing.tobytes():
+        scaled[missing] = 0
+    return scaled.astype(_I2).tobytes()
+
+
+def _little(array: Array) -> "np.dtype[Any]":
+    return array.dtype.newbyteorder("<")

@@ -191,6 +191,21 @@ class Stale(Planted):
         return results
 
 
+@dataclass(frozen=True, eq=False)
+class EarlyEviction(Planted):
+    """A delay that is right until its buffer is full, and from then on has evicted one frame too many."""
+
+    def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
+        assert isinstance(self.op, Delay)
+        axis, (x,) = self.op.axis, inputs
+        held = state[0].shape[axis]
+        if (clock.pulse + 1) * x.shape[axis] > held > 0:
+            seen = np.moveaxis(np.concatenate([state[0], x], axis), axis, 0)
+            seen[0] = seen[1]
+            state[0] = np.moveaxis(seen, 0, axis)[(slice(None),) * axis + (slice(0, held),)]
+        return self.op.step(inputs, state, clock)
+
+
 # Mutants of graphs
 
 
@@ -228,6 +243,7 @@ def _changed(op: Op, dtypes: Sequence[Any]) -> Iterator[tuple[str, Op, bool]]:
             np.moveaxis(other, op.axis, 0)[at].flat[0] += 0.01
             yield f"other history {at}", replace(op, initial=other), False
         yield "stale once", Stale(op), True
+        yield "evicts too early", EarlyEviction(op), True
     if isinstance(op, FillEnds):
         yield "ends a frame later", replace(op, shift=op.shift + 1), False
         yield "a frame later", replace(op, offset=op.offset + 1), False

@@ -11,10 +11,13 @@ from pulse.models import PulsedModel
 from pulse.onnx.write.model import to_onnx
 from pulse.ops.cumulative import CumSum
 from pulse.ops.matmul import MatMul
+from pulse.oracle import oracle_of
+from pulse.proof import compare
 from pulse.proof.effort import Effort
 from pulse.proof.signals import PURE
 from pulse.proof.trials import LONG_S, TOTAL_S, plan_trials, receptive_frames, short_lengths
 from pulse.pulsify.driver import pulsify
+from tests.invariants.mutants import graph_mutants, program_of
 from tests.pulse.chunks import models as chunk_models
 from tests.pulse.models import Sketch
 
@@ -54,6 +57,31 @@ def test_states_are_given_time_to_drift() -> None:
     model = pulsify(s.model(s.add("total", CumSum(2, False, False), s["x"])), pulse=4)
     trials = plan_trials(model)
     assert trials.seen is None and trials.longest >= trials.wanted >= 16_384
+
+
+def echo(frames: int) -> PulsedModel:
+    """A running sum of a signal and the same signal, so many frames ago."""
+    s = Sketch(x="1,2,T")
+    late = s.cut(s.pad(s["x"], (frames, 0)), 0, end=s.length(s["x"]))
+    both = s.each("tanh", s.each("add", s["x"], late))
+    return pulsify(s.model(s.add("total", CumSum(2, False, False), both)), pulse=160)
+
+
+def test_every_buffer_overflows() -> None:
+    """However long it is; one that evicts a frame too early is right until then, and is found."""
+    model = echo(30_000)
+    trials = plan_trials(model)
+    assert trials.seen is None and trials.buffered >= 30_000 and trials.longest > trials.buffered + 160
+    (wrong,) = (mutant for mutant in graph_mutants(model) if "evicts too early" in mutant.name)
+    program = program_of(model, wrong)
+    good = compare(model, oracle_of(model), [program], [trials.buffered - 160])
+    assert good.equal and not good.has_overflowed
+    assert (
+        f"the longest buffer holds {trials.buffered:,}, and never evicts a frame"
+        in dict(good.pairs())["long enough"]
+    )
+    found = compare(model, oracle_of(model), [program])
+    assert not found.equal and found.values()["overflowed"]
 
 
 def test_one_length_hears_every_signal() -> None:

@@ -1,0 +1,59 @@
+"""``python -m bench.fleet``: what a fleet costs.
+
+kills      workers of a fleet on this machine, with Ray, killed below streams in real time: how long streams are silent
+simulate   10,000 and 1,000,000 streams on paper, from costs that are measured here first
+"""
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from bench.host import Host
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "fleet.md"
+
+
+def with_section(page: str, name: str, words: str) -> str:
+    """A page with other words between its marks."""
+    mark, end = f"<!-- {name}: python -m bench.fleet {name} --docs -->", f"<!-- end of {name} -->"
+    head, _, rest = page.partition(mark)
+    _, _, tail = rest.partition(end)
+    return f"{head}{mark}\n\n{words}\n\n{end}{tail}"
+
+
+def main() -> None:
+    """One of both, as text and as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("what", choices=("kills", "simulate"))
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--nodes", type=int, default=3, help="of Ray, on this machine")
+    parser.add_argument("--streams", type=int, default=4, help="in real time below the kills")
+    parser.add_argument(
+        "--checkpoint", type=float, default=0.25, help="seconds of sound between two checkpoints"
+    )
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--docs", action="store_true", help="write the result into docs/fleet.md")
+    given = parser.parse_args()
+    host = Host.here()
+    print(host)
+    if given.what == "kills":
+        from bench.fleet.kills import measure_kills
+
+        found = measure_kills(given.kills, given.nodes, given.streams, given.checkpoint)
+        words = found.text()
+    else:
+        from bench.fleet.simulation import simulate, text
+
+        found = simulate()
+        words = text(found)
+    print(words)
+    if given.docs:
+        PAGE.write_text(with_section(PAGE.read_text("utf-8"), given.what, f"{host}:\n\n{words}"), "utf-8")
+    if given.json:
+        given.json.write_text(json.dumps({"host": asdict(host), "found": asdict(found)}, indent=1))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

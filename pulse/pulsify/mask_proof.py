@@ -1,0 +1,294 @@
+"""Proof that a mask keeps its pattern, for streams of any length: what its nodes compute, position by position."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from pulse.dim import Symbol, TDim, dim_min
+from pulse.facts import Array, TypedFact, is_symbolic
+from pulse.graph import Node, OutletId
+from pulse.ops.concat import Concat
+from pulse.ops.cumulative import CumSum
+from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.elementwise_within import Within
+from pulse.ops.gather import Gather
+from pulse.ops.op import Op
+from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose
+from pulse.ops.slice import Slice
+from pulse.ops.source import Const
+from pulse.ops.time_position import Range
+from pulse.pulsify.pattern import (
+    ANYTHING,
+    LENGTH,
+    ONE,
+    ZERO,
+    Exact,
+    Extent,
+    Interval,
+    Pattern,
+    affine,
+    combination,
+    exact,
+    extreme,
+    function,
+    is_true,
+)
+from pulse.pulsify.pattern_elementwise import elementwise, whole_part
+from pulse.pulsify.pattern_table import stored
+from pulse.typed import TypedGraph
+
+
+class MaskProof:
+    """What each wire is that depends on positions alone; ``rows`` are the frames of queries, and of keys."""
+
+    def __init__(self, graph: TypedGraph, symbol: Symbol, rows: TDim, extent: Extent) -> None:
+        self._graph, self._symbol, self._rows, self._extent = graph, symbol, rows, extent
+        self._known: dict[OutletId, Pattern] = {}
+        self._causes: dict[int, str] = {}
+
+    def doubt(self, steps: Sequence[tuple[int, int]], relative: bool) -> str | None:
+        """Why the mask may change, or frames that are far apart may meet; None if it is proved that they do not.
+
+        steps     nodes from the product to the softmax, and which of their inputs is the score
+        relative  whether only differences within a row have to repeat, which is all that a softmax sees
+        """
+        score, end = Pattern.constant(ZERO), ""
+        for number, slot in steps:
+            node = self._graph.nodes[number]
+            end = node.name
+            inputs = [
+                score if place == slot else self.pattern(outlet) for place, outlet in enumerate(node.inputs)
+            ]
+            score = self._masked(self._apply(node, inputs))
+        if not (score.is_steady or (relative and score.repeats and LENGTH not in score.slopes)):
+            causes = [self._causes[number] for number, _ in steps if number in self._causes]
+            return f"{causes[0] if causes else end} gives no proof"
+        if any(bool(np.any(high > self._extent.masked)) for _, high in (score.behind, score.ahead)):
+            return f"frames that are {self._extent.distance} or more apart may meet, by {end}"
+        return None
+
+    def _masked(self, score: Pattern) -> Pattern:
+        """Scores that count as masked are minus infinity, as in a run."""
+
+        def lowered(x: Interval) -> Interval:
+            hidden = x[1] <= self._extent.masked
+            return np.where(hidden, -np.inf, x[0]), np.where(hidden, -np.inf, x[1])
+
+        return Pattern(
+            score.slopes,
+            lowered(score.rest) if not score.slopes else score.rest,
+            lowered(score.near),
+            lowered(score.behind),
+            lowered(score.ahead),
+            score.repeats,
+        )
+
+    def pattern(self, outlet: OutletId) -> Pattern:
+        """What a wire is that depends on positions and lengths alone."""
+        pending = [outlet]
+        while pending:
+            node = self._graph.node(pending[-1])
+            stored = self._table(pending[-1])
+            waiting = [] if stored is not None else [read for read in node.inputs if read not in self._known]
+            if waiting:
+                pending += waiting
+                continue
+            made = stored or self._apply(node, [self._known[read] for read in node.inputs])
+            self._known[pending.pop()] = made
+        return self._known[outlet]
+
+    def _table(self, outlet: OutletId) -> Pattern | None:
+        """A constant, or one that is cut to the length of the stream."""
+        node, cuts = self._graph.node(outlet), list[Slice]()
+        while isinstance(node.op, Slice) and node.op.start.is_const and node.op.step == 1:
+            cuts.append(node.op)
+            node = self._graph.node(node.inputs[0])
+        if not isinstance(node.op, Const):
+            return None
+        value = node.op.value
+        if is_symbolic(value):
+            return None if cuts else self._length(value)
+        for cut in reversed(cuts):
+            end = int(cut.end) if cut.end.is_const else None
+            value = value[(slice(None),) * cut.axis + (slice(int(cut.start), end),)]
+        if value.dtype.kind not in "iufb" or np.isnan(value).any():
+            return Pattern.unknown()
+        axes = self._graph.fact(outlet).symbolic_axes(self._symbol)
+        return stored(value, axes, self._extent.period, self._extent.distance)
+
+    def _length(self, value: Array) -> Pattern:
+        """A number that depends on how many rows there are."""
+        more = [TDim.of(each) - self._rows for each in value.ravel().tolist()]
+        if len(more) != 1 or not more[0].is_const:
+            return Pattern.unknown()
+        rest = exact(np.array(int(more[0])))
+        return affine({LENGTH: ONE}, (rest, rest), self._extent.distance)
+
+    def _apply(self, node: Node[TypedFact, Op], inputs: Sequence[Pattern]) -> Pattern:
+        op, facts = node.op, [self._graph.fact(read) for read in node.inputs]
+        made = Pattern.unknown()
+        if isinstance(op, Elementwise):
+            truncated = self._truncated(node)
+            made = (
+                elementwise(op.kind, inputs, node.outputs[0].fact, self._extent)
+                if truncated is None
+                else whole_part(self._known[truncated], self._extent)
+            )
+        elif isinstance(op, Range):
+            first, step = (exact(np.array(each)) for each in (op.start, op.step))
+            made = affine({-1: step}, (first, first), self._extent.distance)
+        elif isinstance(op, Cast):
+            made = self._cast(op, inputs[0], facts[0])
+        elif isinstance(op, Expand | Within):
+            made = inputs[0]
+        elif isinstance(op, Slice) and op.start.is_const and op.step == 1:
+            start = int(op.start)
+            (x,) = inputs
+            axis = op.axis - facts[0].rank
+            slope = x.slopes.get(axis, ZERO)
+            made = combination([x, Pattern.constant(slope * start)], (1, 1), self._extent.distance)
+            if not self._streams(node.outputs[0].fact, axis) and axis in x.slopes:
+                made = self._first(made, axis, node.outputs[0].fact)
+        elif isinstance(op, Reshape | AddAxis | RemoveAxis | Transpose):
+            made = self._move(op, inputs[0], facts[0], node.outputs[0].fact)
+        elif isinstance(op, Gather):
+            made = self._look_up(op, inputs, facts)
+        elif isinstance(op, Concat):
+            made = self._join(inputs, facts, op.axis - facts[0].rank)
+        elif isinstance(op, CumSum) and not op.reverse and inputs[0].number is not None:
+            each = inputs[0].number
+            first = ZERO * each if op.exclusive else each
+            made = affine({op.axis - facts[0].rank: each}, (first, first), self._extent.distance)
+        if LENGTH in made.slopes and not self._fits(node.outputs[0].fact):
+            made = Pattern.unknown()
+        if not made.repeats and made.parts is None:
+            causes = [self._causes[read.node] for read in node.inputs if read.node in self._causes]
+            self._causes[node.id] = causes[0] if causes else f"{node.name} ({op.name})"
+        return made
+
+    def _fits(self, fact: TypedFact) -> bool:
+        """Whether there are no more positions than rows."""
+        return all(fact.shape[axis].prove_le(self._rows).yes for axis in fact.symbolic_axes(self._symbol))
+
+    def _streams(self, fact: TypedFact, axis: int) -> bool:
+        return self._symbol in fact.shape[axis].symbols and not self._is_one(fact.shape[axis])
+
+    def _is_one(self, dim: TDim) -> bool:
+        """Whether it is 1 in every stream that has a frame."""
+        return dim == TDim.of(1) or dim == dim_min(1, TDim.of(self._symbol))
+
+    def _first(self, x: Pattern, axis: int, fact: TypedFact) -> Pattern:
+        """The first entry of a value that grows along an axis; nothing is known of several."""
+        if not self._is_one(fact.shape[axis]):
+            return Pattern.unknown()
+        slopes = {other: slope for other, slope in x.slopes.items() if other != axis}
+        return affine(slopes, x.rest, self._extent.distance, x.repeats)
+
+    def _join(self, inputs: Sequence[Pattern], facts: Sequence[TypedFact], axis: int) -> Pattern:
+        """One entry before a stream of numbers that goes on from there in even steps; or values that are all alike."""
+        numbers = [each.number for each in inputs]
+        if all(number is not None and np.all(number == numbers[0]) for number in numbers):
+            return inputs[0]
+        if len(inputs) != 2 or not self._is_one(facts[0].shape[axis]) or set(inputs[1].slopes) != {axis}:
+            return Pattern.unknown()
+        (first, stream), slope = inputs, inputs[1].slopes[axis]
+        low, high = stream.rest
+        if first.number is None or np.any(low != high) or np.any(first.number != low - slope):
+            return Pattern.unknown()
+        rest = low - slope
+        return affine({axis: slope}, (rest, rest), self._extent.distance, stream.repeats)
+
+    def _cast(self, op: Cast, x: Pattern, fact: TypedFact) -> Pattern:
+        if op.dtype == np.bool_:
+            return x if fact.dtype == np.bool_ else function(is_true, [x])
+        if np.issubdtype(op.dtype, np.floating) or not np.issubdtype(fact.dtype, np.floating):
+            return x
+        return whole_part(x, self._extent)
+
+    def _truncated(self, node: Node[TypedFact, Op]) -> OutletId | None:
+        """The x of ``sign(x) * floor(abs(x))``, as PyTorch writes a quotient that is rounded toward zero."""
+
+        def argument(outlet: OutletId, kind: str) -> OutletId | None:
+            made = self._graph.node(outlet)
+            return made.inputs[0] if isinstance(made.op, Elementwise) and made.op.kind == kind else None
+
+        if not isinstance(node.op, Elementwise) or node.op.kind != "mul":
+            return None
+        for sign, size in (node.inputs, node.inputs[::-1]):
+            x, whole = argument(sign, "sign"), argument(size, "floor")
+            if x is not None and whole is not None and argument(whole, "abs") == x and x in self._known:
+                return x
+        return None
+
+    def _move(self, op: Op, x: Pattern, before: TypedFact, after: TypedFact) -> Pattern:
+        """Axes of constant size that come, go or are grouped anew; axes that change places."""
+        if x.parts is not None:
+            kind, parts = x.parts
+            return extreme(kind, [self._move(op, each, before, after) for each in parts])
+        streams = [axis - before.rank for axis in before.symbolic_axes(self._symbol)]
+        sizes = [1 if axis - before.rank in streams else int(dim) for axis, dim in enumerate(before.shape)]
+        if isinstance(op, Transpose):
+            places = {old - before.rank: new - before.rank for new, old in enumerate(op.perm)}
+            moved = [places[axis] for axis in streams]
+            made = _map(x, lambda value: np.transpose(np.broadcast_to(value, sizes), op.perm), places)
+            swapped = moved != sorted(moved)
+            return Pattern(
+                made.slopes,
+                made.rest,
+                made.near,
+                made.ahead if swapped else made.behind,
+                made.behind if swapped else made.ahead,
+                x.repeats,
+            )
+        targets = [axis - after.rank for axis in after.symbolic_axes(self._symbol)]
+        same = len(streams) == len(targets) and all(
+            before.shape[a].prove_eq(after.shape[b]).yes for a, b in zip(streams, targets)
+        )
+        if not same or not _keeps_order(before, after, streams, targets):
+            return Pattern.unknown(x.near if np.ndim(x.near[0]) == 0 else ANYTHING)
+        shape = [1 if axis - after.rank in targets else int(dim) for axis, dim in enumerate(after.shape)]
+
+        def regroup(value: Exact) -> Exact:
+            return value if np.ndim(value) == 0 else np.broadcast_to(value, sizes).reshape(shape)
+
+        made = _map(x, regroup, dict(zip(streams, targets)))
+        return Pattern(made.slopes, made.rest, made.near, made.behind, made.ahead, x.repeats)
+
+    def _look_up(self, op: Gather, inputs: Sequence[Pattern], facts: Sequence[TypedFact]) -> Pattern:
+        """Entries of a stored table, by an index that repeats."""
+        table, index = facts[0].value, inputs[1]
+        if table is None or table.dtype.kind not in "iufb" or op.axis or not index.is_steady:
+            return Pattern.unknown()
+
+        def entries(x: Interval) -> Interval:
+            low, high = (
+                float(np.clip(float(pick(np.asarray(each, np.float64))), -len(table), len(table) - 1))
+                for pick, each in ((np.min, x[0]), (np.max, x[1]))
+            )
+            chosen = table if low < 0 else table[int(np.floor(low)) : int(np.ceil(high)) + 1]
+            return exact(chosen.min(axis=0)), exact(chosen.max(axis=0))
+
+        return function(entries, [index])
+
+
+def _map(x: Pattern, change: Callable[[Exact], Exact], places: dict[int, int]) -> Pattern:
+    def both(each: Interval) -> Interval:
+        return change(each[0]), change(each[1])
+
+    slopes = {places.get(axis, axis): change(slope) for axis, slope in x.slopes.items()}
+    return Pattern(slopes, both(x.rest), both(x.near), both(x.behind), both(x.ahead), x.repeats)
+
+
+def _keeps_order(before: TypedFact, after: TypedFact, old: Sequence[int], new: Sequence[int]) -> bool:
+    """Whether the constant axes between those of the stream hold as many numbers as before."""
+
+    def volumes(fact: TypedFact, streams: Sequence[int]) -> list[int]:
+        found = [1]
+        for axis, dim in enumerate(fact.shape):
+            if axis - fact.rank in streams:
+                found.append(1)
+            else:
+                found[-1] *= int(dim)
+        return found
+
+    return volumes(before, old) == volumes(after, new)

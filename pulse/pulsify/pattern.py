@@ -1,0 +1,317 @@
+"""Values that depend on positions alone, for streams of any length: how they repeat, and bounds of them.
+
+A value at positions p0, p1 … is ``sum_a slopes[a] * p_a + rest``. If it repeats, ``rest`` is the same after all
+positions have moved by the period together. Numbers are exact: fractions, and floats for infinity.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from functools import reduce
+from math import inf
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.record import record
+
+Exact: TypeAlias = Array
+"""Fractions and infinities; axes of the stream have size 1."""
+Interval: TypeAlias = tuple[Exact, Exact]
+"""The least and the largest value."""
+Bounds: TypeAlias = Callable[..., Interval]
+"""Intervals of operands to that of a result."""
+
+
+def exact(value: Array) -> Exact:
+    """The numbers of an array, exactly."""
+    numbers = [Fraction(each) if np.isfinite(each) else float(each) for each in value.ravel().tolist()]
+    made = np.empty(len(numbers), object)
+    made[:] = numbers
+    return made.reshape(value.shape)
+
+
+def _number(value: Any) -> Exact:
+    return np.array(value, object)
+
+
+ANYTHING: Interval = _number(-inf), _number(inf)
+NEVER: Interval = _number(-inf), _number(-inf)
+"""Of scores that are masked."""
+LENGTH = 0
+"""In place of an axis: the number of rows, of which each axis of the stream has as many positions."""
+ZERO = _number(Fraction(0))
+ONE = _number(Fraction(1))
+
+
+@record
+class Extent:
+    """What a run has shown of a mask.
+
+    period    after how many frames it repeats
+    distance  frames that are so far apart, or farther, are together in no run
+    masked    a score from here down is masked
+    """
+
+    period: int
+    distance: int
+    masked: float
+
+
+@record(eq=False)
+class Pattern:
+    """A value at all positions.
+
+    slopes   axis, counted from the last one (-1), -> what the value grows by with each step along it; ``LENGTH`` ->
+             what it grows by with each row that the stream has
+    rest     the interval of the rest, at all positions
+    near     the interval of the value, at all positions
+    behind   likewise, where the first axis of the stream is ahead of the second by more frames than a run has shown
+    ahead    likewise, where the second is ahead of the first
+    repeats  whether the rest repeats
+    parts    a maximum or minimum of values of which each repeats: "max" or "min", and the values
+    """
+
+    slopes: Mapping[int, Exact]
+    rest: Interval
+    near: Interval
+    behind: Interval
+    ahead: Interval
+    repeats: bool = True
+    parts: "tuple[str, tuple[Pattern, ...]] | None" = None
+
+    @classmethod
+    def constant(cls, value: Exact, high: Exact | None = None) -> "Pattern":
+        """The same at all positions, or at least between two numbers."""
+        every = value, value if high is None else high
+        return cls({}, every, every, every, every)
+
+    @classmethod
+    def unknown(cls, bounds: Interval = ANYTHING) -> "Pattern":
+        """A value that nothing is known of but bounds."""
+        return cls({}, bounds, bounds, bounds, bounds, False)
+
+    @property
+    def drift(self) -> Exact:
+        """What the value grows by when all positions move by one."""
+        return sum((slope for axis, slope in self.slopes.items() if axis != LENGTH), ZERO)
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether the value itself repeats."""
+        return self.repeats and LENGTH not in self.slopes and not np.any(self.drift != 0)
+
+    @property
+    def number(self) -> Exact | None:
+        """Its value, if it is one number everywhere (for each entry of the axes that are not of the stream)."""
+        low, high = self.near
+        return low if np.shape(low) == np.shape(high) and bool(np.all(low == high)) else None
+
+
+def affine(slopes: Mapping[int, Exact], rest: Interval, distance: int, repeats: bool = True) -> Pattern:
+    """A value by its slopes and the interval of its rest.
+
+    distance  how far apart positions are at least in ``behind`` and ``ahead``
+    """
+    kept = {axis: slope for axis, slope in slopes.items() if np.any(slope != 0)}
+    axes = sorted(axis for axis in kept if axis != LENGTH)
+    near = _add(rest, _everywhere([kept[axis] for axis in axes], kept.get(LENGTH, ZERO)))
+    behind = ahead = near
+    if len(axes) == 2 and LENGTH not in kept:
+        a, b = (kept[axis] for axis in axes)
+        together = _grow(a + b)
+        behind = reduce(_add, (together, _grow(a, distance), rest))
+        ahead = reduce(_add, (together, _grow(b, distance), rest))
+    return Pattern(kept, rest, near, behind, ahead, repeats)
+
+
+def _everywhere(slopes: Sequence[Exact], by_length: Exact) -> Interval:
+    """The interval of ``sum_a slopes[a] * p_a + by_length * n``, for all ``0 <= p_a < n``."""
+    up, down = (sum((pick(slope, ZERO) for slope in slopes), ZERO) for pick in (_most, _least))
+    return np.where(down + by_length < 0, -inf, by_length), np.where(up + by_length > 0, inf, by_length)
+
+
+def _grow(slope: Exact, steps: int = 0) -> Interval:
+    """The interval of ``slope * n`` for all n from ``steps`` on."""
+    least = slope * steps
+    return np.where(slope < 0, -inf, least), np.where(slope > 0, inf, least)
+
+
+def _add(x: Interval, y: Interval) -> Interval:
+    """Of sums; minus infinity, a masked score, stays what it is."""
+    return _plus(x[0], y[0]), _plus(x[1], y[1])
+
+
+def _plus(x: Exact, y: Exact) -> Exact:
+    low = (x == -inf) | (y == -inf)
+    return np.where(low, -inf, np.where(low, ZERO, x) + np.where(low, ZERO, y))
+
+
+def _negate(x: Interval) -> Interval:
+    return -x[1], -x[0]
+
+
+def _times(x: Exact, y: Exact) -> Exact:
+    none = (x == 0) | (y == 0)
+    return np.where(none, ZERO, np.where(none, ONE, x) * np.where(none, ONE, y))
+
+
+def multiply(x: Interval, y: Interval) -> Interval:
+    """Of products."""
+    corners = [_times(a, b) for a in x for b in y]
+    return reduce(_least, corners), reduce(_most, corners)
+
+
+def _least(x: Exact, y: Exact) -> Exact:
+    return np.where(x < y, x, y)
+
+
+def _most(x: Exact, y: Exact) -> Exact:
+    return np.where(x > y, x, y)
+
+
+def least(*values: Interval) -> Interval:
+    """Of minima; of truth values: whether all are true."""
+    return reduce(_least, [low for low, _ in values]), reduce(_least, [high for _, high in values])
+
+
+def most(*values: Interval) -> Interval:
+    """Of maxima; of truth values: whether any is true."""
+    return reduce(_most, [low for low, _ in values]), reduce(_most, [high for _, high in values])
+
+
+def union(x: Interval, y: Interval) -> Interval:
+    """Of one or the other."""
+    return _least(x[0], y[0]), _most(x[1], y[1])
+
+
+def magnitude(x: Interval) -> Interval:
+    """Of absolute values."""
+    low, high = x
+    outside = _most(low, -high)
+    return _most(outside, ZERO), _most(-low, high)
+
+
+def invert(x: Interval) -> Interval:
+    """Of ``not``."""
+    return ONE - x[1], ONE - x[0]
+
+
+def choose(condition: Interval, x: Interval, y: Interval) -> Interval:
+    """Of ``where``."""
+    low, high = union(x, y)
+    for known, (a, b) in ((condition[0] == 1, x), (condition[1] == 0, y)):
+        low, high = np.where(known, a, low), np.where(known, b, high)
+    return low, high
+
+
+def below(x: Interval) -> Interval:
+    """Whether it is less than 0."""
+    return np.where(x[1] < 0, ONE, ZERO), np.where(x[0] < 0, ONE, ZERO)
+
+
+def not_above(x: Interval) -> Interval:
+    """Whether it is 0 at most."""
+    return np.where(x[1] <= 0, ONE, ZERO), np.where(x[0] <= 0, ONE, ZERO)
+
+
+def is_zero(x: Interval) -> Interval:
+    """Whether it is 0."""
+    both = (x[0] == 0) & (x[1] == 0)
+    return np.where(both, ONE, ZERO), np.where((x[0] <= 0) & (x[1] >= 0), ONE, ZERO)
+
+
+def is_true(x: Interval) -> Interval:
+    """Whether it is not 0."""
+    return invert(is_zero(x))
+
+
+def function(bounds: Bounds, operands: Sequence[Pattern]) -> Pattern:
+    """A function of each position's own values; it repeats if all operands do."""
+    near, behind, ahead = (
+        bounds(*(getattr(each, place) for each in operands)) for place in ("near", "behind", "ahead")
+    )
+    return Pattern({}, near, near, behind, ahead, all(each.is_steady for each in operands))
+
+
+def combination(operands: Sequence[Pattern], signs: Sequence[int], distance: int) -> Pattern:
+    """A sum of values, each taken as it is (1) or less than nothing (-1)."""
+    for place, each in enumerate(operands):
+        if each.parts is not None:
+            kind, parts = each.parts
+            kind = kind if signs[place] > 0 else {"max": "min", "min": "max"}[kind]
+            others = [[*operands[:place], part, *operands[place + 1 :]] for part in parts]
+            return extreme(kind, [combination(every, signs, distance) for every in others])
+    slopes: dict[int, Exact] = {}
+    for each, sign in zip(operands, signs):
+        for axis, slope in each.slopes.items():
+            slopes[axis] = slopes.get(axis, ZERO) + slope * sign
+
+    def total(place: str) -> Interval:
+        found = cast("list[Interval]", [getattr(each, place) for each in operands])
+        return reduce(_add, (each if sign > 0 else _negate(each) for each, sign in zip(found, signs)))
+
+    made = affine(slopes, total("rest"), distance, all(each.repeats for each in operands))
+    return _narrow(made, total("near"), total("behind"), total("ahead"))
+
+
+def _narrow(made: Pattern, near: Interval, behind: Interval, ahead: Interval) -> Pattern:
+    """With bounds that were found in another way as well."""
+
+    def both(x: Interval, y: Interval) -> Interval:
+        return _most(x[0], y[0]), _least(x[1], y[1])
+
+    return Pattern(
+        made.slopes,
+        made.rest,
+        both(made.near, near),
+        both(made.behind, behind),
+        both(made.ahead, ahead),
+        made.repeats,
+    )
+
+
+def scale(x: Pattern, factor: Exact, distance: int) -> Pattern:
+    """A value times a finite number."""
+    if x.parts is not None and np.all(factor > 0):
+        kind, parts = x.parts
+        return extreme(kind, [scale(each, factor, distance) for each in parts])
+    by = factor, factor
+    made = affine(
+        {axis: slope * factor for axis, slope in x.slopes.items()}, multiply(x.rest, by), distance, x.repeats
+    )
+    return _narrow(made, multiply(x.near, by), multiply(x.behind, by), multiply(x.ahead, by))
+
+
+def extreme(kind: str, operands: Sequence[Pattern]) -> Pattern:
+    """The maximum ("max") or minimum ("min") of values."""
+    bounds = most if kind == "max" else least
+    made = function(bounds, operands)
+    if made.repeats or not all(each.repeats for each in operands):
+        return made
+    parts = kind, tuple(operands)
+    return Pattern({}, made.rest, made.near, made.behind, made.ahead, False, parts)
+
+
+def round_down(x: Pattern, period: int, distance: int) -> Pattern:
+    """The floor of a value."""
+    slopes, (low, high) = x.slopes, x.rest
+    whole = _of_each(lambda each: Fraction(each).denominator == 1, x.drift * period)
+    one = (_number(Fraction(-1)), ZERO)
+    repeats = x.repeats and LENGTH not in slopes and bool(np.all(whole))
+    made = affine(slopes, _add((low, high), one), distance, repeats)
+    return _narrow(made, _floor(x.near), _floor(x.behind), _floor(x.ahead))
+
+
+def _floor(x: Interval) -> Interval:
+    def down(value: Fraction | float) -> Fraction | float:
+        return value if abs(value) == inf else Fraction(value // 1)
+
+    return _of_each(down, x[0]), _of_each(down, x[1])
+
+
+def _of_each(run: Callable[[Any], object], value: Exact) -> Exact:
+    numbers = np.asarray(value, object)
+    made = np.empty(numbers.shape, object)
+    made.ravel()[:] = [run(each) for each in numbers.ravel().tolist()]
+    return made

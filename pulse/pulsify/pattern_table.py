@@ -1,0 +1,58 @@
+"""Patterns of stored numbers: masks and positions that a model keeps as tables, cut to the length of the stream."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.pulsify.pattern import NEVER, Interval, Pattern, affine, exact
+
+SMALL = 1 << 12
+"""The most numbers of a constant that are looked at one by one."""
+
+
+def stored(value: Array, axes: Sequence[int], period: int, distance: int) -> Pattern:
+    """The pattern of a table, along those of its axes that streams cut; no stream is longer than they are.
+
+    period, distance  as in ``Extent``
+    """
+    bounds = _between(value)
+    if not axes:
+        return Pattern.constant(exact(value)) if value.size <= SMALL else bounds
+    if len(axes) > 2 or value.size == 0:
+        return Pattern.unknown(bounds.near)
+    early, late = value, value
+    for axis in axes:
+        frames = value.shape[axis]
+        early = early.take(range(max(0, frames - period)), axis)
+        late = late.take(range(min(period, frames), frames), axis)
+    if np.array_equal(early, late):
+        behind = ahead = bounds.near
+        if len(axes) == 2:
+            behind, ahead = _far(value, axes, distance), _far(value, axes[::-1], distance)
+        return Pattern({}, bounds.near, bounds.near, behind, ahead)
+    return _steps(value, axes[0], distance) if len(axes) == 1 else Pattern.unknown(bounds.near)
+
+
+def _far(value: Array, axes: Sequence[int], distance: int) -> Interval:
+    """Bounds where the first of two axes is far ahead of the second."""
+    moved = np.moveaxis(value, axes, (-2, -1))
+    rows, columns = np.ogrid[: moved.shape[-2], : moved.shape[-1]]
+    far = moved[..., rows - columns >= distance]
+    return _between(far).near if far.size else NEVER
+
+
+def _steps(value: Array, axis: int, distance: int) -> Pattern:
+    """Stored positions: even steps along one axis."""
+    numbers = np.moveaxis(value, axis, 0).reshape(value.shape[axis], -1)
+    steps = np.diff(numbers.astype(np.float64), axis=0)
+    if not steps.size or (steps != steps[0, 0]).any() or (numbers[0] != numbers[0, 0]).any():
+        return Pattern.unknown(_between(value).near)
+    first, slope = exact(numbers[0, 0]), exact(steps[0, 0])
+    return affine({axis - value.ndim: slope}, (first, first), distance)
+
+
+def _between(value: Array) -> Pattern:
+    if not value.size:
+        return Pattern.unknown()
+    return Pattern.constant(exact(np.asarray(value.min())), exact(np.asarray(value.max())))

@@ -1,0 +1,191 @@
+"""StreamProtocol: the WebSocket of a stream on uvicorn, without a detour for the messages of a stream that is open."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, cast
+
+from starlette.websockets import WebSocket
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.http11 import Request
+
+try:
+    from websockets.speedups import apply_mask
+except ImportError:
+    from websockets.utils import apply_mask
+
+EXTENSION = "pulse.stream"
+"""Where the scope of a WebSocket has its protocol."""
+BINARY, TEXT = 0x82, 0x81
+"""The first byte of a frame that is a whole message."""
+CONTINUATION, CONTROL = 0, 8
+MASKED, LONG, LONGER = 0x80, 126, 127
+MASK_BYTES = 4
+Take = Callable[[bytes | str], None]
+
+
+class StreamProtocol(WebSocketsSansIOProtocol):
+    """Handshake, control frames, fragments, errors and the end are uvicorn's and websockets'.
+
+    After ``hand_over``, each message is one call in the event loop: no task, no queue, and no change of what the loop
+    waits for. Whole binary messages are split and unmasked here; all other frames go to the parser of websockets.
+    """
+
+    _take: Take | None = None
+    _may_write: Callable[[], None] | None = None
+    _splits: bool | None = None
+    _in_fragments = False
+    _held = False
+    _rest = b""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._waiting: deque[bytes | str] = deque()
+
+    def handle_connect(self, event: Request) -> None:
+        """The request: its scope leads back to this protocol."""
+        super().handle_connect(event)
+        if self.handshake_initiated and not self.handshake_complete:
+            scope = cast("dict[str, Any]", self.scope)
+            scope["extensions"][EXTENSION] = self
+
+    def hand_over(self, take: Take, may_write: Callable[[], None]) -> None:
+        """Give messages to ``take`` from now on, those that wait first; ``may_write`` tells that writing goes on."""
+        self._take, self._may_write = take, may_write
+        while not self.queue.empty():
+            event = cast("dict[str, Any]", self.queue.get_nowait())
+            if event["type"] != "websocket.receive":
+                self.queue.put_nowait(cast("Any", event))  # the end, which is the last one
+                break
+            data = event.get("bytes")
+            self._give(event["text"] if data is None else data)
+        if not self._held:
+            self._pause_reading(False)
+
+    def hold(self) -> None:
+        """Read no more, until ``go_on``."""
+        if not self._held:
+            self._held = True
+            self._pause_reading(True)
+
+    def go_on(self) -> None:
+        """Read again."""
+        self._held = False
+        while self._waiting and not self._held:
+            self._give(self._waiting.popleft())
+        if not self._held:
+            self._pause_reading(False)
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether little waits to be sent."""
+        return self.writable.is_set()
+
+    def write(self, message: bytes | str) -> None:
+        """Send a message; nothing happens if the connection has ended."""
+        if self.close_sent or self.transport.is_closing():
+            return
+        data = message.encode() if isinstance(message, str) else message
+        self.transport.write(_head(TEXT if isinstance(message, str) else BINARY, len(data)) + data)
+
+    def resume_writing(self) -> None:
+        """The client reads again."""
+        super().resume_writing()
+        if self._may_write is not None:
+            self._may_write()
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes of the client."""
+        if (
+            self._splits is None
+        ):  # of a client that waits for the answer to its request, all that follows is frames
+            self._splits = self.handshake_complete if self.handshake_initiated else None
+        if not self._splits:
+            super().data_received(data)
+            return
+        data = self._rest + data if self._rest else data
+        begin, size = 0, len(data)
+        self._rest = b""
+        while begin < size and not self.transport.is_closing():
+            if size - begin < 2:
+                break
+            start, end = _places(data, begin)
+            if not data[begin + 1] & MASKED or end - start > self._longest:
+                super().data_received(data[begin:])  # an error, which closes the connection
+                return
+            if end > size:
+                break
+            self._frame(data, begin, start, end)
+            begin = end
+        self._rest = data[begin:]
+
+    def send_receive_event_to_app(self) -> None:
+        """A message that came through the parser."""
+        if self._take is None or self.close_sent:
+            super().send_receive_event_to_app()
+            return
+        data, self.frames = b"".join(self.frames), []
+        if self.curr_msg_data_type == "bytes":
+            self._give(data)
+            return
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            self.conn.send_close(1007)
+            self.handle_parser_exception()
+            return
+        self._give(text)
+
+    @property
+    def _longest(self) -> int:
+        return self.config.ws_max_size
+
+    def _frame(self, data: bytes, begin: int, start: int, end: int) -> None:
+        """A whole frame, whose values are from ``start`` on."""
+        first = data[begin]
+        if first == BINARY and self._take is not None and not self._in_fragments:
+            self._give(apply_mask(data[start:end], data[start - MASK_BYTES : start]))
+            return
+        opcode, is_last = first & 15, first & 0x80
+        if opcode < CONTROL:
+            self._in_fragments = not is_last
+        super().data_received(data[begin:end])
+
+    def _give(self, message: bytes | str) -> None:
+        if self._held or self._take is None:
+            self._waiting.append(message)
+        else:
+            self._take(message)
+
+    def _pause_reading(self, pause: bool) -> None:
+        if pause == self.read_paused or self.transport.is_closing():
+            return
+        self.read_paused = pause
+        (self.transport.pause_reading if pause else self.transport.resume_reading)()
+
+
+def protocol_of(socket: WebSocket) -> StreamProtocol:
+    """The protocol under a WebSocket that ``Server`` has accepted."""
+    return socket.scope["extensions"][EXTENSION]
+
+
+def _places(data: bytes, begin: int) -> tuple[int, int]:
+    """Where the values of a frame start and end; both beyond the data if its head is not whole."""
+    size = data[begin + 1] & 127
+    start = begin + 2
+    if size == LONG:
+        start += 2
+        size = int.from_bytes(data[begin + 2 : start], "big")
+    elif size == LONGER:
+        start += 8
+        size = int.from_bytes(data[begin + 2 : start], "big") if len(data) >= start else 0
+    start += MASK_BYTES
+    return start, max(start, start + size)
+
+
+def _head(first: int, size: int) -> bytes:
+    """The head of a frame of a server, which is not masked."""
+    if size < LONG:
+        return bytes((first, size))
+    if size < 1 << 16:
+        return bytes((first, LONG)) + size.to_bytes(2, "big")
+    return bytes((first, LONGER)) + size.to_bytes(8, "big")

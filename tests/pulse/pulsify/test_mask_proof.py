@@ -1,0 +1,126 @@
+"""What is proved of values that depend on positions alone holds for every position of random expressions."""
+
+import numpy as np
+import pytest
+
+from pulse.dim import SymbolScope, TDim
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.shape import AddAxis, Transpose
+from pulse.ops.time_position import Range
+from pulse.pulsify.mask_proof import MaskProof
+from pulse.pulsify.pattern import Extent, Interval, Pattern
+from pulse.typed import TypedGraph, constant
+from pulse.wiring import wire
+
+PERIOD, DISTANCE, FRAMES = 6, 14, 40
+NUMBERS = (-3, -1, 0, 1, 2, 3, 5, 6, 12)
+DIVISORS = (1, 2, 3, 4, 6)
+
+
+class Expressions:
+    """Random values of a row's and a column's position, as graphs have them."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.scope = SymbolScope()
+        self.symbol = self.scope.symbol("T")
+        self.graph = TypedGraph()
+        steps = self.wire(Range(0, 1, TDim.of(self.symbol), np.dtype(np.int64)))
+        rows, columns = self.wire(AddAxis(1), steps), self.wire(AddAxis(0), steps)
+        self.numbers = [rows, columns, self.wire(Elementwise("sub"), rows, columns)]
+        self.numbers.append(constant(self.graph, "frames", np.array(TDim.of(self.symbol), object)))
+        self.truths: list[OutletId] = []
+
+    def wire(self, op: Elementwise | Range | AddAxis | Cast | Transpose, *inputs: OutletId) -> OutletId:
+        return wire(self.graph, f"n{len(self.graph.nodes)}", op, list(inputs))[0]
+
+    def number(self, choices: tuple[int, ...] = NUMBERS) -> OutletId:
+        value = np.array(self.rng.choice(choices), np.int64)
+        return constant(self.graph, f"n{len(self.graph.nodes)}", value)
+
+    def pick(self, wires: list[OutletId]) -> OutletId:
+        return wires[self.rng.integers(len(wires))]
+
+    def grow(self) -> None:
+        """One more value."""
+        x, y = self.pick(self.numbers), self.pick(self.numbers)
+        y = y if self.rng.random() < 0.5 else self.number()
+        kind = str(
+            self.rng.choice(["add", "sub", "mul", "div", "mod", "max", "min", "abs", "where", "test", "and"])
+        )
+        if kind in ("div", "mod"):
+            self.numbers.append(self.wire(Elementwise(kind), x, self.number(DIVISORS)))
+        elif kind == "mul":
+            self.numbers.append(self.wire(Elementwise(kind), x, self.number()))
+        elif kind == "abs":
+            self.numbers.append(self.wire(Elementwise(kind), x))
+        elif kind == "where" and self.truths:
+            self.numbers.append(self.wire(Elementwise(kind), self.pick(self.truths), x, y))
+        elif kind == "and" and self.truths:
+            joined = self.wire(
+                Elementwise(str(self.rng.choice(["and", "or"]))), *map(self.pick, [self.truths] * 2)
+            )
+            self.truths.append(self.wire(Elementwise("not"), joined))
+            self.numbers.append(self.wire(Cast(np.dtype(np.int64)), joined))
+        elif kind in ("add", "sub", "max", "min"):
+            self.numbers.append(self.wire(Elementwise(kind), x, y))
+        else:
+            kinds = ["less", "less_equal", "greater", "greater_equal", "equal"]
+            self.truths.append(self.wire(Elementwise(str(self.rng.choice(kinds))), x, y))
+        if self.rng.random() < 0.1 and self.graph.fact(self.numbers[-1]).rank == 2:
+            self.numbers.append(self.wire(Transpose((1, 0)), self.numbers[-1]))
+
+    def run(self, frames: int) -> dict[OutletId, Array]:
+        """Each value at every row and column."""
+        known: dict[OutletId, Array] = {}
+        for number in self.graph.order([*self.numbers, *self.truths]):
+            node = self.graph.nodes[number]
+            outlet = OutletId(number)
+            inputs = [known[read] for read in node.inputs]
+            (known[outlet],) = node.op.eval(inputs, {self.symbol: frames})
+            if known[outlet].dtype == object:
+                known[outlet] = np.array(frames, np.int64)
+        return known
+
+
+def inside(value: Array, bounds: Interval) -> bool:
+    low, high = (np.asarray(each, np.float64) for each in bounds)
+    return bool(((value >= low) & (value <= high)).all())
+
+
+def check(value: Array, pattern: Pattern) -> bool:
+    """Whether all that is said is so; gives whether it is said that the value repeats."""
+    full = np.broadcast_to(value, (FRAMES, FRAMES)).astype(np.int64)
+    rows, columns = np.indices(full.shape)
+    assert inside(full, pattern.near)
+    if value.ndim == 2 and 1 not in value.shape:
+        assert inside(full[rows - columns >= DISTANCE], pattern.behind)
+        assert inside(full[columns - rows >= DISTANCE], pattern.ahead)
+    if pattern.repeats and 0 not in pattern.slopes:
+        moved = full[PERIOD:, PERIOD:] - full[:-PERIOD, :-PERIOD]
+        assert (moved == int(np.asarray(pattern.drift * PERIOD).item())).all()
+    return pattern.is_steady
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_proved_is_so(seed: int) -> None:
+    """Bounds everywhere and far from the diagonal, and that values repeat; for one length and a longer one."""
+    steady = 0
+    for number in range(6):
+        made = Expressions(100 * seed + number)
+        for _ in range(25):
+            made.grow()
+        values, longer = made.run(FRAMES), made.run(FRAMES + 7)
+        proof = MaskProof(made.graph, made.symbol, TDim.of(made.symbol), Extent(PERIOD, DISTANCE, -1e4))
+        for outlet in (*made.numbers, *made.truths):
+            pattern = proof.pattern(outlet)
+            if check(values[outlet], pattern):
+                steady += 1
+                first, second = (
+                    np.broadcast_to(each[outlet], (size, size))
+                    for each, size in ((values, FRAMES), (longer, FRAMES + 7))
+                )
+                assert (first == second[:FRAMES, :FRAMES]).all()
+    assert steady > 20

@@ -1,0 +1,134 @@
+"""Frames of WebSockets, however they are cut: the fast way for whole messages, and the parser for all others."""
+
+import socket
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from websockets.client import ClientProtocol
+from websockets.frames import Frame, Opcode
+from websockets.uri import parse_uri
+
+from streaming.wire.frames import HEADER, INPUT, OUTPUT, Header, pack_frames
+from streaming.wire.messages import read_message, write_message
+from tests.streaming.executor.streams import ready
+from tests.streaming.serve.conftest import PULSE
+from tests.streaming.serve.test_exact import expected
+
+MODEL = "filtered"
+
+
+class Bytes:
+    """A client that says when which bytes are sent."""
+
+    def __init__(self, server):
+        uri = parse_uri(f"{server.ws}/v1/stream")
+        self.socket = socket.create_connection((uri.host, uri.port), timeout=10)
+        self.protocol = ClientProtocol(uri)
+        self.protocol.send_request(self.protocol.connect())
+        self.send(self.protocol.data_to_send())
+        self.messages = []
+        while not self.protocol.events_received():
+            self.protocol.receive_data(self.socket.recv(4096))
+        self.protocol.send_text(write_message({"type": "hello", "model": MODEL}).encode())
+        self.send(self.protocol.data_to_send())
+        assert self.until("ready")["type"] == "ready"
+
+    def send(self, parts):
+        """Bytes, each part by itself."""
+        for part in parts:
+            self.socket.sendall(part)
+
+    def frame(self, opcode, data, fin=True):
+        """The bytes of one masked frame."""
+        return Frame(opcode, data, fin).serialize(mask=True)
+
+    def until(self, kind):
+        """Receive up to a message of text of a type; binary ones are kept."""
+        while True:
+            data = self.socket.recv(1 << 16)
+            assert data, self.protocol.close_rcvd
+            self.protocol.receive_data(data)
+            for event in self.protocol.events_received():
+                if isinstance(event, Frame) and event.opcode is Opcode.TEXT:
+                    message = read_message(bytes(event.data).decode())
+                    if message["type"] == kind:
+                        return message
+                elif isinstance(event, Frame) and event.opcode is Opcode.BINARY:
+                    self.messages.append(bytes(event.data))
+
+    def status(self):
+        """The status with which the server closes."""
+        while self.protocol.close_rcvd is None and (data := self.socket.recv(1 << 16)):
+            self.protocol.receive_data(data)
+        return self.protocol.close_rcvd.code
+
+
+@pytest.fixture
+def client(server):
+    found = Bytes(server)
+    yield found
+    found.socket.close()
+
+
+def blocks(x):
+    """Messages of random sizes: heads of 6, 8 and 14 bytes."""
+    cuts = [0, 1, 3, 30, 70, 16_600, x.size]
+    return [pack_frames(Header(INPUT, 0, 0, to - at, at), x[at:to].tobytes()) for at, to in pairwise(cuts)]
+
+
+def sent_as(client, cut, messages):
+    """The bytes of messages, cut in some way."""
+    whole = [client.frame(Opcode.BINARY, message) for message in messages]
+    if cut == "one by one":
+        return whole
+    if cut == "all at once":
+        return [b"".join(whole)]
+    if cut == "after each byte of a head":
+        data = b"".join(whole)
+        return [data[n : n + 1] for n in range(400)] + [data[400:]]
+    parts = []
+    for message in messages:  # fragments, with a ping in between
+        half = len(message) // 2
+        parts.append(client.frame(Opcode.BINARY, message[:half], False))
+        parts.append(client.frame(Opcode.PING, b"?"))
+        parts.append(client.frame(Opcode.CONT, message[half:]))
+    return parts
+
+
+@pytest.mark.parametrize("cut", ["one by one", "all at once", "after each byte of a head", "in fragments"])
+def test_the_same_outputs_however_bytes_are_cut(client, cut):
+    program = ready(MODEL, PULSE)
+    (port,) = [port for port in program.inputs if port.streams]
+    x = np.random.default_rng(0).standard_normal(17_003).astype(np.float32)
+    client.send(sent_as(client, cut, blocks(x)))
+    client.send([client.frame(Opcode.TEXT, write_message({"type": "flush"}).encode())])
+    client.until("flushed")
+    shape = [x.size if axis == port.axis else size for axis, size in enumerate(port.shape)]
+    wanted = expected(program, {port.name: x.reshape(shape)})
+    for number, name in enumerate(port.name for port in program.outputs):
+        values = [each[HEADER.size :] for each in client.messages if each[:2] == bytes((OUTPUT, number))]
+        found = np.frombuffer(b"".join(values), "<f4")
+        np.testing.assert_allclose(found, wanted[name].ravel(), rtol=1e-5, atol=1e-6)
+    assert len(client.messages) > 4
+
+
+@pytest.mark.parametrize(
+    ("status", "data"),
+    [
+        (1002, bytes([0x82, 1, 0])),  # not masked
+        (1002, bytes([0xC2, 0x81, 0, 0, 0, 0, 0])),  # a bit that nobody has agreed on
+        (1002, bytes([0x83, 0x80, 0, 0, 0, 0])),  # an opcode that does not exist
+        (1009, bytes([0x82, 0xFF]) + (1 << 30).to_bytes(8, "big") + bytes(4)),
+        (1007, bytes([0x81, 0x81, 0, 0, 0, 0, 0xFF])),  # not UTF-8
+    ],
+)
+def test_what_is_no_websocket_is_closed_with_its_status(client, status, data):
+    client.send([data])
+    assert client.status() == status
+
+
+def test_a_message_within_fragments_is_closed(client):
+    (message, *_) = blocks(np.zeros(30_000, np.float32))
+    client.send([client.frame(Opcode.BINARY, message[:5], False), client.frame(Opcode.BINARY, message)])
+    assert client.status() == 1002
