@@ -47,10 +47,10 @@ class LibraryIndex:
     def read(cls, folder: Path) -> "LibraryIndex | None":
         """The library of a folder; None if there is none, or one of another format."""
         try:
-            found = json.loads((folder / INDEX).read_bytes())
+            values = json.loads((folder / INDEX).read_bytes())
         except FileNotFoundError:
             return None
-        return cls(**found) if found.get("format") == FORMAT else None
+        return cls(**values) if values.get("format") == FORMAT else None
 
 
 class Library:
