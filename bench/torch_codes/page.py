@@ -20,9 +20,14 @@ these as their authors wrote them.
 
 - *error*: the largest difference of the stream, flush included, from the module's own result for an input twice as
   long as the example, as a share of its largest value.
-- *delay* and *pulse*: in frames of the first output, and of the input.
+- *twin*: the same distance from the package's own streaming mode, where it has one.
+- *delay* and *pulse*: in frames of the first output, and of the input. *least*: by gradients of the module, no
+  stream of this pulse can have less; a lower bound, since it looks at some frames only.
 - *convert*: seconds from the module to a program, most of them in PyTorch's exporter. *step*: microseconds, median.
-  *real-time factor*: seconds of computing for a second of input.
+  *real-time factor*: seconds of computing for a second of input. *torch*: the same of the package's own streaming
+  mode on one thread, in pulses of the same length; without such a mode, of the module on the whole input, marked by *w*.
+
+An empty place was not measured.
 
 ## Streamed
 
@@ -53,7 +58,20 @@ def page(outcomes: Sequence[Outcome]) -> str:
         plain=len(plain),
         host=f"{Host.here()}.".replace(", load", ",\nload"),
     )
-    columns = ("code", "package", "error", "pulse", "delay", "convert s", "step us", "real-time factor")
+    columns = (
+        "code",
+        "package",
+        "exported",
+        "error",
+        "twin",
+        "pulse",
+        "delay",
+        "least",
+        "convert s",
+        "step us",
+        "real-time factor",
+        "torch",
+    )
     text += _table(columns, map(_streamed, streamed))
     text += "\n## Not streamed\n\n" + _table(("code", "package", "reason"), map(_refused, others))
     pins = {
@@ -71,12 +89,16 @@ def _streamed(each: Outcome) -> Sequence[str]:
     return (
         each.name + (f" ({each.change})" if each.change else ""),
         _packages(each),
+        each.exported,
         f"{each.error:.0e}",
+        "" if each.twin is None else f"{each.twin:.0e}",
         str(each.pulse),
-        str(each.delays[0]),
-        f"{each.convert_s:.0f}",
-        f"{each.step_us:.0f}",
-        f"{each.realtime:.3g}",
+        str(each.delays[0]) if each.delays else "",
+        "" if each.least is None else str(each.least),
+        f"{each.convert_s:.0f}" if each.convert_s else "",
+        f"{each.step_us:.0f}" if each.step_us else "",
+        f"{each.realtime:.3g}" if each.step_us else "",
+        "" if each.author is None else f"{each.author:.3g}{' w' if each.twin is None else ''}",
     )
 
 
