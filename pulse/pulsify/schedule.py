@@ -19,6 +19,7 @@ from pulse.dim import TDim
 from pulse.errors import PulsifyError
 from pulse.facts import Array, StreamFact, TypedFact
 from pulse.graph import Node, OutletId
+from pulse.ops.clock import Clock, frames_at
 from pulse.ops.op import (
     Banded,
     Cumulative,
@@ -33,7 +34,7 @@ from pulse.ops.op import (
     Window,
 )
 from pulse.ops.source import Source
-from pulse.ops.stateful import Clock, Stateful, frames_at
+from pulse.ops.stateful import Stateful
 from pulse.ops.time import LastFrames
 from pulse.pulsify.ends import delay_until_sure, extend_ends, sure_delay, write_mirrored_ends
 from pulse.pulsify.faults import body_sites

@@ -1,11 +1,11 @@
 """A program that was read from a file. Neither the model nor numba is needed to run it."""
 
 import json
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from os import PathLike
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -142,7 +142,7 @@ def read_program(source: "str | PathLike[str] | bytes") -> StoredProgram:
     Raises LoadError: it is no program, damaged, of another version, or not safe to run; or a kernel is not installed
     """
     with fewer_collections():
-        return StoredProgram(open_container(source if isinstance(source, bytes) else Path(source)))
+        return StoredProgram(open_container(source if isinstance(source, bytes) else os.fspath(source)))
 
 
 def _read_again(content: bytes, threads: int) -> StoredProgram:
