@@ -23,6 +23,7 @@ COMMANDS = (
     "compile",
     "build",
     "serve",
+    "fleet",
     "dump",
     "recipe",
     "warm",
@@ -212,6 +213,8 @@ def pulse(
       [cyan]pulse run --live[/cyan]                          from the microphone to the loudspeaker
 
       [cyan]pulse serve[/cyan]                               a page and a server of streams, for many clients
+
+      [cyan]pulse fleet deploy fleet.toml[/cyan]             servers on several machines, with Ray
 
       [cyan]pulse devices[/cyan]                             audio devices for --live
 

@@ -1,12 +1,13 @@
 """Connecting to servers: once, or again when a connection is lost."""
 
-import itertools
 import ssl
+import time
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
 import anyio
+from anyio.abc import TaskGroup
 
 from streaming.client.errors import ClientError
 from streaming.client.remote_stream import AGAIN, RemoteStream
@@ -19,19 +20,28 @@ PAUSE_S = 0.05
 """Between two attempts of a lost stream."""
 ANSWER_S = 10.0
 """How long a server may take to answer a hello."""
+LOOKS = 4
+"""How often in ``silence_s`` a client looks whether its server has said something."""
 
 
 class Servers:
     """The servers that a client may use, and what it says to each.
 
     patience_s  how long a lost stream looks for a server that goes on with it
+    silence_s   after which a server that says nothing is lost; None: only a connection that ends is
     """
 
     def __init__(
-        self, urls: Sequence[str], hello: Hello, tls: ssl.SSLContext | None, patience_s: float
+        self,
+        urls: Sequence[str],
+        hello: Hello,
+        tls: ssl.SSLContext | None,
+        patience_s: float,
+        silence_s: float | None = None,
     ) -> None:
-        self._urls = [url if PATH in url else url.rstrip("/") + PATH for url in urls]
+        self._urls = [_with_path(url) for url in urls]
         self._hello, self._tls, self._patience_s = hello, tls, patience_s
+        self._silence_s = silence_s
         self._refusals: dict[str, str] = {}
 
     async def open(self, until: AsyncExitStack) -> tuple[ClientSocket, Message]:
@@ -47,7 +57,7 @@ class Servers:
     async def run(self, stream: RemoteStream, until: AsyncExitStack) -> None:
         """Read a stream to its end, over as many connections as it takes."""
         while True:
-            await stream.read()
+            await self._read(stream)
             await until.aclose()
             if not stream.lost:
                 break
@@ -66,24 +76,69 @@ class Servers:
         stream.fail(ClientError("drain", "the server has closed the connection", "connect again"))
 
     async def _find(self, stream: RemoteStream, until: AsyncExitStack) -> tuple[ClientSocket, Message]:
-        """A server that goes on with a lost stream, however long it takes."""
-        for url in itertools.cycle(self._urls):
-            try:
-                return await self._try(until, url, replace(self._hello, resume=stream.resume))
-            except ClientError as error:
-                self._refusals[url] = error.message
-                if error.code == "resume" and stream.is_whole:
-                    return await self._try(until, url, self._hello)
-            await anyio.sleep(PAUSE_S)
-        raise AssertionError("a cycle has no end")
+        """A server that goes on with a lost stream, however long it takes; its successors in a fleet come first."""
+        hello = replace(self._hello, resume=stream.resume)
+        successors = [_with_path(url) for url in stream.successors]
+        while True:
+            for url in dict.fromkeys([*successors, *self._urls]):
+                follows = url not in successors
+                try:
+                    return await self._try(until, url, replace(hello, follows=follows))
+                except ClientError as error:
+                    self._refusals[url] = error.message
+                    if error.code == "resume" and stream.is_whole:  # under its name: the version stays
+                        again = replace(self._hello, stream=stream.resume, follows=follows)
+                        return await self._try(until, url, again)
+                await anyio.sleep(PAUSE_S)
 
     async def _try(self, until: AsyncExitStack, url: str, hello: Hello) -> tuple[ClientSocket, Message]:
+        """A stream of this server, or of those that it names. Raises ClientError."""
+        try:
+            return await self._connect(until, url, hello)
+        except ClientError as error:
+            if error.moved is None:
+                raise
+            moved = error.moved
+        stream = None if hello.resume is not None else moved["stream"]
+        placed = replace(hello, stream=stream, follows=False)
+        urls: list[str] = moved["urls"]
+        for number, each in enumerate(urls):
+            try:
+                return await self._connect(until, _with_path(each), placed)
+            except ClientError as error:
+                if number + 1 == len(urls) or error.code not in (*AGAIN, "hello"):
+                    raise
+        raise ClientError("moved", f"{url} names no server that has the stream", "try again later")
+
+    async def _connect(self, until: AsyncExitStack, url: str, hello: Hello) -> tuple[ClientSocket, Message]:
         async with AsyncExitStack() as opened:
             socket = await opened.enter_async_context(open_socket(url, self._tls))
             await socket.send(write_message(hello.as_message()))
             ready = await _receive_ready(socket)
             until.push_async_exit(opened.pop_all())
         return socket, ready
+
+    async def _read(self, stream: RemoteStream) -> None:
+        """Receive until the connection ends, or its server is silent for too long."""
+        if self._silence_s is None:
+            await stream.read()
+            return
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._end_silence, stream, self._silence_s, tasks)
+            await stream.read()
+            tasks.cancel_scope.cancel()
+
+    async def _end_silence(self, stream: RemoteStream, silence_s: float, tasks: TaskGroup) -> None:
+        """Ask a server that is quiet, and cut the connection if it stays so."""
+        asked = False
+        while (quiet_s := time.monotonic() - stream.answered_s) < silence_s or not asked:
+            if quiet_s < silence_s / 2:
+                asked = False
+            elif not asked:
+                asked = True
+                tasks.start_soon(stream.ask_for_life)
+            await anyio.sleep(silence_s / LOOKS)
+        await stream.cut()
 
 
 @asynccontextmanager
@@ -98,6 +153,7 @@ async def connect(
     token: str | None = None,
     tls: ssl.SSLContext | None = None,
     patience_s: float = 0.0,
+    silence_s: float | None = None,
 ) -> AsyncGenerator[RemoteStream]:
     """A stream of a server, on asyncio or trio.
 
@@ -111,6 +167,8 @@ async def connect(
     tls         for wss: what is trusted; the system's authorities by default
     patience_s  above 0: if the connection is lost, go on over another one, for which this long is looked, with the same
                 bits as a result. The server must keep checkpoints; what is not in one is kept here and sent again
+    silence_s   with patience: a server that does not answer a ping for this long is lost too, as when its machine loses
+                power. None: only a connection that ends
     Raises      ClientError: the server cannot be reached or refuses; ``code`` says why
 
         async with connect("ws://localhost:8080", "denoiser") as stream:
@@ -125,9 +183,10 @@ async def connect(
         "block": block,
         "outputs": wanted,
         "token": token,
+        "follows": True,
     }
     hello = Hello.of_message({"type": "hello", **fields})
-    servers = Servers([url] if isinstance(url, str) else url, hello, tls, patience_s)
+    servers = Servers([url] if isinstance(url, str) else url, hello, tls, patience_s, silence_s)
     failed: BaseException | None = None
     async with AsyncExitStack() as until:
         socket, ready = await servers.open(until)
@@ -153,5 +212,11 @@ async def _receive_ready(socket: ClientSocket) -> Message:
         raise ClientError("connection", "the server did not answer the hello", "is this a server of pulse?")
     found = read_message(message)
     if found["type"] == "error":
-        raise ClientError(found["code"], found["message"], found["hint"])
+        refused = ClientError(found["code"], found["message"], found["hint"])
+        refused.moved = found if found["code"] == "moved" else None
+        raise refused
     return found
+
+
+def _with_path(url: str) -> str:
+    return url if PATH in url else url.rstrip("/") + PATH

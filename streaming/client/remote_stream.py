@@ -1,5 +1,6 @@
 """RemoteStream: a stream of a server, as a client uses it."""
 
+import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable, Mapping
 from typing import Any
@@ -71,6 +72,12 @@ class RemoteStream(NotCopyable):
         self._ended = False
         self._error: Exception | None = None
         self._changed = anyio.Event()
+        self.connections = 1
+        """Over how many connections the stream has gone so far."""
+        self.successors: list[str] = ready.get("urls", [])
+        """Addresses at which a fleet goes on with the stream, the best first."""
+        self.answered_s = time.monotonic()
+        """When the server has said something for the last time, by ``time.monotonic``."""
 
     def __aiter__(self) -> "RemoteStream":
         return self
@@ -139,6 +146,14 @@ class RemoteStream(NotCopyable):
         await self._send({"type": "ping"})
         return await self._answer("pong")
 
+    async def ask_for_life(self) -> None:
+        """Have the server say something; ``answered_s`` tells that it did."""
+        await self._send({"type": "ping", "for_life": True})
+
+    async def cut(self) -> None:
+        """Take the connection for lost."""
+        await self._socket.cut()
+
     async def process(self, blocks: Iterable[Block] | AsyncIterable[Block]) -> AsyncGenerator[Outputs]:
         """All outputs of blocks, flush included; what the blocks raise comes out here.
 
@@ -179,6 +194,7 @@ class RemoteStream(NotCopyable):
     async def read(self) -> None:
         """Receive until the connection ends."""
         while (message := await self._socket.receive()) is not None:
+            self.answered_s = time.monotonic()
             if isinstance(message, bytes):
                 self._take(message)
             else:
@@ -214,6 +230,9 @@ class RemoteStream(NotCopyable):
         """Another connection: send again what its server does not have."""
         async with self._sending:
             self._socket, self.resume, self._error = socket, ready["resume"], None
+            self.connections += 1
+            self.successors = ready.get("urls", [])
+            self.answered_s = time.monotonic()
             for _ in range(self._epoch - ready["epoch"]):
                 await self._send({"type": "reset"})
             received = ready["received"] if ready["epoch"] == self._epoch else [0] * len(self.inputs)
@@ -250,9 +269,11 @@ class RemoteStream(NotCopyable):
             self.taken = message["taken"]
             for unsafe, first in zip(self._unsafe, message["safe"]):
                 unsafe.forget(first)
+        elif kind == "servers":
+            self.successors = message["urls"]
         elif kind == "flushed" and current:
             self.taken, self._ended = message["received"], True
-        elif kind in ("pong", "stats", "reset"):
+        elif kind in ("pong", "stats", "reset") and "for_life" not in message:
             self._answers.append(message)
 
     async def _answer(self, kind: str) -> Message:

@@ -94,6 +94,10 @@ class ClientSocket(NotCopyable):
             self._protocol.send_close(1000)
             await self._try_to_send()
 
+    async def cut(self) -> None:
+        """End at once, without a word."""
+        await anyio.aclose_forcefully(self._stream)
+
     def _take(self, frame: Frame) -> None:
         if frame.opcode in (Opcode.TEXT, Opcode.BINARY):
             self._is_text, self._parts = frame.opcode is Opcode.TEXT, []

@@ -77,19 +77,21 @@ class CheckpointFolder(NotCopyable):
     def __init__(self, path: Path, keep_s: float) -> None:
         if not path.is_dir():
             raise InputError(f"checkpoints: {path} is not a folder; make it first, for this user alone")
-        self._path, self._keep_s = path, keep_s
+        self._path, self.keep_s = path, keep_s
 
     def new_name(self) -> str:
         """A name that cannot be guessed."""
         return secrets.token_hex(16)
 
-    def save(self, name: str, generation: int, checkpoint: Checkpoint) -> None:
-        """Replace that of a stream, all at once; on the disk when it returns. Raises InputError.
+    def save(self, name: str, generation: int, checkpoint: Checkpoint) -> bool:
+        """Replace that of a stream, all at once; on the disk when it returns. False: a newer one is there.
 
         generation  how often the stream has gone on elsewhere: a server that still has an older one, and writes late,
                     does not replace what the newer one wrote
         """
         path = self._path / f"{name}-{generation:06}{SUFFIX}"
+        if any(newer.name > path.name for newer in self._files(name)):
+            return False
         part = temporary_file(path)
         with part.open("wb") as file:
             file.write(checkpoint.as_bytes())
@@ -99,6 +101,7 @@ class CheckpointFolder(NotCopyable):
         for older in self._files(name):
             if older.name < path.name:
                 older.unlink(missing_ok=True)
+        return True
 
     def load(self, name: str) -> tuple[Checkpoint, int]:
         """The newest of a stream, and its generation. Raises WireError."""
@@ -116,7 +119,7 @@ class CheckpointFolder(NotCopyable):
 
     def sweep(self) -> int:
         """Remove those that are too old; how many."""
-        oldest, removed = time.time() - self._keep_s, 0
+        oldest, removed = time.time() - self.keep_s, 0
         for path in self._path.glob(f"*{SUFFIX}"):
             try:
                 if path.stat().st_mtime < oldest:

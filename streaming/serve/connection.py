@@ -13,10 +13,11 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketDiscon
 
 from pulse.not_copyable import NotCopyable
 from streaming.serve.admission import Admission
-from streaming.serve.checkpoints import Checkpoint, CheckpointFolder
+from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.lane_stream import Answer, Message, Step
 from streaming.serve.open_stream import OpenStream
 from streaming.serve.pace import Pace
+from streaming.serve.placement import CheckpointStore, Placement
 from streaming.serve.settings import LimitSettings
 from streaming.serve.stream_protocol import protocol_of
 from streaming.wire import SUBPROTOCOL, VERSION
@@ -47,6 +48,7 @@ class Connection(NotCopyable):
     token   of the headers; None if there is none
     counts  of the server, added to
     checkpoints  where those of the stream go
+    placement  of streams in a fleet
     """
 
     instead = "it is an open connection"
@@ -59,7 +61,8 @@ class Connection(NotCopyable):
         admission: Admission,
         limits: LimitSettings,
         counts: Counter[str],
-        checkpoints: CheckpointFolder | None = None,
+        checkpoints: CheckpointStore | None = None,
+        placement: Placement | None = None,
     ) -> None:
         self.id = uuid4().hex
         self.address = address
@@ -67,8 +70,8 @@ class Connection(NotCopyable):
         self.began = time.time()
         self._socket, self._token = socket, token
         self._admission, self._limits, self._counts = admission, limits, counts
-        self._checkpoints = checkpoints
-        self._resume = "" if checkpoints is None else checkpoints.new_name()
+        self._checkpoints, self._placement = checkpoints, placement
+        self._resume = ""
         self._generation = 0
         self._unsaved: Checkpoint | None = None
         self._scope = anyio.CancelScope()
@@ -121,6 +124,11 @@ class Connection(NotCopyable):
             "answer_us": None if stream is None else stream.times.as_dict()["answer_us"],
         }
 
+    def tell_successors(self) -> None:
+        """Where the client goes on if this server is lost: servers have come or gone."""
+        if self._placement is not None and self.open is not None:
+            self._push({"type": "servers", **self._successors(self._placement)})
+
     def check(self, now: float) -> None:
         """End it if the client is silent, or does not read."""
         limits = self._limits
@@ -138,6 +146,7 @@ class Connection(NotCopyable):
             if hello is None:
                 return "left"
             model = self._admission.model(hello, self._token)
+            self._resume = self._name(hello)
             resumed = await self._load(model.name, hello)
             worker = self._admission.worker(model)
             self._pace = Pace(self._limits, model.rate_hz)
@@ -155,8 +164,8 @@ class Connection(NotCopyable):
             finally:
                 with anyio.move_on_after(CLOSED_S, shield=True):
                     await self.open.close()
-                if ended == "left" and self._checkpoints is not None:
-                    self._checkpoints.remove(self._resume)
+                    if ended == "left" and self._checkpoints is not None:
+                        await anyio.to_thread.run_sync(self._checkpoints.remove, self._resume)
             return ended
         finally:
             self._admission.leave(self.address)
@@ -180,12 +189,16 @@ class Connection(NotCopyable):
             "stream": self.id,
             **stream.as_dict(),
             **({"resume": self._resume} if self._resume else {}),
+            **({} if self._placement is None else self._successors(self._placement)),
             "limits": {
                 "message_bytes": self._limits.message_bytes,
                 "window": stream.window,
                 "idle_s": self._limits.idle_s,
             },
         }
+
+    def _successors(self, placement: Placement) -> dict[str, Any]:
+        return {"urls": list(placement.successors(self._resume))}
 
     async def _until_gone(self) -> str:
         """Until the client is gone; messages go to ``_take`` meanwhile."""
@@ -292,9 +305,18 @@ class Connection(NotCopyable):
             self._stalled = False
             self.open.wake()
 
+    def _name(self, hello: Hello) -> str:
+        """What the checkpoints of the stream are called. Raises WireError: another server of the fleet has it."""
+        if self._checkpoints is None:
+            return ""
+        if self._placement is None:
+            return self._checkpoints.new_name()
+        return self._placement.claim(hello.resume or hello.stream, hello.follows)
+
     async def _load(self, model: str, hello: Hello) -> Checkpoint | None:
         """Where a stream goes on. Raises WireError."""
         if hello.resume is None:
+            self._generation = 0 if hello.stream is None else 1  # it may have begun before
             return None
         if self._checkpoints is None:
             raise WireError("resume", "this server keeps no checkpoints", "begin a new stream")
@@ -305,18 +327,26 @@ class Connection(NotCopyable):
         self._counts["resumed"] += 1
         return found
 
-    async def _save(self, stream: OpenStream, folder: CheckpointFolder) -> None:
-        """Write the newest checkpoint, then tell the client, again and again."""
+    async def _save(self, stream: OpenStream, store: CheckpointStore) -> None:
+        """Save the newest checkpoint, then tell the client, again and again; an old one again before it expires."""
+        last: Checkpoint | None = None
         while True:
             checkpoint, self._unsaved = self._unsaved, None
             if checkpoint is None:
                 self._to_save = anyio.Event()
-                await self._to_save.wait()
+                with anyio.move_on_after(store.keep_s / 3):
+                    await self._to_save.wait()
+                    continue
+                checkpoint = last
+            if checkpoint is None:
                 continue
-            await anyio.to_thread.run_sync(folder.save, self._resume, self._generation, checkpoint)
+            if not await anyio.to_thread.run_sync(store.save, self._resume, self._generation, checkpoint):
+                self._counts["checkpoints_refused"] += 1
+                continue
             self._counts["checkpoints"] += 1
-            for ack in stream.note_saved(checkpoint):
+            for ack in stream.note_saved(checkpoint) if checkpoint is not last else ():
                 self._push(ack)
+            last = checkpoint
 
     async def _refuse(self, error: WireError) -> None:
         """Say why, and close."""

@@ -19,6 +19,7 @@ from streaming.serve.checkpoints import CheckpointFolder
 from streaming.serve.connection import Connection
 from streaming.serve.hosted_model import HostedModel
 from streaming.serve.lane_worker import LaneWorker
+from streaming.serve.placement import CheckpointStore, Placement
 from streaming.serve.settings import ModelSettings, ServerSettings
 from streaming.serve.stream_times import StreamTimes
 from streaming.wire.errors import WireError
@@ -38,18 +39,27 @@ class Service(NotCopyable):
     """All of a server but its sockets.
 
     counts  what happened: ``streams``, ``frames_in``, ``messages_out``, ``ended_…`` by the reason
+    store      keeps the checkpoints, in place of the folder of the settings
+    placement  of streams in a fleet; None: the server is alone
     Raises  InputError: a model that cannot be served
     """
 
     instead = "it has threads"
 
-    def __init__(self, settings: ServerSettings, programs: Sequence[HostedProgram], threads: int) -> None:
+    def __init__(
+        self,
+        settings: ServerSettings,
+        programs: Sequence[HostedProgram],
+        threads: int,
+        store: CheckpointStore | None = None,
+        placement: Placement | None = None,
+    ) -> None:
         self.settings = settings
         self.workers = [LaneWorker(number) for number in range(threads)]
-        self.checkpoints = (
-            None if settings.checkpoints is None else CheckpointFolder(settings.checkpoints, settings.keep_s)
-        )
-        save_s = None if settings.checkpoints is None else settings.checkpoint_s
+        if store is None and settings.checkpoints is not None:
+            store = CheckpointFolder(settings.checkpoints, settings.keep_s)
+        self.checkpoints, self.placement = store, placement
+        save_s = None if store is None else settings.checkpoint_s
         self.models = [HostedModel(*each, self.workers, save_s) for each in programs]
         self.admission = Admission(settings, self.models, self.workers)
         self.counts = Counter[str]()
@@ -81,7 +91,14 @@ class Service(NotCopyable):
     async def serve(self, socket: WebSocket, address: str, token: str | None) -> None:
         """One client, until it is gone."""
         connection = Connection(
-            socket, address, token, self.admission, self.settings.limits, self.counts, self.checkpoints
+            socket,
+            address,
+            token,
+            self.admission,
+            self.settings.limits,
+            self.counts,
+            self.checkpoints,
+            self.placement,
         )
         self.connections.add(connection)
         reason = "failed"
@@ -105,6 +122,18 @@ class Service(NotCopyable):
                     "frames": None if stream is None else stream.received,
                 },
             )
+
+    def tell_successors(self) -> None:
+        """Servers of the fleet have come or gone: tell the clients."""
+        for connection in list(self.connections):
+            connection.tell_successors()
+
+    async def move_streams(self, per_s: float) -> None:
+        """Take no more streams; end those that are open one after the other, so that they go on elsewhere."""
+        self.admission.draining = True
+        for connection in list(self.connections):
+            connection.end(WireError("drain", "the server hands its streams over", "connect to another one"))
+            await anyio.sleep(1 / per_s)
 
     async def drain(self) -> None:
         """Take no more streams, let those that are open go on for a while, then end them."""

@@ -128,14 +128,20 @@ def read_settings(path: Path) -> ServerSettings:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not TOML: {error}") from None
     try:
-        models = tuple(_model(each, path.parent) for each in _tables(table.pop("model", [{}]), "model"))
-        limits = _fill(LimitSettings(), _table(table.pop("limits", {}), "limits"), "limits")
-        for key in ("certificate", "key", "checkpoints"):
-            if key in table:
-                table[key] = path.parent / _require_type(table[key], str, key)
-        return _fill(replace(ServerSettings(models), limits=limits), table, "the server")
+        return read_table(table, path.parent)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+
+
+def read_table(table: Mapping[str, Any], folder: Path) -> ServerSettings:
+    """The settings in a table; paths are relative to the folder. Raises InputError, naming the key."""
+    given = dict(table)
+    models = tuple(_model(each, folder) for each in _tables(given.pop("model", [{}]), "model"))
+    limits = _fill(LimitSettings(), _table(given.pop("limits", {}), "limits"), "limits")
+    for key in ("certificate", "key", "checkpoints"):
+        if key in given:
+            given[key] = folder / _require_type(given[key], str, key)
+    return _fill(replace(ServerSettings(models), limits=limits), given, "the server")
 
 
 def read_tokens(path: Path) -> tuple[str, ...]:

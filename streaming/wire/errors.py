@@ -1,5 +1,8 @@
 """The errors of the protocol, by their codes."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from pulse.errors import PulseError
 
 POLICY, TOO_LONG, FAILED, AGAIN_LATER = 1008, 1009, 1011, 1013
@@ -20,6 +23,7 @@ STATUSES = {
     "busy": AGAIN_LATER,
     "address": AGAIN_LATER,
     "drain": AGAIN_LATER,
+    "moved": AGAIN_LATER,
     "fault": FAILED,
     "resume": POLICY,
     "connection": AGAIN_LATER,
@@ -44,6 +48,22 @@ class WireError(PulseError):
         """What closes the WebSocket."""
         return STATUSES[self.code]
 
-    def as_message(self) -> dict[str, str]:
+    def as_message(self) -> dict[str, Any]:
         """The message of text."""
         return {"type": "error", "code": self.code, "message": self.message, "hint": self.hint}
+
+
+class MovedError(WireError):
+    """A stream that other servers of a fleet are to take.
+
+    stream  the name under which they take it
+    urls    of these servers, the best first
+    """
+
+    def __init__(self, stream: str, urls: Sequence[str]) -> None:
+        super().__init__("moved", "another server of the fleet has this stream", f"connect to {urls[0]}")
+        self.stream, self.urls = stream, tuple(urls)
+
+    def as_message(self) -> dict[str, Any]:
+        """The message of text."""
+        return {**super().as_message(), "stream": self.stream, "urls": list(self.urls)}

@@ -11,7 +11,7 @@ from streaming.wire.errors import WireError
 FORMATS = ("pcm16", "f32")
 REQUESTS = ("flush", "reset", "ping", "stats")
 """What a client may send after its hello."""
-ANSWERS = ("ready", "ack", "event", "flushed", "reset", "pong", "stats", "error")
+ANSWERS = ("ready", "ack", "event", "flushed", "reset", "pong", "stats", "servers", "error")
 """What a server sends."""
 Message = dict[str, Any]
 
@@ -41,7 +41,12 @@ def _refuse_constant(name: str) -> None:
 
 @record
 class Hello:
-    """The first message of a client; None stands for a field that was left out."""
+    """The first message of a client; None stands for a field that was left out.
+
+    resume   the name of a stream that goes on
+    stream   the name of a new stream, as another server of the fleet gave it
+    follows  the client connects elsewhere if the fleet wants it to
+    """
 
     model: str | None = None
     rate: int | None = None
@@ -50,6 +55,8 @@ class Hello:
     outputs: tuple[str, ...] | None = None
     token: str | None = None
     resume: str | None = None
+    stream: str | None = None
+    follows: bool = False
 
     @classmethod
     def of_message(cls, message: Message) -> "Hello":
@@ -72,6 +79,8 @@ class Hello:
             None if outputs is None else tuple(cast("Iterable[str]", outputs)),
             _text(message, "token"),
             _text(message, "resume"),
+            _text(message, "stream"),
+            _flag(message, "follows"),
         )
 
     def as_message(self) -> Message:
@@ -84,6 +93,8 @@ class Hello:
             "outputs": None if self.outputs is None else list(self.outputs),
             "token": self.token,
             "resume": self.resume,
+            "stream": self.stream,
+            "follows": self.follows or None,
         }
         given = {name: value for name, value in fields.items() if value is not None}
         return {"type": "hello", "version": VERSION, **given}
@@ -97,6 +108,13 @@ def _text(message: Message, name: str) -> str | None:
     found = message.get(name)
     if found is not None and not isinstance(found, str):
         raise _wrong(f"{name} {found!r}", "give a text")
+    return found
+
+
+def _flag(message: Message, name: str) -> bool:
+    found = message.get(name, False)
+    if not isinstance(found, bool):
+        raise _wrong(f"{name} {found!r}", "give true or false")
     return found
 
 

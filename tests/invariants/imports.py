@@ -29,6 +29,7 @@ LAYERS: Mapping[str, str] = {
     "live": "streaming: live executor",
     "reports": "streaming: reports deploy",
     "serving": "streaming: serve client",
+    "fleets": "streaming: fleet",
     "facades": "pulse: client",
     "commands": "streaming: cli",
     "bench": "bench: __init__",

@@ -1,0 +1,36 @@
+"""A cluster of Ray on this machine, with a fleet in it."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from streaming.fleet.deployment import Deployment
+from streaming.fleet.worker import Opener
+
+STORE_BYTES = 100 << 20
+BEGIN_S = 180.0
+
+
+@contextmanager
+def fleet_here(nodes: int, deployment: Deployment, opener: Opener) -> Iterator[tuple]:
+    """A fleet on several nodes of one machine, all workers live; the fleet and the cluster."""
+    warnings.simplefilter("ignore")
+    import ray
+    from ray.cluster_utils import Cluster
+
+    from streaming.fleet.ray_fleet import Fleet
+
+    given = {"num_cpus": 4, "object_store_memory": STORE_BYTES}
+    cluster = Cluster(initialize_head=True, head_node_args={**given, "include_dashboard": False})
+    try:
+        for _ in range(nodes - 1):
+            cluster.add_node(**given)
+        cluster.wait_for_nodes()
+        fleet = Fleet("pulse", cluster.address)
+        fleet.deploy(deployment, opener)
+        fleet.wait(lambda found: len(found.table.live(deployment.version)) >= deployment.least, BEGIN_S)
+        yield fleet, cluster
+        fleet.end()
+    finally:
+        ray.shutdown()
+        cluster.shutdown()

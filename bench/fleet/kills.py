@@ -1,0 +1,193 @@
+"""Workers that are killed below streams in real time: how long each stream is silent, and whether its bits stay."""
+
+import os
+import random
+import signal
+import time
+from dataclasses import dataclass
+
+import anyio
+import numpy as np
+
+from bench.fleet.cluster import fleet_here
+from pulse.api import stream as compiled
+from pulse.client import RemoteStream, connect
+from streaming.builtin import SAMPLE_RATE_HZ, model_path
+from streaming.cli.serve import open_programs
+from streaming.fleet.deployment import Deployment
+from streaming.serve.settings import ModelSettings, ServerSettings
+from streaming.session import Session
+
+BLOCK = 320
+PULSE = 160
+PATIENCE_S = 20.0
+SETTLE_S = 1.0
+"""After a kill, until the silence around it is looked at."""
+
+
+@dataclass(frozen=True)
+class Kills:
+    """A run.
+
+    silences_ms  for each stream of each killed worker: the longest time without a new output around the kill, as its
+                 client sees it; without a kill it is that of a block
+    equal        streams whose whole output has the bits of a session without kills
+    """
+
+    kills: int
+    streams: int
+    equal: int
+    seconds: float
+    block_ms: float
+    checkpoint_s: float
+    connections: int
+    silences_ms: list[float]
+
+    def percentile_ms(self, percent: float) -> float:
+        """Of the silences."""
+        return float(np.percentile(self.silences_ms, percent))
+
+    def text(self) -> str:
+        """The run in words."""
+        return (
+            f"{self.kills} kills in {self.seconds:.0f} s below {self.streams} streams, a checkpoint every "
+            f"{self.checkpoint_s:g} s of sound: {len(self.silences_ms)} times a stream went on elsewhere\n"
+            f"silence (blocks of {self.block_ms:g} ms): p50 {self.percentile_ms(50):.0f} ms, "
+            f"p90 {self.percentile_ms(90):.0f} ms, p99 {self.percentile_ms(99):.0f} ms, "
+            f"max {max(self.silences_ms):.0f} ms\n"
+            f"{self.equal} of {self.streams} streams have the bits of a run without kills"
+        )
+
+
+class Speaker:
+    """A client in real time: a block every 20 ms, from a sound that repeats; what comes is kept."""
+
+    def __init__(self, stream: RemoteStream, seed: int) -> None:
+        self.stream = stream
+        sound = 0.1 * np.random.default_rng(seed).standard_normal((1, 50 * BLOCK))
+        self._sound = sound.astype(np.float32)
+        self.sent = 0
+        self.came_s: list[float] = []
+        self._outputs: list[np.ndarray] = []
+        self._over = False
+
+    async def speak(self) -> None:
+        """Until ``stop``."""
+        next_s = time.perf_counter()
+        while not self._over:
+            await self.stream.send(self._block(self.sent))
+            self.sent += 1
+            next_s = max(next_s + BLOCK / SAMPLE_RATE_HZ, time.perf_counter() - 0.5)
+            await anyio.sleep(max(0.0, next_s - time.perf_counter()))
+        await self.stream.end()
+
+    async def listen(self) -> None:
+        """Until the end of the stream."""
+        async for outputs in self.stream:
+            self.came_s.append(time.perf_counter())
+            self._outputs.append(outputs["denoised"])
+
+    def stop(self) -> None:
+        """No more blocks."""
+        self._over = True
+
+    def silence_ms(self, since_s: float) -> float:
+        """The longest time without a new output around a moment."""
+        first = max(0, int(np.searchsorted(self.came_s, since_s)) - 1)
+        return float(np.diff(self.came_s[first:]).max()) * 1e3
+
+    def is_equal(self, session: Session) -> bool:
+        """Whether all that came has the bits of a session."""
+        pieces = [session.push(self._block(number))["denoised"].copy() for number in range(self.sent)]
+        expected = np.concatenate([*pieces, session.flush()["denoised"]], 1)
+        return np.array_equal(np.concatenate(self._outputs, 1), expected)
+
+    def _block(self, number: int) -> np.ndarray:
+        first = number * BLOCK % self._sound.shape[1]
+        return self._sound[:, first : first + BLOCK]
+
+
+def measure_kills(
+    kills: int, nodes: int = 3, streams: int = 4, checkpoint_s: float = 0.25, seed: int = 0
+) -> Kills:
+    """Kill workers of a fleet on this machine, one after the other, with SIGKILL."""
+    server = ServerSettings(
+        (ModelSettings(streams=32, pulse=PULSE),),
+        port=0,
+        threads=1,
+        checkpoint_s=checkpoint_s,
+        budget=100.0,  # processors are shared with all else here, so a measured p99 says little
+    )
+    deployment = Deployment(server=server, least=nodes, most=nodes)
+    with fleet_here(nodes, deployment, open_programs) as (fleet, _):
+        return anyio.run(_run, fleet, kills, streams, checkpoint_s, seed)
+
+
+async def _run(fleet, kills: int, streams: int, checkpoint_s: float, seed: int) -> Kills:
+    import ray
+
+    urls = [each.url for each in fleet.status().table.live("1")]
+    order = random.Random(seed)
+    silences: list[float] = []
+    began_s = time.perf_counter()
+    async with anyio.create_task_group() as tasks:
+        speakers: list[Speaker] = []
+
+        async def open_speaker(number: int, *, task_status=anyio.TASK_STATUS_IGNORED) -> None:
+            async with connect(urls, rate_hz=SAMPLE_RATE_HZ, patience_s=PATIENCE_S) as stream:
+                speaker = Speaker(stream, number)
+                speakers.append(speaker)
+                async with anyio.create_task_group() as both:
+                    both.start_soon(speaker.speak)
+                    both.start_soon(speaker.listen)
+                    task_status.started()
+
+        for number in range(streams):
+            await tasks.start(open_speaker, number)
+        await anyio.sleep(2.0)
+        number = 0
+        while number < kills:
+            await anyio.to_thread.run_sync(
+                fleet.wait, lambda found: len(found.table.live("1")) >= 2, PATIENCE_S + 60
+            )
+            await anyio.sleep(order.uniform(0.1, 0.6))
+            victim = await anyio.to_thread.run_sync(_fullest, fleet, ray)
+            if victim is None:
+                continue
+            number += 1
+            before = [each.stream.connections for each in speakers]
+            killed_s = time.perf_counter()
+            os.kill(victim, signal.SIGKILL)
+            await anyio.sleep(SETTLE_S)
+            hit = [each for each, count in zip(speakers, before) if each.stream.connections > count]
+            silences += [each.silence_ms(killed_s) for each in hit]
+            if number % 20 == 0 and silences:
+                print(
+                    f"{number} kills, {len(silences)} streams: p50 {np.percentile(silences, 50):.0f} ms, "
+                    f"p99 {np.percentile(silences, 99):.0f} ms, max {max(silences):.0f} ms",
+                    flush=True,
+                )
+        for each in speakers:
+            each.stop()
+    seconds = time.perf_counter() - began_s
+    program = compiled(model_path(), pulse=PULSE)
+    equal = sum(each.is_equal(Session(program)) for each in speakers)
+    connections = sum(each.stream.connections for each in speakers)
+    block_ms = BLOCK / SAMPLE_RATE_HZ * 1e3
+    return Kills(kills, streams, equal, seconds, block_ms, checkpoint_s, connections, silences)
+
+
+def _fullest(fleet, ray) -> int | None:
+    """The process of a worker with the most streams, of those that have others to go on at."""
+    live = fleet.status().table.live("1")
+    found: list[tuple[int, int]] = []
+    for each in live:
+        actor = ray.get_actor(each.name, fleet.name)
+        try:
+            status, process = ray.get([actor.status.remote(), actor.process.remote()], timeout=5)
+        except ray.exceptions.RayError:
+            continue
+        if status is not None:
+            found.append((status.streams, process))
+    streams, process = max(found, default=(0, 0))
+    return process if streams and len(found) > 1 else None

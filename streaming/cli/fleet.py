@@ -1,0 +1,121 @@
+"""pulse fleet: servers of streams on the machines of a Ray cluster."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from streaming.cli.options import ReportOptions, takes_groups
+
+if TYPE_CHECKING:
+    from streaming.fleet.ray_fleet import Fleet
+
+ACTIONS = ("deploy", "status", "drain", "weigh", "end")
+
+
+@takes_groups
+def fleet(
+    action: Annotated[str, typer.Argument(metavar="|".join(ACTIONS), help="What to do.", show_default=False)],
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FILE|WORKER|NODE|VERSION]",
+            help="deploy: settings (.toml), by default of the built-in denoiser; drain: a worker or a node; "
+            "weigh: a version.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            "--address",
+            metavar="HOST:PORT",
+            help="Ray's head. Default: the cluster of this machine.",
+            show_default=False,
+        ),
+    ] = None,
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="The fleet's name.")] = "pulse",
+    weight: Annotated[
+        float | None,
+        typer.Option(
+            "--weight",
+            metavar="NUMBER",
+            min=0,
+            help="weigh: the part of new streams beside the other versions; 0 lets a version end.",
+            show_default=False,
+        ),
+    ] = None,
+    wait: Annotated[
+        float,
+        typer.Option(
+            "--wait", metavar="SECONDS", min=0, help="deploy: how long workers may take to be live."
+        ),
+    ] = 300.0,
+    report: ReportOptions,
+) -> None:
+    """Serve streams on several machines: Ray places the servers and watches them, clients talk to them directly.
+
+    If a server or its machine is lost, streams go on at another one with the same bits. docs/fleet.md has the rest.
+
+    [bold]Examples[/bold]
+
+      [cyan]ray start --head[/cyan]                   a cluster of Ray; ray start --address=… adds machines
+
+      [cyan]pulse fleet deploy fleet.toml[/cyan]      begin, or put a new version beside the old one
+
+      [cyan]pulse fleet status[/cyan]
+
+      [cyan]pulse fleet drain 10.0.0.7[/cyan]         empty a machine
+
+      [cyan]pulse fleet weigh 2 --weight 0.1[/cyan]   fewer of the new streams for version 2
+
+      [cyan]pulse fleet end[/cyan]
+    """
+    from pulse.errors import InputError
+
+    if action not in ACTIONS:
+        raise InputError(f"pulse fleet {action}: the actions are {', '.join(ACTIONS)}")
+    if what is None and action in ("drain", "weigh"):
+        raise InputError(f"pulse fleet {action}: say of what; pulse fleet status lists all")
+    if (weight is not None) != (action == "weigh"):
+        raise InputError("pulse fleet weigh needs --weight, and nothing else takes it")
+    if what is not None and action in ("status", "end"):
+        raise InputError(f"pulse fleet {action} takes no {what!r}; --name says of which fleet")
+    found = open_fleet(name, address)
+    if action == "deploy":
+        deploy(found, None if what is None else Path(what), wait)
+    elif action == "drain" and what is not None:
+        found.drain(what)
+    elif action == "weigh" and what is not None and weight is not None:
+        found.weigh(what, weight)
+    elif action == "end":
+        found.end()
+        return
+    from streaming.fleet.report import FleetReport
+
+    report.print(FleetReport(found.status()))
+
+
+def open_fleet(name: str, address: str | None) -> "Fleet":
+    """A fleet of a cluster. Raises InputError: no Ray, or no cluster."""
+    from pulse.errors import InputError
+
+    try:
+        from streaming.fleet.ray_fleet import Fleet
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in ("pulse", "streaming"):
+            raise
+        raise InputError(f"a fleet needs {error.name}; pip install 'pulse-stream[fleet]'") from None
+    return Fleet(name, address)
+
+
+def deploy(found: "Fleet", path: Path | None, wait_s: float) -> None:
+    """Begin what a file says, and wait until its workers are live. Raises InputError."""
+    from streaming.cli.serve import open_programs
+    from streaming.fleet.deployment import Deployment, read_deployment
+
+    deployment = Deployment() if path is None else read_deployment(path.resolve())
+    found.deploy(deployment, open_programs)
+    version = deployment.version
+    found.wait(lambda status: len(status.table.live(version)) >= deployment.least, wait_s)

@@ -1,0 +1,268 @@
+"""FleetControl: looks at a fleet again and again, and does what its plan says. Streams do not need it to go on."""
+
+import logging
+import secrets
+from collections import Counter, deque
+from dataclasses import replace
+
+from pulse.errors import InputError
+from pulse.not_copyable import NotCopyable
+from pulse.record import record
+from streaming.fleet.cluster import Cluster, Lost
+from streaming.fleet.deployment import Deployment
+from streaming.fleet.holder import HolderStatus
+from streaming.fleet.plan import Drain, Node, Observed, Plan, Start, make_plan
+from streaming.fleet.scaling import Load, Scaling
+from streaming.fleet.table import FleetTable, HolderEntry, WorkerEntry
+from streaming.fleet.worker import WorkerStatus
+
+MISSES = 4
+"""Looks in a row that a worker may leave without an answer."""
+START_S = 120.0
+"""How long a worker may take to begin: models are compiled then."""
+RETRY_S = 15.0
+"""After a worker that could not begin, before the next one of its version."""
+PROBLEMS = 20
+"""Of which the last ones are kept."""
+logger = logging.getLogger("pulse.fleet")
+
+
+@record
+class FleetStatus:
+    """A fleet at a moment.
+
+    wanted    version -> workers
+    short     version -> workers that no node has CPUs for
+    leaving   workers and nodes that are to be empty
+    problems  the last ones, in words
+    lost      workers that ended by themselves since the control began
+    """
+
+    table: FleetTable
+    nodes: tuple[Node, ...]
+    workers: dict[str, WorkerStatus]
+    holders: dict[str, HolderStatus]
+    wanted: dict[str, int]
+    short: dict[str, int]
+    leaving: tuple[str, ...]
+    problems: tuple[str, ...]
+    lost: int
+
+
+class FleetControl(NotCopyable):
+    """The one that decides. If it is lost, another one goes on from the table that all members have.
+
+    table  of the fleet that is there already
+    """
+
+    instead = "a fleet has one control"
+
+    def __init__(self, cluster: Cluster, table: FleetTable) -> None:
+        self._cluster = cluster
+        self._told = table
+        self._workers = {each.name: each for each in table.workers}
+        self._holders = {each.name: each for each in table.holders}
+        self._deployments = dict(table.deployments)
+        self._leaving: set[str] = set()
+        self._scalings: dict[str, Scaling] = {}
+        self._refused: dict[str, int] = {}
+        self._missed = Counter[str]()
+        self._began_s: dict[str, float] = {}
+        self._failed_s: dict[str, float] = {}
+        self._statuses: dict[str, WorkerStatus] = {}
+        self._holder_statuses: dict[str, HolderStatus] = {}
+        self._nodes: dict[str, Node] = {}
+        self._wanted: dict[str, int] = {}
+        self._plan = Plan((), {})
+        self._problems = deque[str](maxlen=PROBLEMS)
+        self._lost = 0
+
+    def deploy(self, deployment: Deployment) -> None:
+        """A version, new or with other numbers of workers. A new one gets the new streams; the others keep theirs.
+
+        Raises  InputError: other models under the name of a version that is there
+        """
+        before = self._deployments.get(deployment.version)
+        if before is not None and before.server != deployment.server:
+            raise InputError(
+                f"version {deployment.version} is there with other settings; give the new ones another version"
+            )
+        if before is None:
+            for version, each in self._deployments.items():
+                self._deployments[version] = replace(each, weight=0.0)
+        self._deployments[deployment.version] = deployment
+        self._failed_s.pop(deployment.version, None)
+
+    def weigh(self, version: str, weight: float) -> None:
+        """How many of the new streams a version gets, beside the others. Raises InputError."""
+        if version not in self._deployments:
+            raise InputError(f"no version is called {version!r}; there are {', '.join(self._deployments)}")
+        self._deployments[version] = replace(self._deployments[version], weight=weight)
+
+    def drain(self, name: str) -> None:
+        """Empty a worker, or a node: by its id or its address. Raises InputError: there is none."""
+        nodes = [each.id for each in self._nodes.values() if name in (each.id, each.address)]
+        if not nodes and name not in self._workers:
+            known = [*self._workers, *(each.address for each in self._nodes.values())]
+            raise InputError(f"no worker or node is called {name!r}; there are {', '.join(known)}")
+        self._leaving.update(nodes or [name])
+
+    def status(self) -> FleetStatus:
+        """What was seen in the last look."""
+        return FleetStatus(
+            self._told,
+            tuple(self._nodes.values()),
+            dict(self._statuses),
+            dict(self._holder_statuses),
+            dict(self._wanted),
+            dict(self._plan.short),
+            tuple(sorted(self._leaving)),
+            tuple(self._problems),
+            self._lost,
+        )
+
+    def look(self, now_s: float) -> None:
+        """Once: see what there is, do what is to be done, tell all members of changes.
+
+        now_s  of a clock that never goes back
+        """
+        self._nodes = {each.id: each for each in self._cluster.nodes()}
+        self._see_holders()
+        self._see_workers(now_s)
+        self._tell()
+        self._scale(now_s)
+        self._act(now_s)
+        self._tell()
+
+    def end(self) -> None:
+        """End all members."""
+        self._cluster.ask(list(self._workers), "stop")
+        for name in (*self._workers, *self._holders):
+            self._cluster.end(name)
+        self._workers, self._holders, self._deployments = {}, {}, {}
+
+    def _see_holders(self) -> None:
+        answers = self._cluster.ask(list(self._holders), "status")
+        self._holder_statuses = {
+            name: each for name, each in answers.items() if isinstance(each, HolderStatus)
+        }
+        for name, holder in list(self._holders.items()):
+            if holder.node not in self._nodes or isinstance(answers.get(name), Lost):
+                self._note(f"holder {name} is lost")
+                del self._holders[name]
+        for node in self._nodes.values():
+            if node.id not in {each.node for each in self._holders.values()}:
+                name = f"holder-{secrets.token_hex(4)}"
+                self._cluster.start_holder(name, node)
+                self._holders[name] = HolderEntry(name, node.id)
+
+    def _see_workers(self, now_s: float) -> None:
+        answers = self._cluster.ask(list(self._workers), "status")
+        for name, worker in list(self._workers.items()):
+            answer = answers.get(name)
+            if isinstance(answer, WorkerStatus):
+                self._missed[name] = 0
+                self._statuses[name] = answer
+                phase = "draining" if answer.draining else "live"
+                self._workers[name] = replace(worker, url=answer.url, phase=phase)
+            elif isinstance(answer, Lost) or worker.node not in self._nodes:
+                why = answer.why if isinstance(answer, Lost) else "its node is gone"
+                if worker.phase == "starting" and isinstance(answer, Lost):
+                    self._failed_s[worker.version] = now_s
+                self._lose(name, why)
+            elif worker.phase == "starting":
+                if now_s - self._began_s.setdefault(name, now_s) > START_S:
+                    self._failed_s[worker.version] = now_s
+                    self._lose(name, f"it has not begun within {START_S:g} s")
+            else:
+                self._missed[name] += 1
+                if self._missed[name] >= MISSES:
+                    self._lose(name, f"{MISSES} times in a row it did not answer")
+
+    def _lose(self, name: str, why: str) -> None:
+        self._note(f"worker {name} is lost: {why}")
+        self._lost += 1
+        self._cluster.end(name)
+        self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        del self._workers[name]
+        self._statuses.pop(name, None)
+        self._missed.pop(name, None)
+        self._refused.pop(name, None)
+        self._leaving.discard(name)
+
+    def _scale(self, now_s: float) -> None:
+        self._leaving &= {*self._workers, *self._nodes}
+        for version, deployment in list(self._deployments.items()):
+            workers = [each for each in self._workers.values() if each.version == version]
+            staying = [
+                each
+                for each in workers
+                if each.phase != "draining" and not {each.name, each.node} & self._leaving
+            ]
+            scaling = self._scalings.setdefault(version, Scaling())
+            load = self._load([each.name for each in workers])
+            self._wanted[version] = scaling.wanted(deployment, load, len(staying), now_s)
+            if deployment.weight == 0 and not workers and not self._wanted[version]:
+                for known in (self._deployments, self._scalings, self._wanted):
+                    del known[version]
+
+    def _load(self, names: list[str]) -> Load:
+        filled, refused, streams = 0.0, 0, 0
+        for name in names:
+            status = self._statuses.get(name)
+            if status is not None:
+                filled, streams = filled + status.filled, streams + status.streams
+                refused += status.refused - self._refused.get(name, 0)
+                self._refused[name] = status.refused
+        return Load(filled, refused, streams)
+
+    def _act(self, now_s: float) -> None:
+        streams = {name: each.streams for name, each in self._statuses.items()}
+        seen = Observed(
+            list(self._nodes.values()),
+            list(self._workers.values()),
+            streams,
+            self._leaving,
+            self._deployments,
+            self._wanted,
+        )
+        self._plan = make_plan(seen)
+        for action in self._plan.actions:
+            if isinstance(action, Start):
+                if now_s - self._failed_s.get(action.version, -RETRY_S) >= RETRY_S:
+                    name = f"{action.version}-{secrets.token_hex(3)}"
+                    self._cluster.start_worker(
+                        name, self._nodes[action.node], self._deployments[action.version]
+                    )
+                    self._workers[name] = WorkerEntry(name, action.node, action.version)
+                    self._began_s[name] = now_s
+            elif isinstance(action, Drain):
+                self._workers[action.worker] = replace(self._workers[action.worker], phase="draining")
+                self._tell()  # first the others know, then it begins
+                self._cluster.ask([action.worker], "drain")
+            else:
+                self._cluster.ask([action.worker], "stop")
+                self._cluster.end(action.worker)
+                self._forget(action.worker)
+
+    def _tell(self) -> None:
+        """Give all members the table, if it has changed, and those that have an older one."""
+        table = FleetTable(
+            self._told.number,
+            tuple(self._workers.values()),
+            tuple(self._holders.values()),
+            dict(self._deployments),
+        )
+        if table != self._told:
+            self._told = replace(table, number=self._told.number + 1)
+            names = [*self._workers, *self._holders]
+        else:
+            names = [name for name, each in self._statuses.items() if each.table < self._told.number]
+        if names:
+            self._cluster.ask(names, "set_table", self._told)
+
+    def _note(self, problem: str) -> None:
+        logger.warning(problem)
+        self._problems.append(problem)

@@ -1,0 +1,107 @@
+"""Deployment: a version of the models in a fleet, and how many workers it may have. The settings of a file."""
+
+import tomllib
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, cast
+
+from pulse.errors import InputError
+from pulse.record import record
+from streaming.fleet.stream_name import VERSION
+from streaming.serve.settings import ServerSettings, read_table
+
+
+@record
+class Deployment:
+    """A version of the models, and its workers.
+
+    version     its name
+    server      the settings of each worker; port 0: any free one
+    weight      how many of the new streams it gets, beside other versions; 0: none, and it ends with its last one
+    least, most  workers
+    load        the part of the budget of steps that streams are to fill: workers are added above it
+    down_after_s  how long the load must be lower before a worker is taken away
+    cpus        of Ray that a worker counts as
+    copies      nodes that get each checkpoint
+    url         under which clients reach a worker: {host} and {port} are put in
+    moved_per_s  streams that a worker which drains hands over in a second
+    """
+
+    version: str = "1"
+    server: ServerSettings = ServerSettings(port=0)
+    weight: float = 1.0
+    least: int = 2
+    most: int = 8
+    load: float = 0.6
+    down_after_s: float = 60.0
+    cpus: float = 1.0
+    copies: int = 1
+    url: str = ""
+    moved_per_s: float = 50.0
+
+    def __post_init__(self) -> None:
+        if not VERSION.fullmatch(self.version):
+            raise InputError(f"version {self.version!r}: up to 32 letters, digits, - and _")
+        if not 1 <= self.least <= self.most:
+            raise InputError(f"least = {self.least}, most = {self.most}: there must be 1 <= least <= most")
+        if not 0 < self.load <= 1:
+            raise InputError(f"load = {self.load:g} must be above 0 and at most 1")
+        for name in ("down_after_s", "weight"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{name} = {getattr(self, name):g} must not be negative")
+        for name in ("cpus", "copies", "moved_per_s"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name} = {getattr(self, name):g} must be positive")
+        if self.server.checkpoints is not None:
+            raise InputError("checkpoints: in a fleet the other machines hold them; leave the folder out")
+        for model in self.server.models:
+            if model.events:
+                raise InputError(
+                    f"{model.id}: checkpoints do not hold detectors of events; a fleet needs checkpoints"
+                )
+        if self.url:
+            try:
+                self.address("host", 1)
+            except (KeyError, IndexError, ValueError):
+                raise InputError(f"url = {self.url!r}: only {{host}} and {{port}} are put in") from None
+
+    def address(self, host: str, port: int) -> str:
+        """Where clients reach a worker."""
+        if self.url:
+            return self.url.format(host=host, port=port)
+        name = f"[{host}]" if ":" in host else host
+        return f"ws{'s' if self.server.certificate else ''}://{name}:{port}"
+
+
+OWN = {each.name for each in fields(Deployment)} - {"server"}
+
+
+def read_deployment(path: Path) -> Deployment:
+    """The deployment in a TOML file: that of a server, with a table [fleet]. Raises InputError."""
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not TOML: {error}") from None
+    own: object = table.pop("fleet", {})
+    try:
+        if not isinstance(own, dict):
+            raise InputError("fleet: give a table")
+        server = read_table({"port": 0, **table}, path.parent)
+        return replace(Deployment(server=server), **_checked(cast("dict[str, Any]", own)))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _checked(table: dict[str, Any]) -> dict[str, Any]:
+    kinds = {each.name: each.type for each in fields(Deployment)}
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in OWN:
+            raise InputError(f"[fleet] has no key {key!r}; the keys are {', '.join(sorted(OWN))}")
+        kind = kinds[key]
+        wanted = str if kind is str else int if kind is int else (int, float)
+        if isinstance(value, bool) or not isinstance(value, wanted):
+            said = "a text" if kind is str else "a whole number" if kind is int else "a number"
+            raise InputError(f"[fleet] {key} = {value!r}: give {said}")
+        found[key] = float(value) if kind is float else value
+    return found

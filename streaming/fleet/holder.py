@@ -1,0 +1,89 @@
+"""Holder: checkpoints of streams in memory, for workers of other machines."""
+
+import time
+from typing import Literal
+
+from pulse.errors import InputError
+from pulse.record import record
+
+Saved = Literal["saved", "newer", "full"]
+
+
+@record
+class HolderStatus:
+    """What a holder has, and what it has counted since it began."""
+
+    checkpoints: int
+    held_bytes: int
+    saves: int
+    saved_bytes: int
+    loads: int
+
+
+class _Held:
+    def __init__(self, generation: int, data: bytes, at_s: float) -> None:
+        self.generation, self.data, self.at_s = generation, data, at_s
+
+
+class Holder:
+    """The newest checkpoint of each stream.
+
+    keep_s       how long one stays if it is not saved again
+    limit_bytes  of all together
+    """
+
+    def __init__(self, keep_s: float, limit_bytes: int) -> None:
+        if not keep_s > 0 or not limit_bytes > 0:
+            raise InputError(
+                f"a holder of {limit_bytes} bytes for {keep_s:g} s holds nothing; both must be positive"
+            )
+        self._keep_s, self._limit_bytes = keep_s, limit_bytes
+        self._held: dict[str, _Held] = {}
+        self._bytes = 0
+        self._saves = self._saved_bytes = self._loads = 0
+
+    def save(self, name: str, generation: int, data: bytes) -> Saved:
+        """Replace the checkpoint of a stream.
+
+        generation  how often the stream has gone on elsewhere; an older one does not replace a newer one
+        """
+        before = self._held.get(name)
+        if before is not None and before.generation > generation:
+            return "newer"
+        if self._bytes_with(name, data) > self._limit_bytes:
+            self.sweep()
+            if self._bytes_with(name, data) > self._limit_bytes:
+                return "full"
+        self.remove(name)
+        self._held[name] = _Held(generation, data, time.monotonic())
+        self._bytes += len(data)
+        self._saves += 1
+        self._saved_bytes += len(data)
+        return "saved"
+
+    def load(self, name: str) -> tuple[int, bytes] | None:
+        """The generation and the checkpoint of a stream; None: there is none."""
+        self._loads += 1
+        found = self._held.get(name)
+        return None if found is None else (found.generation, found.data)
+
+    def remove(self, name: str) -> None:
+        """Forget a stream."""
+        found = self._held.pop(name, None)
+        self._bytes -= 0 if found is None else len(found.data)
+
+    def sweep(self) -> int:
+        """Remove those that are too old; how many. They are in the order in which they were saved."""
+        oldest_s, removed = time.monotonic() - self._keep_s, 0
+        while self._held and (first := next(iter(self._held))) and self._held[first].at_s < oldest_s:
+            self.remove(first)
+            removed += 1
+        return removed
+
+    def status(self) -> HolderStatus:
+        """What it has and has counted."""
+        return HolderStatus(len(self._held), self._bytes, self._saves, self._saved_bytes, self._loads)
+
+    def _bytes_with(self, name: str, data: bytes) -> int:
+        before = self._held.get(name)
+        return self._bytes + len(data) - (0 if before is None else len(before.data))

@@ -1,0 +1,59 @@
+"""Membership: a worker's view of its fleet. The table is replaced when the fleet changes; streams only read it."""
+
+from streaming.fleet.rendezvous import ranking, share_of
+from streaming.fleet.stream_name import StreamName, new_key
+from streaming.fleet.table import FleetTable, WorkerEntry
+from streaming.wire.errors import MovedError, WireError
+
+SUCCESSORS = 3
+"""Workers that a client knows of."""
+
+
+class Membership:
+    """Where streams belong: a ``Placement`` of streaming.serve.
+
+    worker, version  of this one
+    """
+
+    def __init__(self, worker: str, version: str) -> None:
+        self.worker, self.version = worker, version
+        self.table = FleetTable()
+
+    def claim(self, name: str | None, follows: bool) -> str:
+        """The name of a stream that is to be opened here. A client that does not follow is taken as it comes.
+
+        Raises  MovedError: another worker has it. WireError: no stream has such a name
+        """
+        if name is None:
+            key = new_key()
+            stream = StreamName(key, self._version_of(key) if follows else self.version)
+        else:
+            stream = StreamName.of_text(name)
+        best = self._ranked(stream)
+        elsewhere = best and best[0].name != self.worker
+        if elsewhere and (follows or stream.version != self.version):
+            raise MovedError(str(stream), [each.url for each in best[:SUCCESSORS]])
+        if stream.version != self.version:
+            raise WireError(
+                "resume", f"version {stream.version} of the models has ended", "begin a new stream"
+            )
+        return str(stream)
+
+    def successors(self, name: str) -> list[str]:
+        """Addresses of the workers that go on with a stream if this one is lost, the best first."""
+        ranked = self._ranked(StreamName.of_text(name))
+        return [each.url for each in ranked if each.name != self.worker][:SUCCESSORS]
+
+    def _version_of(self, key: str) -> str:
+        """The version that a new stream gets."""
+        at = share_of(key)
+        shares = self.table.shares
+        for version, share in sorted(shares.items()):
+            at -= share
+            if at < 0:
+                return version
+        return next(iter(sorted(shares, reverse=True)), self.version)
+
+    def _ranked(self, stream: StreamName) -> list[WorkerEntry]:
+        live = {each.name: each for each in self.table.live(stream.version)}
+        return [live[name] for name in ranking(stream.key, live)]

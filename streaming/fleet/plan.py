@@ -1,0 +1,132 @@
+"""The plan: what a fleet does next, from what there is and what is wanted. Nothing here acts."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+
+from pulse.record import record
+from streaming.fleet.deployment import Deployment
+from streaming.fleet.table import WorkerEntry
+
+
+@record
+class Node:
+    """A machine of the cluster.
+
+    cpus  of Ray, all that it has
+    """
+
+    id: str
+    address: str
+    cpus: float
+
+
+@record
+class Start:
+    """Begin a worker of a version on a node."""
+
+    version: str
+    node: str
+
+
+@record
+class Drain:
+    """Let a worker hand its streams over."""
+
+    worker: str
+
+
+@record
+class Stop:
+    """End a worker that has no streams."""
+
+    worker: str
+
+
+@record
+class Plan:
+    """What is to be done.
+
+    short  version -> workers that no node has CPUs for
+    """
+
+    actions: tuple[Start | Drain | Stop, ...]
+    short: Mapping[str, int]
+
+
+@record
+class Observed:
+    """What there is.
+
+    streams  worker -> open ones
+    leaving  workers and nodes that an operator wants to be empty
+    wanted   version -> workers
+    """
+
+    nodes: Sequence[Node]
+    workers: Sequence[WorkerEntry]
+    streams: Mapping[str, int]
+    leaving: Set[str]
+    deployments: Mapping[str, Deployment]
+    wanted: Mapping[str, int]
+
+
+def make_plan(seen: Observed) -> Plan:
+    """New workers first; others drain when those that stay are enough, and stop when they are empty.
+
+    A worker that is to leave drains although there are too few others if no node has CPUs for another one.
+    """
+    actions: list[Start | Drain | Stop] = []
+    short: dict[str, int] = {}
+    free = _free_cpus(seen)
+    for version, deployment in seen.deployments.items():
+        alive = [each for each in seen.workers if each.version == version and each.phase != "draining"]
+        staying = [each for each in alive if not _leaves(each, seen.leaving)]
+        wanted = seen.wanted[version]
+        starts = _starts(deployment, wanted - len(staying), free, seen)
+        actions += starts
+        missing = wanted - len(staying) - len(starts)
+        if missing > 0:
+            short[version] = missing
+        live = [each for each in staying if each.phase == "live"]
+        if len(live) >= wanted or missing > 0:
+            actions += [Drain(each.name) for each in alive if _leaves(each, seen.leaving)]
+        if len(live) > wanted:
+            crowd = Counter(each.node for each in live)
+            order = sorted(live, key=lambda each: (seen.streams.get(each.name, 0), -crowd[each.node]))
+            actions += [Drain(each.name) for each in order[: len(live) - wanted]]
+    actions += [
+        Stop(each.name)
+        for each in seen.workers
+        if each.phase == "draining" and not seen.streams.get(each.name, 0)
+    ]
+    return Plan(tuple(actions), short)
+
+
+def _leaves(worker: WorkerEntry, leaving: Set[str]) -> bool:
+    return worker.name in leaving or worker.node in leaving
+
+
+def _free_cpus(seen: Observed) -> dict[str, float]:
+    """Node -> CPUs that no worker has, of nodes that stay."""
+    free = {each.id: each.cpus for each in seen.nodes if each.id not in seen.leaving}
+    for worker in seen.workers:
+        if worker.node in free:
+            free[worker.node] -= (
+                seen.deployments[worker.version].cpus if worker.version in seen.deployments else 0
+            )
+    return free
+
+
+def _starts(deployment: Deployment, count: int, free: dict[str, float], seen: Observed) -> list[Start]:
+    """Workers on the nodes that have the fewest of this version, then the most CPUs; ``free`` shrinks."""
+    crowd = Counter(each.node for each in seen.workers if each.version == deployment.version)
+    found: list[Start] = []
+    for _ in range(max(0, count)):
+        fitting = [node for node, cpus in free.items() if cpus >= deployment.cpus]
+        if not fitting:
+            break
+        node = min(fitting, key=lambda each: (crowd[each], -free[each], each))
+        free[node] -= deployment.cpus
+        crowd[node] += 1
+        found.append(Start(deployment.version, node))
+    return found

@@ -1,0 +1,239 @@
+# pyright: basic
+"""A fleet on Ray: its members are actors, and calls to them go through Ray. Pulses do not."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import ray
+from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from streaming.fleet.cluster import Lost
+from streaming.fleet.deployment import Deployment
+from streaming.fleet.holder import Holder, HolderStatus, Saved
+from streaming.fleet.plan import Node
+from streaming.fleet.table import FleetTable
+from streaming.fleet.worker import FleetWorker, Opener, WorkerStatus
+from streaming.serve.logs import log_to_stderr
+
+ASK_S = 2.0
+"""How long members may take to answer the control."""
+HOLDER_S = 0.3
+"""How long holders may take to answer a worker: a client waits meanwhile."""
+HOLDER_BYTES = 1 << 30
+CALLS = 8
+"""Calls that a worker answers at once: one that compiles does not stop the others."""
+
+
+def ask_actors(
+    actors: Mapping[str, Any], method: str, arguments: Sequence[Any], timeout_s: float
+) -> dict[str, Any]:
+    """Call a method of several actors at once: name -> its answer or ``Lost``; the late ones are missing."""
+    calls = {getattr(actor, method).remote(*arguments): name for name, actor in actors.items()}
+    waiting, answers, until_s = list(calls), dict[str, Any](), time.monotonic() + timeout_s
+    while waiting:
+        done, waiting = ray.wait(waiting, timeout=max(0.0, until_s - time.monotonic()))
+        if not done:
+            break
+        for call in done:
+            try:
+                answers[calls[call]] = ray.get(call, timeout=timeout_s)
+            except RayTaskError as error:
+                answers[calls[call]] = Lost(str(error.cause or error))
+            except RayActorError as error:
+                answers[calls[call]] = Lost(str(error).partition("\n")[0])
+            except GetTimeoutError:
+                continue
+    return answers
+
+
+class Actors:
+    """Actors by their names, looked up once."""
+
+    def __init__(self, namespace: str) -> None:
+        self._namespace = namespace
+        self._known: dict[str, Any] = {}
+
+    def of(self, names: Sequence[str]) -> dict[str, Any]:
+        """Name -> actor, of those that there are."""
+        for name in names:
+            if name not in self._known:
+                try:
+                    self._known[name] = ray.get_actor(name, self._namespace)
+                except (ValueError, RayError):
+                    continue
+        return {name: self._known[name] for name in names if name in self._known}
+
+    def keep(self, names: Sequence[str]) -> None:
+        """Forget all others."""
+        self._known = {name: actor for name, actor in self._known.items() if name in names}
+
+    def add(self, name: str, actor: Any) -> None:
+        """An actor that has just begun."""
+        self._known[name] = actor
+
+
+class RayHolders:
+    """The holders, as a worker asks them."""
+
+    def __init__(self, namespace: str) -> None:
+        self._actors = Actors(namespace)
+
+    def know(self, names: Sequence[str]) -> None:
+        """Look them up before they are needed."""
+        self._actors.keep(names)
+        self._actors.of(names)
+
+    def ask(self, names: Sequence[str], method: str, *arguments: Any) -> dict[str, Any]:
+        """Name -> answer, of those that answer in time."""
+        answers = ask_actors(self._actors.of(names), method, arguments, HOLDER_S)
+        return {name: answer for name, answer in answers.items() if not isinstance(answer, Lost)}
+
+
+class HolderActor:
+    """A ``Holder`` on a node."""
+
+    def __init__(self, keep_s: float, limit_bytes: int) -> None:
+        self._holder = Holder(keep_s, limit_bytes)
+        self._table = FleetTable()
+
+    def save(self, name: str, generation: int, data: bytes) -> Saved:
+        return self._holder.save(name, generation, data)
+
+    def load(self, name: str) -> tuple[int, bytes] | None:
+        return self._holder.load(name)
+
+    def remove(self, name: str) -> None:
+        self._holder.remove(name)
+
+    def status(self) -> HolderStatus:
+        self._holder.sweep()
+        return self._holder.status()
+
+    def set_table(self, table: FleetTable) -> None:
+        if table.number > self._table.number:
+            self._table = table
+
+    def table(self) -> FleetTable:
+        return self._table
+
+
+class WorkerActor:
+    """A ``FleetWorker`` in a process of its own. Its streams pass through its socket, not through Ray."""
+
+    def __init__(self, name: str, node: str, host: str, namespace: str) -> None:
+        self._name, self._node, self._host = name, node, host
+        self._holders = RayHolders(namespace)
+        self._worker: FleetWorker | None = None
+        self._table = FleetTable()
+
+    def begin(self, deployment: Deployment, opener: Opener) -> None:
+        log_to_stderr("warning")
+        worker = FleetWorker(self._name, self._node, self._host, deployment, opener, self._holders)
+        worker.set_table(self._table)
+        self._worker = worker
+
+    def status(self) -> WorkerStatus | None:
+        return None if self._worker is None else self._worker.status()
+
+    def set_table(self, table: FleetTable) -> None:
+        self._holders.know([each.name for each in table.holders])
+        if table.number > self._table.number:
+            self._table = table
+        if self._worker is not None:
+            self._worker.set_table(table)
+
+    def table(self) -> FleetTable:
+        return self._table
+
+    def drain(self) -> None:
+        if self._worker is not None:
+            self._worker.drain()
+
+    def stop(self) -> None:
+        if self._worker is not None:
+            self._worker.stop()
+
+    def process(self) -> int:
+        """The number of its process."""
+        import os
+
+        return os.getpid()
+
+
+class RayCluster:
+    """A ``Cluster``: the one that this process is connected to.
+
+    namespace  of the fleet: its name
+    opener     gives the models of a worker, in its process
+    keep_s     how long holders keep a checkpoint
+    """
+
+    def __init__(self, namespace: str, opener: Opener, keep_s: float) -> None:
+        self._namespace, self._opener, self._keep_s = namespace, opener, keep_s
+        self._actors = Actors(namespace)
+        self._begins: dict[str, Any] = {}
+
+    def nodes(self) -> list[Node]:
+        """The machines that are there now."""
+        return [
+            Node(each["NodeID"], each["NodeManagerAddress"], each["Resources"].get("CPU", 0.0))
+            for each in ray.nodes()
+            if each["Alive"]
+        ]
+
+    def start_worker(self, name: str, node: Node, deployment: Deployment) -> None:
+        """Begin a worker; returns at once."""
+        actor = self._start(
+            WorkerActor, name, node, deployment.cpus, CALLS, name, node.id, node.address, self._namespace
+        )
+        self._begins[name] = actor.begin.remote(deployment, self._opener)
+
+    def start_holder(self, name: str, node: Node) -> None:
+        """Begin a holder; returns at once."""
+        self._start(HolderActor, name, node, 0, 1, self._keep_s, HOLDER_BYTES)
+
+    def ask(self, names: Sequence[str], method: str, *arguments: Any) -> dict[str, Any]:
+        """Name -> answer or ``Lost``; the late ones, and those that begin, are missing."""
+        actors = self._actors.of(names)
+        answers = ask_actors(actors, method, arguments, ASK_S)
+        for name in names:
+            if name not in actors:
+                answers[name] = Lost("there is no such actor")
+        self._see_begins(answers)
+        return {name: answer for name, answer in answers.items() if answer is not None or method != "status"}
+
+    def end(self, name: str) -> None:
+        """Let a member end at once."""
+        for actor in self._actors.of([name]).values():
+            ray.kill(actor)
+        self._begins.pop(name, None)
+
+    def _see_begins(self, answers: dict[str, Any]) -> None:
+        """A worker whose begin has failed is lost, although it answers."""
+        for name, begin in list(self._begins.items()):
+            done, _ = ray.wait([begin], timeout=0)
+            if done:
+                del self._begins[name]
+                try:
+                    ray.get(begin)
+                except RayError as error:
+                    answers[name] = Lost(str(getattr(error, "cause", None) or error))
+
+    def _start(self, kind: type, name: str, node: Node, cpus: float, calls: int, *arguments: Any) -> Any:
+        actor = (
+            ray.remote(kind)
+            .options(
+                name=name,
+                namespace=self._namespace,
+                lifetime="detached",
+                num_cpus=cpus,
+                max_restarts=0,
+                max_concurrency=calls,
+                scheduling_strategy=NodeAffinitySchedulingStrategy(node.id, soft=False),
+            )
+            .remote(*arguments)
+        )
+        self._actors.add(name, actor)
+        return actor

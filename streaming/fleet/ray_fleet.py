@@ -1,0 +1,162 @@
+# pyright: basic
+"""The control of a fleet as an actor of Ray, and the calls by which operators reach it."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import ray
+from ray.exceptions import RayActorError, RayTaskError
+from ray.util import list_named_actors
+
+from pulse.errors import InputError
+from streaming.fleet.cluster import Lost
+from streaming.fleet.control import FleetControl, FleetStatus
+from streaming.fleet.deployment import Deployment
+from streaming.fleet.ray_cluster import ASK_S, Actors, RayCluster, ask_actors
+from streaming.fleet.table import FleetTable
+from streaming.fleet.worker import Opener
+from streaming.serve.logs import log_to_stderr
+
+CONTROL = "control"
+"""The name of the actor."""
+LOOK_S = 0.5
+CALL_S = 30.0
+CALLS = 4
+LOOPBACK = ("127.", "localhost", "::1")
+logger = logging.getLogger("pulse.fleet")
+
+
+class ControlActor:
+    """A ``FleetControl`` that looks twice a second. Ray starts it again if it is lost."""
+
+    def __init__(self, namespace: str, opener: Opener, keep_s: float) -> None:
+        log_to_stderr("warning")
+        self._control = FleetControl(RayCluster(namespace, opener, keep_s), _table_of(namespace))
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        threading.Thread(target=self._watch, name="pulse fleet control", daemon=True).start()
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        """A method of the control."""
+        with self._lock:
+            return getattr(self._control, method)(*arguments)
+
+    def end(self) -> None:
+        """End all members."""
+        with self._lock:
+            self._ended.set()
+            self._control.end()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(LOOK_S):
+            with self._lock:
+                try:
+                    self._control.look(time.monotonic())
+                except Exception:
+                    logger.exception("a look at the fleet failed; the next one follows")
+
+
+class Fleet:
+    """A fleet by its name, in the cluster of Ray at an address.
+
+    address  HOST:PORT of Ray's head; None: the cluster of this machine
+    Raises   InputError: no cluster answers
+    """
+
+    def __init__(self, name: str = "pulse", address: str | None = None) -> None:
+        self.name = name
+        if not ray.is_initialized():
+            try:
+                ray.init(
+                    address or "auto", namespace=name, log_to_driver=False, logging_level=logging.WARNING
+                )
+            except (ConnectionError, RuntimeError, ValueError) as error:
+                raise InputError(
+                    f"no cluster of Ray answers: {error}; start one with ray start --head, and give --address"
+                ) from None
+
+    def deploy(self, deployment: Deployment, opener: Opener) -> None:
+        """Begin a fleet, or a version beside those that it has. Raises InputError."""
+        hosts = {each["NodeManagerAddress"] for each in ray.nodes() if each["Alive"]}
+        if len(hosts) > 1 and deployment.server.host.startswith(LOOPBACK):
+            raise InputError(
+                f"host = {deployment.server.host!r}: clients do not reach the workers on {len(hosts)} machines there; "
+                'write host = "0.0.0.0"'
+            )
+        for model in deployment.server.models:
+            if model.path is not None and not model.path.is_absolute():
+                raise InputError(f"{model.path}: a fleet needs absolute paths, the same on each machine")
+        try:
+            ray.remote(ControlActor).options(
+                name=CONTROL,
+                namespace=self.name,
+                lifetime="detached",
+                get_if_exists=True,
+                num_cpus=0,
+                max_restarts=-1,
+                max_concurrency=CALLS,
+            ).remote(self.name, opener, deployment.server.keep_s)
+        except ValueError as error:
+            raise InputError(f"the fleet {self.name} cannot begin: {error}") from None
+        self._call("deploy", deployment)
+
+    def status(self) -> FleetStatus:
+        """What there is. Raises InputError: no such fleet."""
+        return self._call("status")
+
+    def drain(self, name: str) -> None:
+        """Empty a worker or a node. Raises InputError."""
+        self._call("drain", name)
+
+    def weigh(self, version: str, weight: float) -> None:
+        """How many of the new streams a version gets. Raises InputError."""
+        self._call("weigh", version, weight)
+
+    def end(self) -> None:
+        """End all workers, holders and the control; streams are cut. Raises InputError."""
+        control = self._control()
+        self._answer(control.end.remote())
+        ray.kill(control)
+
+    def wait(self, done: Callable[[FleetStatus], bool], timeout_s: float) -> FleetStatus:
+        """Look until something is true. Raises InputError: it does not become so."""
+        until_s = time.monotonic() + timeout_s
+        while not done(status := self.status()):
+            if time.monotonic() > until_s:
+                problems = "; ".join(status.problems) or "pulse fleet status says what there is"
+                raise InputError(f"the fleet is not so far after {timeout_s:g} s: {problems}")
+            time.sleep(LOOK_S / 2)
+        return status
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        return self._answer(self._control().call.remote(method, *arguments))
+
+    def _control(self) -> Any:
+        try:
+            return ray.get_actor(CONTROL, self.name)
+        except ValueError:
+            raise InputError(
+                f"no fleet is called {self.name!r} in this cluster; begin it with pulse fleet deploy"
+            ) from None
+
+    def _answer(self, call: Any) -> Any:
+        try:
+            return ray.get(call, timeout=CALL_S)
+        except RayTaskError as error:
+            if isinstance(error.cause, InputError):
+                raise InputError(str(error.cause)) from None
+            raise
+        except (RayActorError, TimeoutError) as error:
+            raise InputError(f"the control of the fleet {self.name} does not answer: {error}") from None
+
+
+def _table_of(namespace: str) -> FleetTable:
+    """The newest table of the members that are there, if the control begins again."""
+    found: list[Any] = list_named_actors(all_namespaces=True)
+    names = [each["name"] for each in found if each["namespace"] == namespace and each["name"] != CONTROL]
+    answers = ask_actors(Actors(namespace).of(names), "table", (), ASK_S)
+    tables = [each for each in answers.values() if not isinstance(each, Lost)]
+    return max(tables, key=lambda each: each.number, default=FleetTable())

@@ -1,0 +1,72 @@
+"""How many workers a version wants, by its load."""
+
+from math import ceil
+
+from pulse.record import record
+from streaming.fleet.deployment import Deployment
+
+LEAST_WITH_STREAMS = 2
+"""Workers of a version that gets no new streams: one to live on, and one to go on at."""
+LINGER_S = 15.0
+"""How long workers of such a version stay after its last stream, for clients that come back."""
+
+
+@record
+class Load:
+    """What the workers of a version carry.
+
+    filled   parts of the budget of steps that streams fill, summed over workers
+    refused  streams that were refused for lack of time or lanes since the last look
+    streams  that are open
+    """
+
+    filled: float
+    refused: int
+    streams: int
+
+
+class Scaling:
+    """Up at once, down after a while: what is wanted of one version."""
+
+    def __init__(self) -> None:
+        self._lower_since_s: float | None = None
+        self._empty_since_s: float | None = None
+
+    def wanted(self, deployment: Deployment, load: Load, count: int, now_s: float) -> int:
+        """The number of workers that there should be.
+
+        count  that there are, those that start included
+        now_s  of a clock that never goes back
+        """
+        if deployment.weight == 0:
+            return self._wanted_at_the_end(deployment, load, count, now_s)
+        target = ceil(load.filled / deployment.load)
+        if load.refused:
+            target = max(target, count + 1)
+        return self._lowered(_within(target, deployment.least, deployment.most), deployment, count, now_s)
+
+    def _wanted_at_the_end(self, deployment: Deployment, load: Load, count: int, now_s: float) -> int:
+        if load.streams:
+            self._empty_since_s = None
+            least = min(LEAST_WITH_STREAMS, deployment.most)
+            target = _within(ceil(load.filled / deployment.load), least, max(count, least))
+            return self._lowered(target, deployment, count, now_s)
+        if self._empty_since_s is None:
+            self._empty_since_s = now_s
+        return 0 if now_s - self._empty_since_s >= LINGER_S else count
+
+    def _lowered(self, target: int, deployment: Deployment, count: int, now_s: float) -> int:
+        """The target; a lower one only if it has been lower for a while, one worker at a time."""
+        if target >= count:
+            self._lower_since_s = None
+            return target
+        if self._lower_since_s is None:
+            self._lower_since_s = now_s
+        if now_s - self._lower_since_s < deployment.down_after_s:
+            return count
+        self._lower_since_s = now_s
+        return count - 1
+
+
+def _within(number: int, least: int, most: int) -> int:
+    return min(max(number, least), most)

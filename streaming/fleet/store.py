@@ -1,0 +1,75 @@
+"""HolderStore: where a worker saves its checkpoints: in the memory of other nodes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from pulse.errors import InputError
+from pulse.record import record
+from streaming.fleet.membership import Membership
+from streaming.fleet.rendezvous import ranking
+from streaming.fleet.stream_name import StreamName
+from streaming.serve.checkpoints import Checkpoint
+from streaming.wire.errors import WireError
+
+
+class Holders(Protocol):
+    """Calls of holders, wherever they are."""
+
+    def ask(self, names: Sequence[str], method: str, *arguments: Any) -> Mapping[str, Any]:
+        """Call a method of several holders at once: name -> what it gives, of those that answer in time."""
+        ...
+
+
+@record
+class HolderStore:
+    """A ``CheckpointStore`` of streaming.serve.
+
+    node     of the worker: its own memory is the last choice
+    copies   holders that get each checkpoint
+    keep_s   of the holders
+    """
+
+    membership: Membership
+    node: str
+    holders: Holders
+    copies: int
+    keep_s: float
+
+    def new_name(self) -> str:
+        """A name that cannot be guessed."""
+        return str(StreamName.new(self.membership.version))
+
+    def save(self, name: str, generation: int, checkpoint: Checkpoint) -> bool:
+        """Save it on other nodes; whether all copies are there. A holder that is full or gone is passed over."""
+        data = checkpoint.as_bytes()
+        waiting, missing = self._ranked(name), self.copies
+        while missing and waiting:
+            asked, waiting = waiting[:missing], waiting[missing:]
+            answers = self.holders.ask(asked, "save", name, generation, data)
+            if "newer" in answers.values():
+                return False
+            missing -= list(answers.values()).count("saved")
+        return not missing
+
+    def load(self, name: str) -> tuple[Checkpoint, int]:
+        """The newest that any holder has. Raises WireError."""
+        answers = self.holders.ask(self._ranked(name), "load", name)
+        found = [(Checkpoint.of_bytes(held[1]), held[0]) for held in answers.values() if held is not None]
+        if not found:
+            raise WireError("resume", "no checkpoint has this name", "begin a new stream")
+        return max(found, key=lambda each: (each[1], each[0].epoch, each[0].received))
+
+    def remove(self, name: str) -> None:
+        """Forget a stream. A copy that an earlier ranking left elsewhere expires."""
+        self.holders.ask(self._ranked(name)[: self.copies], "remove", name)
+
+    def sweep(self) -> int:
+        """Holders do it themselves."""
+        return 0
+
+    def _ranked(self, name: str) -> list[str]:
+        nodes = {each.name: each.node for each in self.membership.table.holders}
+        if not nodes:
+            raise InputError("the fleet has no holder of checkpoints yet; wait until its table is there")
+        ranked = ranking(name, nodes)
+        return sorted(ranked, key=lambda each: nodes[each] == self.node)

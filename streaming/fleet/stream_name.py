@@ -1,0 +1,43 @@
+"""The name of a stream in a fleet: a secret, and the version of the models that it runs on."""
+
+import re
+import secrets
+
+from pulse.record import record
+from streaming.wire.errors import WireError
+
+VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
+NAME = re.compile(rf"([0-9a-f]{{32}})\.({VERSION.pattern})")
+
+
+@record
+class StreamName:
+    """Who knows the name has the stream.
+
+    key      decides which worker the stream belongs to
+    version  of the models
+    """
+
+    key: str
+    version: str
+
+    @classmethod
+    def new(cls, version: str) -> "StreamName":
+        """A name that cannot be guessed."""
+        return cls(new_key(), version)
+
+    @classmethod
+    def of_text(cls, text: str) -> "StreamName":
+        """Raises WireError: no stream of a fleet has such a name."""
+        found = NAME.fullmatch(text)
+        if found is None:
+            raise WireError("resume", "no stream of this fleet has such a name", "begin a new stream")
+        return cls(found[1], found[2])
+
+    def __str__(self) -> str:
+        return f"{self.key}.{self.version}"
+
+
+def new_key() -> str:
+    """32 digits that cannot be guessed."""
+    return secrets.token_hex(16)

@@ -1,0 +1,124 @@
+"""FleetWorker: a server of streams in a thread of its process, as a member of a fleet. It knows nothing of Ray."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from importlib.util import find_spec
+
+import anyio
+
+from pulse.errors import InputError
+from pulse.not_copyable import NotCopyable
+from pulse.record import record
+from streaming.fleet.deployment import Deployment
+from streaming.fleet.membership import Membership
+from streaming.fleet.store import Holders, HolderStore
+from streaming.fleet.table import FleetTable
+from streaming.serve.running import core_count
+from streaming.serve.server import Server, listen
+from streaming.serve.service import HostedProgram, Service
+from streaming.serve.settings import ServerSettings
+
+Opener = Callable[[ServerSettings], Sequence[HostedProgram]]
+"""Gives the compiled models of a server."""
+BEGIN_S = 20.0
+ANY_ADDRESS = ("0.0.0.0", "::")
+BUSY = "ended_busy"
+
+
+@record
+class WorkerStatus:
+    """What a worker says of itself.
+
+    filled   the part of the budget of its steps that streams fill; of the event loop, if that is more
+    refused  streams, for lack of time or lanes, since it began
+    table    the number of the table that it has
+    """
+
+    url: str
+    streams: int
+    filled: float
+    refused: int
+    resumed: int
+    checkpoints: int
+    draining: bool
+    table: int
+
+
+class FleetWorker(NotCopyable):
+    """A worker that serves until ``stop``.
+
+    host     the address of its machine
+    Raises   InputError: a model that cannot be served, an address that is taken
+    """
+
+    instead = "it has a server in a thread"
+
+    def __init__(
+        self, name: str, node: str, host: str, deployment: Deployment, opener: Opener, holders: Holders
+    ) -> None:
+        settings = deployment.server
+        self.name, self.node = name, node
+        self.membership = Membership(name, deployment.version)
+        store = HolderStore(self.membership, node, holders, deployment.copies, settings.keep_s)
+        threads = settings.threads or core_count()
+        self.service = Service(settings, opener(settings), threads, store, self.membership)
+        self._deployment = deployment
+        self._listening = listen(settings.host, settings.port, settings.limits.slow_s)
+        self._server = Server(self.service, self._listening)
+        bound, port = self._listening.getsockname()[:2]
+        self.url = deployment.address(host if bound in ANY_ADDRESS else bound, port)
+        self._loop: Future[asyncio.AbstractEventLoop] = Future()
+        self._failed: BaseException | None = None
+        self._thread = threading.Thread(target=self._serve, name=f"pulse fleet {name}", daemon=True)
+        self._thread.start()
+        self._loop.result(BEGIN_S)
+
+    def status(self) -> WorkerStatus:
+        """What it says of itself. Raises InputError: the server has failed."""
+        if self._failed is not None:
+            raise InputError(f"the server of {self.name} has ended: {self._failed}") from self._failed
+        service, admission = self.service, self.service.admission
+        loads = [admission.load(worker) for worker in service.workers]
+        counts = service.counts
+        return WorkerStatus(
+            self.url,
+            len(service.connections),
+            max(sum(loads) / len(loads) / service.settings.budget, admission.loop_part),
+            counts[BUSY],
+            counts["resumed"],
+            counts["checkpoints"],
+            admission.draining,
+            self.membership.table.number,
+        )
+
+    def set_table(self, table: FleetTable) -> None:
+        """The fleet has changed, and clients get to know; an older table than that which it has is ignored."""
+        if table.number > self.membership.table.number:
+            self.membership.table = table
+            self._loop.result().call_soon_threadsafe(self.service.tell_successors)
+
+    def drain(self) -> None:
+        """Take no more streams, and hand over those that are open; returns at once."""
+        asyncio.run_coroutine_threadsafe(
+            self.service.move_streams(self._deployment.moved_per_s), self._loop.result()
+        )
+
+    def stop(self) -> None:
+        """End; streams that are still open are ended first."""
+        self._server.should_exit = True
+        self._thread.join(BEGIN_S)
+        self._listening.close()
+
+    def _serve(self) -> None:
+        try:
+            anyio.run(self._begin, backend_options={"use_uvloop": find_spec("uvloop") is not None})
+        except BaseException as error:
+            self._failed = error
+            if not self._loop.done():
+                self._loop.set_exception(error)
+
+    async def _begin(self) -> None:
+        self._loop.set_result(asyncio.get_running_loop())
+        await self._server.serve_streams()

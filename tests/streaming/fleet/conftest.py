@@ -1,0 +1,8 @@
+"""Every coroutine test runs on both event loops."""
+
+import pytest
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param

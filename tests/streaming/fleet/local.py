@@ -1,0 +1,163 @@
+"""A fleet without Ray: workers in threads, holders that can be lost."""
+
+import contextlib
+import socket
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+
+from streaming.fleet.deployment import Deployment
+from streaming.fleet.holder import Holder
+from streaming.fleet.table import FleetTable, HolderEntry, WorkerEntry
+from tests.streaming.executor.streams import joined, ready
+from tests.streaming.serve.conftest import PULSE, RATE_HZ
+from tests.streaming.serve.servers import Running  # skips without the extra serve
+
+from streaming.fleet.worker import FleetWorker  # isort: skip
+from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings  # isort: skip
+from streaming.session import Session  # isort: skip
+
+__all__ = ["Running"]
+KEEP_S = 60.0
+
+
+class LocalHolders:
+    """Holders in this process; those in ``lost`` do not answer."""
+
+    def __init__(self, nodes):
+        self.holders = {f"holder-{node}": Holder(KEEP_S, 1 << 24) for node in nodes}
+        self.entries = tuple(HolderEntry(f"holder-{node}", node) for node in nodes)
+        self.lost = set()
+
+    def ask(self, names, method, *arguments):
+        return {
+            name: getattr(self.holders[name], method)(*arguments) for name in names if name not in self.lost
+        }
+
+
+def small_deployment(version="1", **changes):
+    model = ModelSettings(name="filtered", streams=8)
+    server = ServerSettings(
+        (model,),
+        port=0,
+        threads=1,
+        budget=1000.0,
+        checkpoint_s=3 * PULSE / RATE_HZ,
+        keep_s=KEEP_S,
+        limits=LimitSettings(speed=1e6),
+    )
+    return Deployment(version=version, server=server, **changes)
+
+
+def open_small(settings):
+    return [(settings.models[0], ready("filtered", PULSE), RATE_HZ)]
+
+
+class LocalFleet:
+    """Workers by name; ``tell`` gives all of them the table."""
+
+    def __init__(self, nodes):
+        self.holders = LocalHolders(nodes)
+        self.workers = {}
+        self.table = FleetTable(holders=self.holders.entries)
+
+    def add(self, name, node, deployment):
+        self.workers[name] = FleetWorker(name, node, "127.0.0.1", deployment, open_small, self.holders)
+        entry = WorkerEntry(name, node, deployment.version, self.workers[name].url, "live")
+        deployments = {**self.table.deployments, deployment.version: deployment}
+        self.tell(workers=(*self.table.workers, entry), deployments=deployments)
+
+    def tell(self, **changes):
+        fields = {
+            "workers": self.table.workers,
+            "holders": self.table.holders,
+            "deployments": self.table.deployments,
+            **changes,
+        }
+        self.table = FleetTable(self.table.number + 1, **fields)
+        for worker in self.workers.values():
+            worker.set_table(self.table)
+
+    @property
+    def urls(self):
+        return [worker.url for worker in self.workers.values()]
+
+    def worker_of(self, stream):
+        """The worker that serves a stream of a client."""
+        (name,) = [
+            name
+            for name, worker in self.workers.items()
+            if any(each.id == stream.id for each in worker.service.connections)
+        ]
+        return name
+
+
+@contextmanager
+def fleet(nodes, *workers):
+    """A fleet of workers, each given by name, node and deployment."""
+    found = LocalFleet(nodes)
+    try:
+        for each in workers:
+            found.add(*each)
+        yield found
+    finally:
+        for worker in found.workers.values():
+            worker.stop()
+
+
+def blocks_of(count, parts, seed=5):
+    """Random input of the model, whole and in parts, and what a session gives for it."""
+    program = ready("filtered", PULSE)
+    (port,) = program.inputs
+    shape = [count * PULSE if axis == port.axis else size for axis, size in enumerate(port.shape)]
+    x = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+    session = Session(program)
+    expected = joined([session.push({port.name: x}), session.flush()], program)
+    return np.array_split(x, parts, port.axis), expected
+
+
+class Wire:
+    """A connection in between; while ``silent``, it swallows what comes, and does not end."""
+
+    def __init__(self, url):
+        self._target = url.removeprefix("ws://").split(":")
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.url = f"ws://127.0.0.1:{self._listening.getsockname()[1]}"
+        self.silent = threading.Event()
+        self._ends = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self):
+        for each in (self._listening, *self._ends):
+            each.close()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = self._listening.accept()
+                far = socket.create_connection((self._target[0], int(self._target[1])))
+                self._ends += [near, far]
+                threading.Thread(target=self._forward, args=(near, far), daemon=True).start()
+                threading.Thread(target=self._forward, args=(far, near), daemon=True).start()
+
+    def _forward(self, source, target):
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                if not self.silent.is_set():
+                    target.sendall(data)
+            if not self.silent.is_set():
+                target.shutdown(socket.SHUT_WR)
+
+
+@contextmanager
+def wires(found):
+    """Clients of a fleet reach its workers through wires: worker -> wire."""
+    by_name = {name: Wire(worker.url) for name, worker in found.workers.items()}
+    found.tell(workers=tuple(replace(each, url=by_name[each.name].url) for each in found.table.workers))
+    try:
+        yield by_name
+    finally:
+        for wire in by_name.values():
+            wire.close()

@@ -1,0 +1,254 @@
+"""The control of a fleet, on a cluster that is only told of: it replaces, scales, drains, and goes on after itself."""
+
+from dataclasses import replace
+
+import pytest
+
+from pulse.errors import InputError
+from streaming.fleet.cluster import Lost
+from streaming.fleet.control import MISSES, RETRY_S, START_S, FleetControl
+from streaming.fleet.deployment import Deployment
+from streaming.fleet.holder import HolderStatus
+from streaming.fleet.plan import Node
+from streaming.fleet.report import FleetReport
+from streaming.fleet.scaling import LINGER_S
+from streaming.fleet.table import FleetTable
+from streaming.fleet.worker import WorkerStatus
+from streaming.serve.settings import ModelSettings, ServerSettings
+
+HELD = HolderStatus(2, 46_000, 3, 69_000, 0)
+
+
+class ToldCluster:
+    """Members that answer what the test says: a status, ``Lost``, or nothing (None)."""
+
+    def __init__(self, nodes="abc"):
+        self.there = {name: Node(name, f"10.0.0.{ord(name) - 96}", 4.0) for name in nodes}
+        self.workers = {}
+        self.holders = {}
+        self.drained, self.ended, self.told = [], [], {}
+
+    def nodes(self):
+        return list(self.there.values())
+
+    def start_worker(self, name, node, deployment):
+        self.workers[name] = None
+
+    def start_holder(self, name, node):
+        self.holders[name] = HELD
+
+    def ask(self, names, method, *arguments):
+        members = {**self.workers, **self.holders}
+        if method == "set_table":
+            self.told.update(dict.fromkeys(names, arguments[0]))
+        elif method == "drain":
+            self.drained += names
+            for name in names:
+                self.workers[name] = replace(members[name], draining=True)
+        return {name: members[name] for name in names if members.get(name) is not None}
+
+    def end(self, name):
+        self.ended.append(name)
+
+    def begin(self, **changes):
+        """All workers that start are live."""
+        for name, status in self.workers.items():
+            if status is None:
+                self.workers[name] = WorkerStatus(f"ws://{name}", 0, 0.1, 0, 0, 0, False, 0)
+        self.say(**changes)
+
+    def say(self, *names, **changes):
+        for name in names or self.workers:
+            self.workers[name] = replace(self.workers[name], **changes)
+
+
+@pytest.fixture
+def cluster():
+    return ToldCluster()
+
+
+@pytest.fixture
+def control(cluster):
+    """Two workers, live."""
+    found = FleetControl(cluster, FleetTable())
+    found.deploy(Deployment())
+    found.look(0.0)
+    cluster.begin()
+    found.look(0.5)
+    return found
+
+
+def phases(control):
+    return {each.name: each.phase for each in control.status().table.workers}
+
+
+def live(control, version="1"):
+    return [each.name for each in control.status().table.live(version)]
+
+
+def test_the_first_looks(cluster, control):
+    table = control.status().table
+    assert len(live(control)) == 2 and {each.node for each in table.holders} == set("abc")
+    assert all(each.url == f"ws://{each.name}" for each in table.workers)
+    assert set(cluster.told) == {*cluster.workers, *cluster.holders}
+    assert all(told == table for told in cluster.told.values())
+    number = table.number
+    control.look(1.0)
+    assert control.status().table.number == number
+
+
+def test_a_lost_worker_is_replaced_and_all_are_told(cluster, control):
+    first, other = live(control)
+    cluster.workers[first] = Lost("it was killed")
+    control.look(1.0)
+    assert live(control) == [other] and first in cluster.ended
+    assert len(phases(control)) == 2 and cluster.told[other] == control.status().table
+    assert "it was killed" in control.status().problems[-1] and control.status().lost == 1
+
+
+def test_a_worker_that_does_not_answer_is_given_up_after_a_while(cluster, control):
+    first, _ = live(control)
+    cluster.workers[first] = None
+    for look in range(MISSES - 1):
+        control.look(1.0 + look)
+        assert first in phases(control)
+    control.look(9.0)
+    assert first not in phases(control) and first in cluster.ended
+
+
+def test_a_worker_that_cannot_begin_is_not_tried_again_at_once(cluster):
+    control = FleetControl(cluster, FleetTable())
+    control.deploy(Deployment())
+    control.look(0.0)
+    for name in cluster.workers:
+        cluster.workers[name] = Lost("model.onnx: no such file")
+    control.look(1.0)
+    assert not phases(control) and "no such file" in control.status().problems[-1]
+    control.look(RETRY_S)
+    assert not phases(control)
+    control.look(1.0 + RETRY_S)
+    assert len(phases(control)) == 2
+
+
+def test_a_worker_that_never_begins(cluster):
+    control = FleetControl(cluster, FleetTable())
+    control.deploy(Deployment())
+    control.look(0.0)
+    control.look(START_S - 1)
+    assert len(phases(control)) == 2
+    control.look(START_S + 1)
+    assert not phases(control) and "has not begun" in control.status().problems[-1]
+
+
+def test_a_node_goes_with_its_workers_and_its_holder(cluster, control):
+    (node,) = {each.node for each in control.status().table.workers if each.name == live(control)[0]}
+    gone = [each.name for each in control.status().table.workers if each.node == node]
+    for name in gone:
+        cluster.workers[name] = None
+    del cluster.there[node]
+    control.look(1.0)
+    table = control.status().table
+    assert node not in {each.node for each in (*table.workers, *table.holders)}
+    assert len(table.workers) == 2
+
+
+def test_up_by_load_and_down_by_draining(cluster, control):
+    cluster.say(filled=0.8, streams=20)
+    control.look(1.0)
+    cluster.begin(filled=0.1, streams=5)
+    control.look(2.0)
+    assert len(live(control)) == 3 and not cluster.drained
+    control.look(61.0)
+    control.look(62.0)
+    (name,) = cluster.drained
+    assert phases(control)[name] == "draining" and name not in cluster.ended
+    others = [each for each in live(control) if each != name]
+    assert all(name not in {each.name for each in cluster.told[other].live("1")} for other in others)
+    cluster.say(name, streams=0)
+    control.look(63.0)
+    assert name in cluster.ended and name not in phases(control)
+
+
+def test_refusals_are_a_reason_for_another_worker(cluster, control):
+    cluster.say(refused=2)
+    control.look(1.0)
+    assert len(phases(control)) == 3
+    cluster.begin()
+    control.look(2.0)
+    assert len(phases(control)) == 3
+
+
+def test_an_operator_empties_a_node(cluster, control):
+    worker = control.status().table.workers[0]
+    cluster.say(streams=3)
+    control.drain(cluster.there[worker.node].address)
+    control.look(1.0)
+    assert not cluster.drained and len(phases(control)) == 3
+    cluster.begin()
+    control.look(2.0)
+    assert cluster.drained == [worker.name]
+    with pytest.raises(InputError, match=r"no worker or node is called '10\.9\.9\.9'"):
+        control.drain("10.9.9.9")
+
+
+def test_a_new_version_beside_the_old_one(cluster, control):
+    cluster.say(streams=3)
+    old = live(control)
+    control.deploy(Deployment("2", least=1))
+    control.look(1.0)
+    assert control.status().table.shares == {}
+    cluster.begin()
+    control.look(2.0)
+    assert control.status().table.shares == {"2": 1.0}
+    assert set(live(control)) == set(old) and len(live(control, "2")) == 1
+    control.weigh("1", 3.0)
+    control.look(3.0)
+    assert control.status().table.shares == {"1": 0.75, "2": 0.25}
+    control.weigh("1", 0.0)
+    for name in old:
+        cluster.say(name, streams=0)
+    control.look(4.0)
+    control.look(4.0 + LINGER_S)
+    control.look(5.0 + LINGER_S)
+    control.look(6.0 + LINGER_S)
+    assert set(control.status().table.deployments) == {"2"} and set(old) <= set(cluster.ended)
+    with pytest.raises(InputError, match="no version is called '1'"):
+        control.weigh("1", 1.0)
+
+
+def test_a_version_does_not_change(control):
+    other = Deployment(server=ServerSettings((ModelSettings(name="other"),), port=0))
+    with pytest.raises(InputError, match="another version"):
+        control.deploy(other)
+    control.deploy(Deployment(least=3))
+
+
+def test_another_control_goes_on(cluster, control):
+    table = control.status().table
+    again = FleetControl(cluster, table)
+    again.look(0.0)
+    assert again.status().table == table and len(cluster.workers) == 2
+
+
+def test_no_room(cluster, control):
+    control.deploy(Deployment(least=2, cpus=3.0, most=8))
+    control.deploy(Deployment("2", least=4, cpus=3.0))
+    control.look(1.0)
+    assert control.status().short["2"] > 0
+
+
+def test_all_ends(cluster, control):
+    control.end()
+    assert set(cluster.ended) == {*cluster.workers, *cluster.holders}
+
+
+def test_the_report(cluster, control):
+    cluster.workers[live(control)[0]] = Lost("it was killed")
+    control.look(1.0)
+    report = FleetReport(control.status())
+    text = "\n".join(section.text() for section in report.sections())
+    for word in ("1 of 2", "starting", "10.0.0.1", "2 to 8", "100%", "it was killed", "denoiser"):
+        assert word in text, word
+    values = report.as_dict()
+    assert values["versions"]["1"]["wanted"] == 2 and len(values["workers"]) == 2
+    assert "token" not in str(values)

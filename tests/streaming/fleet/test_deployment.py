@@ -1,0 +1,68 @@
+"""The settings of a fleet: that of a server, and a table [fleet]."""
+
+import pytest
+
+from pulse.errors import InputError
+from streaming.fleet.deployment import Deployment, read_deployment
+
+FILE = """
+host = "0.0.0.0"
+tokens = ["secret"]
+checkpoint_s = 0.5
+
+[fleet]
+version = "2026-11"
+least = 3
+load = 1
+url = "wss://{host}.example:{port}"
+
+[[model]]
+path = "model.onnx"
+"""
+
+
+def written(tmp_path, text):
+    path = tmp_path / "fleet.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_file(tmp_path):
+    found = read_deployment(written(tmp_path, FILE))
+    assert (found.version, found.least, found.load) == ("2026-11", 3, 1.0)
+    assert found.server.models[0].path == tmp_path / "model.onnx"
+    assert (found.server.host, found.server.port, found.server.checkpoint_s) == ("0.0.0.0", 0, 0.5)
+    assert found.address("10.0.0.1", 80) == "wss://10.0.0.1.example:80"
+
+
+def test_addresses():
+    assert Deployment().address("10.0.0.1", 80) == "ws://10.0.0.1:80"
+    assert Deployment().address("fe80::1", 80) == "ws://[fe80::1]:80"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("fleet = 3", "give a table"),
+        ("[fleet]\nworkers = 3", "no key 'workers'; the keys are copies, cpus"),
+        ("[fleet]\nserver = 3", "no key 'server'"),
+        ("[fleet]\nleast = 2.5", "give a whole number"),
+        ("[fleet]\nleast = true", "give a whole number"),
+        ("[fleet]\nload = '1'", "give a number"),
+        ("[fleet]\nversion = 1", "give a text"),
+        ("[fleet]\nversion = 'a.b'", "letters, digits"),
+        ("[fleet]\nleast = 0", "1 <= least <= most"),
+        ("[fleet]\nleast = 9", "1 <= least <= most"),
+        ("[fleet]\nload = 1.5", "at most 1"),
+        ("[fleet]\ncopies = 0", "must be positive"),
+        ("[fleet]\nweight = -1", "must not be negative"),
+        ("[fleet]\nurl = 'ws://{node}'", "only {host} and {port}"),
+        ("checkpoints = 'folder'", "the other machines hold them"),
+        ("[[model]]\nevents = {out = {kind = 'segments'}}", "do not hold detectors"),
+        ("[fleet", "not TOML"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, text, message):
+    with pytest.raises(InputError) as error:
+        read_deployment(written(tmp_path, text))
+    assert message in str(error.value) and "fleet.toml" in str(error.value)

@@ -1,0 +1,150 @@
+"""Holders keep the newest checkpoint of each stream, within their limits; workers find it wherever it is."""
+
+import pytest
+
+from pulse.errors import InputError
+from streaming.fleet.holder import Holder
+from streaming.fleet.membership import Membership
+from streaming.fleet.store import HolderStore
+from streaming.fleet.table import FleetTable, HolderEntry
+from streaming.serve.checkpoints import Checkpoint
+from streaming.wire.errors import WireError
+
+
+def test_an_older_generation_does_not_replace_a_newer_one():
+    holder = Holder(60, 1000)
+    assert holder.load("s") is None
+    assert holder.save("s", 1, b"new") == "saved"
+    assert holder.save("s", 0, b"late") == "newer"
+    assert holder.load("s") == (1, b"new")
+    assert holder.save("s", 1, b"newer") == "saved"
+    assert holder.load("s") == (1, b"newer")
+    holder.remove("s")
+    holder.remove("s")
+    assert holder.load("s") is None and holder.status().held_bytes == 0
+
+
+def test_a_holder_is_full():
+    holder = Holder(60, 10)
+    assert holder.save("a", 0, b"123456") == "saved"
+    assert holder.save("b", 0, b"12345") == "full"
+    assert holder.save("a", 0, b"1234567890") == "saved"
+    assert holder.save("a", 0, b"12345678901") == "full"
+    assert holder.load("a") == (0, b"1234567890")
+    assert holder.status().held_bytes == 10
+
+
+def test_what_is_not_saved_again_expires(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    holder = Holder(60, 10)
+    holder.save("a", 0, b"1234")
+    holder.save("b", 0, b"5678")
+    now = 50.0
+    holder.save("a", 0, b"12345")
+    now = 61.0
+    assert holder.save("c", 0, b"12345") == "saved"
+    assert (holder.load("a"), holder.load("b")) == ((0, b"12345"), None)
+    now = 1000.0
+    assert holder.sweep() == 2 and holder.status().checkpoints == 0
+
+
+@pytest.mark.parametrize("limits", [(0, 10), (60, 0), (-1, 10)])
+def test_limits_that_hold_nothing(limits):
+    with pytest.raises(InputError, match="holds nothing"):
+        Holder(*limits)
+
+
+class Asked:
+    """Holders that may be lost."""
+
+    def __init__(self, names):
+        self.holders = {name: Holder(60, 1 << 20) for name in names}
+        self.lost = set()
+
+    def ask(self, names, method, *arguments):
+        return {
+            name: getattr(self.holders[name], method)(*arguments) for name in names if name not in self.lost
+        }
+
+    def having(self, name):
+        return {each for each, holder in self.holders.items() if holder.load(name) is not None}
+
+
+def stores(copies=1, nodes="abc"):
+    membership = Membership("w", "1")
+    membership.table = FleetTable(1, (), tuple(HolderEntry(node, node) for node in nodes))
+    asked = Asked(nodes)
+    return asked, [HolderStore(membership, node, asked, copies, 60.0) for node in nodes]
+
+
+def moment(received):
+    return Checkpoint("m", 0, (received,), (received,), b"snapshot")
+
+
+def test_checkpoints_are_on_other_nodes():
+    asked, found = stores()
+    for store in found:
+        for _ in range(20):
+            name = store.new_name()
+            assert store.save(name, 0, moment(1))
+            assert store.node not in asked.having(name)
+            assert store.load(name) == (moment(1), 0)
+            store.remove(name)
+            assert not asked.having(name)
+
+
+def test_on_one_node_its_own_memory_is_better_than_nothing():
+    asked, (store,) = stores(nodes="a")
+    name = store.new_name()
+    assert store.save(name, 0, moment(1)) and asked.having(name) == {"a"}
+
+
+def test_lost_holders_are_passed_over_and_the_newest_is_found():
+    asked, (store, *_) = stores(nodes="abcd")
+    name = store.new_name()
+    assert store.save(name, 0, moment(1))
+    (first,) = asked.having(name)
+    asked.lost.add(first)
+    assert store.save(name, 0, moment(2))
+    asked.lost.clear()
+    assert len(asked.having(name)) == 2
+    assert store.load(name) == (moment(2), 0)
+    assert store.save(name, 1, moment(1))
+    assert store.load(name) == (moment(1), 1)
+
+
+def test_two_copies_survive_one_loss():
+    asked, (store, *_) = stores(copies=2)
+    name = store.new_name()
+    assert store.save(name, 0, moment(1))
+    for lost in asked.having(name):
+        asked.lost = {lost}
+        assert store.load(name) == (moment(1), 0)
+
+
+def test_too_few_copies_are_not_safe():
+    asked, (store, *_) = stores(copies=2)
+    asked.lost = {"a", "b"}
+    assert not store.save(store.new_name(), 0, moment(1))
+
+
+def test_a_server_that_writes_late_is_told():
+    _, (store, other, _) = stores()
+    name = store.new_name()
+    assert store.save(name, 1, moment(5))
+    assert store.load(name)[1] == 1
+    first_choice_is_the_same = [each for each in (store, other) if not each.save(name, 0, moment(3))]
+    assert store in first_choice_is_the_same
+    assert store.load(name) == (moment(5), 1)
+
+
+def test_no_checkpoint_and_no_holder():
+    asked, (store, *_) = stores()
+    with pytest.raises(WireError, match="no checkpoint"):
+        store.load(store.new_name())
+    asked.lost = set("abc")
+    with pytest.raises(WireError, match="no checkpoint"):
+        store.load(store.new_name())
+    with pytest.raises(InputError, match="no holder"):
+        HolderStore(Membership("w", "1"), "a", asked, 1, 60.0).save(store.new_name(), 0, moment(1))

@@ -1,0 +1,110 @@
+"""What a fleet does next: workers are spread, replaced before they drain, and stopped when they are empty."""
+
+import pytest
+
+from streaming.fleet.deployment import Deployment
+from streaming.fleet.plan import Drain, Node, Observed, Start, Stop, make_plan
+from streaming.fleet.scaling import LINGER_S, Load, Scaling
+from streaming.fleet.table import WorkerEntry
+
+NODES = [Node(name, f"10.0.0.{number}", 2.0) for number, name in enumerate("abc")]
+
+
+def workers(**places):
+    """Name -> node and phase."""
+    return [WorkerEntry(name, place[0], "1", "", place[1]) for name, place in places.items()]
+
+
+def planned(there=(), wanted=2, streams=None, leaving=(), nodes=NODES, **changes):
+    seen = Observed(
+        nodes, list(there), streams or {}, set(leaving), {"1": Deployment(most=20, **changes)}, {"1": wanted}
+    )
+    plan = make_plan(seen)
+    return list(plan.actions), dict(plan.short)
+
+
+def test_the_first_workers_are_spread():
+    actions, short = planned(wanted=3)
+    assert {action.node for action in actions} == set("abc") and not short
+    actions, short = planned(wanted=7)
+    assert len(actions) == 6 and short == {"1": 1}
+
+
+def test_a_lost_worker_is_replaced_where_there_are_the_fewest():
+    actions, _ = planned(workers(x=("a", "live"), y=("b", "starting")), wanted=3)
+    assert actions == [Start("1", "c")]
+
+
+def test_nothing_to_do():
+    assert planned(workers(x=("a", "live"), y=("b", "live"))) == ([], {})
+    assert planned(workers(x=("a", "live"), y=("b", "starting"))) == ([], {})
+
+
+def test_fewer_workers_the_emptiest_drains_and_stops_when_it_is_empty():
+    there = workers(x=("a", "live"), y=("b", "live"), z=("c", "live"))
+    assert planned(there, streams={"x": 3, "y": 1, "z": 2})[0] == [Drain("y")]
+    there = workers(x=("a", "live"), y=("b", "draining"), z=("c", "live"))
+    assert planned(there, streams={"x": 3, "y": 1, "z": 2})[0] == []
+    assert planned(there, streams={"x": 3, "z": 2})[0] == [Stop("y")]
+
+
+def test_a_worker_that_starts_is_no_reason_to_drain():
+    there = workers(x=("a", "live"), y=("b", "starting"), z=("c", "starting"))
+    assert planned(there, wanted=2)[0] == []
+
+
+@pytest.mark.parametrize("leaving", ["x", "a"])
+def test_what_is_to_leave_drains_when_its_replacement_is_live(leaving):
+    there = workers(x=("a", "live"), y=("b", "live"))
+    assert planned(there, leaving=[leaving])[0] == [Start("1", "c")]
+    there = workers(x=("a", "live"), y=("b", "live"), z=("c", "starting"))
+    assert planned(there, leaving=[leaving])[0] == []
+    there = workers(x=("a", "live"), y=("b", "live"), z=("c", "live"))
+    assert planned(there, leaving=[leaving])[0] == [Drain("x")]
+
+
+def test_no_room_for_a_replacement():
+    there = workers(x=("a", "live"), y=("b", "live"))
+    assert planned(there, leaving=["a"], nodes=NODES[:2], cpus=2.0) == ([Drain("x")], {"1": 1})
+
+
+def test_two_versions_share_the_nodes():
+    old, new = Deployment("1", most=3, weight=0), Deployment("2", most=3)
+    there = [WorkerEntry("x", "a", "1", "", "live"), WorkerEntry("y", "b", "1", "", "live")]
+    seen = Observed(NODES, there, {"x": 1}, set(), {"1": old, "2": new}, {"1": 2, "2": 2})
+    (one, two) = make_plan(seen).actions
+    assert one == Start("2", "c") and two.node in "ab"
+
+
+def wanted(scaling, load, count, now_s, **changes):
+    return scaling.wanted(Deployment(**changes), load, count, now_s)
+
+
+def test_up_at_once():
+    assert wanted(Scaling(), Load(0.1, 0, 1), 2, 0.0) == 2
+    assert wanted(Scaling(), Load(1.9, 0, 50), 2, 0.0) == 4
+    assert wanted(Scaling(), Load(0.1, 3, 50), 2, 0.0) == 3
+    assert wanted(Scaling(), Load(90.0, 0, 50), 2, 0.0) == 8
+
+
+def test_down_after_a_while_one_by_one():
+    scaling = Scaling()
+    assert wanted(scaling, Load(0.2, 0, 5), 4, 0.0) == 4
+    assert wanted(scaling, Load(0.2, 0, 5), 4, 59.0) == 4
+    assert wanted(scaling, Load(0.2, 0, 5), 4, 60.0) == 3
+    assert wanted(scaling, Load(0.2, 0, 5), 3, 61.0) == 3
+    assert wanted(scaling, Load(2.3, 0, 5), 3, 90.0) == 4
+    assert wanted(scaling, Load(0.2, 0, 5), 4, 121.0) == 4
+
+
+def test_a_version_without_new_streams_ends_after_its_last_one():
+    scaling = Scaling()
+    assert wanted(scaling, Load(0.1, 0, 1), 2, 0.0, weight=0) == 2
+    assert wanted(scaling, Load(0.0, 0, 0), 2, 10.0, weight=0) == 2
+    assert wanted(scaling, Load(0.1, 0, 1), 2, 12.0, weight=0) == 2
+    assert wanted(scaling, Load(0.0, 0, 0), 2, 20.0, weight=0) == 2
+    assert wanted(scaling, Load(0.0, 0, 0), 2, 20.0 + LINGER_S, weight=0) == 0
+
+
+def test_a_version_that_ends_with_one_worker_gets_another_one_to_go_on_at():
+    assert wanted(Scaling(), Load(0.1, 0, 1), 1, 0.0, weight=0) == 2

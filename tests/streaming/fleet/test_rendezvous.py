@@ -1,0 +1,67 @@
+"""A stream's key belongs to one worker; only the streams of a worker that is lost move."""
+
+from collections import Counter
+
+import pytest
+
+from streaming.fleet.rendezvous import ranking, share_of
+from streaming.fleet.stream_name import StreamName
+from streaming.wire.errors import WireError
+
+KEYS = [f"{number:032x}" for number in range(4000)]
+NAMES = [f"w{number}" for number in range(8)]
+
+
+def best(names):
+    return {key: ranking(key, names)[0] for key in KEYS}
+
+
+def test_the_order_of_the_names_does_not_matter():
+    assert ranking("key", NAMES) == ranking("key", reversed(NAMES))
+    assert sorted(ranking("key", NAMES)) == NAMES
+    assert ranking("key", []) == []
+
+
+def test_the_hash_is_the_same_in_each_process_and_version():
+    assert ranking("0" * 32, ["c", "b", "a"]) == ["a", "b", "c"]
+
+
+def test_keys_are_spread():
+    counts = Counter(best(NAMES).values())
+    expected = len(KEYS) / len(NAMES)
+    assert set(counts) == set(NAMES)
+    assert all(abs(count - expected) < 5 * expected**0.5 for count in counts.values())
+
+
+def test_only_keys_of_a_lost_name_move_each_to_its_second():
+    before, after = best(NAMES), best(NAMES[1:])
+    for key in KEYS:
+        assert after[key] == (ranking(key, NAMES)[1] if before[key] == NAMES[0] else before[key])
+
+
+def test_a_new_name_only_takes():
+    before, after = best(NAMES[1:]), best(NAMES)
+    assert all(after[key] in (before[key], NAMES[0]) for key in KEYS)
+
+
+def test_shares():
+    parts = [share_of(key) for key in KEYS]
+    assert min(parts) >= 0 and max(parts) < 1
+    assert abs(sum(part < 0.1 for part in parts) / len(parts) - 0.1) < 0.02
+
+
+def test_names_of_streams():
+    name = StreamName.new("v-2")
+    assert StreamName.of_text(str(name)) == name
+    assert StreamName.new("v-2") != name
+    for wrong in (
+        "",
+        name.key,
+        f"{name.key}.",
+        f"{name.key}.a.b",
+        f"../{name}",
+        f"{name}\n",
+        "0" * 33 + ".a",
+    ):
+        with pytest.raises(WireError, match="no stream"):
+            StreamName.of_text(wrong)

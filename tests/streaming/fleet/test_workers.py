@@ -1,0 +1,177 @@
+"""Workers of a fleet, without Ray: streams are where they belong, and go on elsewhere with the same bits."""
+
+import anyio
+import numpy as np
+import pytest
+
+from pulse.client import connect
+from streaming.fleet.rendezvous import ranking
+from streaming.fleet.stream_name import StreamName
+from tests.streaming.fleet.local import blocks_of, fleet, small_deployment, wires
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def three():
+    """Three workers on three nodes."""
+    deployment = small_deployment()
+    with fleet("abc", *((f"w{node}", node, deployment) for node in "abc")) as found:
+        yield found
+
+
+def assert_equal(outputs, expected):
+    assert outputs.keys() == expected.keys()
+    for name, array in expected.items():
+        assert np.array_equal(outputs[name], array), name
+
+
+async def test_a_stream_is_at_the_worker_that_its_name_hashes_to(three):
+    blocks, expected = blocks_of(20, 3)
+    seen = set()
+    for _ in range(12):
+        async with connect(three.urls[0], patience_s=5) as stream:
+            best = ranking(StreamName.of_text(stream.resume).key, three.workers)[0]
+            assert three.worker_of(stream) == best
+            seen.add(best)
+            for block in blocks:
+                await stream.send(block)
+            assert_equal(await stream.flush(), expected)
+    assert len(seen) > 1
+
+
+async def test_a_client_that_does_not_follow_is_served_where_it_connects(three):
+    from tests.streaming.serve.raw import Raw
+
+    def open_raw(url):
+        from websockets.sync.client import connect as connect_raw
+
+        with connect_raw(f"{url}/v1/stream", compression=None) as socket:
+            return Raw(socket).hello()
+
+    for url in three.urls:
+        answer = await anyio.to_thread.run_sync(open_raw, url)
+        assert answer["type"] == "ready"
+        assert len(answer["urls"]) == 2 and url not in answer["urls"]
+
+
+async def test_a_server_that_drains_hands_its_streams_over():
+    deployment = small_deployment()
+    blocks, expected = blocks_of(60, 41)
+    with fleet("ab", ("wa", "a", deployment), ("wb", "b", deployment)) as found:
+        async with connect(found.urls, patience_s=10) as stream:
+            for number, block in enumerate(blocks):
+                await stream.send(block)
+                if number == 20:
+                    await anyio.sleep(0.1)
+                    first = found.worker_of(stream)
+                    found.workers[first].drain()
+                    await anyio.sleep(0.1)
+            outputs = await stream.flush()
+            (other,) = found.workers.keys() - {first}
+            assert found.workers[other].status().resumed == 1
+            assert found.workers[first].status().streams == 0
+            assert found.workers[first].status().draining
+        assert_equal(outputs, expected)
+
+
+async def test_a_holder_that_is_lost_is_passed_over():
+    deployment = small_deployment(copies=2)
+    blocks, expected = blocks_of(60, 41)
+    with fleet("abcd", ("wa", "a", deployment), ("wb", "b", deployment)) as found:
+        async with connect(found.urls, patience_s=10) as stream:
+            name = stream.resume
+            for number, block in enumerate(blocks):
+                await stream.send(block)
+                if number == 15:
+                    await anyio.sleep(0.1)
+                    held = [
+                        each
+                        for each, holder in found.holders.holders.items()
+                        if holder.load(name) is not None
+                    ]
+                    assert len(held) == 2
+                    found.holders.lost.add(held[0])
+                if number == 25:
+                    await anyio.sleep(0.1)
+                    found.workers[found.worker_of(stream)].drain()
+                    await anyio.sleep(0.1)
+            assert_equal(await stream.flush(), expected)
+
+
+async def test_without_any_holder_nothing_is_safe_and_nothing_is_lost():
+    deployment = small_deployment()
+    blocks, expected = blocks_of(30, 7)
+    with fleet("ab", ("wa", "a", deployment), ("wb", "b", deployment)) as found:
+        found.holders.lost.update(found.holders.holders)
+        async with connect(found.urls, patience_s=5) as stream:
+            for block in blocks:
+                await stream.send(block)
+            await anyio.sleep(0.05)
+            assert stream.is_whole
+            first = found.worker_of(stream)
+            found.workers[first].drain()
+            await anyio.sleep(0.1)
+            assert_equal(await stream.flush(), expected)
+
+
+@pytest.mark.parametrize("wait_s", [0.1, 0.0], ids=["checkpoint", "whole"])
+async def test_streams_keep_their_version(wait_s):
+    old, new = small_deployment("old"), small_deployment("new", weight=1.0)
+    blocks, expected = blocks_of(60, 41)
+    workers = [("o1", "a", old), ("o2", "b", old)]
+    with fleet("ab", *workers) as found:
+        async with connect(found.urls, patience_s=10) as stream:
+            assert StreamName.of_text(stream.resume).version == "old"
+            found.add("n1", "a", new)
+            found.tell(deployments={"old": small_deployment("old", weight=0.0), "new": new})
+            for number, block in enumerate(blocks):
+                await stream.send(block)
+                if number == 20:
+                    await anyio.sleep(wait_s)
+                    first = found.worker_of(stream)
+                    found.workers[first].drain()
+                    await anyio.sleep(0.1)
+            (other,) = {"o1", "o2"} - {first}
+            assert found.workers[other].status().streams == 1
+            async with connect(found.urls, patience_s=5) as another:
+                assert found.worker_of(another) == "n1"
+            assert_equal(await stream.flush(), expected)
+
+
+async def test_a_version_that_has_ended_is_named():
+    deployment = small_deployment("b")
+    with fleet("ab", ("w", "a", deployment)) as found:
+        name = str(StreamName.new("a"))
+        from tests.streaming.serve.raw import Raw
+
+        def ask():
+            from websockets.sync.client import connect as connect_raw
+
+            with connect_raw(f"{found.urls[0]}/v1/stream", compression=None) as socket:
+                return Raw(socket).hello(resume=name)
+
+        answer = await anyio.to_thread.run_sync(ask)
+        assert answer["code"] == "resume" and "version a of the models has ended" in answer["message"]
+
+
+async def test_a_server_that_says_nothing_is_left():
+    """As when its machine loses power: the connection does not end, and nothing comes over it."""
+    deployment = small_deployment()
+    blocks, expected = blocks_of(60, 41)
+    with fleet("ab", ("wa", "a", deployment), ("wb", "b", deployment)) as found, wires(found) as wire_of:
+        urls = [wire.url for wire in wire_of.values()]
+        async with connect(urls, patience_s=10, silence_s=0.4) as stream:
+            first = found.worker_of(stream)
+            for number, block in enumerate(blocks):
+                await stream.send(block)
+                if number == 20:
+                    await anyio.sleep(1.0)
+                    assert found.worker_of(stream) == first, "quiet, and yet alive"
+                    wire_of[first].silent.set()
+                    with anyio.fail_after(5):
+                        (other,) = found.workers.keys() - {first}
+                        while not found.workers[other].service.connections:
+                            await anyio.sleep(0.02)
+            assert_equal(await stream.flush(), expected)
+            assert found.workers[other].status().resumed == 1
