@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import cache, cached_property
 from numbers import Integral
@@ -330,7 +330,7 @@ class Proof:
         return self.yes
 
 
-@dataclass(eq=False)
+@record(eq=False, frozen=False)
 class Cache:
     """Results that hold until the next assumption."""
 

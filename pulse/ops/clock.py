@@ -1,10 +1,9 @@
 """The clock of a stream, and which frames of a wire belong to it."""
 
-from dataclasses import dataclass
-
 from pulse.bounds import FAR
 from pulse.dim import Symbol, TDim, cache_in_scope
 from pulse.facts import Array
+from pulse.record import record
 
 
 @cache_in_scope
@@ -24,7 +23,7 @@ def _is_endless(length: TDim) -> bool:
     return TDim.of(symbol).bounds()[1] is None and length.slope(symbol) > 0
 
 
-@dataclass
+@record(eq=False, frozen=False)
 class Clock:
     """The two registers of a running stream.
 

@@ -1,7 +1,7 @@
 """The three memories: weights (shared by all streams), state (of one stream), arena (scratch of a step)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from math import prod
 
@@ -22,7 +22,7 @@ class Region(IntEnum):
     ARENA = 2
 
 
-@dataclass(eq=False)
+@record(eq=False, frozen=False)
 class Buffer:
     """A run of bytes in one region; its place in the arena is found when all instructions are known."""
 
@@ -119,7 +119,7 @@ def dense_strides(shape: Sequence[int], order: Sequence[int]) -> tuple[int, ...]
     return tuple(strides)
 
 
-@dataclass
+@record(eq=False, frozen=False)
 class Image:
     """Bytes that are known at compile time, each run aligned."""
 
