@@ -1,7 +1,7 @@
 """Attention with limited reach, found in a graph: the product of queries and keys, a mask, a softmax, a product."""
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class Attention:
     readers: tuple[Reader, ...]
 
 
-@dataclass
+@record(eq=False, frozen=False)
 class BandedModel:
     """A model with its attentions of limited reach written as such.
 

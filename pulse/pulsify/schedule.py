@@ -12,7 +12,6 @@ ends, edge or reflect: the smallest D at which each new frame is in a pulse that
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from pulse.dim import TDim
@@ -41,10 +40,11 @@ from pulse.pulsify.faults import body_sites
 from pulse.pulsify.relate import Related, WireFlow
 from pulse.pulsify.windows import fix_offset, schedule_window
 from pulse.pulsify.wiring import Free, Mirrored, StreamWire, Wire, Wiring, evaluate_prefix, static_outlet
+from pulse.record import record
 from pulse.typed import TypedNetwork
 
 
-@dataclass
+@record(eq=False, frozen=False)
 class Scheduler:
     """Carries each typed wire into the pulsed graph."""
 

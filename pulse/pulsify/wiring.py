@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -98,7 +98,7 @@ def static_outlet(wire: Wire) -> OutletId:
     return wire
 
 
-@dataclass
+@record(eq=False, frozen=False)
 class Wiring:
     """The pulsed graph under construction."""
 
