@@ -20,8 +20,9 @@ from pulse.dim.tdim import Atom, DimLike, DimScope, Monomial, Symbol, TDim, cons
 from pulse.errors import DimError
 
 MOST_TERMS, MOST_FACTORS, MOST_BITS = 1 << 12, 64, 1024
-PLAIN = 1 << MOST_BITS // 2
 """The most terms of a product. Beyond this, an expression is not a length but an attempt to fill the memory."""
+PLAIN = 1 << MOST_BITS // 2
+"""Numbers below have products that are not too large."""
 
 ZERO, ONE = constant(0), constant(1)
 
