@@ -1,7 +1,7 @@
 """The few calls that most users need."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pulse import formats as formats  # registers them
@@ -65,6 +65,8 @@ def verify(
     long: bool = False,
     example: Any = None,
     twin: Callable[..., Any] | None = None,
+    dynamic: Mapping[Any, Mapping[int, str]] | None = None,
+    states: Mapping[str, Any] | None = None,
 ) -> "ProofReport":
     """Prove on random input that the stream equals the offline model, or name the first wire that diverges.
 
@@ -77,6 +79,8 @@ def verify(
     example  of a module: what its ``forward`` takes
     twin     of a module: its author's own streaming, a new stream. It is called with a pulse of each input, a tensor,
              and gives the frames that are ready; joined, they must be the module's first ones
+    dynamic, states  of a module, as in ``from_torch``. A module with states is also called chunk by chunk, and must
+             give the frames of the stream
     Raises   PulseError if the model cannot be streamed at all; as ``from_torch`` of a module; DivergenceError: the twin
              differs
     """
@@ -85,9 +89,22 @@ def verify(
     if is_module(source):
         from pulse.torch.proof import prove_module
 
-        return prove_module(source, example, twin, pulse, lengths, backend, max_context, prepare, seed, long)
-    if example is not None or twin is not None:
-        raise InputError("example and twin are of a PyTorch module; the source is none")
+        return prove_module(
+            source,
+            example,
+            twin,
+            pulse,
+            lengths,
+            backend,
+            max_context,
+            prepare,
+            seed,
+            long,
+            dynamic,
+            states,
+        )
+    if any(each is not None for each in (example, twin, dynamic, states)):
+        raise InputError("example, twin, dynamic and states are of a PyTorch module; the source is none")
     loaded = load(source).with_pulse(pulse)
     return prove_loaded(
         loaded, loaded.pulsify(pulse, False, max_context), lengths, backend, seed, prepare, long

@@ -29,11 +29,13 @@ class Variable:
     """What a file keeps from call to call by itself: the input that takes it, the output that gives its next value.
 
     initial   its value at the first call; None if the file has none
+    how       what it is, for messages
     """
 
     input: str
     output: str
     initial: Array | None
+    how: str = "a variable of the file"
 
 
 @record(eq=False, frozen=False)

@@ -12,6 +12,16 @@ from pathlib import Path
 
 from bench.host import Host
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "fleet.md"
+
+
+def with_section(page: str, name: str, words: str) -> str:
+    """A page with other words between its marks."""
+    mark, end = f"<!-- {name}: python -m bench.fleet {name} --docs -->", f"<!-- end of {name} -->"
+    head, _, rest = page.partition(mark)
+    _, _, tail = rest.partition(end)
+    return f"{head}{mark}\n\n{words}\n\n{end}{tail}"
+
 
 def main() -> None:
     """One of both, as text and as JSON."""
@@ -24,6 +34,7 @@ def main() -> None:
         "--checkpoint", type=float, default=0.25, help="seconds of sound between two checkpoints"
     )
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--docs", action="store_true", help="write the result into docs/fleet.md")
     given = parser.parse_args()
     host = Host.here()
     print(host)
@@ -31,12 +42,15 @@ def main() -> None:
         from bench.fleet.kills import measure_kills
 
         found = measure_kills(given.kills, given.nodes, given.streams, given.checkpoint)
-        print(found.text())
+        words = found.text()
     else:
         from bench.fleet.simulation import simulate, text
 
         found = simulate()
-        print(text(found))
+        words = text(found)
+    print(words)
+    if given.docs:
+        PAGE.write_text(with_section(PAGE.read_text("utf-8"), given.what, f"{host}:\n\n{words}"), "utf-8")
     if given.json:
         given.json.write_text(json.dumps({"host": asdict(host), "found": asdict(found)}, indent=1))
 

@@ -49,14 +49,18 @@ class Kills:
 
     def text(self) -> str:
         """The run in words."""
-        return (
-            f"{self.kills} kills in {self.seconds:.0f} s below {self.streams} streams, a checkpoint every "
-            f"{self.checkpoint_s:g} s of sound: {len(self.silences_ms)} times a stream went on elsewhere\n"
-            f"silence (blocks of {self.block_ms:g} ms): p50 {self.percentile_ms(50):.0f} ms, "
-            f"p90 {self.percentile_ms(90):.0f} ms, p99 {self.percentile_ms(99):.0f} ms, "
-            f"max {max(self.silences_ms):.0f} ms\n"
-            f"{self.equal} of {self.streams} streams have the bits of a run without kills"
-        )
+        rows = [
+            ("kills", f"{self.kills} in {self.seconds:.0f} s"),
+            ("streams", f"{self.streams}, blocks of {self.block_ms:g} ms"),
+            ("checkpoint", f"every {self.checkpoint_s:g} s of sound"),
+            ("a stream went on elsewhere", f"{len(self.silences_ms)} times"),
+            *(
+                (f"silence p{percent}", f"{self.percentile_ms(percent):.0f} ms")
+                for percent in (50, 90, 99, 100)
+            ),
+            ("streams with the bits of a run without kills", f"{self.equal} of {self.streams}"),
+        ]
+        return "\n".join(["| | |", "|---|---:|", *(f"| {name} | {value} |" for name, value in rows)])
 
 
 class Speaker:
@@ -120,10 +124,11 @@ def measure_kills(
     )
     deployment = Deployment(server=server, least=nodes, most=nodes)
     with fleet_here(nodes, deployment, open_programs) as (fleet, _):
-        return anyio.run(_run, fleet, kills, streams, checkpoint_s, seed)
+        return anyio.run(measure_kills_of, fleet, kills, streams, checkpoint_s, seed)
 
 
-async def _run(fleet, kills: int, streams: int, checkpoint_s: float, seed: int) -> Kills:
+async def measure_kills_of(fleet, kills: int, streams: int, checkpoint_s: float, seed: int) -> Kills:
+    """The same in a fleet that is there; ``checkpoint_s`` is its own."""
     import ray
 
     urls = [each.url for each in fleet.status().table.live("1")]

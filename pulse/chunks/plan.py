@@ -10,7 +10,7 @@ from pulse.chunks.chunking import DETECT_ALL, Chunking, Chunks, PortAxis
 from pulse.chunks.states import Candidates, Pair
 from pulse.errors import PulseWarning, PulsifyError
 from pulse.facts import TypedFact, shape_text
-from pulse.typed import TypedNetwork
+from pulse.typed import TypedNetwork, Variable
 from pulse.wording import spell
 
 
@@ -47,7 +47,7 @@ def plan_chunks(
         _sizes(name, fact)
     found = find_candidates(typed, given)
     pairs = found.pairs() if given.states is None else found.find_given(given.states)
-    pairs += tuple(Pair(each.input, each.output, "a variable of the file") for each in typed.variables)
+    pairs += tuple(Pair(each.input, each.output, each.how) for each in typed.variables)
     _check_pairs(typed, pairs)
     states = {pair.input for pair in pairs}
     inputs = [
@@ -126,7 +126,8 @@ def _input_axis(typed: TypedNetwork, name: str, given: Chunking, symbol_axes: Ma
     elif name in symbol_axes:
         axis, how = symbol_axes[name], "of any length in the file"
     else:
-        behind_batch = typed.variables and len(sizes) > 2 and sizes[0] == 1
+        of_file = any(each.how == Variable.how for each in typed.variables)
+        behind_batch = of_file and len(sizes) > 2 and sizes[0] == 1
         found = (1, "the one behind the batch") if behind_batch else time_axis(sizes, fact.dtype)
         if found is None:
             return PortAxis(

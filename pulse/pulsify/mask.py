@@ -14,7 +14,8 @@ from pulse.ops.attention import BandedAttention
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.source import Const
 from pulse.pulsify.limit import allows_length, longest_stream
-from pulse.pulsify.mask_proof import Extent, MaskProof
+from pulse.pulsify.mask_proof import MaskProof
+from pulse.pulsify.pattern import Extent
 from pulse.record import record
 from pulse.typed import TypedGraph
 from pulse.wording import spell

@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pulse.dim import Symbol, TDim
+from pulse.dim import Symbol, TDim, dim_min
 from pulse.facts import Array, TypedFact, is_symbolic
 from pulse.graph import Node, OutletId
+from pulse.ops.concat import Concat
 from pulse.ops.cumulative import CumSum
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.elementwise_within import Within
@@ -19,74 +20,22 @@ from pulse.ops.time_position import Range
 from pulse.pulsify.pattern import (
     ANYTHING,
     LENGTH,
-    NEVER,
     ONE,
     ZERO,
-    Bounds,
     Exact,
+    Extent,
     Interval,
     Pattern,
     affine,
-    below,
-    choose,
     combination,
     exact,
     extreme,
     function,
-    invert,
     is_true,
-    is_zero,
-    least,
-    magnitude,
-    most,
-    multiply,
-    not_above,
-    round_down,
-    scale,
-    union,
 )
+from pulse.pulsify.pattern_elementwise import elementwise, whole_part
 from pulse.pulsify.pattern_table import stored
-from pulse.record import record
 from pulse.typed import TypedGraph
-
-COMPARISONS: dict[str, tuple[Bounds, bool]] = {
-    "less": (below, False),
-    "less_equal": (not_above, False),
-    "greater": (below, True),
-    "greater_equal": (not_above, True),
-    "equal": (is_zero, False),
-}
-"""What is asked of the difference of the operands, and whether it is that of the second and the first."""
-BOUNDS: dict[str, Bounds] = {
-    "abs": magnitude,
-    "mul": multiply,
-    "and": least,
-    "or": most,
-    "not": invert,
-    "where": choose,
-}
-ANY_OF = {("max", "less"), ("max", "less_equal"), ("min", "greater"), ("min", "greater_equal")}
-"""An operand is below a maximum if it is below any of its parts; above one if it is above all of them."""
-MIRRORED = {
-    "less": "greater",
-    "less_equal": "greater_equal",
-    "greater": "less",
-    "greater_equal": "less_equal",
-}
-
-
-@record
-class Extent:
-    """What a run has shown of a mask.
-
-    period    after how many frames it repeats
-    distance  frames that are so far apart, or farther, are together in no run
-    masked    a score from here down is masked
-    """
-
-    period: int
-    distance: int
-    masked: float
 
 
 class MaskProof:
@@ -181,9 +130,9 @@ class MaskProof:
         if isinstance(op, Elementwise):
             truncated = self._truncated(node)
             made = (
-                self._elementwise(op.kind, inputs, node.outputs[0].fact)
+                elementwise(op.kind, inputs, node.outputs[0].fact, self._extent)
                 if truncated is None
-                else self._whole_part(self._known[truncated])
+                else whole_part(self._known[truncated], self._extent)
             )
         elif isinstance(op, Range):
             first, step = (exact(np.array(each)) for each in (op.start, op.step))
@@ -195,119 +144,66 @@ class MaskProof:
         elif isinstance(op, Slice) and op.start.is_const and op.step == 1:
             start = int(op.start)
             (x,) = inputs
-            slope = x.slopes.get(op.axis - facts[0].rank, ZERO)
+            axis = op.axis - facts[0].rank
+            slope = x.slopes.get(axis, ZERO)
             made = combination([x, Pattern.constant(slope * start)], (1, 1), self._extent.distance)
+            if not self._streams(node.outputs[0].fact, axis) and axis in x.slopes:
+                made = self._first(made, axis, node.outputs[0].fact)
         elif isinstance(op, Reshape | AddAxis | RemoveAxis | Transpose):
             made = self._move(op, inputs[0], facts[0], node.outputs[0].fact)
         elif isinstance(op, Gather):
             made = self._look_up(op, inputs, facts)
+        elif isinstance(op, Concat):
+            made = self._join(inputs, facts, op.axis - facts[0].rank)
         elif isinstance(op, CumSum) and not op.reverse and inputs[0].number is not None:
             each = inputs[0].number
             first = ZERO * each if op.exclusive else each
             made = affine({op.axis - facts[0].rank: each}, (first, first), self._extent.distance)
+        if LENGTH in made.slopes and not self._fits(node.outputs[0].fact):
+            made = Pattern.unknown()
         if not made.repeats and made.parts is None:
             causes = [self._causes[read.node] for read in node.inputs if read.node in self._causes]
             self._causes[node.id] = causes[0] if causes else f"{node.name} ({op.name})"
         return made
 
-    def _elementwise(self, kind: str, inputs: Sequence[Pattern], fact: TypedFact) -> Pattern:
-        distance, period = self._extent.distance, self._extent.period
-        if kind in ("add", "sum", "sub", "neg"):
-            signs = {"sub": (1, -1), "neg": (-1,)}.get(kind, (1,) * len(inputs))
-            return combination(inputs, signs, distance)
-        if kind in COMPARISONS:
-            return self._compare(kind, inputs)
-        if kind in ("max", "min"):
-            return extreme(kind, inputs)
-        if kind == "where":
-            return self._where(inputs)
-        if kind == "relu":
-            return extreme("max", [inputs[0], Pattern.constant(ZERO)])
-        if kind == "floor":
-            return round_down(inputs[0], period, distance)
-        if kind == "ceil":
-            negative = round_down(combination(inputs, (-1,), distance), period, distance)
-            return combination([negative], (-1,), distance)
-        if kind in ("mul", "div", "mod"):
-            found = self._by_number(kind, inputs, fact)
-            if found is not None:
-                return found
-        if kind == "abs" and np.all(np.asarray(inputs[0].near[0] >= 0)):
+    def _fits(self, fact: TypedFact) -> bool:
+        """Whether there are no more positions than rows."""
+        return all(fact.shape[axis].prove_le(self._rows).yes for axis in fact.symbolic_axes(self._symbol))
+
+    def _streams(self, fact: TypedFact, axis: int) -> bool:
+        return self._symbol in fact.shape[axis].symbols and not self._is_one(fact.shape[axis])
+
+    def _is_one(self, dim: TDim) -> bool:
+        """Whether it is 1 in every stream that has a frame."""
+        return dim == TDim.of(1) or dim == dim_min(1, TDim.of(self._symbol))
+
+    def _first(self, x: Pattern, axis: int, fact: TypedFact) -> Pattern:
+        """The first entry of a value that grows along an axis; nothing is known of several."""
+        if not self._is_one(fact.shape[axis]):
+            return Pattern.unknown()
+        slopes = {other: slope for other, slope in x.slopes.items() if other != axis}
+        return affine(slopes, x.rest, self._extent.distance, x.repeats)
+
+    def _join(self, inputs: Sequence[Pattern], facts: Sequence[TypedFact], axis: int) -> Pattern:
+        """One entry before a stream of numbers that goes on from there in even steps; or values that are all alike."""
+        numbers = [each.number for each in inputs]
+        if all(number is not None and np.all(number == numbers[0]) for number in numbers):
             return inputs[0]
-        known = BOUNDS.get(kind)
-        truth = ZERO, ONE
-        return function(
-            known or (lambda *_: truth if fact.dtype == np.bool_ else ANYTHING),
-            inputs,
-        )
-
-    def _by_number(self, kind: str, inputs: Sequence[Pattern], fact: TypedFact) -> Pattern | None:
-        """Of a value and a number: its product, its quotient, its remainder."""
-        x, number = inputs[0], inputs[1].number
-        if kind == "mul" and number is None:
-            x, number = inputs[1], inputs[0].number
-        if number is None or _is_infinite(number):
-            return None
-        distance, period = self._extent.distance, self._extent.period
-        if kind == "mul":
-            return scale(x, number, distance)
-        if np.any(np.asarray(number <= 0)):
-            return None
-        quotient = scale(x, ONE / number, distance)
-        whole = np.issubdtype(fact.dtype, np.integer)
-        if kind == "div":
-            if not whole:
-                return quotient
-            return self._whole_part(quotient)
-        floor = round_down(quotient, period, distance)
-        rest = combination([x, scale(floor, number, distance)], (1, -1), distance)
-        low, high = ZERO * number, number - ONE if whole else number
-        bounds = low, high
-        return Pattern(rest.slopes, bounds, bounds, bounds, bounds, rest.repeats) if rest.is_steady else None
-
-    def _whole_part(self, x: Pattern) -> Pattern:
-        """Rounded toward zero."""
-        if np.all(np.asarray(x.near[0] >= 0)):
-            return round_down(x, self._extent.period, self._extent.distance)
-
-        def whole(each: Interval) -> Interval:
-            return each[0] - ONE, each[1] + ONE
-
-        return function(whole, [x])
-
-    def _compare(self, kind: str, inputs: Sequence[Pattern]) -> Pattern:
-        for place, each in enumerate(inputs):
-            if each.parts is not None and kind in MIRRORED:
-                own = kind if place else MIRRORED[kind]
-                extremum, parts = each.parts
-                found = [self._compare(own, [inputs[1 - place], part]) for part in parts]
-                return function(most if (extremum, own) in ANY_OF else least, found)
-        bounds, swapped = COMPARISONS[kind]
-        signs = (-1, 1) if swapped else (1, -1)
-        return _settle(function(bounds, [combination(inputs, signs, self._extent.distance)]))
-
-    def _where(self, inputs: Sequence[Pattern]) -> Pattern:
-        """Of two values that grow alike, or one of which is masked."""
-        condition, x, y = inputs
-        for known, chosen in ((condition.near[0] == 1, x), (condition.near[1] == 0, y)):
-            if np.all(known):
-                return chosen
-        made = function(choose, inputs)
-        if made.repeats or not condition.is_steady or not (x.repeats and y.repeats):
-            return made
-        for one, other in ((x, y), (y, x)):
-            hidden = other.number is not None and np.all(np.asarray(other.near[1] <= self._extent.masked))
-            if hidden or _alike(one, other):
-                rest = union(one.rest, NEVER if hidden else other.rest)
-                return Pattern(one.slopes, rest, made.near, made.behind, made.ahead)
-        return made
+        if len(inputs) != 2 or not self._is_one(facts[0].shape[axis]) or set(inputs[1].slopes) != {axis}:
+            return Pattern.unknown()
+        (first, stream), slope = inputs, inputs[1].slopes[axis]
+        low, high = stream.rest
+        if first.number is None or np.any(low != high) or np.any(first.number != low - slope):
+            return Pattern.unknown()
+        rest = low - slope
+        return affine({axis: slope}, (rest, rest), self._extent.distance, stream.repeats)
 
     def _cast(self, op: Cast, x: Pattern, fact: TypedFact) -> Pattern:
         if op.dtype == np.bool_:
             return x if fact.dtype == np.bool_ else function(is_true, [x])
         if np.issubdtype(op.dtype, np.floating) or not np.issubdtype(fact.dtype, np.floating):
             return x
-        return self._whole_part(x)
+        return whole_part(x, self._extent)
 
     def _truncated(self, node: Node[TypedFact, Op]) -> OutletId | None:
         """The x of ``sign(x) * floor(abs(x))``, as PyTorch writes a quotient that is rounded toward zero."""
@@ -373,21 +269,6 @@ class MaskProof:
             return exact(chosen.min(axis=0)), exact(chosen.max(axis=0))
 
         return function(entries, [index])
-
-
-def _is_infinite(number: Exact) -> bool:
-    return bool(np.isinf(np.asarray(number, np.float64)).any())
-
-
-def _settle(found: Pattern) -> Pattern:
-    """A truth value that is the same everywhere repeats, whatever it was made of."""
-    return found if found.number is None else Pattern.constant(found.near[0])
-
-
-def _alike(x: Pattern, y: Pattern) -> bool:
-    return all(
-        np.all(x.slopes.get(axis, ZERO) == y.slopes.get(axis, ZERO)) for axis in {*x.slopes, *y.slopes}
-    )
 
 
 def _map(x: Pattern, change: Callable[[Exact], Exact], places: dict[int, int]) -> Pattern:

@@ -44,6 +44,20 @@ ZERO = _number(Fraction(0))
 ONE = _number(Fraction(1))
 
 
+@record
+class Extent:
+    """What a run has shown of a mask.
+
+    period    after how many frames it repeats
+    distance  frames that are so far apart, or farther, are together in no run
+    masked    a score from here down is masked
+    """
+
+    period: int
+    distance: int
+    masked: float
+
+
 @record(eq=False)
 class Pattern:
     """A value at all positions.

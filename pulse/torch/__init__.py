@@ -14,7 +14,7 @@ from pulse.tolerance import offline
 from pulse.torch.arguments import Dynamic, read_call
 from pulse.torch.axes import describe_time, find_time
 from pulse.torch.comparison import Comparison
-from pulse.torch.exporter import export, name_outputs, silence_exporter
+from pulse.torch.exporter import export, name_outputs, run_example, silence_exporter
 from pulse.torch.lengths import read_lengths
 from pulse.torch.module import (
     ModuleOracle,
@@ -24,6 +24,16 @@ from pulse.torch.module import (
     preserve_state,
     samples,
     tensors,
+)
+from pulse.torch.states import (
+    BUFFERS,
+    describe_states,
+    find_buffers,
+    find_states,
+    keep_states,
+    name_results,
+    require_equal_calls,
+    with_buffers,
 )
 
 
@@ -35,6 +45,7 @@ def from_torch(
     compare: bool = True,
     lengths: Sequence[Mapping[str, int]] | None = None,
     method: str = "forward",
+    states: Mapping[str, Any] | None = None,
 ) -> Model:
     """The model of a PyTorch module.
 
@@ -53,6 +64,9 @@ def from_torch(
     lengths  what to compare at, in frames of each symbol: ``[{"T": 4000}, {"T": 9000}]``; a symbol that is not named
              has the example's length. Found by trial by default
     method   what is called in place of ``forward``, such as "encode"
+    states   of a module that takes one chunk in each call and returns its caches: parameter -> its next value in the
+             result, a place of a tuple or a key of a dict: ``{"cache": 1}``. They begin with the example's values,
+             and the model is one of chunks. If no axis is time, states are found, and buffers that a call assigns
     Raises   InputError: torch is missing, ``example``, ``dynamic`` or ``lengths`` do not fit ``forward``, or the module
              runs at no other length than the example's, or along several axes;
              LoadError: the exporter fails, or has fixed a dynamic axis to the example's length, or the model differs
@@ -79,21 +93,35 @@ def from_torch(
             [f"it computes in {names}; the model computes in f32, and is compared with the module in f32"],
         )
     with preserve_state(torch, module, call) as begin:
+        with silence_exporter(), computing_in(torch, module, f32):
+            result = run_example(torch, module, call, title)
+        begin()
+        kept = find_states(torch, call, result, title, states)
         if dynamic is None:
+            own = {state.parameter for state in kept}
             with silence_exporter():
                 axes = find_time(
-                    title, ModuleOracle(torch, module, call, begin, [], f32), tensors(torch, call)
+                    title, ModuleOracle(torch, module, call, begin, [], f32), tensors(torch, call, own)
                 )
             call = replace(call, axes=axes)
             _warn(title, [describe_time(axes)] if axes else [])
         wanted = read_lengths(lengths, call.frames)
-        with silence_exporter(), computing_in(torch, module, f32):
-            outputs = name_outputs(torch, module, call, title)
+        if call.axes and states is None:
+            kept = []
+        else:
+            with silence_exporter(), computing_in(torch, module, f32):
+                buffers = find_buffers(torch, module, call, begin, title)
+                if buffers:
+                    module, call = with_buffers(torch, module, call, buffers)
+                    result = run_example(torch, module, call, title)
+                    kept += find_states(torch, call, result, title, {BUFFERS: 1})
+        outputs = name_results(torch, result, kept) if kept else name_outputs(torch, result)
         begin()
         with silence_exporter(), computing_in(torch, module, f32):
             exported = export(torch, module, call, opset, title, outputs)
         _warn(title, exported.notes)
-        model = read_onnx(exported.proto, ignore_value_info=True)
+        model = keep_states(read_onnx(exported.proto, ignore_value_info=True), kept)
+        _warn(title, describe_states(model))
         if compare:
             with silence_exporter():
                 typed = model.analyse()
@@ -106,6 +134,8 @@ def from_torch(
                     title, oracle, offline(typed), given, call.list_axes(), precise=precise, bind=typed.bind
                 )
                 notes = comparison.require_equal(wanted, exported.trims)
+                if model.variables:
+                    require_equal_calls(title, oracle, typed, given, model.variables)
             _warn(title, notes)
     return model
 

@@ -89,15 +89,19 @@ def _copied_inputs(torch: Any, module: Any) -> Generator[None]:
         hook.remove()
 
 
-def name_outputs(torch: Any, module: Any, call: ModuleCall, title: str) -> list[str] | None:
-    """The keys of outputs that are a dict; None for others. Raises InputError."""
+def run_example(torch: Any, module: Any, call: ModuleCall, title: str) -> Any:
+    """What the module gives for the example. Raises InputError."""
     positional, named = call.fill(torch, {})
     try:
         with torch.no_grad():
-            result = module(*positional, **named)
+            return module(*positional, **named)
     except Exception as error:
         reason = f"{type(error).__name__}: {plain_message(error)}"
         raise InputError(f"{title} does not run on the example: {reason}") from error
+
+
+def name_outputs(torch: Any, result: Any) -> list[str] | None:
+    """The keys of outputs that are a dict; None for others."""
     if not isinstance(result, Mapping):
         return None
     leaves, _ = torch.utils._pytree.tree_flatten_with_path(dict(cast("Mapping[str, Any]", result)))
@@ -130,6 +134,11 @@ def _export(
     """By the exporter that follows torch.export."""
     shapes = {name: dict(call.axes[name]) if name in call.axes else None for name in call.arguments}
     positional, named = call.fill(torch, {})
+    if positional and isinstance(positional[-1], dict):
+        no_names: dict[
+            str, Any
+        ] = {}  # behind a dict in the last place, which would be taken for named arguments
+        positional = (*positional, no_names)
     try:
         with (
             keep_recurrent_layers(torch),

@@ -1,7 +1,7 @@
 """A module as an oracle: it runs on arrays, and nothing of that stays in it."""
 
 import contextlib
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from functools import partial
 from typing import Any, TypeAlias, cast
 
@@ -158,8 +158,10 @@ class ModuleOracle:
         self._outputs = outputs
         self._dtype = dtype
 
-    def __call__(self, feeds: dict[str, Array]) -> dict[str, Array]:
-        self._restore()
+    def __call__(self, feeds: dict[str, Array], restore: bool = True) -> dict[str, Array]:
+        """The outputs. ``restore``: False goes on with what the module keeps since the last run."""
+        if restore:
+            self._restore()
         try:
             with self._torch.no_grad(), computing_in(self._torch, self._module, self._dtype):
                 positional, named = self._call.fill(self._torch, self._values(feeds))
@@ -204,9 +206,24 @@ def method_module(torch: Any, module: Any, method: str) -> Any:
     return made
 
 
-def tensors(torch: Any, call: ModuleCall) -> dict[str, Array]:
-    """The examples that are tensors, by the names of ``forward``'s parameters."""
-    return {name: array_of(torch, value) for name, value in call.arguments.items() if torch.is_tensor(value)}
+def tensors_of(torch: Any, module: Any) -> dict[str, Any]:
+    """Buffers, and attributes that are tensors, of a module and its parts, by their qualified names."""
+    return {
+        f"{prefix}.{name}" if prefix else name: value
+        for prefix, each in module.named_modules()
+        for there in cast("list[dict[str, Any]]", [each._buffers, vars(each)])
+        for name, value in there.items()
+        if torch.is_tensor(value) and not isinstance(value, torch.nn.Parameter)
+    }
+
+
+def tensors(torch: Any, call: ModuleCall, besides: Collection[str] = ()) -> dict[str, Array]:
+    """The examples that are tensors, by the names of ``forward``'s parameters, ``besides`` some."""
+    return {
+        name: array_of(torch, value)
+        for name, value in call.arguments.items()
+        if torch.is_tensor(value) and name not in besides
+    }
 
 
 def samples(torch: Any, call: ModuleCall, inputs: Sequence[str], title: str) -> dict[str, SampledInputs]:

@@ -1,6 +1,6 @@
 """The proof of a module: its stream, and its author's own streaming mode, against the module."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -13,9 +13,11 @@ from pulse.loading.proving import prove_loaded
 from pulse.models import PulsedModel
 from pulse.tolerance import Reference
 from pulse.torch import from_torch
-from pulse.torch.arguments import read_call
+from pulse.torch.arguments import Dynamic, read_call
+from pulse.torch.exporter import run_example
 from pulse.torch.inputs import SampledInputs, draw_inputs
-from pulse.torch.module import array_of
+from pulse.torch.module import array_of, preserve_state
+from pulse.torch.states import find_states
 
 if TYPE_CHECKING:
     from pulse.program.compiler import Prepare
@@ -39,22 +41,51 @@ def prove_module(
     prepare: "Prepare | None" = None,
     seed: int = 0,
     long: bool = False,
+    dynamic: Dynamic | None = None,
+    states: Mapping[str, Any] | None = None,
 ) -> "ProofReport":
     """The proof of what ``from_torch`` makes of a module, which compares both at other lengths than the example's.
 
-    twin    its frames, joined, must be the first ones that the module gives for the whole input
+    twin    its frames, joined, must be the first ones that the module gives for the whole input. Of a module that takes
+            chunks and states it is the module itself, called chunk by chunk
+    dynamic, states  as in ``from_torch``
     Raises  as ``from_torch``; DivergenceError: the twin differs
     """
     if example is None:
         raise InputError(
             f"the proof of {type(module).__name__}, a module, needs an input of it: verify(module, example=x)"
         )
-    model = from_torch(module, example)
+    model = from_torch(module, example, dynamic, states=states)
     loaded = load(model).with_pulse(pulse)
     pulsed = loaded.pulsify(pulse, False, max_context)
     if twin is not None:
         _require_twin(module, example, twin, pulsed, seed)
+    elif model.variables:
+        _require_calls(module, example, states, pulsed, seed)
     return prove_loaded(loaded, pulsed, lengths, backend, seed, prepare, long)
+
+
+def _require_calls(
+    module: Any, example: Any, states: Mapping[str, Any] | None, pulsed: PulsedModel, seed: int
+) -> None:
+    """The module itself as twin: each call with the states of the one before. Raises DivergenceError."""
+    torch, title = import_module("torch"), type(module).__name__
+    call = read_call(torch, module, title, example, {})
+    names = [port.name for port in pulsed.inputs]
+    with preserve_state(torch, module, call) as begin:
+        kept = find_states(torch, call, run_example(torch, module, call, title), title, states)
+        begin()
+        current: dict[str, Any] = {}
+
+        def twin(*chunks: Any) -> list[Any]:
+            positional, named = call.fill(torch, {**dict(zip(names, chunks)), **current})
+            result = torch.utils._pytree.tree_leaves(module(*positional, **named))
+            leaves = [leaf for leaf in result if torch.is_tensor(leaf)]
+            current.update({state.input: leaves[state.output] for state in kept})
+            places = {state.output for state in kept}
+            return [leaf for place, leaf in enumerate(leaves) if place not in places]
+
+        _require_twin(module, example, twin, pulsed, seed)
 
 
 def _require_twin(module: Any, example: Any, twin: Twin, pulsed: PulsedModel, seed: int) -> None:

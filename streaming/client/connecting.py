@@ -15,11 +15,14 @@ from streaming.client.websocket import ClientSocket, open_socket
 from streaming.errors import only_one
 from streaming.wire import PATH
 from streaming.wire.messages import Hello, Message, read_message, write_message
+from streaming.wire.opus import SKIP_SAMPLES
 
 PAUSE_S = 0.05
 """Between two attempts of a lost stream."""
 ANSWER_S = 10.0
 """How long a server may take to answer a hello."""
+ATTEMPT_S = 2.0
+"""How long a server may take to go on with a lost stream, before the next one is asked."""
 LOOKS = 4
 """How often in ``silence_s`` a client looks whether its server has said something."""
 
@@ -83,13 +86,25 @@ class Servers:
             for url in dict.fromkeys([*successors, *self._urls]):
                 follows = url not in successors
                 try:
-                    return await self._try(until, url, replace(hello, follows=follows))
+                    with anyio.fail_after(ATTEMPT_S):
+                        return await self._go_on(until, url, replace(hello, follows=follows), stream)
                 except ClientError as error:
                     self._refusals[url] = error.message
-                    if error.code == "resume" and stream.is_whole:  # under its name: the version stays
-                        again = replace(self._hello, stream=stream.resume, follows=follows)
-                        return await self._try(until, url, again)
+                except TimeoutError:
+                    self._refusals[url] = f"{url} does not answer within {ATTEMPT_S:g} s"
                 await anyio.sleep(PAUSE_S)
+
+    async def _go_on(
+        self, until: AsyncExitStack, url: str, hello: Hello, stream: RemoteStream
+    ) -> tuple[ClientSocket, Message]:
+        """A server that goes on with a lost stream, or begins it again if all of it is here. Raises ClientError."""
+        try:
+            return await self._try(until, url, hello)
+        except ClientError as error:
+            if error.code != "resume" or not stream.is_whole:
+                raise
+        again = replace(hello, resume=None, stream=stream.resume)  # under its name: the version stays
+        return await self._try(until, url, again)
 
     async def _try(self, until: AsyncExitStack, url: str, hello: Hello) -> tuple[ClientSocket, Message]:
         """A stream of this server, or of those that it names. Raises ClientError."""
@@ -159,8 +174,9 @@ async def connect(
 
     url         ws://HOST:PORT or wss://HOST:PORT, the path may be left out; several: the first that takes the stream
     model       its name in the server; the first one by default
-    rate_hz     that of the samples: the server refuses another one than the model's
-    form        f32, or pcm16: half the bytes, samples of 16 bits
+    rate_hz     that of the samples, in and out: the server resamples if it is not the model's
+    form        f32; pcm16: half the bytes, samples of 16 bits; opus: packets of 10 ms at 48 kHz, which need PyAV here
+                and there
     block       samples that are sent at once, a hint
     outputs     the names of those that are wanted
     token       if the server has tokens
@@ -183,6 +199,7 @@ async def connect(
         "block": block,
         "outputs": wanted,
         "token": token,
+        "skip": SKIP_SAMPLES if form == "opus" else None,
         "follows": True,
     }
     hello = Hello.of_message({"type": "hello", **fields})

@@ -14,6 +14,7 @@ from pulse.facts import DTYPES, Array
 from pulse.not_copyable import NotCopyable
 from pulse.ops.clock import frames_at
 from streaming.client.errors import ClientError
+from streaming.client.opus_sound import OpusSound
 from streaming.client.unsafe import Unsafe
 from streaming.client.websocket import ClientSocket
 from streaming.wire.frames import EPOCHS, HEADER, INPUT, Header, pack_frames, unpack_header
@@ -59,6 +60,7 @@ class RemoteStream(NotCopyable):
         self.inputs = tuple(WirePort.of_dict(port) for port in ready["inputs"])
         self.outputs = tuple(WirePort.of_dict(port) for port in ready["outputs"])
         self.limits: Message = ready["limits"]
+        self._opus = OpusSound(self.inputs, self.outputs, ready["skip"]) if form == "opus" else None
         self._streaming = [port for port in self.outputs if port.kind != "final"]
         self.events: deque[Message] = deque()
         self.last: Header | None = None
@@ -100,6 +102,9 @@ class RemoteStream(NotCopyable):
         """
         for port, array in self._by_port(block):
             async with self._sending:
+                if self._opus is not None:
+                    await self._send_packets(port, self._opus.encode(port, array))
+                    continue
                 if self.resume is not None:
                     self._unsafe[port.number].add(self._first[port.number], array)
                 first = self._first[port.number]
@@ -110,6 +115,9 @@ class RemoteStream(NotCopyable):
         """No input comes any more; the iteration ends with the last outputs."""
         async with self._sending:
             self._flushing = True
+            if self._opus is not None:
+                for port in self.inputs:
+                    await self._send_packets(port, self._opus.flush(port))
             await self._send({"type": "flush"})
 
     async def flush(self) -> Outputs:
@@ -132,6 +140,8 @@ class RemoteStream(NotCopyable):
             for unsafe in self._unsafe:
                 unsafe.clear()
             self._outputs.clear()
+            if self._opus is not None:
+                self._opus.reset()
             self._finals, self._ended, self._flushing = {}, False, False
             await self._send({"type": "reset"})
         await self._answer("reset")
@@ -247,6 +257,12 @@ class RemoteStream(NotCopyable):
         if header.epoch != self._epoch % EPOCHS:
             return
         port = self.outputs[header.port]
+        if self._opus is not None:
+            sound = self._opus.decode(port, message[HEADER.size :]) if port.kind == "sound" else None
+            if sound is not None:
+                self.last = header
+                self._add(port, sound)
+                return
         frames = port.decode(memoryview(message)[HEADER.size :], header.frames, self._form)
         self.last = header
         if port.kind == "final":
@@ -272,9 +288,15 @@ class RemoteStream(NotCopyable):
         elif kind == "servers":
             self.successors = message["urls"]
         elif kind == "flushed" and current:
+            for port, sound in self._opus.ends(message["sent"], self._streaming) if self._opus else ():
+                self._add(port, sound)
             self.taken, self._ended = message["received"], True
         elif kind in ("pong", "stats", "reset") and "for_life" not in message:
             self._answers.append(message)
+
+    def _add(self, port: WirePort, sound: Array) -> None:
+        if sound.size:
+            self._outputs.append({port.name: sound})
 
     async def _answer(self, kind: str) -> Message:
         while True:
@@ -313,6 +335,13 @@ class RemoteStream(NotCopyable):
             frames = part.shape[axis]
             header = Header(INPUT, port.number, self._epoch % EPOCHS, frames, begin + first)
             await self._send_message(pack_frames(header, port.encode(part, self._form)))
+
+    async def _send_packets(self, port: WirePort, packets: Iterable[tuple[int, bytes]]) -> None:
+        for count, packet in packets:
+            first = self._first[port.number]
+            self._first[port.number] += count
+            header = Header(INPUT, port.number, self._epoch % EPOCHS, count, first)
+            await self._send_message(pack_frames(header, packet))
 
     def _by_port(self, block: Block) -> list[tuple[WirePort, Array]]:
         ports = {port.name: port for port in self.inputs}

@@ -63,6 +63,7 @@ class FleetControl(NotCopyable):
         self._workers = {each.name: each for each in table.workers}
         self._holders = {each.name: each for each in table.holders}
         self._deployments = dict(table.deployments)
+        self._coming = dict(table.coming)
         self._leaving: set[str] = set()
         self._scalings: dict[str, Scaling] = {}
         self._refused: dict[str, int] = {}
@@ -78,7 +79,7 @@ class FleetControl(NotCopyable):
         self._lost = 0
 
     def deploy(self, deployment: Deployment) -> None:
-        """A version, new or with other numbers of workers. A new one gets the new streams; the others keep theirs.
+        """A version, new or with other numbers of workers. A new one gets all new streams as soon as it is live.
 
         Raises  InputError: other models under the name of a version that is there
         """
@@ -87,9 +88,10 @@ class FleetControl(NotCopyable):
             raise InputError(
                 f"version {deployment.version} is there with other settings; give the new ones another version"
             )
-        if before is None:
-            for version, each in self._deployments.items():
-                self._deployments[version] = replace(each, weight=0.0)
+        if before is None and self._deployments:
+            self._coming[deployment.version] = deployment.weight
+        if deployment.version in self._coming:
+            deployment = replace(deployment, weight=0.0)
         self._deployments[deployment.version] = deployment
         self._failed_s.pop(deployment.version, None)
 
@@ -97,6 +99,7 @@ class FleetControl(NotCopyable):
         """How many of the new streams a version gets, beside the others. Raises InputError."""
         if version not in self._deployments:
             raise InputError(f"no version is called {version!r}; there are {', '.join(self._deployments)}")
+        self._coming.pop(version, None)
         self._deployments[version] = replace(self._deployments[version], weight=weight)
 
     def drain(self, name: str) -> None:
@@ -129,6 +132,7 @@ class FleetControl(NotCopyable):
         self._nodes = {each.id: each for each in self._cluster.nodes()}
         self._see_holders()
         self._see_workers(now_s)
+        self._switch()
         self._tell()
         self._scale(now_s)
         self._act(now_s)
@@ -192,9 +196,21 @@ class FleetControl(NotCopyable):
         self._refused.pop(name, None)
         self._leaving.discard(name)
 
+    def _switch(self) -> None:
+        """Give all new streams to a version that has become live."""
+        for version, weight in list(self._coming.items()):
+            live = [
+                each for each in self._workers.values() if (each.version, each.phase) == (version, "live")
+            ]
+            if len(live) >= self._deployments[version].least:
+                del self._coming[version]
+                for name, each in self._deployments.items():
+                    self._deployments[name] = replace(each, weight=weight if name == version else 0.0)
+
     def _scale(self, now_s: float) -> None:
         self._leaving &= {*self._workers, *self._nodes}
-        for version, deployment in list(self._deployments.items()):
+        for version, stored in list(self._deployments.items()):
+            deployment = replace(stored, weight=self._coming.get(version, stored.weight))
             workers = [each for each in self._workers.values() if each.version == version]
             staying = [
                 each
@@ -254,6 +270,7 @@ class FleetControl(NotCopyable):
             tuple(self._workers.values()),
             tuple(self._holders.values()),
             dict(self._deployments),
+            dict(self._coming),
         )
         if table != self._told:
             self._told = replace(table, number=self._told.number + 1)

@@ -37,7 +37,7 @@ class Drain:
 
 @record
 class Stop:
-    """End a worker that has no streams."""
+    """End a worker that has no streams, or does not take any yet."""
 
     worker: str
 
@@ -90,6 +90,8 @@ def make_plan(seen: Observed) -> Plan:
         live = [each for each in staying if each.phase == "live"]
         if len(live) >= wanted or missing > 0:
             actions += [Drain(each.name) for each in alive if _leaves(each, seen.leaving)]
+        if len(live) >= wanted:
+            actions += [Stop(each.name) for each in staying if each.phase == "starting"]
         if len(live) > wanted:
             crowd = Counter(each.node for each in live)
             order = sorted(live, key=lambda each: (seen.streams.get(each.name, 0), -crowd[each.node]))

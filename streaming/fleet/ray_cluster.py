@@ -1,7 +1,6 @@
 # pyright: basic
 """A fleet on Ray: its members are actors, and calls to them go through Ray. Pulses do not."""
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -31,20 +30,17 @@ def ask_actors(
 ) -> dict[str, Any]:
     """Call a method of several actors at once: name -> its answer or ``Lost``; the late ones are missing."""
     calls = {getattr(actor, method).remote(*arguments): name for name, actor in actors.items()}
-    waiting, answers, until_s = list(calls), dict[str, Any](), time.monotonic() + timeout_s
-    while waiting:
-        done, waiting = ray.wait(waiting, timeout=max(0.0, until_s - time.monotonic()))
-        if not done:
-            break
-        for call in done:
-            try:
-                answers[calls[call]] = ray.get(call, timeout=timeout_s)
-            except RayTaskError as error:
-                answers[calls[call]] = Lost(str(error.cause or error))
-            except RayActorError as error:
-                answers[calls[call]] = Lost(str(error).partition("\n")[0])
-            except GetTimeoutError:
-                continue
+    answers: dict[str, Any] = {}
+    done = ray.wait(list(calls), num_returns=len(calls), timeout=timeout_s)[0] if calls else []
+    for call in done:
+        try:
+            answers[calls[call]] = ray.get(call, timeout=timeout_s)
+        except RayTaskError as error:
+            answers[calls[call]] = Lost(str(error.cause or error))
+        except RayActorError as error:
+            answers[calls[call]] = Lost(str(error).partition("\n")[0])
+        except GetTimeoutError:
+            continue
     return answers
 
 
@@ -201,8 +197,10 @@ class RayCluster:
         for name in names:
             if name not in actors:
                 answers[name] = Lost("there is no such actor")
-        self._see_begins(answers)
-        return {name: answer for name, answer in answers.items() if answer is not None or method != "status"}
+        if method == "status":
+            self._see_begins(answers)
+            return {name: answer for name, answer in answers.items() if answer is not None}
+        return answers
 
     def end(self, name: str) -> None:
         """Let a member end at once."""
@@ -212,9 +210,9 @@ class RayCluster:
 
     def _see_begins(self, answers: dict[str, Any]) -> None:
         """A worker whose begin has failed is lost, although it answers."""
-        for name, begin in list(self._begins.items()):
-            done, _ = ray.wait([begin], timeout=0)
-            if done:
+        for name in self._begins.keys() & answers.keys():
+            begin = self._begins[name]
+            if ray.wait([begin], timeout=0)[0]:
                 del self._begins[name]
                 try:
                     ray.get(begin)

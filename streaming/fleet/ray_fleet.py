@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import ray
-from ray.exceptions import RayActorError, RayTaskError
+from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 from ray.util import list_named_actors
 
 from pulse.errors import InputError
@@ -24,6 +24,8 @@ CONTROL = "control"
 """The name of the actor."""
 LOOK_S = 0.5
 CALL_S = 30.0
+AGAIN_S = 90.0
+"""How long the control may be away: Ray notices the loss of a machine only after a while."""
 CALLS = 4
 LOOPBACK = ("127.", "localhost", "::1")
 logger = logging.getLogger("pulse.fleet")
@@ -118,7 +120,12 @@ class Fleet:
     def end(self) -> None:
         """End all workers, holders and the control; streams are cut. Raises InputError."""
         control = self._control()
-        self._answer(control.end.remote())
+        try:
+            self._answer(control.end.remote())
+        except (RayActorError, GetTimeoutError) as error:
+            raise InputError(
+                f"the control of the fleet {self.name} does not answer: {error}; try again"
+            ) from None
         ray.kill(control)
 
     def wait(self, done: Callable[[FleetStatus], bool], timeout_s: float) -> FleetStatus:
@@ -132,7 +139,17 @@ class Fleet:
         return status
 
     def _call(self, method: str, *arguments: Any) -> Any:
-        return self._answer(self._control().call.remote(method, *arguments))
+        """A call of the control, again if it is lost with its machine: Ray starts it elsewhere."""
+        until_s = time.monotonic() + AGAIN_S
+        while True:
+            try:
+                return self._answer(self._control().call.remote(method, *arguments))
+            except (RayActorError, GetTimeoutError) as error:
+                if time.monotonic() > until_s:
+                    raise InputError(
+                        f"the control of the fleet {self.name} does not answer within {AGAIN_S:g} s: {error}"
+                    ) from None
+                time.sleep(LOOK_S)
 
     def _control(self) -> Any:
         try:
@@ -149,8 +166,6 @@ class Fleet:
             if isinstance(error.cause, InputError):
                 raise InputError(str(error.cause)) from None
             raise
-        except (RayActorError, TimeoutError) as error:
-            raise InputError(f"the control of the fleet {self.name} does not answer: {error}") from None
 
 
 def _table_of(namespace: str) -> FleetTable:

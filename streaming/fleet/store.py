@@ -3,13 +3,17 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from pulse.errors import InputError
 from pulse.record import record
 from streaming.fleet.membership import Membership
 from streaming.fleet.rendezvous import ranking
 from streaming.fleet.stream_name import StreamName
 from streaming.serve.checkpoints import Checkpoint
 from streaming.wire.errors import WireError
+
+PASSED_OVER = 3
+"""Holders that a worker looks at beside those that should have a checkpoint."""
+MANY = 16
+"""Holders that are asked at once if these have none."""
 
 
 class Holders(Protocol):
@@ -52,12 +56,21 @@ class HolderStore:
         return not missing
 
     def load(self, name: str) -> tuple[Checkpoint, int]:
-        """The newest that any holder has. Raises WireError."""
-        answers = self.holders.ask(self._ranked(name), "load", name)
-        found = [(Checkpoint.of_bytes(held[1]), held[0]) for held in answers.values() if held is not None]
-        if not found:
-            raise WireError("resume", "no checkpoint has this name", "begin a new stream")
-        return max(found, key=lambda each: (each[1], each[0].epoch, each[0].received))
+        """The newest that the first holders have, or else another one. Raises WireError.
+
+        The first ones are those that may have been chosen lately: one is the worker's own node, some may be new, or
+        were lost for a while. If more holders have come than that, an older checkpoint may be found; the client, which
+        does not have its frames any more, then gets the error ``gap``.
+        """
+        waiting, many = ranking(name, self._nodes()), self.copies + PASSED_OVER
+        while waiting:
+            asked, waiting = waiting[:many], waiting[many:]
+            answers = self.holders.ask(asked, "load", name)
+            found = [(Checkpoint.of_bytes(held[1]), held[0]) for held in answers.values() if held is not None]
+            if found:
+                return max(found, key=lambda each: (each[1], each[0].epoch, each[0].received))
+            many = MANY
+        raise WireError("resume", "no checkpoint has this name", "begin a new stream")
 
     def remove(self, name: str) -> None:
         """Forget a stream. A copy that an earlier ranking left elsewhere expires."""
@@ -68,8 +81,12 @@ class HolderStore:
         return 0
 
     def _ranked(self, name: str) -> list[str]:
+        """Those of other nodes first."""
+        nodes = self._nodes()
+        return sorted(ranking(name, nodes), key=lambda each: nodes[each] == self.node)
+
+    def _nodes(self) -> dict[str, str]:
         nodes = {each.name: each.node for each in self.membership.table.holders}
         if not nodes:
-            raise InputError("the fleet has no holder of checkpoints yet; wait until its table is there")
-        ranked = ranking(name, nodes)
-        return sorted(ranked, key=lambda each: nodes[each] == self.node)
+            raise WireError("busy", "the fleet has no holder of checkpoints yet", "try again in a while")
+        return nodes

@@ -40,12 +40,14 @@ class FleetTable:
 
     number       grows with each change
     deployments  what is wanted, by version
+    coming       version -> the weight that it gets when its workers are live; until then it has 0
     """
 
     number: int = 0
     workers: tuple[WorkerEntry, ...] = ()
     holders: tuple[HolderEntry, ...] = ()
     deployments: Mapping[str, Deployment] = field(default_factory=dict[str, Deployment])
+    coming: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def live(self, version: str) -> list[WorkerEntry]:
         """The workers of a version that take streams."""

@@ -68,10 +68,6 @@ class Admission(NotCopyable):
             raise WireError(
                 "model", f"no model is called {hello.model!r}", f"there are {', '.join(self._models)}"
             )
-        if hello.rate is not None and model.rate_hz is not None and hello.rate != model.rate_hz:
-            raise WireError(
-                "rate", f"{model.name} takes {model.rate_hz} Hz, not {hello.rate}", "resample before sending"
-            )
         return model
 
     def worker(self, model: HostedModel) -> LaneWorker:
@@ -93,7 +89,14 @@ class Admission(NotCopyable):
             )
         idle = [worker for worker in free if self.load(worker) + model.share <= PACKED_PART]
         best = idle[0] if idle else min(free, key=self.load)
-        if self.load(best) + model.share > self._settings.budget:
+        if not any(each.streams for each in self._models.values()):
+            if model.median_share > 1:
+                raise WireError(
+                    "busy",
+                    f"a step of {model.name} takes {model.median_share:.1f} times as long as its sound lasts",
+                    "use a faster machine or a larger pulse",
+                )
+        elif self.load(best) + model.share > self._settings.budget:
             raise WireError(
                 "busy",
                 f"the steps of the open streams fill {self.load(best):.0%} of a thread, and one of {model.name} takes "

@@ -149,9 +149,10 @@ class Connection(NotCopyable):
             self._resume = self._name(hello)
             resumed = await self._load(model.name, hello)
             worker = self._admission.worker(model)
-            self._pace = Pace(self._limits, model.rate_hz)
-            stream = model.open_stream(worker, hello, self._deliver, resumed)
-            self.open = OpenStream(model, stream, worker, hello, self._limits, resumed)
+            form = model.form(hello)
+            self._pace = Pace(self._limits, form.wire_hz)
+            stream = model.open_stream(worker, hello, form, self._deliver, resumed)
+            self.open = OpenStream(model, stream, worker, form, self._limits, resumed)
             self._push(self._ready(self.open))
             ended = "lost"
             try:

@@ -17,6 +17,7 @@ from streaming.serve.lane_group import MOST_LANES, LaneGroup
 from streaming.serve.lane_stream import Answer, LaneStream, Saving
 from streaming.serve.lane_worker import LaneWorker
 from streaming.serve.settings import ModelSettings
+from streaming.serve.sound_form import SoundForm, SoundModel
 from streaming.serve.stream_events import StreamEvents
 from streaming.wire.errors import WireError
 from streaming.wire.messages import Hello
@@ -101,27 +102,37 @@ class HostedModel(NotCopyable):
         """The part of a thread that one stream takes, by the p99 of steps."""
         return max(group.cost.p99_s for _, group in self.groups) / self.pulse_s
 
+    @property
+    def median_share(self) -> float:
+        """The part of a thread that one stream takes, by the median of steps."""
+        return max(group.cost.median_s for _, group in self.groups) / self.pulse_s
+
     def load(self, worker: LaneWorker) -> float:
         """The part of a worker's thread that the open streams take, by the p99 of steps."""
         return (
             sum(group.open * group.cost.p99_s for each, group in self.groups if each is worker) / self.pulse_s
         )
 
+    def form(self, hello: Hello) -> SoundForm:
+        """How a client sends sound to it. Raises WireError."""
+        return SoundForm(SoundModel(self.name, self.inputs, self.outputs, self.rate_hz, self.saves), hello)
+
     def open_stream(
         self,
         worker: LaneWorker,
         hello: Hello,
+        form: SoundForm,
         deliver: Callable[[Answer], None],
         resumed: Checkpoint | None = None,
     ) -> LaneStream:
         """A stream in a free lane of a worker, which must have one. Raises WireError: no such output."""
-        outputs = self._requested_outputs(hello)
+        outputs = self._requested_outputs(hello, form)
         groups = [group for each, group in self.groups if each is worker and group.free]
         group = max(groups, key=lambda each: each.open)
         lane = group.free.pop(0)
         saving = Saving(self.name, self._save_pulses, resumed) if self._save_pulses else None
         stream = LaneStream(
-            lane, group.sessions[lane], outputs, hello.format, self._new_events(), deliver, saving
+            lane, group.sessions[lane], outputs, form, self._new_events(form), deliver, saving
         )
         worker.join(stream, group)
         if resumed is not None:
@@ -157,16 +168,16 @@ class HostedModel(NotCopyable):
         """The detectors, for JSON."""
         return [{"output": name, "kind": choice.kind} for name, choice in self._choices.items()]
 
-    def _requested_outputs(self, hello: Hello) -> tuple[WirePort, ...]:
+    def _requested_outputs(self, hello: Hello, form: SoundForm) -> tuple[WirePort, ...]:
         if hello.outputs is None:
-            return self.outputs
+            return form.outputs
         names = [port.name for port in self.outputs]
         for name in hello.outputs:
             if name not in names:
                 raise WireError(
                     "hello", f"{self.name} has no output {name!r}", f"its outputs are {', '.join(names)}"
                 )
-        return tuple(port for port in self.outputs if port.name in hello.outputs)
+        return tuple(port for port in form.outputs if port.name in hello.outputs)
 
     def _detectors(self) -> dict[str, DetectorChoice]:
         found: dict[str, DetectorChoice] = {}
@@ -178,8 +189,10 @@ class HostedModel(NotCopyable):
             found[output] = DetectorChoice(str(table.get("kind", "segments")), parameters)
         return found
 
-    def _new_events(self) -> StreamEvents:
-        return StreamEvents(self._choices, self.program, self.rate_hz)
+    def _new_events(self, form: SoundForm | None = None) -> StreamEvents:
+        return StreamEvents(
+            self._choices, self.program, self.rate_hz, self.rate_hz if form is None else form.wire_hz
+        )
 
     def _group_size(self) -> tuple[int, float]:
         """How many lanes step together, and how long a pulse waits for others: both by the times of steps."""
@@ -193,7 +206,7 @@ class HostedModel(NotCopyable):
         return count, min(GATHER_PART * self.pulse_s, GATHER_S) if share < CHEAPER * alone else 0.0
 
     def _step_s(self, count: int) -> float:
-        """The median time of a step of ``count`` lanes."""
+        """The median time of a step of ``count`` lanes, of the processor."""
         lanes = self.program.spawn_many(count, self._constants)
         feed = {
             port.name: np.zeros((count, *port.shape), port.dtype)
@@ -204,9 +217,9 @@ class HostedModel(NotCopyable):
         for _ in range(TRIALS):
             for state in lanes if self.program.limit else ():
                 state.reset()
-            started = time.perf_counter()
+            started_ns = time.thread_time_ns()
             lanes.step(feed)
-            times.append(time.perf_counter() - started)
+            times.append((time.thread_time_ns() - started_ns) / 1e9)
         return float(np.median(times))
 
 

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from statistics import quantiles
 
 import numpy as np
 
@@ -65,14 +64,14 @@ class LaneGroup(NotCopyable):
             for name, pulse in stream.take().items():
                 self._feed[name][place] = pulse
         arrivals = [stream.arrived_ns for stream in streams]
-        started_ns = time.monotonic_ns()
+        started_ns, computed_ns = time.monotonic_ns(), time.thread_time_ns()
         fault: FaultError | None = None
         try:
             results = self._run([stream.lane for stream in streams])
         except FaultError as error:
             fault, results = error, error.outputs
         ended_ns = time.monotonic_ns()
-        self.cost.record(ended_ns - started_ns, len(streams))
+        self.cost.record(time.thread_time_ns() - computed_ns, len(streams))
         answers: list[tuple[LaneStream, Answer]] = []
         shared = StepResults(results)
         for place, (stream, arrived_ns) in enumerate(zip(streams, arrivals)):
@@ -87,28 +86,32 @@ class LaneGroup(NotCopyable):
         count = len(lanes)
         return self._lanes.step({name: array[:count] for name, array in self._feed.items()}, lanes)
 
-    def _measure(self, count: int) -> float:
-        """The p99 of a lane's share in a step of all lanes, in seconds."""
-        lanes, times = range(count), list[float]()
+    def _measure(self, count: int) -> list[int]:
+        """A lane's share in steps of all lanes, in nanoseconds of the processor's time."""
+        lanes, times = range(count), list[int]()
         for _ in range(TRIALS):
             for session in self.sessions if self.program.limit else ():
                 session.reset()
-            started = time.perf_counter()
+            started_ns = time.thread_time_ns()
             self._run(lanes)
-            times.append(time.perf_counter() - started)
+            times.append((time.thread_time_ns() - started_ns) // count)
         for session in self.sessions:
             session.reset()
-        return quantiles(times, n=100, method="inclusive")[98] / count
+        return times
 
 
 class StepCost:
-    """What a stream costs: its share in the steps of its group.
+    """What a stream costs: its share in the steps of its group, as time of the processor.
 
-    measured_s  before there were any
+    What else the machine does is no part of it: that goes by, and the stream stays.
+
+    measured_ns  before there were any
     """
 
-    def __init__(self, measured_s: float) -> None:
-        self.measured_s = measured_s
+    def __init__(self, measured_ns: Sequence[int]) -> None:
+        self._measured = Latency()
+        for step_ns in measured_ns:
+            self._measured.record_ns(step_ns)
         self._recent, self._before = Latency(), Latency()
         self._until_ns = time.monotonic_ns() + int(RECENT_S * 1e9)
 
@@ -123,7 +126,15 @@ class StepCost:
     @property
     def p99_s(self) -> float:
         """The p99 of late; what was measured before there were many."""
+        return self._of_late().percentile_s(99)
+
+    @property
+    def median_s(self) -> float:
+        """The median of late; what was measured before there were many."""
+        return self._of_late().percentile_s(50)
+
+    def _of_late(self) -> Latency:
         both = Latency()
         both.merge(self._before)
         both.merge(self._recent)
-        return both.percentile_s(99) if both.count >= TRIALS else self.measured_s
+        return both if both.count >= TRIALS else self._measured

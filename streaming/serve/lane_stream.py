@@ -10,6 +10,7 @@ from pulse.not_copyable import NotCopyable
 from pulse.record import record
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.lane_session import LaneSession
+from streaming.serve.sound_form import Coded, SoundForm
 from streaming.serve.stream_events import StreamEvents
 from streaming.serve.stream_times import StreamTimes
 from streaming.wire.errors import WireError
@@ -21,11 +22,12 @@ Message = bytes | dict[str, Any]
 
 
 class Block(NamedTuple):
-    """Frames of one input of an epoch, and when they came, by ``time.monotonic_ns``."""
+    """Frames of one input of an epoch, or a packet of so many, and when they came, by ``time.monotonic_ns``."""
 
     epoch: int
     input: str
-    frames: Array
+    frames: Array | bytes
+    size: int
     arrived_ns: int
 
 
@@ -103,7 +105,7 @@ class LaneStream(NotCopyable):
 
     lane     its number in the group
     outputs  the ports that the client wants
-    form     the format of sound
+    form     how sound is sent
     events   what finds events in the outputs
     deliver  is called in the event loop
     saving   when checkpoints are made; None: never
@@ -116,7 +118,7 @@ class LaneStream(NotCopyable):
         lane: int,
         session: LaneSession,
         outputs: tuple[WirePort, ...],
-        form: str,
+        form: SoundForm,
         events: StreamEvents,
         deliver: Callable[[Answer], None],
         saving: Saving | None = None,
@@ -129,11 +131,12 @@ class LaneStream(NotCopyable):
         self.deliver = deliver
         self.times = StreamTimes()
         self._session, self._events = session, events
-        self._outputs, self._form = outputs, form
+        self._outputs, self._form, self._format = outputs, form, form.name
+        self._rest: deque[tuple[str, Array]] = deque()
         self._saving = saving
         self._epoch = 0
         self._arrived_ns = 0
-        self._over = False
+        self._over = self._ends = False
 
     @property
     def has_pulse(self) -> bool:
@@ -162,12 +165,29 @@ class LaneStream(NotCopyable):
                 continue
             try:
                 if isinstance(item, Flush):
-                    return self._flush()
-                self._session.feed({item.input: item.frames})
+                    if not self._end_input(item):
+                        return self._flush()
+                    continue
+                self._session.feed({item.input: self._form.taken(item.input, item.frames, item.size)})
                 self._arrived_ns = item.arrived_ns
             except InputError as error:
                 return self.fail(error)
+            except WireError as error:
+                self._over = True
+                return self._answer((), error=error)
         return None
+
+    def _end_input(self, end: Flush) -> bool:
+        """Feed what resamplers keep, input by input; whether there was any. Raises InputError."""
+        if not self._ends:
+            self._ends = True
+            self._rest.extend((name, sound.flush()) for name, sound in self._form.inward.items())
+        if not self._rest:
+            return False
+        name, frames = self._rest.popleft()
+        self.inbox.appendleft(end)
+        self._session.feed({name: frames})
+        return True
 
     def take(self) -> dict[str, Array]:
         """The pulse that is there, valid until the next call."""
@@ -202,18 +222,25 @@ class LaneStream(NotCopyable):
         finals = {port.name: port for port in self._outputs if port.kind == "final"}
         streaming = {name: array for name, array in frames.items() if name not in finals}
         messages: list[Message] = [*self._output_messages(streaming, None)]
+        for port in self._outputs:
+            if port.name in self._form.outward:
+                messages += self._coded_messages(port, self._form.outward[port.name].flush(), None)
         messages += self._event_messages(self._events.push(streaming))
         for name, port in finals.items():
             value = frames[name]
             count = 1 if port.axis is None else value.shape[port.axis]
             header = Header(FINAL, port.number, self._epoch % EPOCHS, count, 0)
-            messages.append(pack_frames(header, port.encode(value, self._form)))
-        received, sent = list(self._session.received.values()), list(self._session.frames_out.values())
+            messages.append(pack_frames(header, port.encode(value, self._format)))
+        received = self._form.counted_in(self._session.received)
+        sent = self._form.counted_out(self._session.frames_out)
         flushed = {"type": "flushed", "epoch": self._epoch, "received": received, "sent": sent}
         return self._answer((*messages, *self._event_messages(self._events.flush()), flushed))
 
     def _reset(self) -> Answer:
         self._epoch += 1
+        self._ends = False
+        self._rest.clear()
+        self._form.reset()
         self._session.reset()
         self._events.reset()
         return self._answer(({"type": "reset", "epoch": self._epoch},), saves=True)
@@ -240,21 +267,30 @@ class LaneStream(NotCopyable):
     def _output_messages(
         self, frames: Mapping[str, Array], step: Step | None, shared: tuple[StepResults, int] | None = None
     ) -> list[bytes]:
-        queue_us = 0 if step is None else (step.started_ns - step.arrived_ns) // 1000
-        step_us = 0 if step is None else (step.ended_ns - step.started_ns) // 1000
+        queue_us, step_us = _microseconds(step)
         messages: list[bytes] = []
         for port in self._outputs:
             array = frames.get(port.name)
             if array is None or port.axis is None or not (count := array.shape[port.axis]):
                 continue
+            if port.name in self._form.outward:
+                messages += self._coded_messages(port, self._form.outward[port.name].push(array), step)
+                continue
             first = self._session.frames_out[port.name] - count
             header = Header(OUTPUT, port.number, self._epoch % EPOCHS, count, first, queue_us, step_us)
             if shared is None:
-                values = port.encode(array, self._form)
+                values = port.encode(array, self._format)
             else:
-                values = shared[0].encoded(shared[1], port, self._form)
+                values = shared[0].encoded(shared[1], port, self._format)
             messages.append(pack_frames(header, values))
         return messages
+
+    def _coded_messages(self, port: WirePort, coded: Iterable[Coded], step: Step | None) -> list[bytes]:
+        epoch, times = self._epoch % EPOCHS, _microseconds(step)
+        return [
+            pack_frames(Header(OUTPUT, port.number, epoch, count, first, *times), values)
+            for first, count, values in coded
+        ]
 
     def _event_messages(self, events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         return [{**event, "epoch": self._epoch} for event in events]
@@ -275,3 +311,10 @@ class LaneStream(NotCopyable):
         snapshot = session.snapshot()
         received, sent = tuple(session.received.values()), tuple(session.frames_out.values())
         return Checkpoint(model, self._epoch, received, sent, snapshot)
+
+
+def _microseconds(step: Step | None) -> tuple[int, int]:
+    """How long a pulse waited, and how long its step took."""
+    if step is None:
+        return 0, 0
+    return (step.started_ns - step.arrived_ns) // 1000, (step.ended_ns - step.started_ns) // 1000

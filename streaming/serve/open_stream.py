@@ -13,16 +13,18 @@ from streaming.serve.hosted_model import HostedModel
 from streaming.serve.lane_stream import Answer, Block, Flush, LaneStream, Message
 from streaming.serve.lane_worker import UNSENT_BYTES, LaneWorker
 from streaming.serve.settings import LimitSettings
+from streaming.serve.sound_form import SoundForm
 from streaming.serve.stream_times import StreamTimes
 from streaming.wire.errors import WireError
 from streaming.wire.frames import EPOCHS, HEADER, INPUT, unpack_header
-from streaming.wire.messages import Hello
 from streaming.wire.ports import WirePort
 
 PULSES = 4
 """A window has at least as many pulses."""
 ACK_PART = 4
 """Acknowledged is each such part of a window."""
+MOST_PACKET = 5760
+"""Samples in a packet of Opus: 120 ms."""
 
 
 class OpenStream(NotCopyable):
@@ -38,14 +40,15 @@ class OpenStream(NotCopyable):
         model: HostedModel,
         stream: LaneStream,
         worker: LaneWorker,
-        hello: Hello,
+        form: SoundForm,
         limits: LimitSettings,
         resumed: Checkpoint | None = None,
     ) -> None:
         self.model, self._stream, self._worker = model, stream, worker
-        self._form = hello.format
+        self._form = form
         rate_hz = model.rate_hz or 100 * model.program.pulse
-        self.window = max(int(limits.window_s * rate_hz), PULSES * model.program.pulse)
+        self._window = max(int(limits.window_s * rate_hz), PULSES * model.program.pulse)
+        self.window = form.wire_frames(self._window)
         self.epoch = 0 if resumed is None else resumed.epoch
         streaming = [port for port in model.outputs if port.kind != "final"]
         self.received = [0] * len(model.inputs) if resumed is None else list(resumed.received)
@@ -73,14 +76,15 @@ class OpenStream(NotCopyable):
         model = self.model
         return {
             "model": model.name,
-            "rate": model.rate_hz,
-            "format": self._form,
+            "rate": self._form.wire_hz,
+            "format": self._form.name,
+            **self._form.as_dict(),
             "pulse": model.program.pulse,
             "epoch": self.epoch,
             "received": self.received,
             "sent": self._sent,
-            "inputs": [port.as_dict() for port in model.inputs],
-            "outputs": [port.as_dict() for port in model.outputs],
+            "inputs": [port.as_dict() for port in self._form.inputs],
+            "outputs": [port.as_dict() for port in self._form.outputs],
             "events": model.event_dicts(),
         }
 
@@ -93,8 +97,8 @@ class OpenStream(NotCopyable):
                 f"a header of kind {header.kind}, port {header.port}",
                 f"inputs have kind {INPUT} and ports 0 to {len(self.received) - 1}",
             )
-        port = self.model.inputs[header.port]
-        frames = port.decode(memoryview(message)[HEADER.size :], header.frames, self._form)
+        port = self._form.inputs[header.port]
+        frames = self._values(port, message, header.frames)
         if header.epoch != self.epoch % EPOCHS:
             return 0
         if self._flushed:
@@ -152,11 +156,11 @@ class OpenStream(NotCopyable):
             return []
         self.pulses = answer.pulses
         pulse = self.model.program.pulse
-        if (self.pulses - self._acknowledged) * pulse * ACK_PART < self.window:
+        if (self.pulses - self._acknowledged) * pulse * ACK_PART < self._window:
             return []
         self._acknowledged = self.pulses
         taken = [
-            min(had, self.pulses * self.model.frames[port.name])
+            min(had, self._form.wire_frames(self.pulses * self.model.frames[port.name]))
             for had, port in zip(self.received, self.model.inputs)
         ]
         safe = self._safe if self.model.saves else taken
@@ -180,12 +184,25 @@ class OpenStream(NotCopyable):
             )
         return ahead is not None
 
-    def _put(self, number: int, port: WirePort, frames: Array, had: int, fresh: int) -> None:
+    def _values(self, port: WirePort, message: bytes, frames: int) -> Array | bytes:
+        """What follows a header. Raises WireError: more or less than the header says."""
+        values = memoryview(message)[HEADER.size :]
+        if self._form.name != "opus":
+            return port.decode(values, frames, self._form.name)
+        if not 0 < frames <= MOST_PACKET:
+            raise WireError("message", f"a packet of {frames} samples", f"at most {MOST_PACKET} are in one")
+        return bytes(values)
+
+    def _put(self, number: int, port: WirePort, frames: Array | bytes, had: int, fresh: int) -> None:
         if had:
             assert port.axis is not None
+            if isinstance(frames, bytes):
+                raise WireError(
+                    "gap", "a packet that begins in another one", "send each packet once, in order"
+                )
             frames = frames_at(frames, port.axis, had, had + fresh)
         self.received[number] += fresh
-        self._stream.inbox.append(Block(self.epoch, port.name, frames, time.monotonic_ns()))
+        self._stream.inbox.append(Block(self.epoch, port.name, frames, fresh, time.monotonic_ns()))
         self.wake()
 
     def _farthest(self) -> WirePort | None:
@@ -193,9 +210,13 @@ class OpenStream(NotCopyable):
         pulse = self.model.program.pulse
         for had, port in zip(self.received, self.model.inputs):
             per_pulse = self.model.frames[port.name]
-            if (had - self.pulses * per_pulse) * pulse > self.window * per_pulse:
+            if (self._form.model_frames(had) - self.pulses * per_pulse) * pulse > self._window * per_pulse:
                 return port
         return None
 
     def _whole_pulses(self) -> int:
-        return min(had // self.model.frames[port.name] for had, port in zip(self.received, self.model.inputs))
+        form = self._form
+        return min(
+            form.ready_frames(had, port.name) // self.model.frames[port.name]
+            for had, port in zip(self.received, self.model.inputs)
+        )

@@ -16,11 +16,18 @@ class StreamEvents:
 
     choices  output name -> its detector
     rate_hz  frames of the model's symbol a second
+    wire_hz  frames a second of what the client sends, which messages count
     Raises   InputError: a parameter does not fit, or the rate is unknown
     """
 
-    def __init__(self, choices: Mapping[str, DetectorChoice], program: Program, rate_hz: int | None) -> None:
-        self._rate_hz = rate_hz or 0
+    def __init__(
+        self,
+        choices: Mapping[str, DetectorChoice],
+        program: Program,
+        rate_hz: int | None,
+        wire_hz: int | None,
+    ) -> None:
+        self._wire_hz = wire_hz or 0
         self._detectors = {
             port.name: (choices[port.name].of_port(port, rate_hz), port.axis or 0)
             for port in program.outputs
@@ -62,4 +69,4 @@ class StreamEvents:
         }
 
     def _frame(self, seconds: float) -> int:
-        return round(seconds * self._rate_hz)
+        return round(seconds * self._wire_hz)

@@ -8,7 +8,7 @@ from pulse.record import record
 from streaming.wire import VERSION
 from streaming.wire.errors import WireError
 
-FORMATS = ("pcm16", "f32")
+FORMATS = ("pcm16", "f32", "opus")
 REQUESTS = ("flush", "reset", "ping", "stats")
 """What a client may send after its hello."""
 ANSWERS = ("ready", "ack", "event", "flushed", "reset", "pong", "stats", "servers", "error")
@@ -50,11 +50,12 @@ class Hello:
 
     model: str | None = None
     rate: int | None = None
-    format: Literal["pcm16", "f32"] = "f32"
+    format: Literal["pcm16", "f32", "opus"] = "f32"
     block: int | None = None
     outputs: tuple[str, ...] | None = None
     token: str | None = None
     resume: str | None = None
+    skip: int | None = None
     stream: str | None = None
     follows: bool = False
 
@@ -79,6 +80,7 @@ class Hello:
             None if outputs is None else tuple(cast("Iterable[str]", outputs)),
             _text(message, "token"),
             _text(message, "resume"),
+            _count(message, "skip"),
             _text(message, "stream"),
             _flag(message, "follows"),
         )
@@ -93,6 +95,7 @@ class Hello:
             "outputs": None if self.outputs is None else list(self.outputs),
             "token": self.token,
             "resume": self.resume,
+            "skip": self.skip,
             "stream": self.stream,
             "follows": self.follows or None,
         }

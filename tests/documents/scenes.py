@@ -197,6 +197,7 @@ SCENES: Mapping[str, tuple[Scene, ...]] = {
 
 ELSEWHERE = {
     "docs/extend.md": "tests/pulse/onnx/test_extend.py",
+    "docs/fleet.md": "tests/streaming/fleet/test_workers.py",
     "docs/pytorch.md": "tests/pulse/torch/test_page.py",  # with a codec of its author
     "docs/serve.md": "tests/streaming/serve/test_page.py",
     "docs/threads.md": "tests/pulse/program/machine/test_threads.py",  # with as many cores as it needs

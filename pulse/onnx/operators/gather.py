@@ -10,6 +10,7 @@ from pulse.graph import OutletId
 from pulse.infer.relations import RankSum, Relation, SameRank, SameShape, SameType
 from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
+from pulse.onnx.operators.gather_positions import gather_by_positions
 from pulse.onnx.operators.gather_progression import gather_by_slices, is_count, progression
 from pulse.onnx.operators.gather_steady import steady
 from pulse.onnx.operators.source import scalar_dim
@@ -70,6 +71,9 @@ def gather_nd(node: NodeContext) -> OutletId:
     op = GatherBatches(batch)
     op.facts([node.fact(0), node.fact(1)])
     if batch == 0:
+        found = gather_by_positions(node, node.input(1))
+        if found is not None:
+            return node.name_result(found)
         return node.name_result(_look_up(node, node.input(1)))
     value, sizes = known_value(node.graph, node.input(1)), node.fact(0).shape[:batch]
     if value is None or not all(size.is_const for size in sizes):

@@ -440,9 +440,39 @@ def by_remainder(g: Graph, scores: str) -> str:
     return added(g, scores, g.add("Equal", rows, columns))
 
 
+def of_pairs(g: Graph, numbers: str, position: str) -> str:
+    """For each pair of frames the number of its row or column, [1, T], looked up by a batch of 0 and the position."""
+    index = [g.add("Expand", x, g.square()) for x in (g.constant([[0]], np.int64), position)]
+    places = [g.add("Unsqueeze", x, g.integers(2)) for x in index]
+    return g.add("GatherND", numbers, g.add("Concat", *places, axis=-1))
+
+
+def looked_up_chunks(g: Graph, scores: str) -> str:
+    """A function of each pair: whether both have the same chunk."""
+    rows, columns = g.positions()
+    chunk = g.add("Div", columns, g.number(4))
+    return added(g, scores, g.add("Equal", of_pairs(g, chunk, rows), of_pairs(g, chunk, columns)))
+
+
+def packed(g: Graph, scores: str) -> str:
+    """A window inside of each sequence, of which there is one: positions never start anew."""
+    rows, columns = g.positions()
+    axis, begin = g.integers(1), g.integers(0)
+    first = g.add("Slice", columns, begin, g.integers(1), axis)
+    joined = g.add("Concat", g.add("Sub", first, g.number(1)), columns, axis=1)
+    last = g.add("Unsqueeze", g.frames(), begin)
+    step = g.add("Sub", columns, g.add("Slice", joined, begin, last, axis))
+    begins = g.add("Cast", g.add("Not", g.add("Equal", step, g.number(1))), to=7)
+    sequence = g.add("CumSum", begins, g.number(1))
+    same = g.add("Equal", of_pairs(g, sequence, rows), of_pairs(g, sequence, columns))
+    return added(g, scores, g.add("And", same, g.between(g.behind(), 0, 6)))
+
+
 @pytest.mark.parametrize(
     ("mask", "band"),
     [
+        (looked_up_chunks, (3, 3, 4)),
+        (packed, (6, 0, 1)),
         (clamped_chunks, (11, 3, 4)),
         (rounded_chunks, (11, 3, 4)),
         (counted, (5, 0, 1)),

@@ -196,24 +196,41 @@ def test_a_new_version_beside_the_old_one(cluster, control):
     old = live(control)
     control.deploy(Deployment("2", least=1))
     control.look(1.0)
-    assert control.status().table.shares == {}
+    assert control.status().table.shares == {"1": 1.0}, "the old one has all until the new one is live"
+    control.look(2 * LINGER_S)
+    assert set(live(control)) == set(old)
     cluster.begin()
-    control.look(2.0)
+    control.look(31.0)
     assert control.status().table.shares == {"2": 1.0}
     assert set(live(control)) == set(old) and len(live(control, "2")) == 1
     control.weigh("1", 3.0)
-    control.look(3.0)
+    control.look(32.0)
     assert control.status().table.shares == {"1": 0.75, "2": 0.25}
     control.weigh("1", 0.0)
     for name in old:
         cluster.say(name, streams=0)
-    control.look(4.0)
-    control.look(4.0 + LINGER_S)
-    control.look(5.0 + LINGER_S)
-    control.look(6.0 + LINGER_S)
+    for seconds in range(4):
+        control.look(33.0 + seconds * LINGER_S)
     assert set(control.status().table.deployments) == {"2"} and set(old) <= set(cluster.ended)
     with pytest.raises(InputError, match="no version is called '1'"):
         control.weigh("1", 1.0)
+
+
+def test_a_version_that_cannot_begin_leaves_the_old_one_alone(cluster, control):
+    control.deploy(Deployment("2", least=1))
+    control.look(1.0)
+    for name, status in cluster.workers.items():
+        cluster.workers[name] = Lost("no such model") if status is None else status
+    for seconds in range(3):
+        control.look(2.0 + LINGER_S * seconds)
+    assert control.status().table.shares == {"1": 1.0} and len(live(control)) == 2
+    again = FleetControl(cluster, control.status().table)
+    again.look(100.0)
+    assert again.status().table.coming == {"2": 1.0}
+    control.weigh("2", 0.0)
+    for seconds in range(3):
+        control.look(60.0 + LINGER_S * seconds)
+    assert set(control.status().table.deployments) == {"1"}
 
 
 def test_a_version_does_not_change(control):

@@ -146,5 +146,5 @@ def test_no_checkpoint_and_no_holder():
     asked.lost = set("abc")
     with pytest.raises(WireError, match="no checkpoint"):
         store.load(store.new_name())
-    with pytest.raises(InputError, match="no holder"):
+    with pytest.raises(WireError, match="no holder"):
         HolderStore(Membership("w", "1"), "a", asked, 1, 60.0).save(store.new_name(), 0, moment(1))

@@ -53,6 +53,12 @@ def test_a_worker_that_starts_is_no_reason_to_drain():
     assert planned(there, wanted=2)[0] == []
 
 
+def test_a_worker_that_starts_is_stopped_if_it_is_not_wanted_any_more():
+    there = workers(x=("a", "live"), y=("b", "live"), z=("c", "starting"))
+    assert planned(there, wanted=2)[0] == [Stop("z")]
+    assert planned(workers(z=("c", "starting")), wanted=0)[0] == [Stop("z")]
+
+
 @pytest.mark.parametrize("leaving", ["x", "a"])
 def test_what_is_to_leave_drains_when_its_replacement_is_live(leaving):
     there = workers(x=("a", "live"), y=("b", "live"))

@@ -7,6 +7,7 @@ import pytest
 from pulse.client import connect
 from streaming.fleet.rendezvous import ranking
 from streaming.fleet.stream_name import StreamName
+from tests.documents.pages import pages
 from tests.streaming.fleet.local import blocks_of, fleet, small_deployment, wires
 
 pytestmark = pytest.mark.anyio
@@ -175,3 +176,11 @@ async def test_a_server_that_says_nothing_is_left():
                             await anyio.sleep(0.02)
             assert_equal(await stream.flush(), expected)
             assert found.workers[other].status().resumed == 1
+
+
+async def test_the_page_about_fleets(three):
+    blocks, expected = blocks_of(20, 1)
+    (code,) = pages()["docs/fleet.md"].blocks("python")
+    names = {}
+    exec(code.replace('"denoiser", ', ""), names)
+    assert_equal(await names["denoise"](blocks[0], three.urls), expected)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from streaming.serve.lane_group import StepCost
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 from streaming.session import Session
 from streaming.wire.errors import STATUSES
@@ -324,3 +325,30 @@ def test_any_bytes_are_a_frame_or_a_wire_error(data):
         assert len(data) < HEADER.size and error.code == "message"
     else:
         assert HEADER.pack(*header) == data[: HEADER.size]
+
+
+def test_an_idle_server_takes_a_stream_whose_p99_is_beyond_the_budget_and_refuses_the_second():
+    model = ModelSettings(name="filtered", streams=4)
+    settings = ServerSettings((model,), limits=LimitSettings(speed=1e6), budget=1e-9)
+    with (
+        running([(model, ready("filtered", PULSE), RATE_HZ)], settings, threads=1) as server,
+        raw(server) as one,
+    ):
+        assert one.hello()["type"] == "ready"
+        with raw(server) as two:
+            refused = two.hello()
+            assert refused["code"] == "busy" and "more" in refused["message"]
+            assert two.closed() == 1013
+
+
+def test_a_model_that_is_slower_than_its_sound_is_refused():
+    with limited() as server:
+        for _, group in server.service.models[0].groups:
+            group.cost = StepCost([int(2e9 * PULSE / RATE_HZ)] * 9)
+        with raw(server) as client:
+            assert "times as long as its sound lasts" in client.hello()["message"]
+        group.cost = StepCost(
+            [1000] * 99 + [int(5e9)] * 3
+        )  # the rare step does not count against the first stream
+        with raw(server) as client:
+            assert client.hello()["type"] == "ready"

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -96,6 +97,25 @@ async def test_lost_before_the_first_checkpoint_begins_again(tmp_path):
             await anyio.sleep(0.1)
             cut_all(one)
             outputs = await stream.flush()
+        for name, array in session_outputs(program, {port.name: x}).items():
+            assert np.array_equal(outputs[name], array)
+
+
+async def test_a_server_that_does_not_answer_is_passed_over(tmp_path, monkeypatch):
+    monkeypatch.setattr("streaming.client.connecting.ATTEMPT_S", 0.2)
+    program = ready("filtered", PULSE)
+    (port,) = program.inputs
+    x = np.ones(
+        [9 * PULSE if axis == port.axis else size for axis, size in enumerate(port.shape)], np.float32
+    )
+    with servers(tmp_path, 2) as (one, two), socket.create_server(("127.0.0.1", 0)) as mute:
+        urls = [one.ws, f"ws://127.0.0.1:{mute.getsockname()[1]}", two.ws]
+        async with connect(urls, patience_s=10) as stream:
+            await stream.send(x)
+            await anyio.sleep(0.1)
+            cut_all(one)
+            outputs = await stream.flush()
+            assert stream.connections == 2
         for name, array in session_outputs(program, {port.name: x}).items():
             assert np.array_equal(outputs[name], array)
 

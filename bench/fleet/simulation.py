@@ -1,0 +1,292 @@
+"""Many streams on paper: machines, traffic, what is full first, and a year of losses. Unit costs are measured ones.
+
+The year is a simulation of events: machines, processes and racks are lost at random; the streams of each loss go on at
+the workers that are left, by chance as the hash spreads them, and wait there until the processor has time to spare.
+"""
+
+import heapq
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+
+from bench.fleet.unit_costs import UnitCosts, measure
+from streaming.builtin import SAMPLE_RATE_HZ
+from streaming.fleet.ray_cluster import HOLDER_BYTES
+from streaming.fleet.ray_fleet import LOOK_S
+
+SIZES = (10_000, 1_000_000)
+DAY_S = 86_400.0
+YEAR_S = 365 * DAY_S
+PULSES_PER_S = SAMPLE_RATE_HZ / 160
+STALL_S = 0.02
+"""How long an event loop may be busy with the fleet's own work at once."""
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """What is not measured.
+
+    cores, nic_bytes_s  of a machine; a worker on each core
+    load             the part of a core that streams fill; above ``budget`` a worker refuses them
+    checkpoint_s     seconds of sound between two checkpoints of a stream
+    process_days, machine_days, rack_days  mean time to a loss, of one of them
+    rack, racks      machines that are lost together; the machines of a fleet are spread over at least this many racks
+    silence_s        after which a client leaves a machine that says nothing
+    repair_s         until a worker is replaced
+    copies           of a checkpoint
+    """
+
+    cores: int = 16
+    nic_bytes_s: float = 1.25e9
+    load: float = 0.6
+    budget: float = 0.8
+    checkpoint_s: float = 1.0
+    process_days: float = 30.0
+    machine_days: float = 60.0
+    rack_days: float = 700.0
+    rack: int = 32
+    racks: int = 4
+    silence_s: float = 0.4
+    repair_s: float = 20.0
+    copies: int = 1
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a fleet.
+
+    filled  at a number of streams: 1 is full
+    full    the number of streams in one fleet at which it is full; None: it grows with the machines
+    """
+
+    name: str
+    filled: tuple[float, ...]
+    full: float | None
+
+
+@dataclass(frozen=True)
+class Year:
+    """A simulated year of one size.
+
+    fleets            of the same kind, since one of them is full
+    machines, workers  of all
+    traffic           bytes a second of all checkpoints; sound beside it
+    losses            of processes, machines and racks
+    moved             streams that went on elsewhere
+    gone              streams whose checkpoint was lost with them
+    gaps_ms           p50, p99 and the longest
+    """
+
+    streams: int
+    fleets: int
+    machines: int
+    workers: int
+    traffic: float
+    sound: float
+    losses: dict[str, int]
+    moved: int
+    gone: int
+    gaps_ms: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """All of it."""
+
+    costs: UnitCosts
+    assumed: Assumptions
+    parts: tuple[Part, ...]
+    years: tuple[Year, ...]
+
+
+def simulate(costs: UnitCosts | None = None, assumed: Assumptions | None = None, seed: int = 0) -> Simulation:
+    """Both sizes; costs are measured unless they are given."""
+    costs, assumed = costs or measure(), assumed or Assumptions()
+    parts = tuple(_parts(costs, assumed))
+    limit = min((part.full for part in parts if part.full is not None), default=float("inf"))
+    years = tuple(_year(size, limit, costs, assumed, seed) for size in SIZES)
+    return Simulation(costs, assumed, parts, years)
+
+
+def stream_load(costs: UnitCosts, assumed: Assumptions) -> float:
+    """The part of a core that a stream takes, its checkpoints included."""
+    save = costs.snapshot + assumed.copies * ((costs.ray_save or 0.0) - (costs.ray_save_holder or 0.0))
+    return 1e-6 * (costs.message * PULSES_PER_S + save / assumed.checkpoint_s)
+
+
+def streams_per_worker(costs: UnitCosts, assumed: Assumptions) -> int:
+    """Streams of a worker, which has a core."""
+    return max(1, int(assumed.load / stream_load(costs, assumed)))
+
+
+def _parts(costs: UnitCosts, assumed: Assumptions) -> list[Part]:
+    """How full each part is, as a function of the streams of one fleet."""
+    worker_streams = streams_per_worker(costs, assumed)
+    machine_streams = worker_streams * assumed.cores
+    saves = assumed.copies / assumed.checkpoint_s
+
+    def workers(streams: float) -> float:
+        return streams / worker_streams
+
+    def steady(value: float) -> tuple[float, ...]:
+        return tuple(value for _ in SIZES)
+
+    def growing(name: str, filled_by_worker: float, power: int = 1) -> Part:
+        filled = tuple(filled_by_worker * workers(size) ** power for size in SIZES)
+        return Part(name, filled, worker_streams * (1 / filled_by_worker) ** (1 / power))
+
+    nic = machine_streams * (costs.sound_bytes + 2 * saves * costs.checkpoint_bytes) / assumed.nic_bytes_s
+    look = 1e-6 * (costs.look + (costs.ray_call or 0.0)) / LOOK_S
+    told = 1e-6 * costs.rank * worker_streams / STALL_S
+    return [
+        Part("cores of the workers", steady(assumed.load), None),
+        Part("network of a machine", steady(nic), None),
+        Part(
+            "holder of a machine, one thread",
+            steady(1e-6 * (costs.ray_save_holder or 0.0) * machine_streams * saves),
+            None,
+        ),
+        Part(
+            "memory of a holder",
+            steady(machine_streams * assumed.copies * costs.checkpoint_bytes / HOLDER_BYTES),
+            None,
+        ),
+        growing("control: a look at all workers each half second", look),
+        growing("event loop: new successors for all streams of a worker in 20 ms", told),
+        growing("event loop: the worker of one stream in 20 ms", 1e-6 * costs.rank / STALL_S),
+        growing("network: a changed table to all workers in 1 s", costs.table_bytes / assumed.nic_bytes_s, 2),
+    ]
+
+
+def _year(size: int, limit: float, costs: UnitCosts, assumed: Assumptions, seed: int) -> Year:
+    worker_streams = streams_per_worker(costs, assumed)
+    fleets = max(1, ceil(size / limit))
+    of_one = size / fleets
+    machines = ceil(of_one / worker_streams / assumed.cores) + 1  # one may be lost
+    workers = machines * assumed.cores
+    racks = max(assumed.racks, ceil(fleets * machines / assumed.rack))
+    together = ceil(machines / racks)  # of a fleet, in one rack
+    kinds = {"process": 1, "machine": assumed.cores, "rack": together * assumed.cores}
+    hits = {"process": 1, "machine": 1, "rack": min(fleets, ceil(fleets * machines / racks / together))}
+    rates = {
+        "process": fleets * workers / (assumed.process_days * DAY_S),
+        "machine": fleets * machines / (assumed.machine_days * DAY_S),
+        "rack": racks / (assumed.rack_days * DAY_S),
+    }
+    chance = np.random.default_rng(seed)
+    events = [(float(chance.exponential(1 / rate)), kind) for kind, rate in rates.items()]
+    heapq.heapify(events)
+    losses = dict.fromkeys(kinds, 0)
+    gaps: list[np.ndarray] = []
+    moved = gone = 0
+    away: list[tuple[float, int]] = []
+    while events[0][0] < YEAR_S:
+        now_s, kind = heapq.heappop(events)
+        heapq.heappush(events, (now_s + float(chance.exponential(1 / rates[kind])), kind))
+        away = [each for each in away if each[0] > now_s]
+        there = workers - sum(count for _, count in away) / fleets
+        lost = kinds[kind]
+        losses[kind] += 1
+        with_holder = (together - 1) / (machines - 1) if kind == "rack" else 0.0
+        for _ in range(hits[kind]):  # fleets
+            hit = int(chance.poisson(of_one * lost / workers))
+            away.append((now_s + assumed.repair_s, lost))
+            without = int(chance.binomial(hit, with_holder**assumed.copies))
+            moved, gone = moved + hit - without, gone + without
+            left = there - lost
+            gaps.append(_gaps_s(hit - without, int(left), of_one / left, kind, costs, assumed, chance))
+    joined = 1e3 * np.concatenate(gaps)
+    return Year(
+        size,
+        fleets,
+        fleets * machines,
+        fleets * workers,
+        size * assumed.copies * costs.checkpoint_bytes / assumed.checkpoint_s,
+        size * costs.sound_bytes,
+        losses,
+        moved,
+        gone,
+        (float(np.percentile(joined, 50)), float(np.percentile(joined, 99)), float(joined.max())),
+    )
+
+
+def _gaps_s(
+    hit: int,
+    survivors: int,
+    streams: float,
+    kind: str,
+    costs: UnitCosts,
+    assumed: Assumptions,
+    chance: np.random.Generator,
+) -> np.ndarray:
+    """How long each stream of a loss is silent: until it is noticed, and until a survivor has had time for it."""
+    share = stream_load(costs, assumed)
+    spare = 1 - np.minimum(assumed.budget, share * chance.poisson(streams, survivors))
+    places = chance.integers(0, survivors, hit)
+    order = np.argsort(places, kind="stable")
+    sorted_places = places[order]
+    first = np.searchsorted(sorted_places, sorted_places)
+    turn = np.arange(hit) - first + 1  # in the queue of its survivor
+    replay = chance.uniform(0, assumed.checkpoint_s, hit) * share
+    each = 1e-6 * (costs.open + costs.restore + costs.rank * survivors) + replay.mean() if hit else 0.0
+    noticed = 0.0 if kind == "process" else assumed.silence_s
+    return noticed + turn * each / spare[sorted_places]
+
+
+def text(found: Simulation) -> str:
+    """The tables, as Markdown."""
+    costs, assumed = found.costs, found.assumed
+    lines = ["| measured | |", "|---|---:|"]
+    for name, value in _cost_rows(costs):
+        lines.append(f"| {name} | {value} |")
+    lines += ["", "| | " + " | ".join(f"{year.streams:,} streams" for year in found.years) + " |"]
+    lines.append("|---|" + "---:|" * len(found.years))
+    rows = [
+        ("fleets", [str(year.fleets) for year in found.years]),
+        (f"machines of {assumed.cores} cores", [f"{year.machines:,}" for year in found.years]),
+        ("workers", [f"{year.workers:,}" for year in found.years]),
+        ("checkpoints", [f"{year.traffic / 1e9:.2f} GB/s" for year in found.years]),
+        ("sound, both directions", [f"{year.sound / 1e9:.2f} GB/s" for year in found.years]),
+        *(
+            (f"lost in a year: {kind}", [f"{year.losses.get(kind, 0):,}" for year in found.years])
+            for kind in ("process", "machine", "rack")
+        ),
+        ("streams that went on elsewhere", [f"{year.moved:,}" for year in found.years]),
+        ("streams lost with their checkpoint", [f"{year.gone:,}" for year in found.years]),
+        ("gap p50", [f"{year.gaps_ms[0]:.0f} ms" for year in found.years]),
+        ("gap p99", [f"{year.gaps_ms[1]:.0f} ms" for year in found.years]),
+        ("longest gap", [f"{year.gaps_ms[2]:.0f} ms" for year in found.years]),
+    ]
+    lines += [f"| {name} | {' | '.join(values)} |" for name, values in rows]
+    lines += ["", "| part of one fleet | " + " | ".join(f"at {size:,}" for size in SIZES) + " | full at |"]
+    lines.append("|---|" + "---:|" * (len(SIZES) + 1))
+    for part in sorted(found.parts, key=lambda each: each.full or float("inf")):
+        full = "grows with the machines" if part.full is None else f"{part.full:,.0f} streams"
+        lines.append(f"| {part.name} | {' | '.join(f'{each:.0%}' for each in part.filled)} | {full} |")
+    return "\n".join(lines)
+
+
+def _cost_rows(costs: UnitCosts) -> list[tuple[str, str]]:
+    def us(value: float | None) -> str:
+        return "not measured: ray is missing" if value is None else f"{value:.1f} us"
+
+    return [
+        ("a step of one stream, p99", us(costs.step_p99)),
+        ("a pulse in the server, CPU of all it does", us(costs.message)),
+        ("a checkpoint", f"{costs.checkpoint_bytes:,} bytes"),
+        ("making it", us(costs.snapshot)),
+        ("going on from it", us(costs.restore)),
+        ("keeping it, in the holder's memory", us(costs.hold)),
+        ("the same through Ray, CPU of worker and holder", us(costs.ray_save)),
+        ("of this the holder", us(costs.ray_save_holder)),
+        ("opening and closing a stream, CPU of both sides", us(costs.open)),
+        ("finding its worker, for each worker that there is", us(costs.rank)),
+        ("a look of the control, for each worker", us(costs.look)),
+        ("Ray's call of a worker in that look", us(costs.ray_call)),
+        ("the table, for each worker", f"{costs.table_bytes:.0f} bytes"),
+        (
+            "sound of a stream in 20 ms blocks of 16 bits, both directions",
+            f"{costs.sound_bytes / 1e3:.1f} kB/s",
+        ),
+    ]

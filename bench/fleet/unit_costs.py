@@ -1,0 +1,221 @@
+"""What one stream, one checkpoint and one look cost on this machine, measured when they are asked for."""
+
+import pickle
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import anyio
+import numpy as np
+
+from bench.fleet.cluster import STORE_BYTES
+from bench.serve.__main__ import run
+from pulse.api import stream as compiled
+from pulse.client import connect
+from streaming.builtin import SAMPLE_RATE_HZ, model_path
+from streaming.cli.serve import open_programs
+from streaming.fleet.control import FleetControl
+from streaming.fleet.deployment import Deployment
+from streaming.fleet.holder import Holder, HolderStatus
+from streaming.fleet.plan import Node
+from streaming.fleet.rendezvous import ranking
+from streaming.fleet.stream_name import StreamName
+from streaming.fleet.table import FleetTable, HolderEntry, WorkerEntry
+from streaming.fleet.worker import FleetWorker, WorkerStatus
+from streaming.serve.checkpoints import Checkpoint
+from streaming.serve.settings import ModelSettings, ServerSettings
+from streaming.session import Session
+from streaming.wire.frames import HEADER
+
+PULSE = 160
+BLOCK = 320
+STREAMS = 12
+SECONDS = 8.0
+STEPS = 3000
+SAVES = 400
+OPENS = 60
+WORKERS = 2000
+FRAME_BYTES = 8 + 54
+"""Of a message beside its payload: the head of a WebSocket frame, and TCP, IP and Ethernet of one packet."""
+ACK_BYTES = 40 + FRAME_BYTES
+"""An acknowledgement, and a packet of TCP that only acknowledges."""
+
+
+@dataclass(frozen=True)
+class UnitCosts:
+    """Times are of one core, in us unless a name says otherwise.
+
+    step_p99           of a pulse, alone
+    message            CPU of the server's process for a pulse that it answers, all included
+    snapshot           making a checkpoint; ``checkpoint_bytes`` is its size
+    restore            going on from one, in the process
+    hold               a holder's dictionary, without Ray
+    ray_save           CPU of worker and holder for a checkpoint through Ray; None: Ray is not there
+    ray_save_holder    the part of the holder: one process of one thread
+    open               CPU of client and server together for a stream that is opened and closed
+    rank               finding the worker of a stream, for each worker that there is
+    look               CPU of the control for each worker in a look, without Ray's calls
+    ray_call           CPU of the control for a call of a worker
+    table_bytes        of the table, for each worker
+    sound_bytes        that a stream moves in a second, in both directions
+    """
+
+    step_p99: float
+    message: float
+    snapshot: float
+    checkpoint_bytes: int
+    restore: float
+    hold: float
+    ray_save: float | None
+    ray_save_holder: float | None
+    open: float
+    rank: float
+    look: float
+    ray_call: float | None
+    table_bytes: float
+    sound_bytes: float
+
+
+def measure() -> UnitCosts:
+    """All of them."""
+    program = compiled(model_path(), pulse=PULSE)
+    session = Session(program)
+    sound = (0.1 * np.random.default_rng(0).standard_normal((1, PULSE))).astype(np.float32)
+    steps = _times(lambda: session.push(sound), STEPS)
+    snapshots = _times(session.snapshot, SAVES)
+    checkpoint = Checkpoint("denoiser", 0, (PULSE,), (PULSE,), session.snapshot())
+    data, snapshot = checkpoint.as_bytes(), session.snapshot()
+    other = Session(program)
+    restores = _times(lambda: other.restore(snapshot), SAVES)
+    holder = Holder(60.0, 1 << 30)
+    names = [str(StreamName.new("1")) for _ in range(SAVES)]
+    holds = _times(lambda: holder.save(names[0], 0, data), SAVES)
+    row = run("denoiser", None, "pulse", STREAMS, SECONDS, BLOCK, "pcm16")
+    workers = [f"1-{number:06x}" for number in range(WORKERS)]
+    ranks = _times(lambda: ranking(names[1], workers), 20)
+    look, table_bytes = _look()
+    ray_save, ray_save_holder, ray_call = _ray_costs(data)
+    messages_per_s = SAMPLE_RATE_HZ / BLOCK
+    payload = HEADER.size + 2 * BLOCK
+    sound_bytes = 2 * messages_per_s * (payload + FRAME_BYTES) + 2 * messages_per_s * ACK_BYTES
+    return UnitCosts(
+        float(np.percentile(steps, 99)),
+        row.cpu_us,
+        float(np.median(snapshots)),
+        len(data),
+        float(np.median(restores)),
+        float(np.median(holds)),
+        ray_save,
+        ray_save_holder,
+        anyio.run(_opens),
+        float(np.median(ranks)) / WORKERS,
+        look,
+        ray_call,
+        table_bytes,
+        sound_bytes,
+    )
+
+
+async def _opens() -> float:
+    """CPU of a process that is server and client, for each stream that is opened and closed."""
+    settings = ServerSettings((ModelSettings(streams=4),), port=0, budget=100.0)
+    deployment = Deployment(server=settings, least=1)
+    worker = FleetWorker("w", "node", "127.0.0.1", deployment, open_programs, _OneHolder())
+    worker.set_table(FleetTable(1, (WorkerEntry("w", "node", "1", worker.url, "live"),), _OneHolder.entries))
+    began = time.process_time()
+    for _ in range(OPENS):
+        async with connect(worker.url):
+            pass
+    took = time.process_time() - began
+    worker.stop()
+    return 1e6 * took / OPENS
+
+
+class _OneHolder:
+    """A holder in this process."""
+
+    entries = (HolderEntry("holder", "node"),)
+
+    def __init__(self) -> None:
+        self._holder = Holder(60.0, 1 << 30)
+
+    def ask(self, names: list[str], method: str, *arguments: object) -> dict[str, object]:
+        return {name: getattr(self._holder, method)(*arguments) for name in names}
+
+
+def _times(call: Callable[[], object], count: int) -> list[float]:
+    """Microseconds of each call."""
+    found: list[float] = []
+    for _ in range(count):
+        began = time.perf_counter()
+        call()
+        found.append(1e6 * (time.perf_counter() - began))
+    return found
+
+
+class _StillCluster:
+    """A cluster in which nothing happens, so that the control's own time is left."""
+
+    def __init__(self, table: FleetTable) -> None:
+        self._nodes = [Node(each.node, each.node, 16.0) for each in table.holders]
+        self._workers = {
+            each.name: WorkerStatus(each.url, 20, 0.5, 0, 0, 0, False, table.number) for each in table.workers
+        }
+        self._holders = {each.name: HolderStatus(0, 0, 0, 0, 0) for each in table.holders}
+
+    def nodes(self) -> list[Node]:
+        return self._nodes
+
+    def ask(self, names: list[str], method: str, *arguments: object) -> dict[str, object]:
+        return {name: self._workers.get(name) or self._holders[name] for name in names}
+
+
+def _look() -> tuple[float, float]:
+    """CPU of a look for each worker, and bytes of the table for each."""
+    nodes = [f"{number:056x}" for number in range(WORKERS // 16)]
+    workers = tuple(
+        WorkerEntry(f"1-{number:06x}", nodes[number % len(nodes)], "1", f"ws://10.0.0.1:{number}", "live")
+        for number in range(WORKERS)
+    )
+    holders = tuple(HolderEntry(f"holder-{number:08x}", node) for number, node in enumerate(nodes))
+    deployment = Deployment(least=WORKERS, most=WORKERS)
+    table = FleetTable(1, workers, holders, {"1": deployment})
+    control = FleetControl(_StillCluster(table), table)
+    control.look(0.0)
+    looks = _times(lambda: control.look(1.0), 5)
+    return float(np.median(looks)) / WORKERS, len(pickle.dumps(table)) / WORKERS
+
+
+def _ray_costs(data: bytes) -> tuple[float | None, float | None, float | None]:
+    """CPU of a save on both sides, on the holder's, and of the caller of a small call."""
+    try:
+        import ray
+    except ModuleNotFoundError:
+        return None, None, None
+    from streaming.fleet.ray_cluster import HolderActor, ask_actors
+
+    class Counted(HolderActor):
+        def cpu_s(self) -> float:
+            return time.process_time()
+
+    ray.init(
+        num_cpus=2,
+        object_store_memory=STORE_BYTES,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level=40,
+    )
+    try:
+        actor = ray.remote(Counted).options(num_cpus=0).remote(60.0, 1 << 30)
+        actors = {"holder": actor}
+        ask_actors(actors, "save", ("s", 0, data), 10.0)
+        there, here = ray.get(actor.cpu_s.remote()), time.process_time()
+        for _ in range(SAVES):
+            assert ask_actors(actors, "save", ("s", 0, data), 10.0) == {"holder": "saved"}
+        here, there = time.process_time() - here, ray.get(actor.cpu_s.remote()) - there
+        small = time.process_time()
+        ask_actors({str(number): actor for number in range(SAVES)}, "status", (), 10.0)
+        small = time.process_time() - small
+        return 1e6 * (here + there) / SAVES, 1e6 * there / SAVES, 1e6 * small / SAVES
+    finally:
+        ray.shutdown()

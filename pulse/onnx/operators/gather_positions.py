@@ -1,0 +1,106 @@
+"""Lookups of each entry at its own position, as masks are written that call a function for each pair of positions."""
+
+from dataclasses import dataclass
+
+from pulse.dim import TDim
+from pulse.facts import Shape
+from pulse.graph import OutletId
+from pulse.onnx.context import NodeContext
+from pulse.ops.concat import Concat
+from pulse.ops.elementwise import Cast
+from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose
+from pulse.ops.source import Const
+from pulse.ops.time_position import Range
+from pulse.typed import TypedGraph
+
+
+@dataclass(frozen=True)
+class Position:
+    """One number of each index: 0, or the place along one axis of the result.
+
+    axis   of the indices; None: it is 0
+    count  how many places there are
+    """
+
+    axis: int | None
+    count: TDim
+
+
+def gather_by_positions(node: NodeContext, indices: OutletId) -> OutletId | None:
+    """The data with its axes where the result has them; None if the indices are anything but such positions."""
+    x, shape = node.fact(0), node.graph.fact(indices).shape
+    found = _positions(node.graph, indices)
+    if found is None:
+        return None
+    sizes = x.shape[: len(found)]
+    if any(not place.count.prove_eq(size).yes for place, size in zip(found, sizes)):
+        return None
+    moving = [place for place in found if place.axis is not None]
+    axes = [place.axis for place in moving if place.axis is not None]
+    if len(set(axes)) < len(axes):
+        return None
+    data = node.input(0)
+    for axis in reversed([axis for axis, place in enumerate(found) if place.axis is None]):
+        data = node.wire(RemoveAxis(axis), [data], f"first{axis}")
+    order = sorted(range(len(axes)), key=lambda place: axes[place])
+    rest = x.shape[len(found) :]
+    if order != list(range(len(axes))):
+        perm = (*order, *range(len(axes), len(axes) + len(rest)))
+        data = node.wire(Transpose(perm), [data], "in_order")
+    for axis in range(len(shape) - 1):
+        if axis not in axes:
+            data = node.wire(AddAxis(axis), [data], f"axis{axis}")
+    return node.wire(Expand((*shape[:-1], *rest)), [data])
+
+
+def _positions(graph: TypedGraph, indices: OutletId) -> list[Position] | None:
+    """What each number of the indices is, along their last axis."""
+    fact, made = graph.fact(indices), graph.node(indices)
+    last = fact.rank - 1
+    while isinstance(made.op, Cast):
+        made = graph.node(made.inputs[0])
+    joined = isinstance(made.op, Concat) and made.op.axis == last
+    parts = made.inputs if joined else [OutletId(made.id)]
+    found: list[Position] = []
+    for part in parts:
+        if graph.fact(part).shape[last] != TDim.of(1):
+            return None
+        position = _position(graph, part)
+        if position is None or position.axis == last:
+            return None
+        found.append(position)
+    return found
+
+
+def _position(graph: TypedGraph, outlet: OutletId) -> Position | None:
+    path: list[OutletId] = []
+    node = graph.node(outlet)
+    while isinstance(node.op, AddAxis | RemoveAxis | Reshape | Expand | Cast):
+        path.append(outlet)
+        outlet = node.inputs[0]
+        node = graph.node(outlet)
+    if isinstance(node.op, Const):
+        value = node.op.value
+        return Position(None, TDim.of(1)) if value.dtype.kind in "iu" and not value.any() else None
+    if not isinstance(node.op, Range) or (node.op.start, node.op.step) != (0, 1):
+        return None
+    axis: int | None = 0
+    for step in reversed(path):
+        op, shape = graph.node(step).op, graph.fact(step).shape
+        if isinstance(op, AddAxis):
+            axis += op.axis <= axis
+        elif isinstance(op, RemoveAxis):
+            axis -= op.axis < axis
+        elif isinstance(op, Expand):
+            axis += len(shape) - graph.fact(graph.node(step).inputs[0]).rank
+        elif isinstance(op, Reshape):
+            axis = _only_axis(shape, node.op.length)
+        if axis is None:
+            return None
+    return Position(axis, node.op.length)
+
+
+def _only_axis(shape: Shape, length: TDim) -> int | None:
+    """The axis of this length, where all others are 1."""
+    longer = [axis for axis, dim in enumerate(shape) if dim != TDim.of(1)]
+    return longer[0] if len(longer) == 1 and shape[longer[0]] == length else None

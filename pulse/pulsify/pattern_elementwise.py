@@ -1,0 +1,171 @@
+"""Elementwise functions of values that depend on positions alone."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pulse.facts import TypedFact
+from pulse.pulsify.pattern import (
+    ANYTHING,
+    NEVER,
+    ONE,
+    ZERO,
+    Bounds,
+    Exact,
+    Extent,
+    Interval,
+    Pattern,
+    below,
+    choose,
+    combination,
+    extreme,
+    function,
+    invert,
+    is_zero,
+    least,
+    magnitude,
+    most,
+    multiply,
+    not_above,
+    round_down,
+    scale,
+    union,
+)
+
+COMPARISONS: dict[str, tuple[Bounds, bool]] = {
+    "less": (below, False),
+    "less_equal": (not_above, False),
+    "greater": (below, True),
+    "greater_equal": (not_above, True),
+    "equal": (is_zero, False),
+}
+"""What is asked of the difference of the operands, and whether it is that of the second and the first."""
+BOUNDS: dict[str, Bounds] = {
+    "abs": magnitude,
+    "mul": multiply,
+    "and": least,
+    "or": most,
+    "not": invert,
+    "where": choose,
+}
+ANY_OF = {("max", "less"), ("max", "less_equal"), ("min", "greater"), ("min", "greater_equal")}
+"""An operand is below a maximum if it is below any of its parts; above one if it is above all of them."""
+MIRRORED = {
+    "less": "greater",
+    "less_equal": "greater_equal",
+    "greater": "less",
+    "greater_equal": "less_equal",
+}
+
+
+def elementwise(kind: str, inputs: Sequence[Pattern], fact: TypedFact, extent: Extent) -> Pattern:
+    """What an elementwise function gives; ``fact`` is that of its result."""
+    distance, period = extent.distance, extent.period
+    if kind in ("add", "sum", "sub", "neg"):
+        signs = {"sub": (1, -1), "neg": (-1,)}.get(kind, (1,) * len(inputs))
+        return combination(inputs, signs, distance)
+    if kind in COMPARISONS:
+        return _compare(kind, inputs, extent)
+    if kind in ("max", "min"):
+        return extreme(kind, inputs)
+    if kind == "where":
+        return _where(inputs, extent)
+    if kind == "relu":
+        return extreme("max", [inputs[0], Pattern.constant(ZERO)])
+    if kind == "floor":
+        return round_down(inputs[0], period, distance)
+    if kind == "ceil":
+        negative = round_down(combination(inputs, (-1,), distance), period, distance)
+        return combination([negative], (-1,), distance)
+    if kind in ("mul", "div", "mod"):
+        found = _by_number(kind, inputs, fact, extent)
+        if found is not None:
+            return found
+    if kind == "abs" and np.all(np.asarray(inputs[0].near[0] >= 0)):
+        return inputs[0]
+    known = BOUNDS.get(kind)
+    truth = ZERO, ONE
+    return function(
+        known or (lambda *_: truth if fact.dtype == np.bool_ else ANYTHING),
+        inputs,
+    )
+
+
+def _by_number(kind: str, inputs: Sequence[Pattern], fact: TypedFact, extent: Extent) -> Pattern | None:
+    """Of a value and a number: its product, its quotient, its remainder."""
+    x, number = inputs[0], inputs[1].number
+    if kind == "mul" and number is None:
+        x, number = inputs[1], inputs[0].number
+    if number is None or _is_infinite(number):
+        return None
+    distance, period = extent.distance, extent.period
+    if kind == "mul":
+        return scale(x, number, distance)
+    if np.any(np.asarray(number <= 0)):
+        return None
+    quotient = scale(x, ONE / number, distance)
+    whole = np.issubdtype(fact.dtype, np.integer)
+    if kind == "div":
+        if not whole:
+            return quotient
+        return whole_part(quotient, extent)
+    floor = round_down(quotient, period, distance)
+    rest = combination([x, scale(floor, number, distance)], (1, -1), distance)
+    low, high = ZERO * number, number - ONE if whole else number
+    bounds = low, high
+    return Pattern(rest.slopes, bounds, bounds, bounds, bounds, rest.repeats) if rest.is_steady else None
+
+
+def whole_part(x: Pattern, extent: Extent) -> Pattern:
+    """Rounded toward zero."""
+    if np.all(np.asarray(x.near[0] >= 0)):
+        return round_down(x, extent.period, extent.distance)
+
+    def whole(each: Interval) -> Interval:
+        return each[0] - ONE, each[1] + ONE
+
+    return function(whole, [x])
+
+
+def _compare(kind: str, inputs: Sequence[Pattern], extent: Extent) -> Pattern:
+    for place, each in enumerate(inputs):
+        if each.parts is not None and kind in MIRRORED:
+            own = kind if place else MIRRORED[kind]
+            extremum, parts = each.parts
+            found = [_compare(own, [inputs[1 - place], part], extent) for part in parts]
+            return function(most if (extremum, own) in ANY_OF else least, found)
+    bounds, swapped = COMPARISONS[kind]
+    signs = (-1, 1) if swapped else (1, -1)
+    return _settle(function(bounds, [combination(inputs, signs, extent.distance)]))
+
+
+def _where(inputs: Sequence[Pattern], extent: Extent) -> Pattern:
+    """Of two values that grow alike, or one of which is masked."""
+    condition, x, y = inputs
+    for known, chosen in ((condition.near[0] == 1, x), (condition.near[1] == 0, y)):
+        if np.all(known):
+            return chosen
+    made = function(choose, inputs)
+    if made.repeats or not condition.is_steady or not (x.repeats and y.repeats):
+        return made
+    for one, other in ((x, y), (y, x)):
+        hidden = other.number is not None and np.all(np.asarray(other.near[1] <= extent.masked))
+        if hidden or _alike(one, other):
+            rest = union(one.rest, NEVER if hidden else other.rest)
+            return Pattern(one.slopes, rest, made.near, made.behind, made.ahead)
+    return made
+
+
+def _is_infinite(number: Exact) -> bool:
+    return bool(np.isinf(np.asarray(number, np.float64)).any())
+
+
+def _settle(found: Pattern) -> Pattern:
+    """A truth value that is the same everywhere repeats, whatever it was made of."""
+    return found if found.number is None else Pattern.constant(found.near[0])
+
+
+def _alike(x: Pattern, y: Pattern) -> bool:
+    return all(
+        np.all(x.slopes.get(axis, ZERO) == y.slopes.get(axis, ZERO)) for axis in {*x.slopes, *y.slopes}
+    )

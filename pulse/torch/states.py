@@ -1,0 +1,265 @@
+"""States of a module that takes one chunk in each call: caches that it takes and returns, buffers that it assigns."""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+
+from pulse.chunks.names import says_state
+from pulse.errors import InputError, LoadError
+from pulse.facts import Array
+from pulse.models import Model, TypedModel
+from pulse.tolerance import Reference, offline
+from pulse.torch.arguments import ModuleCall, path_key
+from pulse.torch.difference import first_difference
+from pulse.torch.inputs import SampledInputs, draw_inputs
+from pulse.torch.module import ModuleOracle, Restore, array_of, tensors_of
+from pulse.typed import Variable
+
+BUFFERS = "buffers"
+"""The parameter that takes the buffers of a module that assigns them."""
+CALLS = 3
+"""Calls in a row that are compared."""
+
+
+@dataclass(frozen=True)
+class StateLeaf:
+    """A tensor that a call takes and the next one gets.
+
+    parameter  of ``forward`` that holds it
+    input      its name in the model
+    output     the place of its next value among all outputs
+    initial    its value in the first call
+    """
+
+    parameter: str
+    input: str
+    output: int
+    initial: Array
+
+
+def find_states(
+    torch: Any, call: ModuleCall, result: Any, title: str, given: Mapping[str, Any] | None
+) -> list[StateLeaf]:
+    """The states that a module takes and returns.
+
+    Without ``given``: parameters whose name says so (cache, state, memory …) or that hold several tensors, and the only
+    part of the result of the same types and shapes.
+
+    result  what the module gives for the example
+    given   parameter -> part of the result: a place of a tuple, or a key of a dict
+    Raises  InputError: ``given`` does not fit, or a state changes its shape
+    """
+    parts = _parts(result)
+    first: dict[Any, int] = {}
+    for key in parts:
+        first[key] = sum(len(_leaves(torch, other)) for other in list(parts.values())[: len(first)])
+    found: list[StateLeaf] = []
+    for name, key in (_guess(torch, call, parts) if given is None else given).items():
+        if name not in call.arguments:
+            listed = ", ".join(call.arguments) or "none"
+            raise InputError(f"{title}: states names input {name}; the examples are of {listed}")
+        if key not in parts:
+            listed = ", ".join(map(repr, parts))
+            raise InputError(
+                f"{title}: states names {key!r} as the next value of {name}; the result has {listed}"
+            )
+        before, after = _named(torch, name, call.arguments[name]), _leaves(torch, parts[key])
+        if len(before) != len(after):
+            raise InputError(
+                f"{title}: state {name} has {len(before)} tensors, and its next value, {key!r}, has {len(after)}"
+            )
+        for place, (leaf, (now, later)) in enumerate(zip(before, zip(before.values(), after))):
+            _require_same(title, leaf, now, later)
+            found.append(StateLeaf(name, leaf, first[key] + place, array_of(torch, now)))
+    return found
+
+
+def _parts(result: Any) -> dict[Any, Any]:
+    if isinstance(result, Mapping):
+        return dict(cast("Mapping[Any, Any]", result))
+    if isinstance(result, tuple | list):
+        return dict(enumerate(cast("Sequence[Any]", result)))
+    return {0: result}
+
+
+def _leaves(torch: Any, value: Any) -> list[Any]:
+    return [leaf for leaf in torch.utils._pytree.tree_leaves(value) if torch.is_tensor(leaf)]
+
+
+def _named(torch: Any, name: str, value: Any) -> dict[str, Any]:
+    found, _ = torch.utils._pytree.tree_flatten_with_path({name: value})
+    return {"_".join(map(path_key, path)): leaf for path, leaf in found if torch.is_tensor(leaf)}
+
+
+def _guess(torch: Any, call: ModuleCall, parts: Mapping[Any, Any]) -> dict[str, Any]:
+    def form(value: Any) -> list[tuple[Any, tuple[int, ...]]]:
+        return [(leaf.dtype, tuple(leaf.shape)) for leaf in _leaves(torch, value)]
+
+    found: dict[str, Any] = {}
+    for name, value in list(call.arguments.items())[1:]:
+        own = form(value)
+        if not own or name in call.axes or not (len(own) > 1 or says_state(name)):
+            continue
+        like = [key for key, part in parts.items() if form(part) == own]
+        rivals = [other for other, each in call.arguments.items() if form(each) == own]
+        if len(like) == len(rivals) == 1:
+            found[name] = like[0]
+    return found
+
+
+def _require_same(title: str, name: str, before: Any, after: Any) -> None:
+    if before.dtype != after.dtype or before.shape != after.shape:
+        kind = f"{list(before.shape)} of {before.dtype}", f"{list(after.shape)} of {after.dtype}"
+        raise InputError(
+            f"{title}: state {name} is {kind[0]} before a call and {kind[1]} after it; a state keeps its type and "
+            "shape: give the example a cache of its full size, and let the module drop its oldest frames"
+        )
+
+
+def find_buffers(torch: Any, module: Any, call: ModuleCall, begin: Restore, title: str) -> dict[str, Any]:
+    """The tensors of the module that a call changes, by their qualified names.
+
+    Raises InputError: one that it cannot keep
+
+    begin  brings the module back to the state that it has now
+    """
+    before = {name: value.detach().clone() for name, value in tensors_of(torch, module).items()}
+    plain = _plain_values(module)
+    positional, named = call.fill(torch, {})
+    with torch.no_grad():
+        module(*positional, **named)
+    after, numbers = tensors_of(torch, module), _plain_values(module)
+    found: dict[str, Any] = {}
+    try:
+        for name, value in after.items():
+            if name not in before:
+                raise InputError(
+                    f"{title}: {name} is made by the first call; register a buffer of its full size in the constructor"
+                )
+            _require_same(title, name, before[name], value)
+            if not torch.equal(before[name], value):
+                found[name] = before[name]
+        changed = [name for name in numbers if plain.get(name) != numbers[name]]
+        if changed:
+            raise InputError(
+                f"{title}: {changed[0]} is a Python value that each call changes, from {plain.get(changed[0])!r} to "
+                f"{numbers[changed[0]]!r}, and an export keeps its first one; make it a tensor and a buffer"
+            )
+    finally:
+        begin()
+    return found
+
+
+def _plain_values(module: Any) -> dict[str, Any]:
+    return {
+        f"{prefix}.{name}" if prefix else name: value
+        for prefix, each in module.named_modules()
+        for name, value in cast("dict[str, Any]", vars(each)).items()
+        if isinstance(value, bool | int | float)
+    }
+
+
+def with_buffers(
+    torch: Any, module: Any, call: ModuleCall, buffers: Mapping[str, Any]
+) -> tuple[Any, ModuleCall]:
+    """A module that takes its buffers as an input and gives their next values, behind the result; and its call."""
+    places = {name.replace(".", "_"): name for name in buffers}
+
+    def forward(*positional: Any, **named: Any) -> Any:
+        given = dict(zip(names, positional)) | named
+        own: dict[str, Any] = given.pop(BUFFERS)
+        slots = {key: _slot(module, name) for key, name in places.items()}
+        kept = {key: holder[name] for key, (holder, name) in slots.items()}
+        try:
+            for key, (holder, name) in slots.items():
+                holder[name] = own[key].clone()
+            result = module(**given)
+            after = {key: holder[name].clone() for key, (holder, name) in slots.items()}
+        finally:
+            for key, (holder, name) in slots.items():
+                holder[name] = kept[key]
+        return result, after
+
+    parameters = list(inspect.signature(module.forward).parameters.values())
+    own = inspect.Parameter(BUFFERS, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    kept = [parameter for parameter in parameters if parameter.name in call.arguments]
+    names = [*(parameter.name for parameter in kept), BUFFERS]
+    plain = [parameter.replace(default=inspect.Parameter.empty) for parameter in kept]
+    forward.__signature__ = inspect.Signature([*plain, own])  # type: ignore[attr-defined]
+    made = torch.nn.Module()
+    made.module, made.forward = module, forward
+    made.train(module.training)
+    values = {key: buffers[name].clone() for key, name in places.items()}
+    return made, replace(call, arguments={**call.arguments, BUFFERS: values})
+
+
+def _slot(module: Any, name: str) -> tuple[dict[str, Any], str]:
+    """The dict that holds a tensor of the module, and its key there."""
+    path, _, last = name.rpartition(".")
+    owner: Any = module.get_submodule(path)
+    buffers: dict[str, Any] = owner._buffers
+    attributes = cast("dict[str, Any]", vars(owner))
+    return (buffers if last in buffers else attributes), last
+
+
+def name_results(torch: Any, result: Any, states: Sequence[StateLeaf]) -> list[str]:
+    """Names of all outputs: keys of a dict or ``output``, with their places; ``…_next`` for states."""
+    found, _ = torch.utils._pytree.tree_flatten_with_path(result)
+    paths = [path for path, leaf in found if torch.is_tensor(leaf)]
+    names = ["_".join(["output", *map(path_key, path)]) for path in paths]
+    for state in states:
+        names[state.output] = f"{state.input}_next"
+    return names
+
+
+def keep_states(model: Model, states: Sequence[StateLeaf]) -> Model:
+    """The model of a chunk with its states as variables: they begin with the example's values."""
+    inputs, outputs = model.inputs, model.graph.output_names
+    variables = tuple(
+        Variable(state.input, outputs[state.output], state.initial, "a state of the module")
+        for state in states
+        if state.input in inputs and outputs[state.output] not in inputs
+    )
+    return replace(model, variables=(*model.variables, *variables))
+
+
+def describe_states(model: Model) -> list[str]:
+    """What was found, for the user."""
+    listed = ", ".join(each.input for each in model.variables)
+    return [f"takes one chunk in each call and keeps {listed}: a model of chunks"] if listed else []
+
+
+def require_equal_calls(
+    title: str,
+    oracle: ModuleOracle,
+    typed: TypedModel,
+    samples: Mapping[str, SampledInputs],
+    variables: Sequence[Variable],
+) -> None:
+    """Compare module and model call by call, each with the states that the module gave before. Raises LoadError."""
+    states: dict[str, Array] = {each.input: each.initial for each in variables if each.initial is not None}
+    nexts = {each.output: each.input for each in variables}
+    rng = np.random.default_rng(0)
+    lengths = {
+        symbol: sample.value.shape[axis]
+        for sample in samples.values()
+        for axis, symbol in sample.axes.items()
+    }
+    for number in range(CALLS):
+        feeds = {**draw_inputs(samples, lengths, rng), **states}
+        feeds = {
+            name: value if name in states else rng.permutation(value.ravel()).reshape(value.shape)
+            for name, value in feeds.items()
+        }
+        expected = oracle(feeds, restore=number == 0)
+        found = first_difference(expected, Reference(offline(typed), feeds), {})
+        if found is not None:
+            raise LoadError(
+                f"{title}: the exported model differs from the module in call {number + 1}, after the same states: "
+                f"{found}; what the module keeps besides tensors that are returned or buffers, such as numbers and "
+                "lists of Python, is not in the model: make each a buffer of constant shape, or an input and an output"
+            )
+        states = {nexts[name]: value for name, value in expected.items() if name in nexts}

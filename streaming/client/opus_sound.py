@@ -1,0 +1,67 @@
+"""The sound of a stream in packets of Opus, on the side of a client: every sample in, every sample out."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.not_copyable import NotCopyable
+from streaming.wire.opus import OpusDecoder, OpusEncoder
+from streaming.wire.ports import WirePort
+
+
+class OpusSound(NotCopyable):
+    """Encoders of the inputs and decoders of the outputs.
+
+    skip    samples that decoders leave out in front, as the server says
+    Raises  InputError: PyAV is not installed
+    """
+
+    instead = "it remembers samples; connect again"
+
+    def __init__(self, inputs: Sequence[WirePort], outputs: Sequence[WirePort], skip: int) -> None:
+        self._inputs, self._skip = inputs, skip
+        self._outputs = [port for port in outputs if port.kind == "sound"]
+        self.reset()
+
+    def reset(self) -> None:
+        """A new sound."""
+        self._encoders = {port.number: OpusEncoder() for port in self._inputs}
+        self._decoders = {port.number: _HeldDecoder(port, self._skip) for port in self._outputs}
+
+    def encode(self, port: WirePort, array: Array) -> list[tuple[int, bytes]]:
+        """The packets that are full, each with its number of samples."""
+        return self._encoders[port.number].encode(array.ravel())
+
+    def flush(self, port: WirePort) -> list[tuple[int, bytes]]:
+        """The last packets of an input."""
+        return self._encoders[port.number].flush()
+
+    def decode(self, port: WirePort, packet: bytes) -> Array | None:
+        """More of an output, in its shape; None if it is not sound. Raises WireError: no packet."""
+        held = self._decoders.get(port.number)
+        return None if held is None else held.push(packet)
+
+    def ends(self, sent: Sequence[int], streaming: Sequence[WirePort]) -> list[tuple[WirePort, Array]]:
+        """The last samples of each output, of which so many are no padding in all."""
+        totals = {port.number: total for port, total in zip(streaming, sent)}
+        return [(port, self._decoders[port.number].end(totals[port.number])) for port in self._outputs]
+
+
+class _HeldDecoder:
+    """Gives what a packet had when the next one is there: only then it is known that it is not the end."""
+
+    def __init__(self, port: WirePort, skip: int) -> None:
+        self._shape = [-1 if size is None else size for size in port.shape]
+        self._decoder = OpusDecoder(skip)
+        self._held: Array = np.zeros(0, np.float32)
+        self._given = 0
+
+    def push(self, packet: bytes) -> Array:
+        _, samples = self._decoder.decode(packet)
+        given, self._held = self._held, samples
+        self._given += given.size
+        return given.reshape(self._shape)
+
+    def end(self, total: int) -> Array:
+        return self._held[: max(0, total - self._given)].reshape(self._shape)

@@ -1,0 +1,275 @@
+"""SoundForm: the sound of one stream on the wire, where its rate or format is not that of the model."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.not_copyable import NotCopyable
+from pulse.record import record
+from streaming.native.resample import NativeResampler
+from streaming.wire.errors import WireError
+from streaming.wire.messages import Hello
+from streaming.wire.opus import RATE_HZ as OPUS_HZ
+from streaming.wire.opus import SKIP_SAMPLES, OpusDecoder, OpusEncoder
+from streaming.wire.ports import WirePort
+
+QUALITY = "medium"
+"""Of resamplers: 2 ms at 16 kHz."""
+Coded = tuple[int, int, bytes]
+"""The number of the first frame, how many there are, and the bytes of a message."""
+
+
+@record
+class SoundModel:
+    """What a form asks of a model: its name, ports and rate, and whether its streams make checkpoints."""
+
+    name: str
+    inputs: tuple[WirePort, ...]
+    outputs: tuple[WirePort, ...]
+    rate_hz: int | None
+    saves: bool
+
+
+class SoundForm(NotCopyable):
+    """How a client sends and gets the sound of a model; what is not sound is left as it is.
+
+    inputs, outputs  ports as the client sees them
+    wire_hz          samples a second on the wire; None if the model's rate is unknown
+    name             of the format: ``f32``, ``pcm16`` or ``opus``
+    inward, outward  what converts sounds: name -> converter. Empty if rate and samples are those of the model
+    Raises           WireError: the model has no rate, or not sound alone, or the rates are too far apart
+    """
+
+    instead = "it remembers samples; begin a new stream"
+
+    def __init__(self, model: SoundModel, hello: Hello) -> None:
+        self.name = hello.format
+        self.inputs, self.outputs = model.inputs, model.outputs
+        self.inward: dict[str, InwardSound] = {}
+        self.outward: dict[str, OutwardSound] = {}
+        wire_hz = hello.rate or (OPUS_HZ if self.name == "opus" else model.rate_hz)
+        self.wire_hz, self._model_hz, self._skip = wire_hz, model.rate_hz, hello.skip or 0
+        if self.name == "opus" and wire_hz != OPUS_HZ:
+            raise WireError("rate", f"opus at {wire_hz} Hz", f"send it at {OPUS_HZ} Hz")
+        if model.rate_hz is None or (wire_hz == model.rate_hz and self.name != "opus"):
+            if self.name == "opus":
+                raise WireError("rate", f"{model.name} has no rate", "send f32")
+            self.wire_hz = model.rate_hz
+            return
+        assert wire_hz is not None
+        self._require_sound(model)
+        try:
+            self._convert(wire_hz, model.rate_hz)
+        except InputError as error:
+            raise WireError(
+                "rate",
+                f"{model.name} takes {model.rate_hz} Hz: {error}",
+                f"send f32 or pcm16 at {model.rate_hz} Hz",
+            ) from None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is converted."""
+        return not self.inward
+
+    def ready_frames(self, frames: int, name: str) -> int:
+        """Frames that the model gets of so many of an input of the wire."""
+        if self.is_plain:
+            return frames
+        sound = self.inward[name]
+        return self.model_frames(max(0, frames - sound.delay_frames - sound.skipped_frames))
+
+    def model_frames(self, frames: int) -> int:
+        """Frames of the model in so many of the wire, what a resampler keeps included."""
+        return frames if self.is_plain else frames * (self._model_hz or 1) // (self.wire_hz or 1)
+
+    def as_dict(self) -> dict[str, int]:
+        """For ``ready``: what a decoder is to leave out in front."""
+        return {"skip": SKIP_SAMPLES} if self.name == "opus" else {}
+
+    def wire_frames(self, frames: int) -> int:
+        """Frames of the wire in so many of the model."""
+        return frames if self.is_plain else frames * (self.wire_hz or 1) // (self._model_hz or 1)
+
+    def taken(self, name: str, frames: Array | bytes, count: int) -> Array:
+        """What the model gets of frames of an input. Raises WireError: a packet that cannot be decoded."""
+        if self.inward:
+            return self.inward[name].push(frames, count)
+        assert not isinstance(frames, bytes)
+        return frames
+
+    def counted_in(self, received: Mapping[str, int]) -> list[int]:
+        """Frames of each input, on the wire."""
+        if self.is_plain:
+            return list(received.values())
+        return [sound.received for sound in self.inward.values()]
+
+    def counted_out(self, sent: Mapping[str, int]) -> list[int]:
+        """Frames of each streaming output, on the wire."""
+        return [self.outward[name].sent if name in self.outward else count for name, count in sent.items()]
+
+    def reset(self) -> None:
+        """A new sound."""
+        for each in (*self.inward.values(), *self.outward.values()):
+            each.reset()
+
+    def _convert(self, wire_hz: int, model_hz: int) -> None:
+        opus = self.name == "opus"
+        skip = self._skip if opus else None
+        self.inward = {port.name: InwardSound(port, wire_hz, model_hz, skip) for port in self.inputs}
+        sounds = [port for port in self.outputs if port.kind == "sound"]
+        self.outward = {
+            port.name: OutwardSound(
+                port, model_hz, wire_hz, self.name, self._latency(port, wire_hz, model_hz)
+            )
+            for port in sounds
+        }
+        self.inputs = tuple(self.inward[port.name].port for port in self.inputs)
+        self.outputs = tuple(
+            self.outward[port.name].port if port.kind == "sound" else port for port in self.outputs
+        )
+
+    def _latency(self, port: WirePort, wire_hz: int, model_hz: int) -> int:
+        """Frames of the wire until an output is there, without an encoder."""
+        first = next(iter(self.inward.values()))
+        behind = resampler_delay(model_hz, wire_hz)
+        return -(-(port.delay + behind) * wire_hz // model_hz) + first.delay_frames + (behind > 0)
+
+    def _require_sound(self, model: SoundModel) -> None:
+        others = [port.name for port in model.inputs if port.kind != "sound"]
+        if others:
+            raise WireError(
+                "rate",
+                f"{model.name} takes {model.rate_hz} Hz, and its input {others[0]} is not sound",
+                f"send it as f32 at {model.rate_hz} Hz",
+            )
+        if model.saves:
+            raise WireError(
+                "rate",
+                f"{model.name} takes {model.rate_hz} Hz, and checkpoints do not hold resamplers",
+                f"send f32 or pcm16 at {model.rate_hz} Hz",
+            )
+
+
+class InwardSound(NotCopyable):
+    """An input: from the wire to the model.
+
+    port          as the client sees it
+    skip          samples that a decoder of Opus leaves out in front; None: no Opus
+    delay_frames  of the wire, that the resampler waits
+    """
+
+    instead = "it remembers samples; begin a new stream"
+
+    def __init__(self, port: WirePort, wire_hz: int, model_hz: int, skip: int | None) -> None:
+        self._shape = [-1 if size is None else size for size in port.shape]
+        self.port = replace(port, rate=None if port.rate is None else port.rate * wire_hz / model_hz)
+        self._resampler = _resampler(wire_hz, model_hz)
+        self._skip = skip
+        self._decoder = None if skip is None else OpusDecoder(skip)
+        self.delay_frames = resampler_delay(wire_hz, model_hz)
+        self.skipped_frames = skip or 0
+        self.received = 0
+
+    def push(self, frames: Array | bytes, count: int) -> Array:
+        """What the model gets, in the port's shape. Raises WireError: a packet that cannot be decoded."""
+        samples = frames.ravel() if not isinstance(frames, bytes) else self._decode(frames, count)
+        self.received += count
+        return self._resampled(samples)
+
+    def flush(self) -> Array:
+        """The rest."""
+        return self._resampled(np.zeros(self.delay_frames, np.float32))
+
+    def reset(self) -> None:
+        """A new sound."""
+        self.received = 0
+        if self._resampler is not None:
+            self._resampler.reset()
+        if self._skip is not None:
+            self._decoder = OpusDecoder(self._skip)
+
+    def _decode(self, packet: bytes, count: int) -> Array:
+        assert self._decoder is not None
+        found, samples = self._decoder.decode(packet)
+        if found != count:
+            raise WireError(
+                "message",
+                f"{self.port.name}: a packet of {found} samples with a header of {count}",
+                "one packet a message, with its number of samples at 48 kHz",
+            )
+        return samples
+
+    def _resampled(self, samples: Array) -> Array:
+        if self._resampler is not None:
+            samples = self._resampler.process(samples)
+        return samples.reshape(self._shape)
+
+
+class OutwardSound(NotCopyable):
+    """An output: from the model to the wire.
+
+    port     as the client sees it
+    latency  frames of the wire until an output is there, for ``port.delay``
+    sent     frames of the sound so far; packets have more of them, what a decoder leaves out and what is behind the end
+    """
+
+    instead = "it remembers samples; begin a new stream"
+
+    def __init__(self, port: WirePort, model_hz: int, wire_hz: int, form: str, latency: int) -> None:
+        self._form = form
+        self._resampler = _resampler(model_hz, wire_hz)
+        self._rest_frames = resampler_delay(model_hz, wire_hz)
+        self._encoder = OpusEncoder() if form == "opus" else None
+        coding = 0 if self._encoder is None else self._encoder.delay_samples
+        rate = None if port.rate is None else port.rate * wire_hz / model_hz
+        self.port = replace(port, rate=rate, delay=latency + coding)
+        self.sent = self._coded_frames = 0
+
+    def push(self, array: Array) -> list[Coded]:
+        """The messages of more of the output."""
+        samples = array.ravel()
+        if self._resampler is not None:
+            samples = self._resampler.process(samples)
+        self.sent += samples.size
+        if self._encoder is not None:
+            return self._coded(self._encoder.encode(samples))
+        return self._coded([(samples.size, self._encode(samples))] if samples.size else [])
+
+    def flush(self) -> list[Coded]:
+        """The messages of the rest."""
+        rest = self.push(np.zeros(self._rest_frames, np.float32))
+        return rest if self._encoder is None else rest + self._coded(self._encoder.flush())
+
+    def reset(self) -> None:
+        """A new sound."""
+        self.sent = self._coded_frames = 0
+        if self._resampler is not None:
+            self._resampler.reset()
+        if self._encoder is not None:
+            self._encoder = OpusEncoder()
+
+    def _encode(self, samples: Array) -> bytes:
+        return self.port.encode(
+            samples.reshape([-1 if size is None else size for size in self.port.shape]), self._form
+        )
+
+    def _coded(self, packets: Sequence[tuple[int, bytes]]) -> list[Coded]:
+        found: list[Coded] = []
+        for count, values in packets:
+            found.append((self._coded_frames, count, values))
+            self._coded_frames += count
+        return found
+
+
+def resampler_delay(rate_in_hz: int, rate_out_hz: int) -> int:
+    """Input frames that a resampler waits."""
+    found = _resampler(rate_in_hz, rate_out_hz)
+    return 0 if found is None else found.delay_frames
+
+
+def _resampler(rate_in_hz: int, rate_out_hz: int) -> NativeResampler | None:
+    return None if rate_in_hz == rate_out_hz else NativeResampler(rate_in_hz, rate_out_hz, QUALITY)

@@ -1,0 +1,104 @@
+"""Sound as packets of Opus (RFC 6716), one a message, mono at 48 kHz; PyAV codes them, with its own copy of libopus."""
+
+from typing import Any
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.not_copyable import NotCopyable
+from streaming.wire.errors import WireError
+
+RATE_HZ = 48_000
+PACKET_MS = 10
+PACKET_SAMPLES = RATE_HZ * PACKET_MS // 1000
+SKIP_SAMPLES = 120
+"""By which a decoder is behind this encoder: the ``pre-skip`` of RFC 7845."""
+BIT_RATE = 64_000
+
+
+class OpusEncoder(NotCopyable):
+    """Makes packets. Raises InputError: PyAV is not installed."""
+
+    instead = "it remembers samples; make another one"
+
+    def __init__(self) -> None:
+        av = _av()
+        self._av = av
+        self._codec: Any = av.CodecContext.create("libopus", "w")
+        self._codec.sample_rate, self._codec.layout, self._codec.format = RATE_HZ, "mono", "flt"
+        self._codec.bit_rate = BIT_RATE
+        self._codec.options = {"frame_duration": str(PACKET_MS), "application": "lowdelay"}
+        self._codec.open()
+        head = bytes(self._codec.extradata)
+        if self._codec.frame_size != PACKET_SAMPLES or int.from_bytes(head[10:12], "little") != SKIP_SAMPLES:
+            raise InputError(
+                f"libopus makes packets of {self._codec.frame_size} samples: install PyAV from PyPI"
+            )
+        self._rest: Array = np.zeros(0, np.float32)
+        self._taken = self._made = 0
+
+    @property
+    def delay_samples(self) -> int:
+        """How many samples an output waits at most: until its packet is full, and those of the decoder."""
+        return PACKET_SAMPLES - 1 + SKIP_SAMPLES
+
+    def encode(self, samples: Array) -> list[tuple[int, bytes]]:
+        """Packets that are full, each with its number of samples."""
+        self._taken += samples.size
+        return self._packets(np.concatenate([self._rest, samples]))
+
+    def flush(self) -> list[tuple[int, bytes]]:
+        """The rest, with silence behind it: as much as lets a decoder give every sample."""
+        missing = self._taken + SKIP_SAMPLES - self._made
+        whole = -(-missing // PACKET_SAMPLES) * PACKET_SAMPLES if self._taken else 0
+        return self._packets(np.concatenate([self._rest, np.zeros(whole - self._rest.size, np.float32)]))
+
+    def _packets(self, samples: Array) -> list[tuple[int, bytes]]:
+        packets: list[tuple[int, bytes]] = []
+        for first in range(0, samples.size - PACKET_SAMPLES + 1, PACKET_SAMPLES):
+            block = np.clip(samples[first : first + PACKET_SAMPLES], -1, 1).astype(np.float32)[None]
+            frame = self._av.AudioFrame.from_ndarray(np.nan_to_num(block), format="flt", layout="mono")
+            frame.sample_rate, frame.pts = RATE_HZ, self._made
+            packets += [(PACKET_SAMPLES, bytes(packet)) for packet in self._codec.encode(frame)]
+            self._made += PACKET_SAMPLES
+        self._rest = samples[len(samples) // PACKET_SAMPLES * PACKET_SAMPLES :].copy()
+        return packets
+
+
+class OpusDecoder(NotCopyable):
+    """Makes samples of packets.
+
+    skip    samples that it leaves out at the beginning
+    Raises  InputError: PyAV is not installed
+    """
+
+    instead = "it remembers samples; make another one"
+
+    def __init__(self, skip: int = SKIP_SAMPLES) -> None:
+        self._av = _av()
+        self._codec: Any = self._av.CodecContext.create("opus", "r")
+        self._codec.sample_rate, self._codec.layout = RATE_HZ, "mono"
+        self._skip = skip
+
+    def decode(self, packet: bytes) -> tuple[int, Array]:
+        """How many samples a packet has, and those of them that count. Raises WireError: it is no packet."""
+        try:
+            frames: list[Any] = self._codec.decode(self._av.Packet(packet)) if packet else []
+        except (self._av.FFmpegError, ValueError) as error:
+            raise WireError("message", f"no packet of Opus: {error}", "send one packet a message") from None
+        parts: list[Array] = [frame.to_ndarray() for frame in frames]
+        if not parts or any(part.shape[0] != 1 or part.dtype != np.float32 for part in parts):
+            raise WireError("message", "no packet of Opus in mono", "send one packet a message")
+        samples: Array = np.concatenate(parts, 1)[0]
+        left_out = min(self._skip, samples.size)
+        self._skip -= left_out
+        return samples.size, samples[left_out:]
+
+
+def _av() -> Any:
+    try:
+        import av
+    except ModuleNotFoundError:
+        raise InputError("Opus needs PyAV; pip install 'pulse-stream[opus]'") from None
+    return av

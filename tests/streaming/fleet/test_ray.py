@@ -1,0 +1,207 @@
+"""A fleet on a real cluster of Ray: several nodes on this machine. Workers, nodes and the control are lost."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import anyio
+import numpy as np
+import pytest
+
+ray = pytest.importorskip("ray", reason="needs the extra fleet")
+
+from bench.fleet.cluster import fleet_here  # noqa: E402
+from pulse.api import stream as compiled  # noqa: E402
+from pulse.client import connect  # noqa: E402
+from pulse.errors import InputError  # noqa: E402
+from streaming.builtin import model_path  # noqa: E402
+from streaming.cli.serve import open_programs  # noqa: E402
+from streaming.fleet.deployment import Deployment  # noqa: E402
+from streaming.fleet.stream_name import StreamName  # noqa: E402
+from streaming.serve.settings import ModelSettings, ServerSettings  # noqa: E402
+from streaming.session import Session  # noqa: E402
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.anyio,
+    pytest.mark.filterwarnings("ignore"),  # of Ray itself
+]
+BLOCK = 320
+BLOCKS = 300
+LONG_S = 90.0
+
+
+@pytest.fixture(scope="module")
+def anyio_backend():
+    return "asyncio"
+
+
+def deployment(version="1", **changes):
+    server = ServerSettings(
+        (ModelSettings(streams=16, pulse=160),), port=0, threads=1, checkpoint_s=0.25, budget=100.0
+    )
+    return Deployment(version, server, **{"least": 3, "most": 5, **changes})
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A fleet of three workers on three nodes, and the cluster."""
+    with fleet_here(3, deployment(), open_programs) as found:
+        yield found
+
+
+@pytest.fixture
+def fleet(cluster):
+    """The same, all workers live."""
+    found, _ = cluster
+    return found
+
+
+def live(fleet, count=3, version="1"):
+    return fleet.wait(lambda status: len(status.table.live(version)) >= count, LONG_S).table.live(version)
+
+
+def serving(fleet, workers):
+    """The worker with a stream, and its process."""
+    for each in workers:
+        actor = ray.get_actor(each.name, fleet.name)
+        status, process = ray.get([actor.status.remote(), actor.process.remote()])
+        if status.streams:
+            return each, process
+    raise AssertionError("no worker has the stream")
+
+
+async def speak(fleet, at_half, version="1", count=3):
+    """A stream in real time, at whose half something happens; whether its bits are those without it."""
+    workers = await anyio.to_thread.run_sync(live, fleet, count, version)
+    sound = 0.1 * np.random.default_rng(7).standard_normal((1, BLOCKS * BLOCK))
+    x = sound.astype(np.float32)
+    async with connect([each.url for each in workers], patience_s=30) as stream:
+        for number in range(BLOCKS):
+            await stream.send(x[:, number * BLOCK : (number + 1) * BLOCK])
+            await anyio.sleep(BLOCK / 16000)
+            if number == BLOCKS // 2:
+                await anyio.to_thread.run_sync(at_half, *serving(fleet, workers))
+        outputs = await stream.flush()
+        connections, name = stream.connections, StreamName.of_text(stream.resume)
+    session = Session(compiled(model_path(), pulse=160))
+    first = session.push(x)["denoised"].copy()
+    expected = np.concatenate([first, session.flush()["denoised"]], 1)
+    assert np.array_equal(outputs["denoised"], expected)
+    return connections, name
+
+
+async def test_a_worker_is_killed(fleet):
+    connections, _ = await speak(fleet, lambda _, process: os.kill(process, signal.SIGKILL))
+    assert connections == 2
+    assert len(live(fleet)) == 3 and fleet.status().lost >= 1
+
+
+async def test_a_node_is_lost_with_its_worker_and_its_holder(cluster):
+    fleet, machines = cluster
+    live(fleet)
+    head = machines.head_node.node_id
+
+    def remove(worker, process):
+        if worker.node == head:  # Ray's own head stays
+            os.kill(process, signal.SIGKILL)
+        else:
+            (node,) = [each for each in machines.list_all_nodes() if each.node_id == worker.node]
+            machines.remove_node(node, allow_graceful=False)
+
+    connections, _ = await speak(fleet, remove)
+    assert connections == 2
+    if len(machines.list_all_nodes()) < 3:
+        machines.add_node(num_cpus=4, object_store_memory=100 << 20)
+    assert len(live(fleet)) == 3
+    status = fleet.wait(lambda found: len(found.holders) == 3 and len(found.nodes) == 3, LONG_S)
+    assert {each.node for each in status.table.holders} == {each.id for each in status.nodes}
+
+
+async def test_the_control_is_killed_and_goes_on(fleet):
+    before = {each.name for each in live(fleet)}
+
+    def kill(worker, process):
+        ray.kill(ray.get_actor("control", fleet.name), no_restart=False)
+
+    connections, _ = await speak(fleet, kill)
+    assert connections == 1, "streams do not notice"
+    assert {each.name for each in live(fleet)} == before
+
+
+async def test_an_operator_drains_a_worker(fleet):
+    def drain(worker, process):
+        fleet.drain(worker.name)
+        fleet.wait(lambda status: worker.name not in {each.name for each in status.table.workers}, LONG_S)
+
+    connections, _ = await speak(fleet, drain)
+    assert connections == 2
+
+
+async def test_a_new_version_beside_the_old_one(fleet):
+    def deploy(worker, process):
+        fleet.deploy(deployment("2", least=1), open_programs)
+        live(fleet, 1, "2")
+        os.kill(process, signal.SIGKILL)
+
+    connections, name = await speak(fleet, deploy)
+    assert (connections, name.version) == (2, "1"), "it keeps its version, whatever happens"
+    connections, name = await speak(fleet, lambda *_: None, "2", 1)
+    assert (connections, name.version) == (1, "2")
+    fleet.wait(lambda status: set(status.table.deployments) == {"2"}, LONG_S)
+    fleet.deploy(deployment("1"), open_programs)
+    live(fleet)
+    fleet.wait(lambda status: set(status.table.deployments) == {"1"}, LONG_S)
+
+
+async def test_up_and_down_by_load(fleet):
+    fleet.deploy(deployment(load=0.01, most=4, down_after_s=1.0), open_programs)
+
+    def grow(worker, process):
+        live(fleet, 4)
+
+    connections, _ = await speak(fleet, grow)
+    assert connections == 1
+    fleet.deploy(deployment(down_after_s=1.0), open_programs)
+    fleet.wait(lambda status: len(status.table.workers) == 3, LONG_S)
+
+
+def test_a_version_that_cannot_begin_says_why(fleet, tmp_path):
+    server = ServerSettings((ModelSettings(path=tmp_path / "missing.onnx"),), port=0)
+    fleet.deploy(Deployment("broken", server, least=1), open_programs)
+    status = fleet.wait(lambda found: any("missing.onnx" in each for each in found.problems), LONG_S)
+    assert not status.table.live("broken") and status.table.shares == {"1": 1.0}
+    fleet.weigh("broken", 0.0)
+    fleet.wait(lambda found: "broken" not in found.table.deployments, LONG_S)
+
+
+def run(*arguments):
+    command = [sys.executable, "-c", "from streaming.cli import main; main()", "fleet", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=LONG_S)
+
+
+def test_the_command(cluster):
+    fleet, machines = cluster
+    found = run("status", "--address", machines.address, "--json")
+    assert found.returncode == 0, found.stderr
+    assert json.loads(found.stdout)["versions"]["1"]["wanted"] == 3
+    found = run("drain", "10.9.9.9", "--address", machines.address)
+    assert found.returncode == 2 and "no worker or node is called '10.9.9.9'" in found.stderr
+    found = run("status", "--address", machines.address, "--name", "other")
+    assert found.returncode == 2 and "no fleet is called 'other'" in found.stderr
+    with pytest.raises(InputError, match="another version"):
+        fleet.deploy(Deployment("1"), open_programs)
+
+
+def test_kills_below_streams_in_real_time(cluster):
+    """``python -m bench.fleet kills`` is the same with 200 kills."""
+    from bench.fleet.kills import measure_kills_of
+
+    began = time.monotonic()
+    found = anyio.run(measure_kills_of, cluster[0], 10, 3, 0.25, 0)
+    print(found.text(), f"{time.monotonic() - began:.0f} s")
+    assert found.equal == found.streams and len(found.silences_ms) >= 10
+    assert found.percentile_ms(50) < 500

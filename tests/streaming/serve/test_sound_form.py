@@ -1,0 +1,124 @@
+"""Another rate than the model's, and packets of Opus: what comes back is the model's output, at the client's rate."""
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.client import ClientError, connect
+from streaming.builtin import model_path
+from streaming.native.resample import NativeResampler
+from streaming.serve.settings import ModelSettings, ServerSettings
+from streaming.session import Session
+from tests.streaming.serve.servers import running
+
+pytestmark = pytest.mark.anyio
+RATE_HZ = 16_000
+
+
+@pytest.fixture(scope="module")
+def denoiser():
+    program = pulse.stream(model_path(), pulse=160)
+    with running([(ModelSettings(streams=4), program, RATE_HZ)], threads=1) as server:
+        yield server, program
+
+
+def sound(samples, seed=0):
+    """Noise without what a resampler cuts off: a sum of tones up to 3 kHz at 48 kHz."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(samples) / 48_000
+    tones = [
+        0.05 * np.sin(2 * np.pi * (f * t + p)) for f, p in zip(rng.uniform(100, 3000, 20), rng.random(20))
+    ]
+    return np.sum(tones, 0).astype(np.float32)
+
+
+def resampled(x, rate_in_hz, rate_out_hz):
+    """The whole of a sound at another rate, by the resampler of the live path."""
+    resampler = NativeResampler(rate_in_hz, rate_out_hz, "medium")
+    silence = np.zeros(resampler.delay_frames, np.float32)
+    return np.concatenate([resampler.process(x), resampler.process(silence)])
+
+
+def denoised(program, x):
+    session = Session(program)
+    return np.concatenate([session.push(x[None])["denoised"], session.flush()["denoised"]], 1)[0]
+
+
+@pytest.mark.parametrize("rate_hz", [48_000, 44_100, 8_000])
+async def test_the_server_resamples_both_ways(denoiser, rate_hz):
+    server, program = denoiser
+    x = sound(12_345)
+    wanted = resampled(denoised(program, resampled(x, rate_hz, RATE_HZ)), RATE_HZ, rate_hz)
+    async with connect(server.ws, rate_hz=rate_hz) as stream:
+        assert stream.rate_hz == rate_hz and stream.outputs[0].rate == rate_hz
+        for _ in range(2):
+            for part in np.array_split(x, 17):
+                await stream.send(part)
+            found = (await stream.flush())["denoised"][0]
+            np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+            assert stream.taken == [x.size]
+            await stream.reset()
+
+
+async def test_an_output_is_there_after_the_delay_that_the_hello_is_told(denoiser):
+    server, program = denoiser
+    x = sound(48_000)
+    async with connect(server.ws, rate_hz=48_000) as stream:
+        delay, pulse_frames = stream.outputs[0].delay, 3 * program.pulse
+        assert delay > 3 * program.outputs[0].delay
+        given = 0
+        for first in range(0, x.size, 480):
+            await stream.send(x[first : first + 480])
+            due = first + 480 - delay - pulse_frames
+            while given < due:
+                given += (await anext(stream))["denoised"].shape[1]
+        assert given > 40_000
+        with pytest.raises(ClientError, match="rates") as refused:
+            async with connect(server.ws, rate_hz=8_000_000):
+                raise AssertionError
+        assert refused.value.code == "rate"
+
+
+async def test_opus_both_ways(denoiser):
+    pytest.importorskip("av", reason="needs the extra opus")
+    server, program = denoiser
+    x = sound(48_000)
+    wanted = resampled(denoised(program, resampled(x, 48_000, RATE_HZ)), RATE_HZ, 48_000)
+    async with connect(server.ws, form="opus") as stream:
+        assert stream.rate_hz == 48_000
+        for _ in range(2):
+            for part in np.array_split(x, 29):
+                await stream.send(part)
+            found = (await stream.flush())["denoised"][0]
+            assert wanted.size <= found.size < wanted.size + 2 * 480
+            level = np.sqrt(np.mean((found[: wanted.size] - wanted) ** 2) / np.mean(wanted**2))
+            assert level < 0.1  # 20 dB beneath, twice coded; one sample too early or late gives more
+            late = np.sqrt(np.mean((found[1 : wanted.size + 1] - wanted) ** 2) / np.mean(wanted**2))
+            assert level < late
+            await stream.reset()
+
+
+async def test_opus_that_is_none_ends_only_its_stream(denoiser):
+    pytest.importorskip("av", reason="needs the extra opus")
+    from streaming.wire.frames import INPUT, Header, pack_frames
+    from tests.streaming.serve.raw import raw
+
+    server, _ = denoiser
+    for packet, frames in [(b"\xff" * 40, 480), (b"", 480), (b"\xfc" + bytes(60), 480), (b"\0" * 9, 9000)]:
+        with raw(server) as client:
+            assert client.hello(format="opus", skip=312)["skip"] == 120
+            client.send(pack_frames(Header(INPUT, 0, 0, frames, 0), packet))
+            assert client.until("error")[-1]["code"] == "message"
+            assert client.closed() == 1008
+
+
+async def test_features_and_checkpoints_keep_the_models_rate(tmp_path):
+    from tests.streaming.executor.streams import ready
+
+    model = ModelSettings(name="filtered", streams=1)
+    settings = ServerSettings((model,), checkpoints=tmp_path)
+    with running([(model, ready("filtered", 6), 100)], settings, threads=1) as server:
+        with pytest.raises(ClientError) as refused:
+            async with connect(server.ws, rate_hz=200):
+                raise AssertionError
+        assert refused.value.code == "rate"
