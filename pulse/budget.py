@@ -50,7 +50,7 @@ class Budget:
         return replace(cls(), **limits)
 
 
-@record(eq=False, frozen=False)
+@record(frozen=False)
 class Spending:
     """What the analysis of a file has taken so far.
 

@@ -10,7 +10,7 @@ SCOPE = "/"
 """The separator of the name scopes of a node."""
 
 
-@record(eq=False, frozen=False)
+@record(frozen=False)
 class _Group:
     """The boxes of one scope, and the scopes in it."""
 

@@ -33,10 +33,8 @@ def record(
 
     eq       compare and hash by value; by identity otherwise
     kw_only  all fields are given by name
-    frozen   whether fields keep their values; others may not be compared by value, as they are hashed by it
+    frozen   whether fields keep their values; what is compared by values that may change has no hash
     """
-    if eq and not frozen:
-        raise TypeError("a record that is not frozen has no value to be compared by: eq=False")
 
     def declare(cls: type[T]) -> type[T]:
         own = set(vars(cls))
@@ -47,7 +45,7 @@ def record(
             "__init__": _UnwrittenInit(cls),
             "__repr__": _repr,
             **(_FROZEN if frozen else {}),
-            **(_comparison(cls) if eq else {}),
+            **(_comparison(cls, frozen) if eq else {}),
         }
         for name, method in methods.items():
             if name not in own:
@@ -117,8 +115,8 @@ def _init_code(factories: tuple[bool, ...], positional: int, post: bool) -> Code
     return made["__init__"].__code__
 
 
-def _comparison(cls: type) -> dict[str, Callable[..., Any]]:
-    """``__eq__`` and ``__hash__`` of the values of all fields."""
+def _comparison(cls: type, frozen: bool) -> dict[str, Callable[..., Any] | None]:
+    """``__eq__`` and ``__hash__`` of the values of all fields; no ``__hash__`` if they may change."""
     names = [each.name for each in fields(cls)]
     get: Callable[[Any], Any] = attrgetter(*names) if names else lambda of: ()
 
@@ -130,7 +128,7 @@ def _comparison(cls: type) -> dict[str, Callable[..., Any]]:
     def hash_fields(self: Any) -> int:
         return hash(get(self))
 
-    return {"__eq__": equal, "__hash__": hash_fields}
+    return {"__eq__": equal, "__hash__": hash_fields if frozen else None}
 
 
 @recursive_repr()

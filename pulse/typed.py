@@ -38,7 +38,7 @@ class Variable:
     how: str = "a variable of the file"
 
 
-@record(eq=False, frozen=False)
+@record(frozen=False)
 class TypedNetwork:
     """What runs offline: a graph of typed ops over one scope of symbols."""
 

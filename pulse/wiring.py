@@ -62,7 +62,7 @@ class TooLongError(Exception):
     """A constant takes longer to compute than the budget allows."""
 
 
-@record(eq=False, frozen=False)
+@record(frozen=False)
 class _Fold:
     """An op while it is computed before running: how long it takes."""
 

@@ -68,7 +68,7 @@ class Constant(ModelOp):
 ModelGraph: TypeAlias = Graph[InferenceFact, ModelOp]
 
 
-@record(eq=False, frozen=False)
+@record(frozen=False)
 class FileNetwork:
     """A model as its file states it: nodes of the file's format, over one scope of symbols.
 

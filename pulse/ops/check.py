@@ -99,7 +99,7 @@ def replace_failing(check: Check, operand: Array, failing: NDArray[np.bool_]) ->
     return fixed
 
 
-@record(eq=False, frozen=False)
+@record(frozen=False)
 class Tally:
     """Faults that are counted in place of being raised.
 

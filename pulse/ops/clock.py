@@ -23,7 +23,7 @@ def _is_endless(length: TDim) -> bool:
     return TDim.of(symbol).bounds()[1] is None and length.slope(symbol) > 0
 
 
-@record(eq=False, frozen=False)
+@record(frozen=False)
 class Clock:
     """The two registers of a running stream.
 

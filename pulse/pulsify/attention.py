@@ -50,7 +50,7 @@ class Attention:
     readers: tuple[Reader, ...]
 
 
-@record(eq=False, frozen=False)
+@record(frozen=False)
 class BandedModel:
     """A model with its attentions of limited reach written as such.
 

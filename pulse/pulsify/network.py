@@ -28,7 +28,7 @@ class ScheduledWire:
     fact: PulsedFact
 
 
-@record(eq=False, frozen=False)
+@record(frozen=False)
 class PulsedNetwork:
     """A model that takes pulses of constant size.
 

@@ -44,7 +44,7 @@ from pulse.record import record
 from pulse.typed import TypedNetwork
 
 
-@record(eq=False, frozen=False)
+@record(frozen=False)
 class Scheduler:
     """Carries each typed wire into the pulsed graph."""
 

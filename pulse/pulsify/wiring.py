@@ -98,7 +98,7 @@ def static_outlet(wire: Wire) -> OutletId:
     return wire
 
 
-@record(eq=False, frozen=False)
+@record(frozen=False)
 class Wiring:
     """The pulsed graph under construction."""
 

@@ -28,7 +28,7 @@ class FusedStep:
     operand: "Value | Array | None" = None
 
 
-@record(eq=False, frozen=False)
+@record(frozen=False)
 class Finishing:
     """What follows a product, up to the wire that the product makes in its place.
 

@@ -119,7 +119,7 @@ def dense_strides(shape: Sequence[int], order: Sequence[int]) -> tuple[int, ...]
     return tuple(strides)
 
 
-@record(eq=False, frozen=False)
+@record(frozen=False)
 class Image:
     """Bytes that are known at compile time, each run aligned."""
 
