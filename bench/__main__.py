@@ -85,13 +85,13 @@ def measure(options: argparse.Namespace) -> Results:
     """Run everything that the options choose."""
     host, machine = Host.here(), measured_machine()
     chosen = entries(options)
-    rows, begun = [], list[Start]()
+    rows, start_times = [], list[Start]()
     for number, entry in enumerate(chosen, 1):
         note(f"{number}/{len(chosen)} {entry.name}", style="dim", highlight=False)
         rows.append(row(entry, machine, options.rounds, options.steps))
     if options.start or options.docs:
         note("start", style="dim", highlight=False)
-        begun = starts(entry for entry in chosen if options.model or entry.key in STARTED)
+        start_times = starts(entry for entry in chosen if options.model or entry.key in STARTED)
     lanes = []
     if options.lanes or options.docs:
         for entry in lanes_entries(options.models):
@@ -103,7 +103,7 @@ def measure(options: argparse.Namespace) -> Results:
             note(f"growth of {entry.name}", style="dim", highlight=False)
             steps += growth(entry, machine)
     calls = call_times() if options.docs else []
-    return Results(host, machine, options.rounds, options.steps, rows, lanes, begun, steps, calls)
+    return Results(host, machine, options.rounds, options.steps, rows, lanes, start_times, steps, calls)
 
 
 def entries(options: argparse.Namespace) -> list[Entry]:
@@ -119,15 +119,15 @@ def entries(options: argparse.Namespace) -> list[Entry]:
 def row(entry: Entry, machine: Machine, rounds: int, steps: int) -> Row:
     """One model; one that does not run here says why. Its working set is read in turns with the runtimes."""
     try:
-        found = contest(entry)
+        result = contest(entry)
     except (PulseError, WrongResultError) as error:
         return Row(entry.key, entry.title, entry.pulse, entry.rate_hz, target=entry.target, error=str(error))
-    program = found.program
+    program = result.program
     assert isinstance(program, NativeProgram), "the bench runs the numba backend"
     reading = Reading(working_set(program))
-    comparison = alternate({**found.steppers(), READING: reading}, rounds, steps)
+    comparison = alternate({**result.steppers(), READING: reading}, rounds, steps)
     bytes_per_s = reading.bytes / comparison.median(READING).p50_us * 1e6
-    return Row.of(found, comparison, roofline(program, bytes_per_s, machine.multiply_adds_per_s))
+    return Row.of(result, comparison, roofline(program, bytes_per_s, machine.multiply_adds_per_s))
 
 
 if __name__ == "__main__":

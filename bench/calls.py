@@ -55,14 +55,14 @@ def calls() -> Mapping[str, Callable[[], object]]:
 def call_times(rounds: int = ROUNDS, count: int = CALLS) -> list[CallTime]:
     """The medians over rounds in which each call is made so often, one call after the other."""
     steppers = calls()
-    found: dict[str, list[float]] = {name: [] for name in steppers}
+    times: dict[str, list[float]] = {name: [] for name in steppers}
     for _ in range(rounds):
         for name, call in steppers.items():
-            found[name].append(timeit(call, number=count) / count * 1e6)
-    machine = found[MACHINE]
+            times[name].append(timeit(call, number=count) / count * 1e6)
+    machine = times[MACHINE]
     return [
         CallTime(name, median(us), median(one - other for one, other in zip(us, machine)))
-        for name, us in found.items()
+        for name, us in times.items()
     ]
 
 

@@ -137,8 +137,8 @@ def candidates(
     if entry.offline:
         symbol = program.model.symbol.name
         names = [port.name for port in streams_of(program)]
-        told = entry.arguments.get("inputs") or {}
-        yield "tract", "pulsed by tract", lambda: TractPeer(proto, program.pulse, symbol, names, told)
+        inputs = entry.arguments.get("inputs") or {}
+        yield "tract", "pulsed by tract", lambda: TractPeer(proto, program.pulse, symbol, names, inputs)
 
 
 def try_form(
@@ -169,8 +169,8 @@ def fastest(
         right = {form.how: form for form in forms if form.runtime == runtime and form.peer is not None}
         if len(right) > 1:
             steppers = {how: make_stepper(form.peer.step, pulses) for how, form in right.items() if form.peer}
-            found = alternate(steppers, PILOT_ROUNDS, steps, steps)
-            best = {how: min(each.p50_us for each in found.rounds[how]) for how in right}
+            times = alternate(steppers, PILOT_ROUNDS, steps, steps)
+            best = {how: min(each.p50_us for each in times.rounds[how]) for how in right}
             yield runtime, right[min(best, key=best.__getitem__)]
         elif right:
             yield runtime, next(iter(right.values()))
@@ -199,12 +199,12 @@ def run_steps(peer: Peer, pulses: Sequence[Feed]) -> list[Outputs]:
 
 def stream_outputs(peer: Peer, program: Program, pulses: Sequence[Feed]) -> Streams:
     """The frames that a peer gives, those of its delay left out."""
-    found = join_pulses(run_steps(peer, pulses), program)
+    outputs = join_pulses(run_steps(peer, pulses), program)
     for port in streams_of(program):
         delay = peer.delay(port.name)
-        frames = np.moveaxis(found[port.name], port.axis or 0, 0)[port.delay if delay is None else delay :]
-        found[port.name] = np.moveaxis(frames, 0, port.axis or 0)
-    return found
+        frames = np.moveaxis(outputs[port.name], port.axis or 0, 0)[port.delay if delay is None else delay :]
+        outputs[port.name] = np.moveaxis(frames, 0, port.axis or 0)
+    return outputs
 
 
 def join_pulses(results: Sequence[Outputs], program: Program) -> Streams:

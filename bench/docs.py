@@ -111,12 +111,12 @@ def table(columns: Sequence[str], lines: Iterable[Sequence[str]], left: int = 1)
 
 def section(title: str, lines: Iterable[str], text: str = "") -> Iterator[str]:
     """A list under a heading; nothing if it is empty."""
-    found = list(lines)
-    if found:
+    section_lines = list(lines)
+    if section_lines:
         yield f"## {title}\n"
         if text:
             yield text
-        yield "\n".join(f"- {line}" for line in found) + "\n"
+        yield "\n".join(f"- {line}" for line in section_lines) + "\n"
 
 
 def steps_lines(row: Row) -> Iterator[list[str]]:

@@ -152,8 +152,8 @@ def memory(minutes: int) -> tuple[float, float]:
     """The most MiB that a process of its own had in memory, and the seconds that it took."""
     begun_s = time.perf_counter()
     command = [sys.executable, "-m", "bench.executor", "--long-file", str(minutes)]
-    found = subprocess.run(command, capture_output=True, text=True, check=True)
-    return float(found.stdout), time.perf_counter() - begun_s
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    return float(process.stdout), time.perf_counter() - begun_s
 
 
 def main() -> None:

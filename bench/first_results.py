@@ -141,13 +141,13 @@ def starts(entries: Iterable[Entry], cold: bool = True, rounds: int = ROUNDS) ->
             _Process("", "numpy alone", NUMPY),
             _Process("built-in denoiser", "pulse run", COMMAND, ["run"], whole=True),
         ]
-        found = list[Start]()
+        results = list[Start]()
         for entry in entries:
             made = list(_processes(entry, Path(tempfile.mkdtemp(dir=folder))))
             if cold:
-                found.append(_cold(made[0], folder))
+                results.append(_cold(made[0], folder))
             rows += made
-        return found + _in_turns(rows, folder, rounds)
+        return results + _in_turns(rows, folder, rounds)
 
 
 def _cold(row: _Process, folder: Path) -> Start:
@@ -201,7 +201,7 @@ def _processes(entry: Entry, folder: Path) -> Iterator[_Process]:
         yield _Process(entry.name, f"{runtime}, exported", code, [str(exported)])
 
 
-def lines(found: Iterable[Start]) -> Iterator[list[str]]:
+def lines(rows: Iterable[Start]) -> Iterator[list[str]]:
     """The figures as text, one row each."""
-    for row in found:
+    for row in rows:
         yield [row.title, row.runtime, f"{row.seconds * 1e3:.0f}", f"{row.cpu_s * 1e3:.0f}"]

@@ -84,15 +84,17 @@ def contests() -> list[Contest]:
     """All of them."""
     there, back = (make(512, 256, window="sqrt_hann") for make in (front.stft, front.istft))
     both = pulse.chain(there, back)
-    found = [Contest("STFT 512/256 and its inverse", "numpy, block by block", both, 256, block_loop, 256)]
+    contests_of_all = [
+        Contest("STFT 512/256 and its inverse", "numpy, block by block", both, 256, block_loop, 256)
+    ]
     try:
         kaldi_native()
     except ImportError:
         print("kaldi-native-fbank is not here: pip install kaldi-native-fbank\n")
-        return found
+        return contests_of_all
     bank = front.kaldi_fbank(scale=1.0)
-    found.append(Contest("Kaldi, 80 bins", "kaldi-native-fbank", bank, 160, kaldi_native, 0))
-    return found
+    contests_of_all.append(Contest("Kaldi, 80 bins", "kaldi-native-fbank", bank, 160, kaldi_native, 0))
+    return contests_of_all
 
 
 def main() -> None:
@@ -113,16 +115,16 @@ def main() -> None:
             ours, theirs = program.spawn(), contest.make()
             assert isinstance(ours, NativeState)
             steppers = {"pulse": make_stepper(ours.step, pulses), "other": make_stepper(theirs, hops)}
-            found = alternate(steppers, ROUNDS, STEPS)
+            times_by_name = alternate(steppers, ROUNDS, STEPS)
             inside_us = min(sum(row.seconds_per_step for row in ours.profile().rows) for _ in range(5)) * 1e6
             reading = Reading(working_set(program))
             bytes_per_s = reading.bytes / reading.seconds()
             least_us = roofline(program, bytes_per_s, machine.multiply_adds_per_s).least_us
-            ratio = found.ratio("other", "pulse")
+            ratio = times_by_name.ratio("other", "pulse")
             print(
-                f"| {contest.name} | {times} | {found.median('pulse').p50_us / times:.2f} | "
+                f"| {contest.name} | {times} | {times_by_name.median('pulse').p50_us / times:.2f} | "
                 f"{inside_us / times:.2f} | {least_us / times:.2f} | {inside_us / least_us:.1f} | "
-                f"{contest.other} | {found.median('other').p50_us:.2f} | "
+                f"{contest.other} | {times_by_name.median('other').p50_us:.2f} | "
                 f"{ratio.median * times:.1f} | {ratio.lowest * times:.1f}..{ratio.highest * times:.1f} |"
             )
 

@@ -11,13 +11,13 @@ from pulse.jit.events import NativeEvent
 
 async def bare_hop_us(count: int, period_s: float) -> float:
     """A thread answers an event with another, and does nothing else; p50 in us, ``count`` times, one each period."""
-    asked, answered, ended = NativeEvent(), NativeEvent(), threading.Event()
+    request, answered, ended = NativeEvent(), NativeEvent(), threading.Event()
 
     def answer() -> None:
-        asked.clear()
+        request.clear()
         while not ended.is_set():
             answered.set()
-            asked.clear()
+            request.clear()
 
     thread = threading.Thread(target=answer)
     thread.start()
@@ -27,14 +27,14 @@ async def bare_hop_us(count: int, period_s: float) -> float:
             at_s += period_s
             await anyio.sleep_until(at_s)
             begun_ns = time.perf_counter_ns()
-            asked.set()
+            request.set()
             await anyio.wait_readable(answered.to_read)
             answered.clear()
             took_ns.append(time.perf_counter_ns() - begun_ns)
     finally:
         ended.set()
-        asked.set()
+        request.set()
         thread.join()
-        asked.close()
+        request.close()
         answered.close()
     return float(np.median(took_ns)) / 1e3

@@ -42,7 +42,7 @@ class Host:
             f"{platform.system()} {platform.machine()}",
             _load(),
             platform.python_version(),
-            {name: found for name in PACKAGES if (found := _version(name))},
+            {name: number for name in PACKAGES if (number := _version(name))},
         )
 
     def __str__(self) -> str:

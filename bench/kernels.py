@@ -29,7 +29,7 @@ def programs(folder: Path) -> list[NativeProgram]:
 
 def main() -> None:
     """Print the table."""
-    found: dict[str, list[float]] = {}
+    times: dict[str, list[float]] = {}
     for program in programs(PUBLISHED):
         machine = measured_machine([working_set(program) // BLOCK * BLOCK])
         ((_, bandwidth),) = machine.bandwidth
@@ -37,12 +37,12 @@ def main() -> None:
         assert isinstance(state, NativeState)
         for row in state.profile().rows:
             least = max(row.cost.bytes / bandwidth, row.cost.multiply_adds / machine.multiply_adds_per_s)
-            sums = found.setdefault(row.kernel, [0, 0.0, 0.0])
+            sums = times.setdefault(row.kernel, [0, 0.0, 0.0])
             sums[0] += row.instructions
             sums[1] += row.seconds_per_step
             sums[2] += least
     print("| kernel | instructions | us | least us | times |\n| --- | ---: | ---: | ---: | ---: |")
-    for kernel, (count, seconds, least) in sorted(found.items(), key=lambda item: -item[1][1]):
+    for kernel, (count, seconds, least) in sorted(times.items(), key=lambda item: -item[1][1]):
         print(
             f"| `{kernel}` | {count:.0f} | {seconds * 1e6:.1f} | {least * 1e6:.1f} | {seconds / least:.1f} |"
         )

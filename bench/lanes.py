@@ -71,10 +71,10 @@ def lanes_rows(entry: Entry, counts: Sequence[int] = COUNTS, rounds: int = ROUND
             "lanes": lambda lanes=lanes, pulses=pulses: lanes.step(pulses),
             "alone": lambda states=states, pulses=pulses: step_separately(states, pulses),
         }
-        found = alternate(calls, rounds, steps, FEWEST)
-        us, alone = (found.median(name).p50_us / count for name in ("lanes", "alone"))
+        times_by_name = alternate(calls, rounds, steps, FEWEST)
+        us, alone = (times_by_name.median(name).p50_us / count for name in ("lanes", "alone"))
         speed = 1e6 / steps_per_s
-        times, power = found.ratio("alone", "lanes"), watts(calls["lanes"])
+        times, power = times_by_name.ratio("alone", "lanes"), watts(calls["lanes"])
         yield LanesRow(entry.title, count, us, alone, speed / us, speed / alone, times, power)
 
 

@@ -41,15 +41,15 @@ def gtcrn(models: Path) -> Step:
     window = np.sqrt(_hann(size)).astype(np.float32)
     frame, total = np.zeros(size, np.float32), np.zeros(size, np.float32)
     picture = np.zeros((1, size // 2 + 1, 1, 2), np.float32)
-    model, begun = _model(models / "gtcrn_stream.onnx", picture), False
+    model, has_started = _model(models / "gtcrn_stream.onnx", picture), False
 
     def step(x: Floats) -> Floats:
-        nonlocal begun
+        nonlocal has_started
         frame[:-hop] = frame[hop:]
         frame[-hop:] = x
-        if not begun:  # the first frame is around the first sample: its first half mirrors its second
+        if not has_started:  # the first frame is around the first sample: its first half mirrors its second
             frame[1:hop] = x[:0:-1]
-            begun = True
+            has_started = True
         spectrum = np.fft.rfft(frame * window)
         picture[0, :, 0, 0], picture[0, :, 0, 1] = spectrum.real, spectrum.imag
         made = model(picture)[0, :, 0]

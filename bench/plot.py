@@ -20,13 +20,13 @@ def draw(results: Results, path: Path) -> None:
     figure, axes = plt.subplots(figsize=(9, 1 + 0.45 * len(rows)))
     for side, peer in enumerate(PEERS):
         at = [place + (0.5 - side) * HEIGHT for place in range(len(rows))]
-        found = [(y, row.runtimes[peer].times) for y, row in zip(at, rows) if peer in row.runtimes]
-        medians = [ratio.median for _, ratio in found]
+        times = [(y, row.runtimes[peer].times) for y, row in zip(at, rows) if peer in row.runtimes]
+        medians = [ratio.median for _, ratio in times]
         spread = [
-            [ratio.median - ratio.lowest for _, ratio in found],
-            [ratio.highest - ratio.median for _, ratio in found],
+            [ratio.median - ratio.lowest for _, ratio in times],
+            [ratio.highest - ratio.median for _, ratio in times],
         ]
-        places = [y for y, _ in found]
+        places = [y for y, _ in times]
         axes.barh(places, medians, HEIGHT, xerr=spread, color=COLOURS[peer], label=peer, capsize=2)
         target = [(y, getattr(row.target, peer)) for y, row in zip(at, rows)]
         marks = [(value, y) for y, value in target if value is not None]

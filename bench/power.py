@@ -24,7 +24,7 @@ class Counter:
 
 def counters(folder: Path = POWERCAP) -> list[Counter]:
     """One for each package; none if the machine does not tell, or not to this user."""
-    found: list[Counter] = []
+    paths: list[Counter] = []
     for zone in sorted(folder.glob("*:*")):
         try:
             if not (zone / "name").read_text().startswith("package"):
@@ -33,22 +33,22 @@ def counters(folder: Path = POWERCAP) -> list[Counter]:
             counter.read()
         except OSError:
             continue
-        found.append(counter)
-    return found
+        paths.append(counter)
+    return paths
 
 
 def watts(call: Callable[[], object], seconds: float = SECONDS, folder: Path = POWERCAP) -> float | None:
     """What all packages take while a call runs over and over; None if the machine does not tell."""
-    found = counters(folder)
-    if not found:
+    paths = counters(folder)
+    if not paths:
         return None
-    begin = [counter.read() for counter in found]
+    begin = [counter.read() for counter in paths]
     started = time.perf_counter()
     while time.perf_counter() - started < seconds:
         call()
-    ended = [counter.read() for counter in found]
+    ended = [counter.read() for counter in paths]
     elapsed = time.perf_counter() - started
     joules = sum(
-        (after - before) % counter.wraps / 1e6 for counter, before, after in zip(found, begin, ended)
+        (after - before) % counter.wraps / 1e6 for counter, before, after in zip(paths, begin, ended)
     )
     return joules / elapsed

@@ -75,9 +75,9 @@ def _cells(row: Row) -> Iterator[str]:
 def missed_targets(results: Results) -> Iterator[str]:
     """Each missed target."""
     for row in results.timed_rows:
-        for what, target, found, reached in row.target_results():
+        for what, target, measured, reached in row.target_results():
             if not reached:
-                yield f"{row.title}, {row.pulse} against {what}: {found:.2f} instead of {target:g}"
+                yield f"{row.title}, {row.pulse} against {what}: {measured:.2f} instead of {target:g}"
         for peer in PEERS:
             if peer in row.runtimes and (times := row.runtimes[peer].tail).median < 1:
                 yield f"{row.title}, {row.pulse}: p99.9 of {peer} is {times} times ours"
@@ -116,8 +116,8 @@ def lanes_lines(results: Results) -> Iterator[list[str]]:
 
 def lanes_table(results: Results) -> Table:
     """Streams of one core."""
-    told = any(row.watts for row in results.lanes)
-    table = Table(title="streams of one core at real time", caption=None if told else NOT_TOLD)
+    has_watts = any(row.watts for row in results.lanes)
+    table = Table(title="streams of one core at real time", caption=None if has_watts else NOT_TOLD)
     for name in LANES_COLUMNS:
         table.add_column(name, justify="left" if name == "model" else "right")
     for line in lanes_lines(results):

@@ -56,9 +56,9 @@ class Row:
     error: str = ""
 
     @classmethod
-    def of(cls, found: Contest, comparison: Comparison, least: Roofline) -> "Row":
+    def of(cls, contest: Contest, comparison: Comparison, least: Roofline) -> "Row":
         """From the rounds of one contest."""
-        entry = found.entry
+        entry = contest.entry
         runtimes = {
             name: Timed(
                 form.how,
@@ -66,9 +66,9 @@ class Row:
                 comparison.ratio(name, OURS),
                 comparison.ratio(name, OURS, "p99_9_us"),
             )
-            for name, form in found.best.items()
+            for name, form in contest.best.items()
         }
-        forms = [form.as_dict() for form in found.forms]
+        forms = [form.as_dict() for form in contest.forms]
         return cls(entry.key, entry.title, entry.pulse, entry.rate_hz, runtimes, forms, least, entry.target)
 
     @property
@@ -87,8 +87,8 @@ class Row:
         for peer in PEERS:
             target = getattr(self.target, peer)
             if target is not None and peer in self.runtimes:
-                found = self.runtimes[peer].times.median
-                yield peer, target, found, found >= target
+                median = self.runtimes[peer].times.median
+                yield peer, target, median, median >= target
         if self.target.roofline is not None:
             yield "roofline", self.target.roofline, self.over_least, self.over_least <= self.target.roofline
 
@@ -140,26 +140,26 @@ class Results:
     @classmethod
     def read(cls, path: Path) -> "Results":
         """What ``write`` wrote."""
-        found = json.loads(path.read_text())
+        fields = json.loads(path.read_text())
         machine = Machine(
-            tuple((size, rate) for size, rate in found["machine"]["bandwidth"]),
-            found["machine"]["multiply_adds_per_s"],
+            tuple((size, rate) for size, rate in fields["machine"]["bandwidth"]),
+            fields["machine"]["multiply_adds_per_s"],
         )
-        rows = [_row(each) for each in found["rows"]]
-        lanes = [LanesRow(**{**each, "times": Ratio(**each["times"])}) for each in found["lanes"]]
-        starts = [Start(**each) for each in found["starts"]]
-        growth = [Growth(**each) for each in found["growth"]]
-        host = Host(**found["host"])
-        calls = [CallTime(**each) for each in found.get("calls", ())]
-        return cls(host, machine, found["rounds"], found["steps"], rows, lanes, starts, growth, calls)
+        rows = [_row(each) for each in fields["rows"]]
+        lanes = [LanesRow(**{**each, "times": Ratio(**each["times"])}) for each in fields["lanes"]]
+        starts = [Start(**each) for each in fields["starts"]]
+        growth = [Growth(**each) for each in fields["growth"]]
+        host = Host(**fields["host"])
+        calls = [CallTime(**each) for each in fields.get("calls", ())]
+        return cls(host, machine, fields["rounds"], fields["steps"], rows, lanes, starts, growth, calls)
 
 
-def _row(found: Mapping[str, Any]) -> Row:
+def _row(fields: Mapping[str, Any]) -> Row:
     runtimes = {
         name: Timed(each["how"], Percentiles(**each["us"]), Ratio(**each["times"]), Ratio(**each["tail"]))
-        for name, each in found["runtimes"].items()
+        for name, each in fields["runtimes"].items()
     }
-    least = None if found["least"] is None else Roofline(**found["least"])
-    target = Target(**found["target"])
-    rest: dict[str, Any] = {**found, "runtimes": runtimes, "least": least, "target": target}
+    least = None if fields["least"] is None else Roofline(**fields["least"])
+    target = Target(**fields["target"])
+    rest: dict[str, Any] = {**fields, "runtimes": runtimes, "least": least, "target": target}
     return Row(**rest)

@@ -86,8 +86,8 @@ class Found:
             else:
                 cells += [str(self.comparison.ratio(name, OURS, each)) for each in ("p50_us", "p99_us")]
             title = self.contest.recipe if name == OURS else ""
-            told = f"**{OURS}**, {self.inside_us:.1f} inside" if name == OURS else name
-            rows.append(f"| {title} | {told} | {' | '.join(cells)} |")
+            label = f"**{OURS}**, {self.inside_us:.1f} inside" if name == OURS else name
+            rows.append(f"| {title} | {label} | {' | '.join(cells)} |")
         return rows
 
 
@@ -166,12 +166,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.recipes and contest.recipe not in options.recipes:
             continue
         try:
-            found = measure(contest, options.models.parent, options.rounds, options.steps)
+            results = measure(contest, options.models.parent, options.rounds, options.steps)
         except FileNotFoundError as error:
             raise SystemExit(
                 f"error: {error}: not here; --models gives the folder of published models"
             ) from error
-        print("\n".join(found.lines()), flush=True)
+        print("\n".join(results.lines()), flush=True)
 
 
 if __name__ == "__main__":

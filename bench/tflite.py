@@ -79,20 +79,20 @@ def main() -> None:
         program = open_stream(path)
         reading = Reading(working_set(program))
         steppers = {"pulse": ours(program), "LiteRT": theirs(path), READING: reading}
-        found = alternate(steppers, rounds=ROUNDS, steps=STEPS)
+        times = alternate(steppers, rounds=ROUNDS, steps=STEPS)
         for percentile in ("p50", "p99"):
             field = f"{percentile}_us"
-            ours_us, theirs_us = (getattr(found.median(name), field) for name in ("pulse", "LiteRT"))
+            ours_us, theirs_us = (getattr(times.median(name), field) for name in ("pulse", "LiteRT"))
             print(
                 f"{path.stem:16} {percentile} pulse {ours_us:7.2f} us, LiteRT {theirs_us:7.2f} us, "
-                f"{found.ratio('LiteRT', 'pulse', field)} times as fast"
+                f"{times.ratio('LiteRT', 'pulse', field)} times as fast"
             )
-        bytes_per_s = reading.bytes / found.median(READING).p50_us * 1e6
+        bytes_per_s = reading.bytes / times.median(READING).p50_us * 1e6
         least = roofline(program, bytes_per_s, math.inf)
         print(
             f"{path.stem:16} {least.bytes / 1e6:.2f} MB of weights and state, read at {bytes_per_s / 1e9:.0f} GB/s: "
             f"{least.least_us:.2f} us; nothing that reads them is more than "
-            f"{found.median('LiteRT').p50_us / least.least_us:.2f} times as fast as LiteRT"
+            f"{times.median('LiteRT').p50_us / least.least_us:.2f} times as fast as LiteRT"
         )
 
 

@@ -51,14 +51,14 @@ def thread_time(title: str, alone: Program, threads: int, rounds: int) -> Thread
         one, several = (state.step({port.name: x}) for state in states.values())
         assert all(one[name].tobytes() == several[name].tobytes() for name in one), title
     steppers = {name: make_stepper(state.step, list(pulses)) for name, state in states.items()}
-    found = alternate(steppers, rounds, steps=20, warmup_steps=20)
-    alone_us, shared_us = (found.median(name).p50_us for name in steppers)
+    times = alternate(steppers, rounds, steps=20, warmup_steps=20)
+    alone_us, shared_us = (times.median(name).p50_us for name in steppers)
     return ThreadTime(
         title,
         alone.pulse,
         alone_us,
         shared_us,
-        found.ratio("alone", "shared"),
+        times.ratio("alone", "shared"),
         shared.rows,
         shared.thread_cuts.count,
     )

@@ -51,7 +51,7 @@ def forms() -> Mapping[str, Callable[[], Model]]:
     def plain() -> Model:
         return layers()[0].graph().graph()
 
-    def named() -> Model:
+    def with_names() -> Model:
         y, convolutions = layers()
         views = [GraphView(convolutions[:half], name=f"first {half}") for half in range(2, LAYERS, 2)]
         assert len(views) > 2
@@ -62,19 +62,19 @@ def forms() -> Mapping[str, Callable[[], Model]]:
         GraphView(convolutions[-1:]).set_backend("numpy")
         return y.graph().graph()
 
-    return {PLAIN: plain, NAMED: named, REGISTERED: plain, ON_NUMPY: on_numpy}
+    return {PLAIN: plain, NAMED: with_names, REGISTERED: plain, ON_NUMPY: on_numpy}
 
 
-def compiled(title: str, make: Callable[[], Model]) -> Program:
+def compile_form(title: str, make: Callable[[], Model]) -> Program:
     """The program of a form; for ``REGISTERED``, the registry has one implementation more, which nothing asks for."""
     if title != REGISTERED:
         return pulse.stream(make(), PULSE)
     before = list(implementations.REGISTRY)
 
-    def unused(op: Conv, inputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+    def implement(op: Conv, inputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
         return op.eval(inputs, {})
 
-    implementations.implements(Conv, kernel="unused", priority=-1)(unused)
+    implementations.implements(Conv, kernel="unused", priority=-1)(implement)
     try:
         return pulse.stream(make(), PULSE)
     finally:
@@ -84,7 +84,7 @@ def compiled(title: str, make: Callable[[], Model]) -> Program:
 def view_times(rounds: int, steps: int) -> list[ViewTime]:
     """All forms in turns. Raises AssertionError if their results are not the same bits, numpy's aside."""
     made = forms()
-    programs = {title: compiled(title, make) for title, make in made.items()}
+    programs = {title: compile_form(title, make) for title, make in made.items()}
     spent: dict[str, list[float]] = {title: [] for title in made}
     gc.collect()
     gc.disable()
@@ -93,7 +93,7 @@ def view_times(rounds: int, steps: int) -> list[ViewTime]:
         for title in titles[number % len(titles) :] + titles[: number % len(titles)]:
             model = made[title]
             begin = time.process_time()
-            compiled(title, model)
+            compile_form(title, model)
             spent[title].append((time.process_time() - begin) * 1e3)
     gc.enable()
     x = list(0.1 * np.random.default_rng(0).standard_normal((8, 1, CHANNELS, PULSE)).astype(np.float32))
@@ -101,7 +101,7 @@ def view_times(rounds: int, steps: int) -> list[ViewTime]:
     for pulse_of_x in x:
         results = {title: next(iter(state.step(pulse_of_x).values())) for title, state in states.items()}
         assert all(results[title].tobytes() == results[PLAIN].tobytes() for title in (NAMED, REGISTERED))
-    found = alternate(
+    times = alternate(
         {title: make_stepper(state.step, x) for title, state in states.items()}, rounds, steps, steps
     )
     return [
@@ -109,8 +109,8 @@ def view_times(rounds: int, steps: int) -> list[ViewTime]:
             title,
             median(spent[title]),
             median(one / other for one, other in zip(spent[title], spent[PLAIN])),
-            found.median(title).p50_us,
-            found.ratio(title, PLAIN),
+            times.median(title).p50_us,
+            times.ratio(title, PLAIN),
         )
         for title in made
     ]

@@ -54,14 +54,18 @@ class Weights:
         return self.found[name][place] if self.found else None
 
     def slope(self, name: str, channels: int) -> np.ndarray | None:
-        found = self(name)
-        return None if found is None else np.broadcast_to(found.ravel(), channels)
+        value = self(name)
+        return None if value is None else np.broadcast_to(value.ravel(), channels)
 
     def gru(self, names: list[str]) -> dict[str, np.ndarray]:
         """The parameters of a layer, one name for each direction."""
         parts = ("weight", "recurrence", "bias")
-        found = self.found
-        return {part: np.stack([found[n][k] for n in names]) for k, part in enumerate(parts)} if found else {}
+        weights = self.found
+        return (
+            {part: np.stack([weights[n][k] for n in names]) for k, part in enumerate(parts)}
+            if weights
+            else {}
+        )
 
 
 def convolution(w: Weights, name: str, channels: tuple[int, int], transposed: bool, **sizes) -> GraphView:

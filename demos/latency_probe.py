@@ -57,9 +57,9 @@ def main() -> None:
     except KeyboardInterrupt:  # before it runs
         raise SystemExit(130) from None
     print(LiveReport(live.setup, statistics.summary()))
-    said, measured = statistics.delay.frames, later_by(heard.mean(1), played[:, 0], 2 * rate_hz)
-    print(f"reported   {said} frames = {said / rate_hz * 1e3:.2f} ms from device to device")
-    off = "agrees" if abs(measured - said) < 1 else f"{measured - said:+.1f} frames off"
+    frames, measured = statistics.delay.frames, later_by(heard.mean(1), played[:, 0], 2 * rate_hz)
+    print(f"reported   {frames} frames = {frames / rate_hz * 1e3:.2f} ms from device to device")
+    off = "agrees" if abs(measured - frames) < 1 else f"{measured - frames:+.1f} frames off"
     print(
         f"measured   {measured:.2f} frames: {'let something sound while it runs' if np.isnan(measured) else off}"
     )

@@ -26,26 +26,26 @@ def main() -> None:
     """One sound in, one sound out: ``python run_exported.py MODEL SOUND OUT``."""
     model, source_path, target_path = sys.argv[1:]
     session = onnxruntime.InferenceSession(model)
-    told = session.get_modelmeta().custom_metadata_map
-    (source,), (target,) = json.loads(told["pulse_inputs"]), json.loads(told["pulse_outputs"])
+    metadata = session.get_modelmeta().custom_metadata_map
+    (source,), (target,) = json.loads(metadata["pulse_inputs"]), json.loads(metadata["pulse_outputs"])
     inputs = {value.name: value for value in session.get_inputs()}
     states = {}
-    for pair in json.loads(told["pulse_states"]):
+    for pair in json.loads(metadata["pulse_states"]):
         port, stored = inputs[pair["input"]], base64.b64decode(pair.get("initial", ""))
         zeros = np.zeros(port.shape, np.int64 if port.type == "tensor(int64)" else np.float32)
         states[pair["input"], pair["output"]] = np.load(io.BytesIO(stored)) if stored else zeros
 
     samples, rate_hz = soundfile.read(source_path, dtype="float32")
-    shape, pulse = inputs[source["name"]].shape, int(told["pulse_frames"])
-    length = frames(target["length"], told["pulse_symbol"], len(samples))
+    shape, pulse = inputs[source["name"]].shape, int(metadata["pulse_frames"])
+    length = frames(target["length"], metadata["pulse_symbol"], len(samples))
     pulses = -(-max(len(samples), target["delay"] + length) // pulse)
     padded = np.pad(samples, (0, pulses * pulse - len(samples)))
     pieces = []
     for number in range(pulses):
         feeds = {source["name"]: padded[number * pulse : (number + 1) * pulse].reshape(shape)}
         feeds |= {read: value for (read, _), value in states.items()}
-        if "pulse_end" in told:  # nobody knows where a live stream ends before it does
-            feeds[told["pulse_end"]] = np.array(
+        if "pulse_end" in metadata:  # nobody knows where a live stream ends before it does
+            feeds[metadata["pulse_end"]] = np.array(
                 len(samples) if (number + 1) * pulse > len(samples) else 1 << 45
             )
         piece, *after = session.run([target["name"], *(write for _, write in states)], feeds)

@@ -23,7 +23,7 @@ BAR = 40
 async def show(microphone: Microphone, channel: str) -> None:
     """Print a line whenever the frames of one have come; at the end how much was voice."""
     program = pulse.stream(voice_path(), pulse=160, prepare=compile_in_parallel(*EXECUTOR, *MICROPHONE))
-    heard, found = np.zeros(0, np.float32), []
+    heard, segments = np.zeros(0, np.float32), []
     async with Executor(program, rate_hz=SAMPLE_RATE_HZ) as executor:
         try:
             async for outputs in executor.stream(microphone, channel):
@@ -31,11 +31,11 @@ async def show(microphone: Microphone, channel: str) -> None:
                 while len(heard) >= LINE_FRAMES:
                     probability, heard = heard[:LINE_FRAMES].max(), heard[LINE_FRAMES:]
                     bar, mark = "█" * round(BAR * probability), "voice" if probability > 0.5 else ""
-                    print(f"{len(found) * LINE_S:7.1f} s  {bar:{BAR}}  {mark}".rstrip(), flush=True)
-                    found.append(bool(mark))
+                    print(f"{len(segments) * LINE_S:7.1f} s  {bar:{BAR}}  {mark}".rstrip(), flush=True)
+                    segments.append(bool(mark))
         finally:
             took, lost = executor.statistics().total.summary(), microphone.frames_lost
-            print(f"voice in {sum(found)} of {len(found)} tenths, {lost} frames lost")
+            print(f"voice in {sum(segments)} of {len(segments)} tenths, {lost} frames lost")
             print(f"from block to frames: p50 {took.p50_us / 1e3:.2f} ms, max {took.max_us / 1e3:.2f} ms")
 
 

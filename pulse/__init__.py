@@ -96,8 +96,8 @@ def __getattr__(name: str) -> Any:
         if name != "Program":
             import_module("pulse.formats")  # registers them; a program of a file needs no reader of models
         if name in _HOMES:
-            found = globals()[name] = getattr(import_module(_HOMES[name]), name)
-            return found
+            value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+            return value
     try:
         return import_module(f"pulse.{name}")
     except ModuleNotFoundError as error:

@@ -37,10 +37,10 @@ class Budget:
     def of(cls, given: Mapping[str, float] | None) -> "Budget":
         """The usual limits with those that the user gives. Raises LoadError."""
         names = [each.name for each in fields(cls)]
-        found: Any = {} if given is None else given
-        if not isinstance(found, Mapping):
+        values: Any = {} if given is None else given
+        if not isinstance(values, Mapping):
             raise LoadError(f"budget must map limits to numbers, such as {{'nodes': 1000000}}, not {given!r}")
-        limits = cast("Mapping[str, Any]", found)
+        limits = cast("Mapping[str, Any]", values)
         for name, limit in limits.items():
             if name not in names:
                 raise LoadError(f"{spell('budget')} has no limit {name!r}; there are {', '.join(names)}")

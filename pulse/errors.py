@@ -21,8 +21,8 @@ from pulse.printable import printable
 from pulse.record import record
 
 
-def _escape(told: Iterable[Any]) -> Iterator[Any]:
-    return (printable(each) if isinstance(each, str) else each for each in told)
+def _escape(parts: Iterable[Any]) -> Iterator[Any]:
+    return (printable(each) if isinstance(each, str) else each for each in parts)
 
 
 class PulseError(Exception):
@@ -31,8 +31,8 @@ class PulseError(Exception):
     Messages quote files, and tracebacks print them: control characters in them are escaped.
     """
 
-    def __init__(self, *told: Any) -> None:
-        super().__init__(*_escape(told))
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*_escape(parts))
 
 
 class LoadError(PulseError):
@@ -112,8 +112,8 @@ class NotProvedError(PulseError):
 class PulseWarning(UserWarning):
     """Something in a file, or with the folder of compiled kernels, that is wrong and does no harm."""
 
-    def __init__(self, *told: Any) -> None:
-        super().__init__(*_escape(told))
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*_escape(parts))
 
 
 @record

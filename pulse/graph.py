@@ -56,8 +56,8 @@ class View:
 
     def translate(self, places: Mapping[int, Iterable[int]]) -> "View":
         """The same of another graph: node -> the nodes that stand for it there."""
-        found = {new for node in self.nodes for new in places.get(node, ())}
-        return View(found, self.backend, self.kernel)
+        nodes = {new for node in self.nodes for new in places.get(node, ())}
+        return View(nodes, self.backend, self.kernel)
 
 
 class Graph(Generic[F, O]):

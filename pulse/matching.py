@@ -89,13 +89,13 @@ def find_matches(graph: Graph[F, O], query: str, among: Container[int] | None = 
 
 def matches_text(graph: Graph[F, O], query: str) -> str:
     """The parts that fit, one a line, and how many there are. Raises InputError, as ``find_matches``."""
-    found = find_matches(graph, query)
+    matches = find_matches(graph, query)
     nodes = graph.nodes
     lines = [
         " -> ".join(f"{nodes[node_id].name} ({nodes[node_id].op.name})" for node_id in match.nodes)
-        for match in found
+        for match in matches
     ]
-    fit = "1 part fits" if len(found) == 1 else f"{len(found)} parts fit"
+    fit = "1 part fits" if len(matches) == 1 else f"{len(matches)} parts fit"
     return "\n".join([*map(printable, lines), printable(f"{fit} {query}")]) + "\n"
 
 
@@ -170,49 +170,49 @@ class _Search:
         self._readers: dict[int, list[int]] = {}
         self._given: set[int] = {outlet.node for outlet in graph.outputs}
         for node in graph.nodes:
-            found = dict.fromkeys(inlet.node for outlet in node.outputs for inlet in outlet.successors)
-            self._readers[node.id] = list(found)
+            readers = dict.fromkeys(inlet.node for outlet in node.outputs for inlet in outlet.successors)
+            self._readers[node.id] = list(readers)
         self.order = graph.order([OutletId(node.id) for node in graph.nodes if node.outputs])
         self._query, self._steps = query, 0
 
     def all_chains(self, chains: Sequence[_Chain], start: int) -> Iterator[_Found]:
         """The nodes and tags of all chains, the first of which begins at a node."""
 
-        def further(number: int, found: _Found) -> Iterator[_Found]:
+        def further(number: int, match: _Found) -> Iterator[_Found]:
             if number == len(chains):
-                yield found
+                yield match
                 return
             for first in (start,) if number == 0 else self.order:
-                for more, tags in self._chain(chains[number], 0, ((), found[1]), first):
-                    yield from further(number + 1, (found[0] + more, tags))
+                for more, tags in self._chain(chains[number], 0, ((), match[1]), first):
+                    yield from further(number + 1, (match[0] + more, tags))
 
         return further(0, ((), {}))
 
-    def _chain(self, chain: _Chain, at: int, found: _Found, start: int) -> Iterator[_Found]:
+    def _chain(self, chain: _Chain, at: int, match: _Found, start: int) -> Iterator[_Found]:
         if at == len(chain):
-            yield found
+            yield match
             return
-        for each in self._times(chain[at], 0, found, start):
+        for each in self._times(chain[at], 0, match, start):
             yield from self._chain(chain, at + 1, each, start)
 
-    def _times(self, step: _Step, count: int, found: _Found, start: int) -> Iterator[_Found]:
+    def _times(self, step: _Step, count: int, match: _Found, start: int) -> Iterator[_Found]:
         """As often as it fits, the most first."""
         if step.most is None or count < step.most:
             if count == MOST_REPEATS:
                 raise InputError(
                     f"query {self._query!r}: a step repeats more than {MOST_REPEATS} times; leave out * and +"
                 )
-            for each in self._once(step, found, start):
-                if len(each[0]) > len(found[0]):
+            for each in self._once(step, match, start):
+                if len(each[0]) > len(match[0]):
                     yield from self._times(step, count + 1, each, start)
         if count >= step.least:
-            yield found
+            yield match
 
-    def _once(self, step: _Step, found: _Found, start: int) -> Iterator[_Found]:
-        nodes, tags = found
+    def _once(self, step: _Step, match: _Found, start: int) -> Iterator[_Found]:
+        nodes, tags = match
         if step.ways:
             for way in step.ways:
-                for each in self._chain(way, 0, found, start):
+                for each in self._chain(way, 0, match, start):
                     if not step.alone or not each[0] or self._is_private(each[0][-1]):
                         yield each
             return

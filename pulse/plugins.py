@@ -17,8 +17,8 @@ def load_plugins(group: str) -> tuple[str, ...]:
     """
     from importlib.metadata import entry_points
 
-    found = sorted(entry_points(group=group), key=lambda entry: entry.name)
-    for entry in found:
+    entries = sorted(entry_points(group=group), key=lambda entry: entry.name)
+    for entry in entries:
         try:
             entry.load()
         except Exception as error:
@@ -26,7 +26,7 @@ def load_plugins(group: str) -> tuple[str, ...]:
                 f"the plugin {_entry_text(entry)} cannot be imported ({type(error).__name__}: {error}); "
                 "repair or uninstall it"
             ) from error
-    return tuple(entry.name for entry in found)
+    return tuple(entry.name for entry in entries)
 
 
 def _entry_text(entry: "EntryPoint") -> str:

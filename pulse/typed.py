@@ -87,12 +87,12 @@ class TypedNetwork:
     @property
     def symbols(self) -> list[Symbol]:
         """The symbols of the inputs' shapes, in the order of their appearance."""
-        found: dict[Symbol, None] = {}
+        symbols: dict[Symbol, None] = {}
         for fact in self.inputs.values():
             for dim in fact.shape:
                 for symbol in sorted(dim.symbols, key=lambda symbol: symbol.name):
-                    found.setdefault(symbol)
-        return list(found)
+                    symbols.setdefault(symbol)
+        return list(symbols)
 
     def bind(self, feeds: Mapping[str, Array]) -> dict[Symbol, int]:
         """The value of each symbol, read off the shapes of the inputs. Raises InputError."""
@@ -195,7 +195,7 @@ class TypedNetwork:
     def find_symbol(self, symbol: str | Symbol | None) -> Symbol:
         """The symbol that streams: the given one, or the only one. Raises PulseError."""
         symbols = self.symbols
-        names = ", ".join(found.name for found in symbols)
+        names = ", ".join(each.name for each in symbols)
         if symbol is None:
             if len(symbols) == 1:
                 return symbols[0]
@@ -209,9 +209,9 @@ class TypedNetwork:
                 f"inputs have {len(symbols)} symbols ({names}); say which one is the stream with {spell('symbol')}, "
                 f"and give the others sizes, as in {spell('inputs', self._with_one_symbol())}"
             )
-        for found in symbols:
-            if symbol in (found, found.name):
-                return found
+        for each in symbols:
+            if symbol in (each, each.name):
+                return each
         if not isinstance(symbol, str | Symbol):  # pyright: ignore[reportUnnecessaryIsInstance]  (pulsify(160))
             raise PulseError(
                 f"the stream is a symbol or its name, not {symbol!r}; the frames of a pulse are {spell('pulse', 160)}"
@@ -243,13 +243,13 @@ def _with_results(node: TypedNode, inputs: Sequence[Array], arithmetic: Arithmet
     checks = node.op.checks([value.shape for value in inputs], [value.dtype for value in inputs])
     if not checks or any(is_symbolic(value) for value in inputs):
         return inputs
-    fixed, found = replace_all_failing(checks, inputs)
+    fixed, failures = replace_all_failing(checks, inputs)
     tally = tally_in_use()
     if tally is not None:
-        for check, count in found:
+        for check, count in failures:
             tally.add(node.name, node.op.name, check, count)
-    elif found and not arithmetic.widens:
-        faults = [check.fault(node.name, node.op.name, count) for check, count in found]
+    elif failures and not arithmetic.widens:
+        faults = [check.fault(node.name, node.op.name, count) for check, count in failures]
         raise FaultError(
             f"{'; '.join(map(str, faults))}. There is no result for that: feed other values, or limit them in front of "
             "the node (Clip, Where)",

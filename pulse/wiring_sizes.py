@@ -64,10 +64,10 @@ def _ratios(graph: TypedGraph, outlet: OutletId) -> Array | None:
     node = graph.node(outlet)
     inputs: list[Array] = []
     for place in node.inputs:
-        found = _ratios(graph, place)
-        if found is None:
+        ratios = _ratios(graph, place)
+        if ratios is None:
             return None
-        inputs.append(found)
+        inputs.append(ratios)
     return _compute(node.op, inputs)
 
 

@@ -15,10 +15,10 @@ class ExecutorError(PulseError):
 
 def only_one(error: BaseException) -> BaseException:
     """The one error that a group of errors holds, however deep; the group itself if it holds several."""
-    found = error
-    while isinstance(found, BaseExceptionGroup):
-        group = cast("BaseExceptionGroup[BaseException]", found)
+    single = error
+    while isinstance(single, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", single)
         if len(group.exceptions) != 1:
             return group
-        found = group.exceptions[0]
-    return found
+        single = group.exceptions[0]
+    return single

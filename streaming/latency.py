@@ -88,11 +88,11 @@ class Latency:
         """
         if counts.shape != (BUCKETS,):
             raise ValueError(f"counts {counts.shape}: there are {BUCKETS} buckets")
-        found = cls(deadline_s)
-        found.counts = counts.tolist()
-        found.count, found.missed = int(counts.sum()), missed
-        found._total_ns, found._max_ns = total_ns, max_ns
-        return found
+        latency = cls(deadline_s)
+        latency.counts = counts.tolist()
+        latency.count, latency.missed = int(counts.sum()), missed
+        latency._total_ns, latency._max_ns = total_ns, max_ns
+        return latency
 
     @classmethod
     def of_classes(

@@ -69,20 +69,20 @@ def write_objects(folder: Path, only: Sequence[str]) -> None:
 
 def _functions(only: Sequence[str] | None) -> list[CompiledFunction]:
     """All of this project, or some; those of plugins are compiled where they are used."""
-    found = [function_of(name) for name in kernel_names() if only is None or name in only]
-    return [one for one in found if one.function.__module__.startswith(OURS)]
+    functions = [function_of(name) for name in kernel_names() if only is None or name in only]
+    return [one for one in functions if one.function.__module__.startswith(OURS)]
 
 
 def _sources(modules: Iterable[str]) -> Iterator[str]:
     """The files of modules and of all that they import, and those that compile them; relative to ``ROOT``."""
     ahead = [*map(_file, modules), *COMPILER.glob("*.py")]
-    found: set[Path] = set()
+    paths: set[Path] = set()
     while ahead:
         path = ahead.pop()
-        if path not in found and path.is_file():
-            found.add(path)
+        if path not in paths and path.is_file():
+            paths.add(path)
             ahead += map(_file, _find_imports(path))
-    for path in found:
+    for path in paths:
         yield path.relative_to(ROOT).as_posix()
 
 
@@ -100,12 +100,12 @@ def _find_imports(path: Path) -> Iterator[str]:
 
 def _linker(level: Level) -> str | None:
     names = (f"{level.machine}-linux-gnu-ld", *(["ld"] if os.uname().machine == level.machine else []))
-    return next((found for name in names if (found := shutil.which(name))), None)
+    return next((path for name in names if (path := shutil.which(name))), None)
 
 
 def _require_linker(level: Level) -> str:
-    if found := _linker(level):
-        return found
+    if linker := _linker(level):
+        return linker
     raise CompileError(
         f"{level.name}: no linker for {level.machine}; install binutils (binutils-{level.machine}-linux-gnu elsewhere)"
     )

@@ -6,7 +6,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
+    from rich.progress import Progress as RichProgress
 
 Progress = Callable[[int, int], None]
 """Called with how much is done and how much there is."""
@@ -23,7 +23,7 @@ def progress(title: str, shown: bool = True) -> Generator[Callable[[int, int | N
     shown  False: no bar, since something else is written to the terminal meanwhile
     """
     with ExitStack() as stack:
-        bar: Bar | None = None
+        bar: RichProgress | None = None
         undecided, began = shown, monotonic()
 
         def advance(done: int, total: int | None) -> None:
@@ -38,10 +38,10 @@ def progress(title: str, shown: bool = True) -> Generator[Callable[[int, int | N
         yield advance
 
 
-def _bar(title: str) -> "Bar | None":
+def _bar(title: str) -> "RichProgress | None":
     """None if stderr is no terminal."""
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
+    from rich.progress import Progress as RichProgress
 
     from streaming.terminal import terminal
 
@@ -54,6 +54,6 @@ def _bar(title: str) -> "Bar | None":
         TextColumn("{task.percentage:>3.0f} %"),
         TimeRemainingColumn(),
     )
-    bar = Bar(*columns, console=console, transient=True)
+    bar = RichProgress(*columns, console=console, transient=True)
     bar.add_task(title, total=None)
     return bar

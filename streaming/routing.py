@@ -47,8 +47,8 @@ class Route:
 
 def split_channel(place: str) -> tuple[str, int | None]:
     """A place, and the number after its last colon."""
-    found = _CHANNEL.fullmatch(place)
-    return (found[1], int(found[2])) if found else (place, None)
+    match = _CHANNEL.fullmatch(place)
+    return (match[1], int(match[2])) if match else (place, None)
 
 
 def parse_routes(texts: Sequence[str], program: Program) -> dict[str, Route]:

@@ -220,9 +220,9 @@ class Session:
         inputs, outputs = len(input_blocks.received), len(output_trim.sent)
         received, sent = numbers[1 : 1 + inputs], numbers[1 + inputs : 1 + inputs + outputs]
         rest = numbers[1 + inputs + outputs :]
-        pending, held = rest[:inputs], rest[inputs:]
-        sizes = [input_blocks.nbytes(pending) + last for last in output_trim.nbytes(held)]
-        fits = len(pending) == inputs and len(held) == len(output_trim.held_frames)
+        pending, trims = rest[:inputs], rest[inputs:]
+        sizes = [input_blocks.nbytes(pending) + last for last in output_trim.nbytes(trims)]
+        fits = len(pending) == inputs and len(trims) == len(output_trim.held_frames)
         if not fits or [len(chunk) for chunk in chunks] not in sizes:
             raise InputError("the snapshot belongs to another model or pulse; take it from the same program")
         changing, self._changing = self._changing, True
@@ -232,7 +232,7 @@ class Session:
             self._changing = changing
             raise
         input_blocks.load(received, pending, chunks)
-        output_trim.load(sent, held, chunks[inputs:])
+        output_trim.load(sent, trims, chunks[inputs:])
         output_trim.pulses, output_trim.end = self._state.clock.pulse, self._state.clock.end
         self._changing = False
 

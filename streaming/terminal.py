@@ -6,8 +6,8 @@ from typing import TextIO
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
-from rich.table import Table as Grid
-from rich.text import Text as Styled
+from rich.table import Table
+from rich.text import Text as RichText
 
 from pulse.printable import printable, printable_lines
 from pulse.report import Pairs, Section, Text
@@ -44,14 +44,14 @@ def show_sections(console: Console, sections: Iterable[Section]) -> None:
 
 def _renderable(section: Section) -> RenderableType:
     if isinstance(section, Text):
-        return Styled(section.words, section.style)
+        return RichText(section.words, section.style)
     if isinstance(section, Pairs):
-        grid = Grid(box=None, show_header=False, padding=(0, 2, 0, 0))
+        grid = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
         for name, value in section.rows:
-            grid.add_row(Styled(printable(name), "dim"), Styled(printable(value)))
+            grid.add_row(RichText(printable(name), "dim"), RichText(printable(value)))
         return grid
-    title = Styled(printable(section.title), "bold")
-    grid = Grid(
+    title = RichText(printable(section.title), "bold")
+    grid = Table(
         box=None,
         title=title,
         title_justify="left",
@@ -64,5 +64,5 @@ def _renderable(section: Section) -> RenderableType:
             printable(column), justify="right" if number in section.right else "left", overflow="fold"
         )
     for row in section.rows:
-        grid.add_row(*(Styled(printable(cell)) for cell in row))
+        grid.add_row(*(RichText(printable(cell)) for cell in row))
     return grid

@@ -103,8 +103,8 @@ def run(
     console.print(table)
     console.print(EXPLAINED, highlight=False)
     if target is not None:
-        found = {"host": str(host), "seconds": seconds, "model_p50_us": model.p50_us, "rows": rows}
-        target.write_text(json.dumps(found, indent=1) + "\n")
+        results = {"host": str(host), "seconds": seconds, "model_p50_us": model.p50_us, "rows": rows}
+        target.write_text(json.dumps(results, indent=1) + "\n")
 
 
 def outcomes(
@@ -138,10 +138,10 @@ def new_table(title: str) -> Table:
 
 def cells(outcome: Outcome, machine: StolenTime) -> list[str]:
     """A row of the table."""
-    found = outcome.latency(StolenTime()).summary()
+    summary = outcome.latency(StolenTime()).summary()
     own = None if machine.spans is None else outcome.latency(machine).summary()
-    times = [found.p50_us, found.p99_us, found.p999_us, found.max_us]
-    counts = [found.missed, outcome.blocks, outcome.dropped, outcome.flagged]
+    times = [summary.p50_us, summary.p99_us, summary.p999_us, summary.max_us]
+    counts = [summary.missed, outcome.blocks, outcome.dropped, outcome.flagged]
     taken = (
         ["-"] * 4
         if own is None

@@ -51,10 +51,10 @@ class Outcome:
 
     def latency(self, machine: StolenTime) -> Latency:
         """From callback entry to the result, without the time that the machine took."""
-        found = Latency(self.block_s)
+        latency = Latency(self.block_s)
         for ns in (np.diff(self.times_ns, axis=1).ravel() - machine.taken_ns(self.times_ns)).tolist():
-            found.record_ns(ns)
-        return found
+            latency.record_ns(ns)
+        return latency
 
 
 Design: TypeAlias = Callable[[Setup], Outcome]

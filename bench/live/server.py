@@ -41,8 +41,8 @@ def run(*command: str, environment: Mapping[str, str] | None = None) -> subproce
     except subprocess.TimeoutExpired as error:
         raise PulseError(f"{' '.join(command)}: no answer; does its server hang? Start it again") from error
     if done.returncode:
-        said = f"{done.stdout}{done.stderr}".strip()
-        raise PulseError(f"{' '.join(command)}: failed; see whether its server runs: {said}")
+        output = f"{done.stdout}{done.stderr}".strip()
+        raise PulseError(f"{' '.join(command)}: failed; see whether its server runs: {output}")
     return done
 
 

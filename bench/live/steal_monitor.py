@@ -65,19 +65,19 @@ class StolenTime:
 
 def merge_spans(spans: Iterable[Span]) -> NDArray[np.int64]:
     """The same time, each moment once. Returns int64 [n, 2]."""
-    found = list[list[int]]()
+    merged = list[list[int]]()
     for begin, end in sorted(spans):
-        if found and begin <= found[-1][1]:
-            found[-1][1] = max(found[-1][1], end)
+        if merged and begin <= merged[-1][1]:
+            merged[-1][1] = max(merged[-1][1], end)
         else:
-            found.append([begin, end])
-    return np.array(found, np.int64).reshape(-1, 2)
+            merged.append([begin, end])
+    return np.array(merged, np.int64).reshape(-1, 2)
 
 
 @contextmanager
 def monitor_steal_time() -> Iterator[StolenTime]:
     """Look at every processor that this process may use, until the end."""
-    found = StolenTime()
+    stolen = StolenTime()
     processes = [
         subprocess.Popen(
             [sys.executable, "-m", __name__, str(cpu)],
@@ -89,13 +89,13 @@ def monitor_steal_time() -> Iterator[StolenTime]:
     ]
     try:
         looked = bool(processes) and all(_first_line(process) == "ready" for process in processes)
-        yield found
+        yield stolen
     finally:
         for process in processes:
             process.terminate()
-        told = [process.communicate(timeout=READY_S)[0] for process in processes]
+        texts = [process.communicate(timeout=READY_S)[0] for process in processes]
     if looked:
-        found.spans = merge_spans((begin, end) for text in told for begin, end in json.loads(text))
+        stolen.spans = merge_spans((begin, end) for text in texts for begin, end in json.loads(text))
 
 
 def _first_line(process: "subprocess.Popen[str]") -> str:
@@ -114,15 +114,15 @@ def watch_cpu(cpu: int) -> list[Span]:
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
     gc.disable()
     print("ready", flush=True)
-    found = list[Span]()
+    spans = list[Span]()
     before = time.monotonic_ns()
     while not ended:
         time.sleep(SLEEP_NS / 1e9)
         now = time.monotonic_ns()
         if now - before > SLEEP_NS + NORMAL_NS:
-            found.append((before + SLEEP_NS, now))
+            spans.append((before + SLEEP_NS, now))
         before = now
-    return found
+    return spans
 
 
 if __name__ == "__main__":

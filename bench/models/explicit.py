@@ -86,9 +86,9 @@ class Explicit:
         values = {value.name: value for value in proto.graph.input}
         initial: dict[str, Array] = {}
         for state in notes.states:
-            told, value = values[state.input], state.value()
-            dtype = helper.tensor_dtype_to_np_dtype(told.type.tensor_type.elem_type)
-            initial[state.input] = np.zeros(_sizes(told), dtype) if value is None else value
+            given, value = values[state.input], state.value()
+            dtype = helper.tensor_dtype_to_np_dtype(given.type.tensor_type.elem_type)
+            initial[state.input] = np.zeros(_sizes(given), dtype) if value is None else value
         fixed = {} if notes.end is None else {notes.end: np.array(FAR_END, np.int64)}
         outputs = {note.name: note.port or note.name for note in notes.outputs}
         states = tuple((state.input, state.output) for state in notes.states)

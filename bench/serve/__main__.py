@@ -63,27 +63,27 @@ def run(
     name: str, source: str | None, behind: str, streams: int, seconds: float, block: int, form: str
 ) -> Row:
     """One run."""
-    with server(name, source, behind, streams + 8) as (address, asked):
+    with server(name, source, behind, streams + 8) as (address, port):
         time.sleep(0.5)
-        held = hold(address, name, streams, seconds, block, 16000, form)
-        asked.send("figures")
-        figures = asked.recv()
+        result = hold(address, name, streams, seconds, block, 16000, form)
+        port.send("figures")
+        figures = port.recv()
     answer = figures["times"]["answer_us"]
     pulses = answer["count"]
     return Row(
-        name, behind, block / 16, held, pulses, 1e6 * figures["cpu_s"] / max(1, pulses), answer["p99"] / 1e3
+        name, behind, block / 16, result, pulses, 1e6 * figures["cpu_s"] / max(1, pulses), answer["p99"] / 1e3
     )
 
 
 def text(row: Row, streams: int) -> str:
     """A run in one line."""
-    held = row.held
-    good = held.p99_ms < LIMIT_MS and not held.late and held.streams == streams
+    clients = row.held
+    good = clients.p99_ms < LIMIT_MS and not clients.late and clients.streams == streams
     return (
-        f"{row.model:9} {row.behind:12} {streams:4} streams, {row.block_ms:5.1f} ms blocks: p50 {held.p50_ms:7.1f} "
-        f"p99 {held.p99_ms:7.1f} max {held.max_ms:7.1f} ms; in the server p99 {row.answer_p99_ms:7.1f} ms; "
-        f"{held.late} late, {held.lost} lost; {row.pulses} pulses, {row.cpu_us:6.1f} us CPU each; "
-        f"{'held' if good else 'not held'} {' '.join(held.refused)}"
+        f"{row.model:9} {row.behind:12} {streams:4} streams, {row.block_ms:5.1f} ms blocks: p50 {clients.p50_ms:7.1f} "
+        f"p99 {clients.p99_ms:7.1f} max {clients.max_ms:7.1f} ms; in the server p99 {row.answer_p99_ms:7.1f} ms; "
+        f"{clients.late} late, {clients.lost} lost; {row.pulses} pulses, {row.cpu_us:6.1f} us CPU each; "
+        f"{'held' if good else 'not held'} {' '.join(clients.refused)}"
     )
 
 
@@ -107,8 +107,8 @@ def main() -> None:
             rows.append(row)
             print(text(row, streams), flush=True)
     if given.json:
-        found = {"host": asdict(Host.here()), "rows": [asdict(row) for row in rows]}
-        given.json.write_text(json.dumps(found, indent=1))
+        results = {"host": asdict(Host.here()), "rows": [asdict(row) for row in rows]}
+        given.json.write_text(json.dumps(results, indent=1))
 
 
 if __name__ == "__main__":

@@ -148,18 +148,18 @@ def hold(
     late = sum(len([s for s in c.sent_at.values() if s < end - 0.1 - block_s]) for c in clients)
     for client in clients:
         client.stream.close()
-    found = np.array(times or [float("nan")]) * 1e3
-    p50, p99 = np.percentile(found, [50, 99])
-    held = len(clients)
+    times_ms = np.array(times or [float("nan")]) * 1e3
+    p50, p99 = np.percentile(times_ms, [50, 99])
+    count = len(clients)
     return Held(
-        held,
+        count,
         refused,
-        streams - held - len(refused),
+        streams - count - len(refused),
         len(times),
         late,
         float(p50),
         float(p99),
-        float(found.max()),
+        float(times_ms.max()),
     )
 
 

@@ -19,7 +19,7 @@ from streaming.serve.settings import LimitSettings, ModelSettings, ServerSetting
 RATE_HZ = 16000
 
 
-def serve(name: str, source: str | None, behind: str, streams: int, asked: Connection) -> None:
+def serve(name: str, source: str | None, behind: str, streams: int, pipe: Connection) -> None:
     """Serve a model; the address, then the figures when they are asked for, then the end."""
     opened = OpenedModel(load(source or model_path()), RATE_HZ, "option")
     pulsed = opened.pulsify(None)
@@ -32,13 +32,13 @@ def serve(name: str, source: str | None, behind: str, streams: int, asked: Conne
     service = Service(settings, [(model, program, RATE_HZ)], os.cpu_count() or 1)
     listening = listen("127.0.0.1", 0, limits.slow_s)
     server = Server(service, listening)
-    asked.send(listening.getsockname()[:2])
+    pipe.send(listening.getsockname()[:2])
     before = time.process_time()
 
     def answer() -> None:
-        asked.recv()
-        asked.send({"cpu_s": time.process_time() - before, "times": service.times(name).as_dict()})
-        asked.recv()
+        pipe.recv()
+        pipe.send({"cpu_s": time.process_time() - before, "times": service.times(name).as_dict()})
+        pipe.recv()
         server.should_exit = True
 
     threading.Thread(target=answer, daemon=True).start()

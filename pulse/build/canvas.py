@@ -127,26 +127,26 @@ class Canvas:
     def open_inputs(self, nodes: Iterable[int]) -> list[OutletId]:
         """The wires that these nodes read and others make, constants left out; each once, in the order of the nodes."""
         inside = set(nodes)
-        found = dict[OutletId, None]()
+        opens = dict[OutletId, None]()
         for node_id in sorted(inside):
             for outlet in self.graph.nodes[node_id].inputs:
                 if outlet.node not in inside and not isinstance(self.op(outlet), Constant):
-                    found.setdefault(outlet)
-        return list(found)
+                    opens.setdefault(outlet)
+        return list(opens)
 
     def input_names(self, outlets: Iterable[OutletId]) -> dict[str, OutletId]:
         """Wires as inputs of a model, by name; those that were named by the user have their name first."""
-        found: dict[str, OutletId] = {}
+        inputs: dict[str, OutletId] = {}
         ranked = sorted(outlets, key=lambda outlet: not self._is_given(outlet))
         for outlet in ranked:
             op = self.op(outlet)
             wanted = op.called if isinstance(op, OpenInput) else self.graph.label(outlet)
             name, number = wanted, 0
-            while name in found:
+            while name in inputs:
                 number += 1
                 name = f"{wanted}.{number}"
-            found[name] = outlet
-        return found
+            inputs[name] = outlet
+        return inputs
 
     def _is_given(self, outlet: OutletId) -> bool:
         op = self.op(outlet)
@@ -155,13 +155,13 @@ class Canvas:
     def results(self, nodes: Iterable[int]) -> list[OutletId]:
         """The wires that others read, and all wires of nodes that none of these reads."""
         inside = set(nodes)
-        found: list[OutletId] = []
+        results: list[OutletId] = []
         for node_id in sorted(inside):
             wires = [OutletId(node_id, slot) for slot in range(len(self.graph.nodes[node_id].outputs))]
             readers = {wire: {inlet.node for inlet in self.graph.outlet(wire).successors} for wire in wires}
             is_last = not any(inside & each for each in readers.values())
-            found += [wire for wire in wires if is_last or readers[wire] - inside]
-        return found
+            results += [wire for wire in wires if is_last or readers[wire] - inside]
+        return results
 
     def network(
         self,

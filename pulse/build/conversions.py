@@ -56,7 +56,9 @@ def _operator(kind: str, **attributes: object) -> OnnxOp:
     return OnnxOp(kind, "", OPSET, "", attributes, (0,), ("y",))
 
 
-def _between(canvas: Canvas, outlet: OutletId, op: OnnxOp, name: str, readers: Iterable[InletId]) -> OutletId:
+def _insert_before(
+    canvas: Canvas, outlet: OutletId, op: OnnxOp, name: str, readers: Iterable[InletId]
+) -> OutletId:
     """Put a node between a wire and some of its readers; what it makes."""
     made = canvas.add(name, op, [outlet])
     for inlet in readers:
@@ -88,11 +90,13 @@ def convert_types(
     cast, back = (_operator("Cast", to=element_type(each)) for each in (dtype, DTYPES["f32"]))
     for outlet in inputs:
         readers = _readers(canvas, outlet, inside, True)
-        casts.append(_between(canvas, outlet, cast, f"{canvas.graph.label(outlet)}.{name}", readers).node)
+        casts.append(
+            _insert_before(canvas, outlet, cast, f"{canvas.graph.label(outlet)}.{name}", readers).node
+        )
     moved: dict[OutletId, OutletId] = {}
     for outlet in outputs:
         readers = _readers(canvas, outlet, inside, False)
-        moved[outlet] = _between(canvas, outlet, back, f"{canvas.graph.label(outlet)}.f32", readers)
+        moved[outlet] = _insert_before(canvas, outlet, back, f"{canvas.graph.label(outlet)}.f32", readers)
         casts.append(moved[outlet].node)
     return casts, moved
 
@@ -137,7 +141,7 @@ def convert_layout(
 
     def turn(outlet: OutletId, perm: Sequence[int], readers: Iterable[InletId]) -> OutletId:
         op = _operator("Transpose", perm=list(perm))
-        added.append(_between(canvas, outlet, op, f"{canvas.graph.label(outlet)}.turned", readers).node)
+        added.append(_insert_before(canvas, outlet, op, f"{canvas.graph.label(outlet)}.turned", readers).node)
         return OutletId(added[-1])
 
     inner = {

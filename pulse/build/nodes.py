@@ -44,13 +44,13 @@ class Drawing:
 
     def named_views(self) -> dict[str, View]:
         """The views that models are to know, by name. Raises InputError: two with one name."""
-        found: dict[str, View] = {}
+        views: dict[str, View] = {}
         for number, view in enumerate(self.kept):
             name = view.name or f"view {number}"
-            if name in found:
+            if name in views:
                 raise InputError(f"two views are called {name}; give each a name of its own")
-            found[name] = View({node.id for node in view.nodes}, view.backend, view.kernel)
-        return found
+            views[name] = View({node.id for node in view.nodes}, view.backend, view.kernel)
+        return views
 
     def keep(self, view: "GraphView") -> None:
         """Let models know a view."""
@@ -136,12 +136,12 @@ class Node(Sketch):
     def inputs(self) -> "list[Connector | None]":
         """The wire of each input; None if nothing feeds it."""
         canvas = self.drawing.canvas
-        found = (canvas.source(self.id, place) for place in range(canvas.places(self.id)))
+        sources = (canvas.source(self.id, place) for place in range(canvas.places(self.id)))
         return [
             None
             if outlet is None or is_open(canvas.op(outlet))
             else Connector.of(self.drawing.node(outlet.node), outlet.slot)
-            for outlet in found
+            for outlet in sources
         ]
 
     def parents(self) -> "list[Node]":
@@ -197,8 +197,8 @@ class Node(Sketch):
     def _open_places(self) -> list[int]:
         """The data inputs that neither a node nor a connector feeds."""
         canvas = self.drawing.canvas
-        found = {place: canvas.source(self.id, place) for place in range(canvas.places(self.id))}
-        ops = {place: canvas.op(outlet) for place, outlet in found.items() if outlet is not None}
+        sources = {place: canvas.source(self.id, place) for place in range(canvas.places(self.id))}
+        ops = {place: canvas.op(outlet) for place, outlet in sources.items() if outlet is not None}
         return [place for place, op in ops.items() if isinstance(op, OpenInput) and not op.given]
 
     def share(self) -> "Node":
@@ -382,11 +382,11 @@ class GraphView(Sketch):
 
     def inputs(self) -> list[Connector]:
         """The wires that it reads and does not make, each once; constants left out."""
-        found = [self._connector(outlet) for outlet in self.drawing.canvas.open_inputs(self._ids)]
+        ends = [self._connector(outlet) for outlet in self.drawing.canvas.open_inputs(self._ids)]
         inside = set(self.nodes)
-        found += [end for end in self.outputs() if end.node not in inside and end not in found]
-        first = [wire for wire in self._inputs or () if wire in found]
-        return [*first, *(wire for wire in found if wire not in first)]
+        ends += [end for end in self.outputs() if end.node not in inside and end not in ends]
+        first = [wire for wire in self._inputs or () if wire in ends]
+        return [*first, *(wire for wire in ends if wire not in first)]
 
     def _input_names(self) -> list[str]:
         """What the inputs of its model are called, in the order of ``inputs``."""
@@ -420,8 +420,8 @@ class GraphView(Sketch):
 
     def parameters(self) -> list[Node]:
         """The constants that its nodes read, each once."""
-        found = dict.fromkeys(parent for node in self.nodes for parent in node.parents())
-        return [node for node in found if isinstance(node.op, Constant)]
+        parents = dict.fromkeys(parent for node in self.nodes for parent in node.parents())
+        return [node for node in parents if isinstance(node.op, Constant)]
 
     def uncovered_operators(self) -> list[str]:
         """The operators that nothing can compute, by name."""
@@ -432,8 +432,8 @@ class GraphView(Sketch):
 
         Raises InputError: not a query
         """
-        found = find_matches(self.drawing.canvas.graph, query, set(self._ids))
-        return [GraphView(self.drawing.node(node_id) for node_id in match.nodes) for match in found]
+        matches = find_matches(self.drawing.canvas.graph, query, set(self._ids))
+        return [GraphView(self.drawing.node(node_id) for node_id in match.nodes) for match in matches]
 
     # use
 

@@ -119,8 +119,8 @@ def _fits(result: object, fact: TypedFact) -> bool:
     """Whether it is an array of a shape; its floats may be wider, as where rounding errors are measured."""
     if not isinstance(result, np.ndarray):
         return False
-    found = TypedFact.of(cast("Array", result))
-    return found.dtype.kind == fact.dtype.kind and TypedFact(fact.dtype, found.shape).agrees(fact)
+    actual = TypedFact.of(cast("Array", result))
+    return actual.dtype.kind == fact.dtype.kind and TypedFact(fact.dtype, actual.shape).agrees(fact)
 
 
 @record(eq=False)

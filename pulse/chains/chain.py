@@ -241,5 +241,5 @@ def _moves(fact: TypedFact) -> bool:
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
-    found = get_close_matches(name, list(known), 1)
-    return f" (did you mean {found[0]}?)" if found else ""
+    matches = get_close_matches(name, list(known), 1)
+    return f" (did you mean {matches[0]}?)" if matches else ""

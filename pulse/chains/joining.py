@@ -30,33 +30,33 @@ def solve_symbols(given: TypedFact, wanted: TypedFact, known: Mapping[Symbol, TD
     known   symbols of the model that are known already
     Raises  FactError: no length fits
     """
-    found = dict(known)
+    values = dict(known)
     left = [(axis, pair) for axis, pair in enumerate(zip(given.shape, wanted.shape)) if pair[1].symbols]
     while left:
-        ready = [each for each in left if len(each[1][1].symbols - found.keys()) <= 1]
+        ready = [each for each in left if len(each[1][1].symbols - values.keys()) <= 1]
         if not ready:
             break
         ready.sort(key=lambda each: len(each[1][1].terms))
         chosen = ready[0]
         left.remove(chosen)
         axis, (size, expression) = chosen
-        unknown = expression.symbols - found.keys()
+        unknown = expression.symbols - values.keys()
         if unknown:
             (symbol,) = unknown
-            value = _value(size, expression, symbol, found)
+            value = _value(size, expression, symbol, values)
             if value is None:
                 raise FactError(
                     f"axis {axis} is {size} in one and {expression} in the other, and no {symbol.name} makes them "
                     "equal for every length"
                 )
-            found[symbol] = value
-    return found
+            values[symbol] = value
+    return values
 
 
-def _value(size: TDim, expression: TDim, symbol: Symbol, found: Mapping[Symbol, TDim]) -> TDim | None:
+def _value(size: TDim, expression: TDim, symbol: Symbol, values: Mapping[Symbol, TDim]) -> TDim | None:
     if expression == TDim.of(symbol):
         return size
-    others = {other: value for other, value in found.items() if other in expression.symbols}
+    others = {other: value for other, value in values.items() if other in expression.symbols}
     left = expression.subs(others)
     return solve(left, size, symbol) or _same(size, left, symbol)
 

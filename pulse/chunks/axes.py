@@ -32,9 +32,11 @@ def output_axis(
     equal = [other for other, size in enumerate(shape) if size == frames != 1]
     if len(equal) == 1:
         return equal[0], "the one with as many frames as the input"
-    found = time_axis(shape, dtype)
-    if found is not None:
-        return found[0], "one frame a chunk" if shape[found[0]] == 1 else found[1]
+    axis_and_reason = time_axis(shape, dtype)
+    if axis_and_reason is not None:
+        return axis_and_reason[0], "one frame a chunk" if shape[axis_and_reason[0]] == 1 else axis_and_reason[
+            1
+        ]
     if len(shape) == rank:
         return axis, "as of the input"
     return next(((other, "one frame a chunk") for other, size in enumerate(shape) if size == 1), None)

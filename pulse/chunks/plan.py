@@ -45,8 +45,8 @@ def plan_chunks(
     """
     for name, fact in (*typed.inputs.items(), *typed.outputs.items()):
         _sizes(name, fact)
-    found = find_candidates(typed, given)
-    pairs = found.pairs() if given.states is None else found.find_given(given.states)
+    candidates = find_candidates(typed, given)
+    pairs = candidates.pairs() if given.states is None else candidates.find_given(given.states)
     pairs += tuple(Pair(each.input, each.output, each.how) for each in typed.variables)
     _check_pairs(typed, pairs)
     states = {pair.input for pair in pairs}
@@ -128,12 +128,12 @@ def _input_axis(typed: TypedNetwork, name: str, given: Chunking, symbol_axes: Ma
     else:
         of_file = any(each.how == Variable.how for each in typed.variables)
         behind_batch = of_file and len(sizes) > 2 and sizes[0] == 1
-        found = (1, "the one behind the batch") if behind_batch else time_axis(sizes, fact.dtype)
-        if found is None:
+        axis_and_reason = (1, "the one behind the batch") if behind_batch else time_axis(sizes, fact.dtype)
+        if axis_and_reason is None:
             return PortAxis(
                 name, None, 0, f"its shape {shape_text(sizes)} is not that of a chunk; given once"
             )
-        axis, how = found
+        axis, how = axis_and_reason
     if not 0 <= context < sizes[axis]:
         raise PulsifyError(
             f"context {name}={context}: a chunk has {sizes[axis]} frames on axis {axis}, and some of them must be new"
@@ -151,10 +151,10 @@ def _output_axis(typed: TypedNetwork, name: str, given: Chunking, main: PortAxis
         return PortAxis(name, None, 0, "a state: known when the stream has ended")
     else:
         rank = typed.inputs[main.name].rank
-        found = output_axis(sizes, fact.dtype, rank, main.axis, main.frames)
-        if found is None:
+        axis_and_reason = output_axis(sizes, fact.dtype, rank, main.axis, main.frames)
+        if axis_and_reason is None:
             return PortAxis(name, None, 0, "no axis of time: known when the stream has ended")
-        axis, how = found
+        axis, how = axis_and_reason
     return PortAxis(name, axis, sizes[axis], how)
 
 

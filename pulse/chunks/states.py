@@ -70,10 +70,10 @@ class Candidates:
         pairs: list[Pair] = []
         doubtful: list[tuple[str, str]] = []
         for name in self.inputs:
-            found = self._next(name, {pair.output for pair in pairs})
-            if found is None or name in self.signals:
+            output = self._next(name, {pair.output for pair in pairs})
+            if output is None or name in self.signals:
                 continue
-            other, rule = found
+            other, rule = output
             if rule.sure or says_state(name) or not self.streams(name):
                 pairs.append(Pair(name, other, "by name"))
             elif name != self.inputs[0]:
@@ -111,9 +111,9 @@ class Candidates:
     def _refuse(self, doubtful: Sequence[tuple[str, str]], pairs: Sequence[Pair]) -> NoReturn:
         every = spell("states", {**{pair.input: pair.output for pair in pairs}, **dict(doubtful)})
         names = ", ".join(name for name, _ in doubtful)
-        found = ", ".join(map(str, pairs)) or "none"
+        known = ", ".join(map(str, pairs)) or "none"
         raise PulsifyError(
-            f"{names}: may be a state or a stream, and neither name nor shape tells (states found: {found}); name all "
+            f"{names}: may be a state or a stream, and neither name nor shape tells (states found: {known}); name all "
             f"states, as in {every}; {spell('states', {})} where there are none"
         )
 

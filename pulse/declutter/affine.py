@@ -120,10 +120,10 @@ def _after_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
     conv = graph.node(affine.x)
     if not isinstance(conv.op, Conv | ConvTranspose):
         return None
-    found = _weights(graph, conv)
-    if found is None:
+    weights = _weights(graph, conv)
+    if weights is None:
         return None
-    w, b = found
+    w, b = weights
     if b is not None or affine.shift.any():
         b = affine.scale * (0 if b is None else b) + affine.shift
     return _refill(graph, conv, result(node), conv.inputs[0], _scale_outputs(conv.op, w, affine.scale), b)
@@ -134,23 +134,23 @@ def _after_matmul(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if affine is None or affine.shift.any() or not reads_alone(graph, affine.x):
         return None
     product = graph.node(affine.x)
-    found = _weights(graph, product) if isinstance(product.op, MatMul) else None
-    if found is None or found[0].ndim < 2:
+    weights = _weights(graph, product) if isinstance(product.op, MatMul) else None
+    if weights is None or weights[0].ndim < 2:
         return None
-    return _refill(graph, product, result(node), product.inputs[0], found[0] * affine.scale, None)
+    return _refill(graph, product, result(node), product.inputs[0], weights[0] * affine.scale, None)
 
 
 def _before_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, Conv) or not reads_alone(graph, node.inputs[0]):
         return None
     affine = _affine(graph, graph.node(node.inputs[0]), 1)
-    found = None if affine is None else _weights(graph, node)
-    if affine is None or found is None:
+    weights = None if affine is None else _weights(graph, node)
+    if affine is None or weights is None:
         return None
     padded = any(pair != (0, 0) for pair in node.op.pads)
     if padded and affine.shift.any():
         return None
-    w, b = found
+    w, b = weights
     by_input = (node.op.group, 1, -1, *(1,) * (w.ndim - 2))
     grouped = w.reshape(node.op.group, -1, *w.shape[1:])
     if affine.shift.any():

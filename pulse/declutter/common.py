@@ -77,8 +77,8 @@ _NODES: WeakKeyDictionary[TypedGraph, _NodeIndex] = WeakKeyDictionary()
 def _twins(graph: TypedGraph, node: TypedNode) -> list[int]:
     """Nodes, perhaps retired, with the op and the inputs of ``node``, or the content of a constant."""
     if isinstance(node.op, Const):
-        found = _CONSTANTS.setdefault(graph, _ConstantIndex()).twins(graph, node)
-        return [twin for twin in found if twin < node.id]
+        twins = _CONSTANTS.setdefault(graph, _ConstantIndex()).twins(graph, node)
+        return [twin for twin in twins if twin < node.id]
     if isinstance(node.op, Source) or not node.inputs:
         return []
     return _NODES.setdefault(graph, _NodeIndex()).twins(graph, node)

@@ -77,9 +77,9 @@ def _sweep(graph: TypedGraph, rules: Sequence[Rewrite], fired: Counter[str], sto
         kind = type(node.op)
         if kind not in fitting:
             fitting[kind] = [rule for rule in rules if issubclass(kind, rule.ops)]
-        found = _match(graph, node, fitting[kind]) if node.outputs else None
-        if found is not None:
-            rule, patch = found
+        match = _match(graph, node, fitting[kind]) if node.outputs else None
+        if match is not None:
+            rule, patch = match
             _recheck(graph, patch.apply(), rule)
             fired[rule.name] += 1
     graph.check()

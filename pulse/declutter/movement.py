@@ -37,10 +37,10 @@ def _there_and_back(graph: TypedGraph, node: TypedNode) -> Patch | None:
 
 def _find_regrouped(graph: TypedGraph, node: TypedNode) -> list[OutletId]:
     """The wires up the graph that hold the same elements in the same order."""
-    found = list(node.inputs)
-    while isinstance(graph.node(found[-1]).op, REGROUPINGS):
-        found.append(graph.node(found[-1]).inputs[0])
-    return found
+    inputs = list(node.inputs)
+    while isinstance(graph.node(inputs[-1]).op, REGROUPINGS):
+        inputs.append(graph.node(inputs[-1]).inputs[0])
+    return inputs
 
 
 def _two_reshapes(graph: TypedGraph, node: TypedNode) -> Patch | None:

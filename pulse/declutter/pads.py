@@ -34,10 +34,10 @@ def _sum(outer: Pads, inner: Pads) -> Pads:
 def _pad_into_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, Conv):
         return None
-    found = _pad_before(graph, node, 0.0)
-    if found is None:
+    pad_before = _pad_before(graph, node, 0.0)
+    if pad_before is None:
         return None
-    pad, pads = found
+    pad, pads = pad_before
     op = replace(node.op, pads=_sum(pads, node.op.pads))
     return replace_op(graph, result(node), node.name, op, [pad.inputs[0], *node.inputs[1:]])
 
@@ -45,10 +45,10 @@ def _pad_into_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
 def _pad_into_max_pool(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, Pool) or node.op.kind != "max":
         return None
-    found = _pad_before(graph, node, -np.inf)
-    if found is None:
+    pad_before = _pad_before(graph, node, -np.inf)
+    if pad_before is None:
         return None
-    pad, pads = found
+    pad, pads = pad_before
     op = replace(node.op, pads=_sum(pads, node.op.pads))
     return replace_op(graph, result(node), node.name, op, pad.inputs)
 

@@ -29,14 +29,14 @@ ZERO, ONE = constant(0), constant(1)
 
 def common_scope(*dims: TDim) -> DimScope | None:
     """The one scope of the operands. Raises DimError if they come from two."""
-    found: TDim | None = None
+    first: TDim | None = None
     for dim in dims:
         if dim.scope is None:
             continue
-        if found is not None and found.scope is not dim.scope:
-            raise DimError(f"{found} and {dim} belong to different symbol scopes; build both from one scope")
-        found = dim
-    return None if found is None else found.scope
+        if first is not None and first.scope is not dim.scope:
+            raise DimError(f"{first} and {dim} belong to different symbol scopes; build both from one scope")
+        first = dim
+    return None if first is None else first.scope
 
 
 def build(terms: dict[Monomial, int], const: int, scope: DimScope | None) -> TDim:
@@ -225,8 +225,8 @@ def _turn_quotients(terms: dict[Monomial, int]) -> None:
 
 
 def _quotients(terms: dict[Monomial, int]) -> list[Div]:
-    found = [m[0] for m in terms if len(m) == 1 and isinstance(m[0], Div)]
-    return found if len(found) < 2 else sorted(found, key=lambda atom: atom.key)
+    quotients = [m[0] for m in terms if len(m) == 1 and isinstance(m[0], Div)]
+    return quotients if len(quotients) < 2 else sorted(quotients, key=lambda atom: atom.key)
 
 
 def _find_misnamed(terms: dict[Monomial, int]) -> Iterator[tuple[Div, Div]]:

@@ -152,7 +152,7 @@ def _branches(dim: TDim, premises: tuple[TDim, ...]) -> list[tuple[TDim, tuple[T
     todo = [(dim, premises)]
     while todo:
         here, conditions = todo.pop()
-        atom = next((found for d in (here, *conditions) for found in _innermost_piecewise(d)), None)
+        atom = next((atom_here for d in (here, *conditions) for atom_here in _innermost_piecewise(d)), None)
         if atom is None:
             done.append((here, conditions))
         else:
@@ -255,10 +255,10 @@ def _residue_extents(dim: TDim, premises: tuple[TDim, ...], moduli: dict[Symbol,
 
 
 def _row_extent(goal: Row, premises: list[Row]) -> Extent | None:
-    found = value_range(goal, premises)
-    if found is None:
+    extent = value_range(goal, premises)
+    if extent is None:
         return None
-    low, high = found
+    low, high = extent
     step = gcd(*goal[0].values())
     if step > 1:
         low = None if low is None else low + (goal[1] - low) % step

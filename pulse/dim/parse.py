@@ -44,15 +44,15 @@ class _Reader:
         self.advance()
 
     def fault(self, wanted: str) -> DimError:
-        found = repr(self.token) if self.token else "the end"
-        return DimError(f"cannot read {self.text!r}: found {found} at {self.start}, expected {wanted}")
+        token = repr(self.token) if self.token else "the end"
+        return DimError(f"cannot read {self.text!r}: found {token} at {self.start}, expected {wanted}")
 
     def advance(self) -> str:
         previous = self.token
         match = TOKEN.match(self.text, self.end)
         if match is None:
-            found = self.text[self.end :].lstrip()
-            raise DimError(f"cannot read {self.text!r}: {found[:12]!r} is not part of a dimension")
+            rest = self.text[self.end :].lstrip()
+            raise DimError(f"cannot read {self.text!r}: {rest[:12]!r} is not part of a dimension")
         self.token, self.start, self.end = match[1], match.start(1), match.end()
         return previous
 

@@ -40,7 +40,9 @@ def _verdict(question: Literal["ge", "eq"], dim: TDim) -> Verdict:
     cache = dim.scope.cache.verdicts
     key = (question, dim)
     if key not in cache:
-        extent = extent_under(dim, dim.scope.premises, lambda found: judge(found) != "unknown")
+        extent = extent_under(
+            dim, dim.scope.premises, lambda extent_so_far: judge(extent_so_far) != "unknown"
+        )
         cache[key] = "yes" if extent is None else judge(extent)
     return cache[key]
 

@@ -159,9 +159,9 @@ def _is_linear(dim: TDim) -> bool:
 
 def _find_connected(symbols: Iterable[Symbol], premises: tuple[TDim, ...]) -> set[Symbol]:
     """The symbols that premises tie to the given ones."""
-    found = set(symbols)
+    connected = set(symbols)
     while True:
-        wider = found.union(*(p.symbols for p in premises if p.symbols & found))
-        if wider == found:
-            return found
-        found = wider
+        wider = connected.union(*(p.symbols for p in premises if p.symbols & connected))
+        if wider == connected:
+            return connected
+        connected = wider

@@ -107,7 +107,7 @@ def limiter(
     where = "limiter"
     number(where, "threshold", threshold, 0, above=True)
     count(where, "sample_rate", sample_rate)
-    ahead, held = (
+    ahead, hold = (
         round(number(where, name, value, 0, 1000) * sample_rate / 1000)
         for name, value in (("lookahead_ms", lookahead_ms), ("hold_ms", hold_ms))
     )
@@ -115,8 +115,8 @@ def limiter(
     x = draft["x"]
     draft.require_rank(x, 2, SOUND)
     over = draft.each("max", draft.each("mul", draft.each("abs", x), 1 / threshold), 1.0)
-    over = draft.pad(draft.with_axis(over, 1), 2, held + ahead, ahead, fill=1.0)
-    needed = draft.each("div", 1.0, _largest(draft, over, held + ahead + 1))
+    over = draft.pad(draft.with_axis(over, 1), 2, hold + ahead, ahead, fill=1.0)
+    needed = draft.each("div", 1.0, _largest(draft, over, hold + ahead + 1))
     total = draft.add("ramp", Pool("sum", (ahead + 1,), (1,), (1,), no_pads(1)), needed)
     factor = draft.without_axis(draft.each("mul", total, 1 / (ahead + 1), name="gain"), 1)
     return draft.model(sound=draft.each("mul", x, factor, name="sound"))

@@ -72,10 +72,10 @@ def _binary(data: bytes) -> Array:
 
 
 def _text(data: bytes) -> Array:
-    found = re.search(r"\[([^\[\]]*)\]", data.decode("utf-8", "replace"))
-    if found is None:
+    match = re.search(r"\[([^\[\]]*)\]", data.decode("utf-8", "replace"))
+    if match is None:
         raise ValueError("it has no matrix in brackets")
-    rows = [_numbers(line) for line in found.group(1).splitlines() if line.strip()]
+    rows = [_numbers(line) for line in match.group(1).splitlines() if line.strip()]
     if len({len(row) for row in rows}) != 1:
         raise ValueError("the rows of its matrix are not of one length")
     return np.array(rows)
@@ -86,10 +86,10 @@ def _funasr(data: bytes) -> tuple[Array, Array]:
     text = data.decode("utf-8", "replace")
     vectors: list[Array] = []
     for name in ("AddShift", "Rescale"):
-        found = re.search(rf"<{name}>[^\[]*\[([^\[\]]*)\]", text)
-        if found is None:
+        match = re.search(rf"<{name}>[^\[]*\[([^\[\]]*)\]", text)
+        if match is None:
             raise ValueError(f"it has no <{name}> with a vector in brackets")
-        vectors.append(np.array(_numbers(found.group(1))))
+        vectors.append(np.array(_numbers(match.group(1))))
     shift, scale = vectors
     if not len(shift) or shift.shape != scale.shape or not (np.isfinite(shift) & np.isfinite(scale)).all():
         raise ValueError(f"{len(shift)} shifts and {len(scale)} scales")

@@ -289,10 +289,10 @@ def _spectrum_input(
         draft = Draft(where, {"x": text, other: text})
         pair = tuple(gather_real(draft, draft[name], layout) for name in ("x", other))
         both = draft.side_by_side(*(pair if parts == "apart" else from_angle(draft, *pair)))
-    found = draft.require_fixed(both, 2, "the frequencies")
-    if found != 2 * bins:
+    frequencies = draft.require_fixed(both, 2, "the frequencies")
+    if frequencies != 2 * bins:
         raise draft.error(
-            f"shape {text!r} has {found // 2} frequencies, a transform of this size has {bins}, "
+            f"shape {text!r} has {frequencies // 2} frequencies, a transform of this size has {bins}, "
             f"as in {example(layout, bins)!r}"
         )
     return draft, both

@@ -48,11 +48,11 @@ class _Analyser:
         self._outcomes: dict[int, tuple[list[InferenceFact], Outcome | None]] = {}
 
     def run(self, claims: Iterable[tuple[OutletId, InferenceFact]]) -> Facts:
-        said: Statement = {}
+        statement: Statement = {}
         for wire, fact in claims:
             if wire in self._facts:
-                said.setdefault(wire, []).append((wire.node, fact))
-        self._take(said)
+                statement.setdefault(wire, []).append((wire.node, fact))
+        self._take(statement)
         fresh = self._forward()
         while fresh:
             fresh = self._readers(self._take(self._round(fresh)))
@@ -94,7 +94,7 @@ class _Analyser:
 
     def _round(self, fresh: set[int]) -> Statement:
         """What each node says of its wires, if it is more than what is known."""
-        said: Statement = {}
+        statement: Statement = {}
         failed: list[str] = []
         for number in fresh:
             node = self._nodes[number]
@@ -105,9 +105,9 @@ class _Analyser:
                 continue
             for wire, fact in facts.items():
                 if fact is not self._facts[wire]:
-                    said.setdefault(wire, []).append((number, fact))
+                    statement.setdefault(wire, []).append((number, fact))
         _refuse(failed)
-        return said
+        return statement
 
     def _speak(self, node: Node[InferenceFact, ModelOp]) -> Facts:
         """What is known around a node after it has said all that it can. Raises FactError."""
@@ -134,11 +134,11 @@ class _Analyser:
             last = self._outcomes[node.id] = (facts, outcome)
         return last[1]
 
-    def _take(self, said: Statement) -> list[OutletId]:
+    def _take(self, statement: Statement) -> list[OutletId]:
         """Refine the facts by what was said; the wires of which more is known now."""
         grown: list[OutletId] = []
         failed: list[str] = []
-        for wire, words in said.items():
+        for wire, words in statement.items():
             try:
                 better = meet(self._facts[wire], *sorted((fact for _, fact in words), key=str))
             except FactError as error:
@@ -154,11 +154,11 @@ class _Analyser:
 
     def _readers(self, wires: Iterable[OutletId]) -> set[int]:
         """The nodes around wires."""
-        found: set[int] = set()
+        readers: set[int] = set()
         for wire in wires:
-            found.add(wire.node)
-            found.update(inlet.node for inlet in self._graph.outlet(wire).successors)
-        return found & self._nodes.keys()
+            readers.add(wire.node)
+            readers.update(inlet.node for inlet in self._graph.outlet(wire).successors)
+        return readers & self._nodes.keys()
 
 
 def _outlets(node: Node[InferenceFact, ModelOp]) -> list[OutletId]:

@@ -21,9 +21,9 @@ def solve(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
 
     ``right`` must not depend on the unknown. A negative result says that there is no size with which they are equal.
     """
-    found = _linear(left, right, unknown)
-    if found is not None or left.symbols != frozenset((unknown,)) or not right.is_const:
-        return found
+    solution = _linear(left, right, unknown)
+    if solution is not None or left.symbols != frozenset((unknown,)) or not right.is_const:
+        return solution
     beyond = _beyond(left, right, unknown)
     if beyond is None:
         return None
@@ -49,5 +49,5 @@ def _beyond(left: TDim, right: TDim, unknown: Symbol) -> int | None:
         far = left.subs({unknown: TDim.of(unknown) + NEAR})
         if far.is_const:
             return None if far == right else -1
-        found = _linear(far, right, unknown)
-    return None if found is None else int(found)
+        solution = _linear(far, right, unknown)
+    return None if solution is None else int(solution)

@@ -118,10 +118,10 @@ def _contradiction(facts: Sequence[InferenceFact], reason: str) -> FactError:
 
 
 def _dtype(facts: Sequence[InferenceFact]) -> DType | None:
-    found = dict.fromkeys(fact.dtype for fact in facts if fact.dtype is not None)
-    if len(found) > 1:
-        raise _contradiction(facts, f"types {' and '.join(sorted(map(dtype_name, found)))}")
-    return next(iter(found), None)
+    dtypes = dict.fromkeys(fact.dtype for fact in facts if fact.dtype is not None)
+    if len(dtypes) > 1:
+        raise _contradiction(facts, f"types {' and '.join(sorted(map(dtype_name, dtypes)))}")
+    return next(iter(dtypes), None)
 
 
 def _shape(facts: Sequence[InferenceFact]) -> tuple[Dims | None, bool]:

@@ -109,9 +109,9 @@ def _solve(equations: Sequence[tuple[TDim, TDim]], holes: Places) -> dict[Symbol
         for expression, size in left:
             unknown = [symbol for symbol in expression.symbols if symbol in holes and symbol not in known]
             if len(unknown) == 1:
-                found = solve(expression.subs(known), size, unknown[0])
-                if found is not None:
-                    known[unknown[0]] = found
+                solution = solve(expression.subs(known), size, unknown[0])
+                if solution is not None:
+                    known[unknown[0]] = solution
         if len(known) == before:
             return known
 

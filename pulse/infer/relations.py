@@ -149,9 +149,9 @@ class Scaled:
         if part is not None:
             facts.give(self.total, part * self.factor)
         elif total is not None:
-            found = quotient(total, self.factor)
-            if found is not None:
-                facts.give(self.part, found)
+            size = quotient(total, self.factor)
+            if size is not None:
+                facts.give(self.part, size)
 
 
 @record
@@ -168,9 +168,9 @@ class SizeSum:
         if not holes:
             facts.give(self.total, known)
         elif total is not None and len(set(holes)) == 1:
-            found = quotient(total - known, len(holes))
-            if found is not None:
-                facts.give(holes[0], found)
+            share = quotient(total - known, len(holes))
+            if share is not None:
+                facts.give(holes[0], share)
 
 
 @record

@@ -24,9 +24,9 @@ class SameCount:
             known = [size for axis in here if (size := facts.size(axis)) is not None]
             whole = [size for axis in there if (size := facts.size(axis)) is not None]
             if len(holes) == 1 and len(whole) == len(there):
-                found = _left_over(whole, known)
-                if found is not None:
-                    facts.give(holes[0], found)
+                rest = _left_over(whole, known)
+                if rest is not None:
+                    facts.give(holes[0], rest)
 
 
 def _left_over(whole: Sequence[TDim], known: Sequence[TDim]) -> TDim | None:

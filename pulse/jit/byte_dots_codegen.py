@@ -53,13 +53,13 @@ def columns_of_rows(builder, pieces):
     """The lanes of a block from the registers in which its four rows are, and their places there."""
     registers, places = [register for register, _ in pieces], [place for _, place in pieces]
     if is_fast() and len({*places}) == len(places):
-        found = registers[0]
+        joined = registers[0]
         for register, place in pieces[1:]:
             at = range(place * LANES, (place + 1) * LANES)
-            found = shuffle(builder, found, register, [SIZE + n if n in at else n for n in range(SIZE)])
+            joined = shuffle(builder, joined, register, [SIZE + n if n in at else n for n in range(SIZE)])
         order = [place * LANES + column for column in range(LANES) for place in places]
         bytes_of = ir.Constant(BYTES_LL, [ir.Constant(ir.IntType(8), place) for place in order])
-        return call(builder, "llvm.x86.avx512.permvar.qi.512", BYTES_LL, found, bytes_of)
+        return call(builder, "llvm.x86.avx512.permvar.qi.512", BYTES_LL, joined, bytes_of)
     rows = [
         shuffle(builder, register, register, [place * LANES + n % LANES for n in range(SIZE)])
         for register, place in pieces
@@ -78,14 +78,14 @@ def columns(builder, p, i, blocks: int):
         registers.append(builder.load(vector_pointer(builder, p, at, BYTES_LL), align=1))
     for block in range(blocks):
         places = [divmod(row * blocks + block, BYTES) for row in range(BYTES)]
-        found = columns_of_rows(builder, [(registers[register], place) for register, place in places])
-        yield builder.bitcast(found, INTS_LL)
+        values = columns_of_rows(builder, [(registers[register], place) for register, place in places])
+        yield builder.bitcast(values, INTS_LL)
 
 
 @lowers(byte_dots.columns_of_one, INTS, CODE_POINTER, types.int64)
 def _columns_of_one(builder, p, i):
-    (found,) = columns(builder, p, i, 1)
-    return found
+    (values,) = columns(builder, p, i, 1)
+    return values
 
 
 for _function, _blocks in (
@@ -95,9 +95,9 @@ for _function, _blocks in (
 ):
 
     def _columns_of_several(builder, p, i, blocks=_blocks):
-        found = ir.Constant(ir.ArrayType(INTS_LL, blocks), ir.Undefined)
+        values = ir.Constant(ir.ArrayType(INTS_LL, blocks), ir.Undefined)
         for number, block in enumerate(columns(builder, p, i, blocks)):
-            found = builder.insert_value(found, block, number)
-        return found
+            values = builder.insert_value(values, block, number)
+        return values
 
     lowers(_function, types.UniTuple(INTS, _blocks), CODE_POINTER, types.int64)(_columns_of_several)

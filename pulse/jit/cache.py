@@ -84,13 +84,13 @@ def is_shared() -> bool:
     return os.environ.get("PULSE_CACHE_SHARED", "") not in ("", "0")
 
 
-def distrust(found: os.stat_result) -> str | None:
+def distrust(status: os.stat_result) -> str | None:
     """Why nothing is read from a file or folder that others can change; None if they cannot."""
     if os.name != "posix" or is_shared():
         return None
-    if found.st_uid not in (0, os.geteuid()):
-        return f"belongs to another user (uid {found.st_uid})"
-    if not stat.S_ISLNK(found.st_mode) and found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if status.st_uid not in (0, os.geteuid()):
+        return f"belongs to another user (uid {status.st_uid})"
+    if not stat.S_ISLNK(status.st_mode) and status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         return "can be written to by other users"
     return None
 
@@ -129,9 +129,9 @@ def versions() -> dict[str, Any]:
 
 
 def _versions_name() -> str:
-    found = versions()
-    digest = hashlib.blake2b(repr(found).encode(), digest_size=8)
-    return f"{__version__}-numba{found['numba']}-{digest.hexdigest()}"
+    numbers = versions()
+    digest = hashlib.blake2b(repr(numbers).encode(), digest_size=8)
+    return f"{__version__}-numba{numbers['numba']}-{digest.hexdigest()}"
 
 
 def _reason_unusable(folder: Path) -> str | None:

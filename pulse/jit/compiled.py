@@ -104,8 +104,8 @@ class CompiledFunction(NotCopyable, ABC):
 
     def _find_carried(self) -> int | None:
         """Its address in the machine code that comes with the package; None if it is not there."""
-        found = library()
-        return found and found.address(self.name, self.function.__module__)
+        index = library()
+        return index and index.address(self.name, self.function.__module__)
 
     def _prepare(self) -> int:
         if (carried := self._find_carried()) is not None:

@@ -101,7 +101,7 @@ def _up_to_line(words: int) -> int:
 @cache
 def layout_of(declared: type[Fields]) -> Layout:
     """Where the fields of a declaration are."""
-    found: dict[str, Field] = {}
+    known_fields: dict[str, Field] = {}
     own = fields(declared)  # type: ignore[arg-type]
     kinds = annotations_of(declared, {given.name: given.type for given in own})
     at, behind, has_lines = declared.START, (), False
@@ -111,7 +111,7 @@ def layout_of(declared: type[Fields]) -> Layout:
         inside: Any = get_args(kind)[0] if spec.kind == "groups" else kind if spec.kind == "group" else None
         if given.metadata.get("line") or (spec.kind == "group" and layout_of(inside).has_lines):
             at, has_lines = _up_to_line(at), True
-        found[name] = Field(name, spec, at, behind, inside)
+        known_fields[name] = Field(name, spec, at, behind, inside)
         if spec.kind == "groups":
             behind = (*behind, (str(spec.count[0]), words_of(inside)))
         elif spec.kind == "numbers":
@@ -119,7 +119,7 @@ def layout_of(declared: type[Fields]) -> Layout:
         else:
             at += 1 if inside is None else words_of(inside)
     words = at - declared.START
-    return Layout(found, _up_to_line(words) if has_lines else words, has_lines)
+    return Layout(known_fields, _up_to_line(words) if has_lines else words, has_lines)
 
 
 @cache

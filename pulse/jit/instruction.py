@@ -225,9 +225,9 @@ class RowFields(Fields):
     @classmethod
     def from_words(cls, words: Row, at: int, bases: Bases, form: Form) -> Self:
         """A row from its word ``at`` on, as a kernel in plain Python sees it; pointers check what is declared."""
-        found = object.__new__(cls)
-        found.__dict__["source"] = words, at, bases, form
-        return found
+        row = object.__new__(cls)
+        row.__dict__["source"] = words, at, bases, form
+        return row
 
     if not TYPE_CHECKING:
 

@@ -78,10 +78,10 @@ def write(path: Path, code: NativeCode, versions: dict[str, Any], function: dict
 def _bytes(path: Path) -> bytes:
     """The content, read once; what is no file, too large or of others is not read. Raises OSError and DamagedError."""
     with open(path, "rb", opener=lambda name, _: os.open(name, READING)) as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
             raise DamagedError("not a file")
-        if reason := distrust(found):
+        if reason := distrust(status):
             raise DamagedError(reason)
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:

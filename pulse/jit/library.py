@@ -49,10 +49,10 @@ class LibraryIndex:
     def read(cls, folder: str | PathLike[str]) -> "LibraryIndex | None":
         """The library of a folder; None if there is none, or one of another format."""
         try:
-            found = json.loads(_content(f"{os.fspath(folder)}/{INDEX}"))
+            values = json.loads(_content(f"{os.fspath(folder)}/{INDEX}"))
         except FileNotFoundError:
             return None
-        return cls(**found) if found.get("format") == FORMAT else None
+        return cls(**values) if values.get("format") == FORMAT else None
 
 
 class Library:

@@ -106,7 +106,7 @@ def _numba_code(name: str, function: Callable, signature: Any, options: Mapping[
     flags.no_cpython_wrapper = flags.no_compile = True
     flags.no_cfunc_wrapper = flags.enable_pyobject = False
     try:
-        found = compiler.compile_extra(
+        result = compiler.compile_extra(
             cpu_target.typing_context,
             _target_context(),
             function,
@@ -117,13 +117,13 @@ def _numba_code(name: str, function: Callable, signature: Any, options: Mapping[
         )
     except NumbaError as error:
         raise CompileError(f"{name}: numba cannot compile it: {error}") from error
-    bitcode = found.library.emit_bitcode()
-    if found.library.has_dynamic_globals:
+    bitcode = result.library.emit_bitcode()
+    if result.library.has_dynamic_globals:
         raise CompileError(
             f"{name}: refers to an address of this process, as of a ctypes function or of an array of more than 1 MB, "
             "which no other process has; pass such things as arguments"
         )
-    return llvm.parse_bitcode(bitcode), found.fndesc.llvm_cfunc_wrapper_name
+    return llvm.parse_bitcode(bitcode), result.fndesc.llvm_cfunc_wrapper_name
 
 
 def optimise(

@@ -107,12 +107,12 @@ class TableCheck:
         at: int,
         words: Sequence[int],
         form: Form,
-        found: list[tuple[Field, Located]],
+        operands: list[tuple[Field, Located]],
     ) -> RowFields:
         """A group of a row from its first word on, its fields filled in."""
         row = object.__new__(group)
         values = row.__dict__
-        skipped, own = at - group.START, len(found)
+        skipped, own = at - group.START, len(operands)
         for each in fields_of(group).values():
             place = skipped + each.at
             for count, size in each.behind:
@@ -125,13 +125,13 @@ class TableCheck:
             elif kind == "real":
                 values[name] = real_at(words, place)
             elif each.group is not None:
-                values[name] = self._parts(each, values, place, words, form, found)
+                values[name] = self._parts(each, values, place, words, form, operands)
             elif kind == "scales" and form != "int8":
                 values[name] = None
             else:
                 values[name] = pointer = self._pointer(each, words[place], form)
-                found.append((each, pointer))
-        for each, pointer in found[own:]:
+                operands.append((each, pointer))
+        for each, pointer in operands[own:]:
             if each.spec.count and not pointer.covered:
                 self._require_counted(each, pointer, row)
         return row
@@ -143,15 +143,15 @@ class TableCheck:
         place: int,
         words: Sequence[int],
         form: Form,
-        found: list[tuple[Field, Located]],
+        operands: list[tuple[Field, Located]],
     ) -> Any:
         assert each.group is not None
         if each.kind == "group":
-            return self._decode(each.group, place, words, form, found)
+            return self._decode(each.group, place, words, form, operands)
         count, size = values[str(each.spec.count[0])], words_of(each.group)
         if not 0 <= count * size <= len(words):
             raise UnsafeRowError(f"{count} of {each.name}")
-        return [self._decode(each.group, place + size * i, words, form, found) for i in range(count)]
+        return [self._decode(each.group, place + size * i, words, form, operands) for i in range(count)]
 
     def _pointer(self, each: Field, word: int, form: Form) -> Located:
         element = FORMS[form] if each.kind == "weights" else each.spec.element or "u8"

@@ -88,10 +88,10 @@ def named_kernel(name: str) -> Callable[[KernelFunction], Kernel]:
 @cache
 def _instruction_of(function: KernelFunction) -> type[Instruction]:
     """The type of its parameter. Raises TypeError: it is none."""
-    found = next((kind for name, kind in get_type_hints(function).items() if name != "return"), None)
-    if not (isinstance(found, type) and issubclass(found, Instruction)):
+    kind_or_none = next((kind for name, kind in get_type_hints(function).items() if name != "return"), None)
+    if not (isinstance(kind_or_none, type) and issubclass(kind_or_none, Instruction)):
         raise TypeError(f"kernel {function.__name__}: its parameter must have an Instruction as its type")
-    return found
+    return kind_or_none
 
 
 def _declare(name: str, function: KernelFunction, form: Form) -> Kernel:

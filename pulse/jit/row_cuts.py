@@ -43,7 +43,7 @@ class _Word:
 def best_cut(kernel: Kernel, words: Sequence[int], count: int) -> RowCut | None:
     """The best way to cut a row into ``count`` parts: of about the same size, and little that all read; None: none."""
     row = kernel.instruction.from_words(words, 0, (), kernel.form)
-    found: list[RowCut] = []
+    cuts: list[RowCut] = []
     for cut in row.cuts():
         total = int(getattr(row, cut.count))
         blocks = total // cut.block
@@ -52,8 +52,8 @@ def best_cut(kernel: Kernel, words: Sequence[int], count: int) -> RowCut | None:
         bounds = [cut.block * (blocks * part // count) for part in range(count)]
         placed = _words(kernel, row)
         scratch = [elements * placed[name].element for name, elements in cut.scratch.items()]
-        found.append(RowCut(cut, (*bounds, total), sum(map(_align, scratch))))
-    return min(found, key=lambda each: (round(each.largest, 1), each.cut.shared), default=None)
+        cuts.append(RowCut(cut, (*bounds, total), sum(map(_align, scratch))))
+    return min(cuts, key=lambda each: (round(each.largest, 1), each.cut.shared), default=None)
 
 
 def cut_rows(kernel: Kernel, words: Sequence[int], parts: RowCut, scratch_at: int) -> list[list[int]]:

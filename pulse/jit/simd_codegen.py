@@ -279,7 +279,7 @@ for _function, _name in ((simd.vabs, "fabs"), (simd.vsqrt, "sqrt")):
     )
 
 
-def _rounded(builder, v, towards: str | None):
+def _round(builder, v, towards: str | None):
     """To the nearest whole number, even ones at ties; "<": not above v, ">": not below it.
 
     By way of int32: numbers from 2**23 on are whole.
@@ -312,7 +312,7 @@ for _function, _name, _towards in (
 ):
     lowers(_function, FLOATS, FLOATS)(
         lambda builder, v, name=f"llvm.{_name}.v16f32", towards=_towards: (
-            call(builder, name, FLOATS_LL, v) if has_rounding() else _rounded(builder, v, towards)
+            call(builder, name, FLOATS_LL, v) if has_rounding() else _round(builder, v, towards)
         )
     )
 

@@ -84,7 +84,7 @@ class Loaded:
         return self.read.model.sizes if isinstance(self.read, StoredProgram) else self.resolution.sizes
 
     @property
-    def typed(self) -> "TypedModel":
+    def typed_model(self) -> "TypedModel":
         """``analyse()``, decluttered. Raises PulseError."""
         return self.resolution.typed_model
 

@@ -102,10 +102,10 @@ def _resolve_call(
     call: TypedModel, given: Chunking, sized: ChunkCall, outputs: Sequence[str] | None
 ) -> ResolvedModel:
     """The resolution of a model that takes chunks, ``call`` being one call of it. Raises PulsifyError."""
-    if asked := [name for name, view in call.graph.views.items() if view.backend or view.kernel]:
+    if names := [name for name, view in call.graph.views.items() if view.backend or view.kernel]:
         raise PulsifyError(
             f"{call.title}: takes chunks, so a stream of it is one loop over its calls, which has one backend; leave "
-            f"out set_backend of {', '.join(asked)}"
+            f"out set_backend of {', '.join(names)}"
         )
     with count_spending(call.spending):
         original, chunks = scan_over_chunks(call, given, sized.symbol, outputs, sized.axes)

@@ -53,8 +53,8 @@ def stream_counts(read: Model | TypedModel, symbol: str | None) -> Mapping[Symbo
     def counts(counted: Symbol) -> bool:
         if counted.name == symbol or not _COUNTS_STREAMS.fullmatch(counted.name):
             return False
-        found = [shape for shape in shapes if any(counted in dim.symbols for dim in shape)]
-        moving = [shape for shape in found if beside(shape, counted)]
+        counted_shapes = [shape for shape in shapes if any(counted in dim.symbols for dim in shape)]
+        moving = [shape for shape in counted_shapes if beside(shape, counted)]
         times = {other for shape in moving for other in beside(shape, counted)}
         return all(leads(shape, counted) for shape in moving) and any(
             not _COUNTS_STREAMS.fullmatch(other.name) for other in times
@@ -98,9 +98,9 @@ def call_of(model: Model, given: Chunking, symbol: str | None) -> ChunkCall | No
     if time is not None:
         main, axis = next(iter(axes.items()))
         if given.pulse is None:
-            found = " ".join(f"{name}={other}" for name, other in states.items()) or "none"
+            pairs = " ".join(f"{name}={other}" for name, other in states.items()) or "none"
             raise PulsifyError(
-                f"{model.title}: takes chunks of any length and states ({found}): say how many new frames of {main} a "
+                f"{model.title}: takes chunks of any length and states ({pairs}): say how many new frames of {main} a "
                 f"chunk has, with {spell('pulse')}; where there are no states, {spell('states', {})}"
             )
         if (model.inputs[main].shape or ())[axis] != TDim.of(time):
@@ -144,20 +144,20 @@ def _states(model: Model, given: Chunking) -> Mapping[str, str]:
 
     names = sorted((name for name in model.inputs if name not in kept), key=lambda name: not moves(name))
     nexts = [name for name in model.graph.output_names if name not in kept.values()]
-    found = Candidates(names, nexts, lambda name, _: not moves(name), streams, False, given.axes)
-    return {**{pair.input: pair.output for pair in found.pairs()}, **kept}
+    candidates = Candidates(names, nexts, lambda name, _: not moves(name), streams, False, given.axes)
+    return {**{pair.input: pair.output for pair in candidates.pairs()}, **kept}
 
 
 def _time(model: Model, streams: Sequence[str], symbol: str | None) -> Symbol | None:
     """The symbol that counts the frames of a chunk: as given, or the only one that does not count streams."""
-    found = symbols_of(model, streams)
-    if symbol is not None and found:
-        for candidate in found:
+    symbols = symbols_of(model, streams)
+    if symbol is not None and symbols:
+        for candidate in symbols:
             if candidate.name == symbol:
                 return candidate
-        listed = ", ".join(candidate.name for candidate in found)
+        listed = ", ".join(candidate.name for candidate in symbols)
         raise PulsifyError(f"no streaming input has a symbol {symbol}; the symbols are {listed}")
-    frames = [candidate for candidate in found if candidate not in _stream_counts(model)]
+    frames = [candidate for candidate in symbols if candidate not in _stream_counts(model)]
     if len(frames) > 1:
         listed = ", ".join(candidate.name for candidate in frames)
         raise PulsifyError(

@@ -39,8 +39,8 @@ class Archive:
 
     def files(self) -> dict[str, bytes]:
         """File names and contents. Raises WriteError: a tensor that no file can hold."""
-        found = {GRAPH: self.document.text().encode()}
-        return found | {
+        contents = {GRAPH: self.document.text().encode()}
+        return contents | {
             f"{label}{TENSOR}": dump_tensor(value, label) for label, value in self.tensors.items()
         }
 

@@ -79,11 +79,11 @@ def check_offline(
 def _feeds(typed: TypedNetwork, length: int, seed: int) -> dict[str, Array]:
     """Random inputs, all symbols of one value."""
     rng = np.random.default_rng([seed, length])
-    found: dict[str, Array] = {}
+    feeds: dict[str, Array] = {}
     for outlet in typed.graph.inputs:
         fact = typed.graph.fact(outlet)
         sizes = [dim.eval(dict.fromkeys(dim.symbols, length)) for dim in fact.shape]
         normal = rng.standard_normal(sizes)
         drawn = normal if fact.dtype.kind == "f" else rng.integers(0, 2, sizes)
-        found[typed.graph.label(outlet)] = np.asarray(drawn).astype(fact.dtype)
-    return found
+        feeds[typed.graph.label(outlet)] = np.asarray(drawn).astype(fact.dtype)
+    return feeds

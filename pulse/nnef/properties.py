@@ -63,7 +63,7 @@ def _expression_of(values: Sequence[int] | Sequence[str]) -> Expression:
 
 def properties_of(document: Document) -> Properties:
     """The properties of a file that are lists of integers or texts; of others tract makes nothing here."""
-    found: dict[str, list[int | str]] = {}
+    properties: dict[str, list[int | str]] = {}
     for fragment in document.fragments:
         if fragment.name != FRAGMENT or not fragment.body or len(fragment.body) != 1:
             continue
@@ -72,8 +72,8 @@ def properties_of(document: Document) -> Properties:
             if isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str):
                 values = _read(entry[1])
                 if values is not None:
-                    found[entry[0]] = values
-    return found
+                    properties[entry[0]] = values
+    return properties
 
 
 def _read(value: Expression) -> "list[int | str] | None":
@@ -82,8 +82,8 @@ def _read(value: Expression) -> "list[int | str] | None":
         return _read(value.positional[0])
     if not isinstance(value, list):
         value = [value]
-    found = [_literal(each) for each in value]
-    return None if None in found else cast("list[int | str]", found)
+    literals = [_literal(each) for each in value]
+    return None if None in literals else cast("list[int | str]", literals)
 
 
 def _literal(value: Expression) -> int | str | None:

@@ -89,8 +89,8 @@ def load_tensor(data: bytes, name: str) -> Array:
     content = data[HEADER.size :]
     if packed:
         return np.unpackbits(np.frombuffer(content, np.uint8), count=count).astype(np.bool_).reshape(shape)
-    found = np.frombuffer(content, np.dtype(dtype).newbyteorder("<"))
-    return (found != 0 if dtype is np.bool_ else found).reshape(shape)
+    values = np.frombuffer(content, np.dtype(dtype).newbyteorder("<"))
+    return (values != 0 if dtype is np.bool_ else values).reshape(shape)
 
 
 def _pack_bits(value: Array) -> bytes:

@@ -59,13 +59,13 @@ class TractProcess:
     def _answer(self) -> bytes:
         assert self._process.stdout is not None
         try:
-            kind, told = receive(self._process.stdout), receive(self._process.stdout)
+            kind, answer = receive(self._process.stdout), receive(self._process.stdout)
         except EOFError:
             raise self._end_error() from None
         if kind == b"+":
-            return told
+            return answer
         raise WriteError(
-            f"{self._title}: tract refuses what was written ({told.decode()}); write ONNX instead"
+            f"{self._title}: tract refuses what was written ({answer.decode()}); write ONNX instead"
         )
 
     def _end_error(self) -> WriteError:

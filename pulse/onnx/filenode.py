@@ -53,10 +53,10 @@ class FileNode:
 
     def axes(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
         """Axes counted from the front, sorted. Raises FactError, LoadError if one is named twice."""
-        found = sorted(self.axis(axis, rank) for axis in axes)
-        if len(set(found)) != len(found):
+        numbers = sorted(self.axis(axis, rank) for axis in axes)
+        if len(set(numbers)) != len(numbers):
             raise self.error(f"axes {list(axes)} name one axis twice")
-        return tuple(found)
+        return tuple(numbers)
 
     def _attribute(self, name: str, kinds: type[T] | tuple[type[T], ...], default: T | None) -> T:
         value = self.attributes.get(name, default)

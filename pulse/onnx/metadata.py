@@ -158,7 +158,7 @@ def is_exported(entries: Mapping[str, str]) -> bool:
 
 
 def _list(entries: Mapping[str, str], key: str) -> Sequence[Any]:
-    found: object = json.loads(entries[key])
-    if not isinstance(found, list):
+    values: object = json.loads(entries[key])
+    if not isinstance(values, list):
         raise ValueError(f"{key} is not a list")
-    return cast("list[Any]", found)
+    return cast("list[Any]", values)

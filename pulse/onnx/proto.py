@@ -18,10 +18,10 @@ MODULE = "onnx.onnx_ml_pb2"
 def messages() -> ModuleType:
     """The generated module; onnx itself if that is imported, or has no such file."""
     package = None if MODULE in sys.modules else find_spec("onnx")
-    found = PathFinder.find_spec(MODULE, package and package.submodule_search_locations)
-    if package is None or found is None or found.origin is None:
+    module_spec = PathFinder.find_spec(MODULE, package and package.submodule_search_locations)
+    if package is None or module_spec is None or module_spec.origin is None:
         return import_module("onnx")
-    spec = spec_from_file_location(f"{__name__}.messages", found.origin)
+    spec = spec_from_file_location(f"{__name__}.messages", module_spec.origin)
     if spec is None or spec.loader is None:
         return import_module("onnx")
     module = module_from_spec(spec)

@@ -65,14 +65,14 @@ def nodes_inside(graph: GraphProto) -> int:
 
 def free_names(graph: GraphProto) -> tuple[str, ...]:
     """The names that a graph reads and does not define, bodies in it included."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     defined = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
     for node in graph.node:
         reads = [name for name in node.input if name]
         for attribute in node.attribute:
             if attribute.type == AttributeProto.GRAPH:
                 reads += free_names(attribute.g)
-        found.update(dict.fromkeys(name for name in reads if name not in defined))
+        names.update(dict.fromkeys(name for name in reads if name not in defined))
         defined |= set(node.output)
-    found.update(dict.fromkeys(value.name for value in graph.output if value.name not in defined))
-    return tuple(found)
+    names.update(dict.fromkeys(value.name for value in graph.output if value.name not in defined))
+    return tuple(names)

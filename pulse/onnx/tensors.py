@@ -91,10 +91,10 @@ def _external(tensor: TensorProto, dtype: DType, folder: Path | None, what: str)
             "export the model again"
         )
     with path.open("rb") as file:
-        held = os.fstat(file.fileno()).st_size
-        if offset + size > held:
+        nbytes = os.fstat(file.fileno()).st_size
+        if offset + size > nbytes:
             raise LoadError(
-                f"{what}: bytes {offset} to {offset + size} of {location!r}, which has {held}; "
+                f"{what}: bytes {offset} to {offset + size} of {location!r}, which has {nbytes}; "
                 "get the file again, it may be cut short or of another model"
             )
         file.seek(offset)

@@ -201,8 +201,8 @@ def _round_result(result: Array, dtype: DType) -> Rounded:
     if not (is_floating(dtype) and is_floating(result.dtype)):
         return False
     with np.errstate(all="ignore"):
-        held = np.rint(result) if dtype == F64 else result.astype(dtype)
-        marked = (held != result) & np.isfinite(result)
+        rounded = np.rint(result) if dtype == F64 else result.astype(dtype)
+        marked = (rounded != result) & np.isfinite(result)
     count = np.count_nonzero(marked)
     if count == 0:
         return False

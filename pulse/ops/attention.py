@@ -98,8 +98,8 @@ class BandedAttention(Op):
         rows, columns = np.arange(frames)[:, None], np.arange(frames)
         place = columns - rows + self.back
         inside = (place >= 0) & (place < self.width)
-        found = self.bias[..., rows % self.period, np.where(inside, place, 0)]
-        return np.where(inside, found, -np.inf)
+        bias = self.bias[..., rows % self.period, np.where(inside, place, 0)]
+        return np.where(inside, bias, -np.inf)
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         q, k, v = (x.astype(accumulator_type(x), copy=False) for x in inputs)

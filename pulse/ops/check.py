@@ -137,11 +137,11 @@ def replace_all_failing(
     checks: Sequence[Check], inputs: Sequence[Array]
 ) -> tuple[Sequence[Array], list[tuple[Check, int]]]:
     """The inputs with values that have results, and how many had none."""
-    fixed, found = list(inputs), list[tuple[Check, int]]()
+    fixed, failures = list(inputs), list[tuple[Check, int]]()
     for check in checks:
         failing = check.find_failing(inputs[check.slot])
         count = int(np.count_nonzero(failing))
         if count:
-            found.append((check, count))
+            failures.append((check, count))
             fixed[check.slot] = replace_failing(check, fixed[check.slot], failing)
-    return fixed, found
+    return fixed, failures

@@ -178,12 +178,12 @@ class ArgReduce(Op):
         (x,) = inputs
         find = np.argmax if self.kind == "max" else np.argmin
         if self.select_last:
-            found = (
+            places = (
                 x.shape[self.axis] - 1 - find(np.flip(x, self.axis), axis=self.axis, keepdims=self.keepdims)
             )
         else:
-            found = find(x, axis=self.axis, keepdims=self.keepdims)
-        return [np.asarray(found).astype(np.int64, copy=False)]
+            places = find(x, axis=self.axis, keepdims=self.keepdims)
+        return [np.asarray(places).astype(np.int64, copy=False)]
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         return reduced_relation(f"place of the {self.kind}", axes[0], (self.axis,), self.keepdims)

@@ -49,11 +49,11 @@ class Interpolate(Op):
         if not frames or not length:
             return [np.zeros((*x.shape[: self.axis], length, *x.shape[self.axis + 1 :]), x.dtype)]
         ratio = Fraction(length, frames) if self.ratio is None else self.ratio
-        found, weights = self.sampling.table(ratio, frames, length)
+        neighbours, weights = self.sampling.table(ratio, frames, length)
         if weights is None:
-            return [np.take(x, found[:, 0], self.axis)]
+            return [np.take(x, neighbours[:, 0], self.axis)]
         columns = weights.T.reshape(-1, length, *(1,) * (x.ndim - 1 - self.axis))
-        parts = [np.take(x, at, self.axis) * column for at, column in zip(found.T, columns)]
+        parts = [np.take(x, at, self.axis) * column for at, column in zip(neighbours.T, columns)]
         return [np.sum(parts, axis=0).astype(x.dtype, copy=False)]
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
@@ -95,8 +95,10 @@ class Interpolate(Op):
     def _window(self, ratio: Fraction) -> Window:
         """The frames of a period, starting with the one that gives the smallest delay."""
         p, q = ratio.numerator, ratio.denominator
-        found, weights = self.sampling.neighbours(np.arange(1 - p, p), ratio, 0, 0)
-        mixes = [_taps(frames, None if weights is None else weights[at]) for at, frames in enumerate(found)]
+        neighbours, weights = self.sampling.neighbours(np.arange(1 - p, p), ratio, 0, 0)
+        mixes = [
+            _taps(frames, None if weights is None else weights[at]) for at, frames in enumerate(neighbours)
+        ]
         first, last = (np.array([mix[end][0] for mix in mixes]) for end in (0, -1))
         ready = -(-(np.arange(p) + 1) * q // p)
         after = max(0, int((last[p - 1 :] + 1 - ready).max()))

@@ -115,10 +115,10 @@ class Sampling:
 
     def table(self, ratio: Fraction, frames: int, length: int) -> tuple[Array, Array | None]:
         """For all output frames their input frames ``[length, k]`` and the weights, the ends repeated."""
-        found, weights = self.neighbours(np.arange(length), ratio, frames, length)
-        inside = np.clip(found, 0, frames - 1)
+        neighbours, weights = self.neighbours(np.arange(length), ratio, frames, length)
+        inside = np.clip(neighbours, 0, frames - 1)
         if weights is not None and self.exclude_outside:
-            weights = np.where(found == inside, weights, 0)
+            weights = np.where(neighbours == inside, weights, 0)
             weights = weights / weights.sum(axis=1, keepdims=True)
         return inside, weights
 

@@ -55,9 +55,9 @@ def exact_quotient(sizes: Sequence[TDim], parts: Sequence[TDim], what: str) -> T
     total, part = volume(over), volume(under)
     if part == 1:
         return total
-    found = single_quotient(total, part)
-    if found is not None:
-        return found
+    answer = single_quotient(total, part)
+    if answer is not None:
+        return answer
     if not part.is_const or int(part) <= 0:
         raise FactError(f"{what}: {total} elements do not divide by {part}")
     quotient = total // int(part)

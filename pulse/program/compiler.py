@@ -45,8 +45,8 @@ def compile_model(
     known = (*BACKENDS, *FURTHER)
     if backend not in known:
         raise CompileError(f"no backend {backend!r}; choose {', '.join(known[:-1])} or {known[-1]}")
-    asked = any(view.backend not in ("", backend) or view.kernel for view in model.graph.views.values())
-    chosen = choices(model, backend) if asked or backend in FURTHER or _has_preferred(backend) else {}
+    is_mixed = any(view.backend not in ("", backend) or view.kernel for view in model.graph.views.values())
+    chosen = choices(model, backend) if is_mixed or backend in FURTHER or _has_preferred(backend) else {}
     if backend in FURTHER or any(choice.implementation.backend != backend for choice in chosen.values()):
 
         def compile_part(name: str, part: PulsedNetwork, computes: Mapping[int, Compute]) -> Program:

@@ -107,8 +107,8 @@ def find_dft_basis(matrix: Array) -> DftBasis | None:
         return answers[key]
     if len(_ANSWERS) >= ANSWERS:
         _ANSWERS.clear()
-    found = _ANSWERS[key] = _find(matrix)
-    return found
+    basis = _ANSWERS[key] = _find(matrix)
+    return basis
 
 
 def _find(matrix: Array) -> DftBasis | None:
@@ -117,10 +117,10 @@ def _find(matrix: Array) -> DftBasis | None:
     bound = CLOSE * float(np.abs(wide).max())
     if not np.isfinite(bound):
         return None
-    found = _search(wide, bound) or _late(wide, bound)
-    if found is None or found.split()[2] * GAIN > rows * -(-columns // LANES):
+    basis = _search(wide, bound) or _late(wide, bound)
+    if basis is None or basis.split()[2] * GAIN > rows * -(-columns // LANES):
         return None
-    return found
+    return basis
 
 
 def _search(matrix: Array, bound: float) -> DftBasis | None:
@@ -137,9 +137,9 @@ def _search(matrix: Array, bound: float) -> DftBasis | None:
                 few = _fit(matrix, length, points, bins, begin, bound, slice(begin, begin + PROBED))
                 if not _within(few, matrix):
                     continue
-                found = _fit(matrix, length, points, bins, begin, bound)
-                if _within(found, matrix):
-                    return found
+                basis = _fit(matrix, length, points, bins, begin, bound)
+                if _within(basis, matrix):
+                    return basis
     return None
 
 
@@ -153,10 +153,10 @@ def _late(matrix: Array, bound: float) -> DftBasis | None:
             for missing in _missing_points(matrix[row], row, bins[0], bins[1], length):
                 if not 0 < missing <= length - len(matrix):
                     continue
-                found = _search(np.pad(matrix, ((missing, 0), (0, 0))), bound)
-                if found is not None and found.points.im is None:
-                    points = replace(found.points, re=np.maximum(found.points.re - missing, 0))
-                    return replace(found, points=points)
+                basis = _search(np.pad(matrix, ((missing, 0), (0, 0))), bound)
+                if basis is not None and basis.points.im is None:
+                    points = replace(basis.points, re=np.maximum(basis.points.re - missing, 0))
+                    return replace(basis, points=points)
     return None
 
 
@@ -168,21 +168,21 @@ def _missing_points(row_values: Array, row: int, re: Array, im: Array, length: i
     return {round(place % length) - row for place in places if abs(place - round(place)) < 1e-2}
 
 
-def _within(found: DftBasis | None, matrix: Array) -> TypeGuard[DftBasis]:
+def _within(basis: DftBasis | None, matrix: Array) -> TypeGuard[DftBasis]:
     """Whether a transform is the matrix, in the columns of its bins.
 
     Each element is measured by the factors of its point and its bin, so that a loud row or column hides no other.
     """
-    if found is None:
+    if basis is None:
         return False
-    points, bins = found.points, found.bins
+    points, bins = basis.points, basis.bins
     columns = bins.re if bins.im is None else np.concatenate([bins.re, bins.im])
     rows = np.zeros(len(matrix))
     rows[points.re] = np.abs(points.factors[0])
     if points.im is not None:
         rows[points.im] = rows[points.re]
     size = np.outer(rows, np.tile(np.abs(bins.factors[0]), 1 if bins.im is None else 2))
-    return bool((np.abs(found.matrix() - matrix[:, columns]) <= CLOSE * size).all())
+    return bool((np.abs(basis.matrix() - matrix[:, columns]) <= CLOSE * size).all())
 
 
 def _layouts(size: int) -> Iterator[tuple[Array, Array | None]]:
@@ -197,8 +197,8 @@ def _layouts(size: int) -> Iterator[tuple[Array, Array | None]]:
 def _lengths(points: int, bins: int) -> list[int]:
     """The lengths that this many points and bins can belong to."""
     least = max(points, 2)
-    found = {points, bins, 2 * (points - 1), 2 * (bins - 1), 1 << (least - 1).bit_length()}
-    return sorted(length for length in found if length >= max(points, bins))
+    lengths = {points, bins, 2 * (points - 1), 2 * (bins - 1), 1 << (least - 1).bit_length()}
+    return sorted(length for length in lengths if length >= max(points, bins))
 
 
 def _begin(matrix: Array, length: int, columns: Array) -> int | None:
@@ -254,18 +254,18 @@ def _fit(
     )
 
 
-def _sign(expected: Array, found: Array) -> float:
-    return -1.0 if float((expected * found).sum()) < 0 else 1.0
+def _sign(expected: Array, actual: Array) -> float:
+    return -1.0 if float((expected * actual).sum()) < 0 else 1.0
 
 
-def tables(found: DftBasis) -> tuple[int, int, Array, Array, Array]:
+def tables(basis: DftBasis) -> tuple[int, int, Array, Array, Array]:
     """N1, N2, and what the kernel multiplies by: w1 [N1, 2, P], twiddles [N2, 2, P], w2 [N2, N2, 2], f32."""
-    first, second, _ = found.split()
+    first, second, _ = basis.split()
     padded = -(-first // LANES) * LANES
     k1 = np.arange(padded)
     inside = k1 < first
     w1 = _twiddle_factors(np.outer(np.arange(first), k1) % first / first, inside)
-    twiddles = _twiddle_factors(np.outer(np.arange(second), k1) % found.length / found.length, inside)
+    twiddles = _twiddle_factors(np.outer(np.arange(second), k1) % basis.length / basis.length, inside)
     angle = 2 * np.pi * (np.outer(np.arange(second), np.arange(second)) % second / second)
     return first, second, w1, twiddles, unit_circle(angle).astype(np.float32)
 

@@ -18,13 +18,13 @@ def critical_lengths(model: PulsedNetwork, shortest: int) -> list[int]:
     symbol = model.symbol
     facts = (outlet.fact for node in model.graph.nodes for outlet in node.outputs)
     dims = {fact.stream.length for fact in facts if fact.stream is not None}
-    found: set[int] = set()
+    lengths: set[int] = set()
     for whole in {period(dim, symbol) for dim in dims} - {1}:
         start = -(-shortest // whole) * whole
-        found |= {start + whole // 2, start + whole - 1, start + whole}
+        lengths |= {start + whole // 2, start + whole - 1, start + whole}
     for at in _changes(dims, symbol):
-        found |= {at - 1, at, at + model.pulse // 2, at + model.pulse}
-    return sorted(length for length in found if shortest <= length <= FURTHEST)
+        lengths |= {at - 1, at, at + model.pulse // 2, at + model.pulse}
+    return sorted(length for length in lengths if shortest <= length <= FURTHEST)
 
 
 def _changes(dims: Iterable[TDim], symbol: Symbol) -> Iterator[int]:

@@ -27,11 +27,11 @@ def first_divergence(program: Program, feeds: Feeds, reference: Reference, trial
 
     reference   what the outputs should be
     """
-    for found in wrong_wires(program, feeds, trial):
-        return found
+    for divergence in wrong_wires(program, feeds, trial):
+        return divergence
     model = program.model
-    for found in _wrong_outputs(model, stream_whole(program, feeds), reference, trial, program.backend):
-        return found
+    for divergence in _wrong_outputs(model, stream_whole(program, feeds), reference, trial, program.backend):
+        return divergence
     raise AssertionError("the outputs differ, yet every wire and output agrees")
 
 

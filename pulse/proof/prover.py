@@ -60,7 +60,7 @@ def compare(
     tried: list[TrialRecord] = []
     skipped: list[int] = []
     worst = LargestError()
-    found: Divergence | None = None
+    divergence: Divergence | None = None
     for number, trial in enumerate(trials.trials):
         feeds = feeds_of(model, trial.length, trial.signal, (seed, number), ranges)
         try:
@@ -76,18 +76,18 @@ def compare(
         for program in chosen:
             judged = _largest_errors(program, feeds, reference)
             if isinstance(judged, str):
-                found = Divergence(
+                divergence = Divergence(
                     "the stream", "input", trial.length, trial.signal, program.backend, None, 0, 0, 0, judged
                 )
                 break
             worst = worst.join(judged)
             if worst.share > 1:
-                found = first_divergence(program, feeds, reference, trial)
+                divergence = first_divergence(program, feeds, reference, trial)
             elif trial.traced:
-                found = next(wrong_wires(program, feeds, trial), None)
-            if found is not None:
+                divergence = next(wrong_wires(program, feeds, trial), None)
+            if divergence is not None:
                 break
-        if found is not None:
+        if divergence is not None:
             break
     if not tried:
         raise PulsifyError(
@@ -97,7 +97,7 @@ def compare(
     backends = tuple(program.backend for program in programs)
     skips = tuple(dict.fromkeys(skipped))
     outputs = seen.coverage()
-    return ProofReport(model, backends, tuple(tried), skips, outputs, trials, seed, worst, found)
+    return ProofReport(model, backends, tuple(tried), skips, outputs, trials, seed, worst, divergence)
 
 
 def _in_time(program: Program, trial: Trial, effort: Effort) -> bool:

@@ -249,8 +249,8 @@ class ProofReport(Report):
         buffered = self.trials.buffered
         if not buffered:
             return ""
-        said = "and overflows" if self.has_overflowed else "and never evicts a frame in these streams"
-        return f"; the longest buffer holds {buffered:,}, {said}"
+        memory = "and overflows" if self.has_overflowed else "and never evicts a frame in these streams"
+        return f"; the longest buffer holds {buffered:,}, {memory}"
 
     @property
     def has_overflowed(self) -> bool:

@@ -76,19 +76,19 @@ def band_attention(model: TypedNetwork, symbol: Symbol, max_context: int | None 
     static = _StaticWires(graph)
     bands: dict[Hashable, Band | NoBandError] = {}
     for node_id in graph.order():
-        found = _attention(graph, graph.nodes[node_id], symbol, static)
-        if found is None:
+        attention = _attention(graph, graph.nodes[node_id], symbol, static)
+        if attention is None:
             continue
-        same = _key(graph, found)
+        same = _key(graph, attention)
         if same not in bands:
-            bands[same] = _band(result.model, symbol, found, max_context)
+            bands[same] = _band(result.model, symbol, attention, max_context)
         band = bands[same]
         if isinstance(band, NoBandError):
-            _refuse(result, symbol, found, static, band)
+            _refuse(result, symbol, attention, static, band)
             continue
         result.limited |= band.limited
-        for reader in found.readers:
-            _rewrite(graph, found, reader, band)
+        for reader in attention.readers:
+            _rewrite(graph, attention, reader, band)
     result.model = result.model.copy()
     return result
 
@@ -246,11 +246,11 @@ def _cleans(graph: TypedGraph, node: Node[TypedFact, Op], weights: OutletId) -> 
     )
 
 
-def _key(graph: TypedGraph, found: Attention) -> Hashable:
+def _key(graph: TypedGraph, attention: Attention) -> Hashable:
     """What the band depends on: layers often share a mask."""
-    fact = graph.fact(OutletId(found.product))
+    fact = graph.fact(OutletId(attention.product))
     steps: list[Hashable] = []
-    for step in found.steps:
+    for step in attention.steps:
         node = graph.nodes[step.node]
         others = tuple(read for slot, read in enumerate(node.inputs) if slot != step.slot)
         steps.append((node.op, step.slot, others))
@@ -258,20 +258,22 @@ def _key(graph: TypedGraph, found: Attention) -> Hashable:
 
 
 def _band(
-    model: TypedNetwork, symbol: Symbol, found: Attention, max_context: int | None
+    model: TypedNetwork, symbol: Symbol, attention: Attention, max_context: int | None
 ) -> Band | NoBandError:
-    product = OutletId(found.product)
+    product = OutletId(attention.product)
     try:
-        return Mask(model.graph, symbol, model.scope.assumptions, product, found.steps, max_context).band()
+        return Mask(
+            model.graph, symbol, model.scope.assumptions, product, attention.steps, max_context
+        ).band()
     except NoBandError as why:
         return why
 
 
-def _rewrite(graph: TypedGraph, found: Attention, reader: Reader, band: Band) -> None:
-    product, old = graph.nodes[found.product], OutletId(reader.node)
+def _rewrite(graph: TypedGraph, attention: Attention, reader: Reader, band: Band) -> None:
+    product, old = graph.nodes[attention.product], OutletId(reader.node)
     name = graph.label(old)
     op = BandedAttention(
-        found.scale, _lead(graph, found, band.bias), band.back, 0.0 if reader.cleaned else np.nan
+        attention.scale, _lead(graph, attention, band.bias), band.back, 0.0 if reader.cleaned else np.nan
     )
     patch = Patch(graph)
     q = patch.tap(product.inputs[0])
@@ -300,29 +302,29 @@ def _last_two(rank: int) -> tuple[int, ...]:
     return (*range(rank - 2), rank - 1, rank - 2)
 
 
-def _lead(graph: TypedGraph, found: Attention, bias: np.ndarray) -> np.ndarray:
+def _lead(graph: TypedGraph, attention: Attention, bias: np.ndarray) -> np.ndarray:
     """The table for the batch axes of the scores; without them where all have the same."""
     flat = bias.reshape(-1, *bias.shape[-2:])
     if (flat == flat[:1]).all():
         return flat[0]
-    lead = [int(dim) for dim in graph.fact(OutletId(found.product)).shape[:-2]]
+    lead = [int(dim) for dim in graph.fact(OutletId(attention.product)).shape[:-2]]
     return bias.reshape(*lead, *bias.shape[-2:]) if int(np.prod(lead)) == len(flat) else bias
 
 
 def _refuse(
-    result: BandedModel, symbol: Symbol, found: Attention, static: _StaticWires, why: NoBandError
+    result: BandedModel, symbol: Symbol, attention: Attention, static: _StaticWires, why: NoBandError
 ) -> None:
     """One refusal for all nodes that an attention without limit is made of."""
     graph = result.model.graph
-    product = graph.nodes[found.product]
+    product = graph.nodes[attention.product]
     axis = graph.fact(product.inputs[0]).rank - 2
-    softmax = graph.nodes[found.softmax].name
+    softmax = graph.nodes[attention.softmax].name
     refusal = Refusal(product.name, "attention", axis, "whole", f"(softmax {softmax}) {why.reason}", why.help)
     seen: set[int] = set()
-    pending = [found.softmax]
+    pending = [attention.softmax]
     while pending:
         node = graph.nodes[pending.pop()]
-        if node.id in seen or node.id == found.product:
+        if node.id in seen or node.id == attention.product:
             continue
         seen.add(node.id)
         if any(len(outlet.fact.symbolic_axes(symbol)) > 1 for outlet in node.outputs):
@@ -330,10 +332,10 @@ def _refuse(
         pending += [
             read.node
             for read in node.inputs
-            if node.id == found.softmax or static(read) or _step(found, read)
+            if node.id == attention.softmax or static(read) or _step(attention, read)
         ]
     result.refused[product.name] = refusal
 
 
-def _step(found: Attention, read: OutletId) -> bool:
-    return read.node in {step.node for step in found.steps}
+def _step(attention: Attention, read: OutletId) -> bool:
+    return read.node in {step.node for step in attention.steps}

@@ -38,11 +38,11 @@ def pulsify(
     stream = model.find_symbol(symbol)
     if max_context is not None and max_context < 1:
         raise PulsifyError(f"{spell('max_context', max_context)} is not a positive number of frames")
-    found = band_attention(prepare_model(model, stream), stream, max_context)
-    typed = found.model
-    if found.limited:
+    banded = band_attention(prepare_model(model, stream), stream, max_context)
+    typed = banded.model
+    if banded.limited:
         typed.scope = typed.scope.with_assumption(f"{stream.name} <= {max_context}")
-    related = relate(typed, stream, found.refused)
+    related = relate(typed, stream, banded.refused)
     frames = related.fit(typed.graph, pulse)
     wiring = Wiring(Graph[PulsedFact, Op](), stream, frames)
     scheduler = Scheduler(typed, related, wiring, {})

@@ -43,7 +43,7 @@ def add_fault_counters(wiring: Wiring, targets: Iterable[OutletId]) -> tuple[Out
     graph = wiring.graph
     order = graph.order(list(targets))
     late = find_known_at_end(graph, order)
-    found: list[OutletId] = []
+    counters: list[OutletId] = []
     for node_id in order:
         node = graph.nodes[node_id]
         facts = [graph.fact(outlet) for outlet in node.inputs]
@@ -53,8 +53,8 @@ def add_fault_counters(wiring: Wiring, targets: Iterable[OutletId]) -> tuple[Out
                 continue
             counter = _counter(wiring, node, check, node_id in late)
             if counter is not None:
-                found.append(counter)
-    return tuple(found)
+                counters.append(counter)
+    return tuple(counters)
 
 
 def _counter(wiring: Wiring, node: PulsedNode, check: Check, late: bool) -> OutletId | None:

@@ -159,7 +159,9 @@ def hold_first_frame(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch |
         patch = Patch(graph)
         operands = [_hold(graph, patch, outlet, fact, axis, symbol) for outlet in node.inputs]
         if any(operand is not None for operand in operands):
-            inputs = [held or patch.tap(outlet) for held, outlet in zip(operands, node.inputs)]
+            inputs = [
+                replacements or patch.tap(outlet) for replacements, outlet in zip(operands, node.inputs)
+            ]
             patch.shunt(OutletId(node_id), patch.wire(node.name, node.op, inputs)[0])
             return patch
     return None
@@ -184,8 +186,8 @@ def _hold(
     shape = tuple(length if each == axis else TDim.of(1) for each in range(fact.rank))
     is_first = patch.wire(f"{name}.chosen", Reshape(shape), [is_first])[0]
     zero = patch.constant(f"{name}.zero", np.zeros((), fact.dtype))
-    begun = patch.wire(f"{name}.begun", Elementwise("where"), [is_first, x, zero])[0]
-    return patch.wire(f"{name}.held", CumSum(axis), [begun])[0]
+    replaced = patch.wire(f"{name}.begun", Elementwise("where"), [is_first, x, zero])[0]
+    return patch.wire(f"{name}.held", CumSum(axis), [replaced])[0]
 
 
 def begin_scan(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
@@ -225,8 +227,8 @@ def begin_scan(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
         states[slot] = patch.constant(f"{node.name}.begin{slot}", zeros)
     states.append(patch.constant(f"{node.name}.unbegun", np.array(True)))
     captured = [patch.tap(outlet) for outlet in node.inputs[frames + count :]]
-    begun = _begin(graph, op, chains, used)
-    made = patch.wire(node.name, begun, [*x, *states, *captured])
+    initial = _begin(graph, op, chains, used)
+    made = patch.wire(node.name, initial, [*x, *states, *captured])
     for slot, outlet in enumerate(made[: len(op.gathered) + count]):
         patch.shunt(OutletId(node_id, slot), outlet)
     return patch
@@ -236,24 +238,24 @@ def _chain(
     graph: TypedGraph, outlet: OutletId, symbol: Symbol, firsts: dict[OutletId, _First]
 ) -> list[int] | None:
     """The nodes between first frames and a wire, in order; none if it is made of anything else but constants."""
-    found: set[int] = set()
+    chain: set[int] = set()
     left = [outlet]
     streams = False
     while left:
         each = left.pop()
         node = graph.node(each)
-        if node.id in found:
+        if node.id in chain:
             continue
-        found.add(node.id)
+        chain.add(node.id)
         first = _first(graph, each, symbol)
-        if len(found) > MOST_NODES or isinstance(node.op, Source) or len(node.outputs) > 1:
+        if len(chain) > MOST_NODES or isinstance(node.op, Source) or len(node.outputs) > 1:
             return None
         if first is not None:
             firsts[each] = first
             streams = True
         else:
             left += node.inputs
-    return sorted(found, key=graph.order([outlet]).index) if streams else None
+    return sorted(chain, key=graph.order([outlet]).index) if streams else None
 
 
 def _begin(

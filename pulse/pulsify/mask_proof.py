@@ -283,12 +283,12 @@ def _keeps_order(before: TypedFact, after: TypedFact, old: Sequence[int], new: S
     """Whether the constant axes between those of the stream hold as many numbers as before."""
 
     def volumes(fact: TypedFact, streams: Sequence[int]) -> list[int]:
-        found = [1]
+        volumes_so_far = [1]
         for axis, dim in enumerate(fact.shape):
             if axis - fact.rank in streams:
-                found.append(1)
+                volumes_so_far.append(1)
             else:
-                found[-1] *= int(dim)
-        return found
+                volumes_so_far[-1] *= int(dim)
+        return volumes_so_far
 
     return volumes(before, old) == volumes(after, new)

@@ -75,7 +75,7 @@ class PulsedNetwork:
 
     def buffers(self) -> list[tuple[str, Op, int]]:
         """Name, op and bytes of everything that one pulse leaves for later ones."""
-        found: list[tuple[str, Op, int]] = [
+        buffers: list[tuple[str, Op, int]] = [
             (register.name, self.graph.node(register.read).op, register.initial.nbytes)
             for register in self.registers
         ]
@@ -83,21 +83,21 @@ class PulsedNetwork:
             node = self.graph.nodes[node_id]
             if isinstance(node.op, ScanStream):
                 states = zip(node.op.op.states, node.op.begin())
-                found += [(name, node.op, initial.nbytes) for name, initial in states]
+                buffers += [(name, node.op, initial.nbytes) for name, initial in states]
             elif isinstance(node.op, Stateful):
                 size = sum(array.nbytes for array in node.op.begin())
                 if size:
-                    found.append((node.name, node.op, size))
-        return found
+                    buffers.append((node.name, node.op, size))
+        return buffers
 
     def waits(self) -> list[AwaitedWire]:
         """Every wire whose last frame some output waits for."""
-        found = list(self.awaited)
+        waits = list(self.awaited)
         for node in self.graph.nodes:
             if isinstance(node.op, Stateful) and node.op.awaits is not None:
                 offset, length = node.op.awaits
-                found.append(AwaitedWire(self.graph.fact(node.inputs[0]).frames, offset, length))
-        return found
+                waits.append(AwaitedWire(self.graph.fact(node.inputs[0]).frames, offset, length))
+        return waits
 
     @property
     def delays(self) -> list[Delay]:

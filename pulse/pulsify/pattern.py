@@ -248,8 +248,8 @@ def combination(operands: Sequence[Pattern], signs: Sequence[int], distance: int
             slopes[axis] = slopes.get(axis, ZERO) + slope * sign
 
     def total(place: str) -> Interval:
-        found = cast("list[Interval]", [getattr(each, place) for each in operands])
-        return reduce(_add, (each if sign > 0 else _negate(each) for each, sign in zip(found, signs)))
+        intervals = cast("list[Interval]", [getattr(each, place) for each in operands])
+        return reduce(_add, (each if sign > 0 else _negate(each) for each, sign in zip(intervals, signs)))
 
     made = affine(slopes, total("rest"), distance, all(each.repeats for each in operands))
     return _narrow(made, total("near"), total("behind"), total("ahead"))

@@ -78,9 +78,9 @@ def elementwise(kind: str, inputs: Sequence[Pattern], fact: TypedFact, extent: E
         negative = round_down(combination(inputs, (-1,), distance), period, distance)
         return combination([negative], (-1,), distance)
     if kind in ("mul", "div", "mod"):
-        found = _by_number(kind, inputs, fact, extent)
-        if found is not None:
-            return found
+        pattern = _by_number(kind, inputs, fact, extent)
+        if pattern is not None:
+            return pattern
     if kind == "abs" and np.all(np.asarray(inputs[0].near[0] >= 0)):
         return inputs[0]
     known = BOUNDS.get(kind)
@@ -132,8 +132,8 @@ def _compare(kind: str, inputs: Sequence[Pattern], extent: Extent) -> Pattern:
         if each.parts is not None and kind in MIRRORED:
             own = kind if place else MIRRORED[kind]
             extremum, parts = each.parts
-            found = [_compare(own, [inputs[1 - place], part], extent) for part in parts]
-            return function(most if (extremum, own) in ANY_OF else least, found)
+            patterns = [_compare(own, [inputs[1 - place], part], extent) for part in parts]
+            return function(most if (extremum, own) in ANY_OF else least, patterns)
     bounds, swapped = COMPARISONS[kind]
     signs = (-1, 1) if swapped else (1, -1)
     return _settle(function(bounds, [combination(inputs, signs, extent.distance)]))
@@ -160,9 +160,9 @@ def _is_infinite(number: Exact) -> bool:
     return bool(np.isinf(np.asarray(number, np.float64)).any())
 
 
-def _settle(found: Pattern) -> Pattern:
+def _settle(pattern: Pattern) -> Pattern:
     """A truth value that is the same everywhere repeats, whatever it was made of."""
-    return found if found.number is None else Pattern.constant(found.near[0])
+    return pattern if pattern.number is None else Pattern.constant(pattern.near[0])
 
 
 def _alike(x: Pattern, y: Pattern) -> bool:

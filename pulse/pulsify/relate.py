@@ -132,12 +132,12 @@ def relate(
             if known is not None:
                 refusals.append(replace(known, origin=model.origins.get(node.name, "")))
             continue
-        found = _relate_node(graph, node, symbol, flows)
-        if isinstance(found, Refusal):
-            refusals.append(replace(found, origin=model.origins.get(node.name, "")))
+        relation = _relate_node(graph, node, symbol, flows)
+        if isinstance(relation, Refusal):
+            refusals.append(replace(relation, origin=model.origins.get(node.name, "")))
             failed.add(node_id)
-        elif found is not None:
-            relations[node_id], own = found
+        elif relation is not None:
+            relations[node_id], own = relation
             flows.update({OutletId(node_id, slot): flow for slot, flow in enumerate(own)})
     if refusals:
         count = "1 node" if len(refusals) == 1 else f"{len(refusals)} nodes"
@@ -314,7 +314,7 @@ def _refusal_reason(
         return _refusal(node, axis, relation, reason, "use shorter windows and padding")
     axes = _axes(relation)
     for outlet, out_axis in zip(node.outputs, axes):
-        extra = [found for found in outlet.fact.symbolic_axes(symbol) if found != out_axis]
+        extra = [other for other in outlet.fact.symbolic_axes(symbol) if other != out_axis]
         if extra:
             return _refusal(
                 node,

@@ -76,9 +76,9 @@ def require_size(sizes: Sequence[int], name: str) -> None:
 
 def evaluate_prefix(op: Op, values: Sequence[Array], name: str) -> list[Array]:
     """The outputs of an op for frames that are known before the stream begins. Raises PulsifyError."""
-    _, found = replace_all_failing(op.checks([v.shape for v in values], [v.dtype for v in values]), values)
-    if found:
-        faults = "; ".join(str(check.fault(name, op.name, count)) for check, count in found)
+    _, failures = replace_all_failing(op.checks([v.shape for v in values], [v.dtype for v in values]), values)
+    if failures:
+        faults = "; ".join(str(check.fault(name, op.name, count)) for check, count in failures)
         raise PulsifyError(
             f"{faults}, in frames that are known before the stream begins: every run of the model fails"
         )
@@ -140,11 +140,11 @@ class Wiring:
 
     def expect(self, stream: StreamWire, name: str) -> StreamWire:
         """The stream, if its pulses have the frames that its rate says."""
-        found = int(self.graph.fact(stream.outlet).shape[stream.fact.axis])
+        frames = int(self.graph.fact(stream.outlet).shape[stream.fact.axis])
         wanted = self.frames(stream.fact.rate)
-        if found != wanted:
+        if frames != wanted:
             raise PulsifyError(
-                f"{name}: pulses of {found} frames where rate {stream.fact.rate} says {wanted}"
+                f"{name}: pulses of {frames} frames where rate {stream.fact.rate} says {wanted}"
             )
         return stream
 

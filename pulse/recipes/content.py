@@ -9,13 +9,13 @@ from pulse.wording import spell
 
 def read_recipe_content(content: Content, reading: Reading) -> TypedModel:
     """The whole model of a recipe, a file or in the metadata of one. Raises LoadError."""
-    said = {
+    values = {
         "inputs": reading.inputs,
         "constants": reading.constants,
         "signature": reading.signature,
         **reading.chunking.given_options,
     }
-    for option, value in said.items():
+    for option, value in values.items():
         if option != "pulse" and (value or option == "states"):
             raise LoadError(
                 f"{content.path or 'the model'}: a recipe says itself how its models are called; leave out "

@@ -89,9 +89,9 @@ def guess_recipe(given: TypedFact, made: TypedFact, hop: int | None = None) -> G
     if read is None:
         return None
     for attempt in _ATTEMPTS:
-        found = attempt(read, gives, hop)
-        if found is not None:
-            return found
+        guess = attempt(read, gives, hop)
+        if guess is not None:
+            return guess
     return None
 
 

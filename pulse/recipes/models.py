@@ -105,20 +105,20 @@ def open_stage_model(stage: RecipeStage, place: RecipeContext, limits: Mapping[s
     for key in ("constants", "initial"):
         if key in options:
             options[key] = {name: _value(each, place) for name, each in options[key].items()}
-    said = Chunking(
+    chunking = Chunking(
         **{each.name: options.pop(each.name) for each in fields(Chunking) if each.name in options}
     )
     if name != ITSELF:
-        return Stage(load(place.beside(name), chunking=said, **options, **limits)).open()
+        return Stage(load(place.beside(name), chunking=chunking, **options, **limits)).open()
     if place.itself is None:
         raise LoadError(
             'model = "." is the file in whose metadata a recipe is, and this one is a file of its own; name the model'
         )
-    return _itself(place.itself, said, options, limits)
+    return _itself(place.itself, chunking, options, limits)
 
 
 def _itself(
-    source: "ModelSource", said: Chunking, options: Mapping[str, Any], limits: Mapping[str, Any]
+    source: "ModelSource", chunking: Chunking, options: Mapping[str, Any], limits: Mapping[str, Any]
 ) -> TypedModel:
     """The model that holds the recipe, without it. Raises PulseError."""
     if "signature" in options:
@@ -129,7 +129,7 @@ def _itself(
         raise LoadError(
             "was written in pulses, so it needs no recipe; write one for the model that it was made of"
         )
-    return Loaded(model, **kept, chunking=said).analyse()
+    return Loaded(model, **kept, chunking=chunking).analyse()
 
 
 def _value(value: Any, place: RecipeContext) -> Any:

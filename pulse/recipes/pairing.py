@@ -57,9 +57,9 @@ class Stages(NamedTuple):
 def pair_stages(first: PairedModel, second: PairedModel) -> Stages:
     """Two models; the second takes the output of the first. Raises LoadError if nothing usual joins them."""
     for attempt in (_of_one_spectrum, _directly, _sound_between):
-        found = attempt(first, second)
-        if found is not None:
-            return found
+        stages = attempt(first, second)
+        if stages is not None:
+            return stages
     raise LoadError(
         f"{first.name} gives {shape_text(first.gives.shape)} and {second.name} takes {shape_text(second.reads.shape)}: "
         "nothing usual leads from one to the other; give them in the order in which they are called, or write the "

@@ -55,12 +55,12 @@ def propose_recipe(models: Sequence[Path], folder: Path, hop: int | None = None)
         with catch_warnings():
             filterwarnings("ignore", ".*each call takes", PulseWarning)  # the notes say it
             parts = [_part(model, folder, notes, hop) for model in models]
-        found = Stages(parts[0].around, parts[0].guess.notes) if len(parts) == 1 else pair_stages(*parts)
+        stages = Stages(parts[0].around, parts[0].guess.notes) if len(parts) == 1 else pair_stages(*parts)
         rate_hz = parts[0].rate_hz or parts[0].guess.rate_hz
         if parts[0].rate_hz is None:
             notes.append(f"the rate of {rate_hz} Hz is a guess")
-        notes += found.notes
-        text = "\n".join([f"rate = {rate_hz}", *(f"\n[[stage]]\n{stage}" for stage in found.texts), ""])
+        notes += stages.notes
+        text = "\n".join([f"rate = {rate_hz}", *(f"\n[[stage]]\n{stage}" for stage in stages.texts), ""])
         try:
             join_stages(parse_recipe(text, RecipeContext.of(folder / "recipe.toml")))
         except PulseError as error:
@@ -233,7 +233,7 @@ def _in_chunks(loaded: Loaded, path: Path, reason: PulsifyError) -> tuple[Loaded
 
 def _path(model: Path, folder: Path) -> str:
     """The model as the recipe names it. Raises LoadError."""
-    found = os.path.relpath(model, folder)
-    if not found.isprintable():
+    path = os.path.relpath(model, folder)
+    if not path.isprintable():
         raise LoadError(f"{model}: a recipe is text and cannot name it; rename the file")
-    return json.dumps(found, ensure_ascii=False)
+    return json.dumps(path, ensure_ascii=False)

@@ -43,10 +43,10 @@ class RecipeContext:
             raise LoadError(f"{name}: is not there, as this recipe is of no file; give the path of the model")
         try:
             folder = self.folder.resolve()
-            found = (folder / name).resolve()
+            path = (folder / name).resolve()
         except (OSError, RuntimeError, ValueError) as error:
             raise LoadError(f"{name!r} is not a path ({error}); check it") from error
-        if not found.is_relative_to(folder):
+        if not path.is_relative_to(folder):
             raise LoadError(
                 f"{name}: is outside of {self.folder}; a recipe in a model's metadata names files in its folder only: "
                 "copy it there, or write the recipe to a separate file"

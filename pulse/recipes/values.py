@@ -76,5 +76,5 @@ def require_known(given: Iterable[str], known: Iterable[str], where: str, what: 
 
 def nearest(name: str, known: Sequence[str]) -> str:
     """A proposal for a name that is not known, or all that are."""
-    found = get_close_matches(name, known, 1)
-    return f" (did you mean {found[0]}?)" if found else f"; there is {', '.join(known)}"
+    matches = get_close_matches(name, known, 1)
+    return f" (did you mean {matches[0]}?)" if matches else f"; there is {', '.join(known)}"

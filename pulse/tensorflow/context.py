@@ -9,7 +9,7 @@ from pulse.dim import SymbolScope, TDim
 from pulse.facts import DType, TypedFact, is_symbolic
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
-from pulse.onnx.registry import TRANSLATORS as ONNX
+from pulse.onnx.registry import TRANSLATORS
 from pulse.ops.elementwise import Cast
 from pulse.ops.shape import RemoveAxis, Transpose
 from pulse.ops.slice import Slice
@@ -70,7 +70,7 @@ class TensorflowNode(NodeContext):
         name = f"{self.wire_name}.{suffix}" if suffix else self.wire_name
         names = (name, *(f"{name}:{slot}" for slot in range(1, outputs)))
         context = NodeContext(kind, OPSET, name, attributes, tuple(inputs), names, self.graph, self.scope)
-        made: Any = ONNX[kind](context)
+        made: Any = TRANSLATORS[kind](context)
         return [made] if isinstance(made, OutletId) else list(cast("Sequence[OutletId]", made))
 
     def type_of(self, name: str) -> TensorType:

@@ -90,12 +90,12 @@ class GraphNode:
     def attributes(self) -> Mapping[str, Any]:
         """Name -> value: numbers, text, TensorType, dims, arrays, FunctionName, lists. Raises LoadError."""
         stored: Mapping[str, Proto] = {} if self.stored is None else self.stored
-        found = {
+        attributes = {
             name: _attribute(stored[name], f"{self.name} ({self.op}), attribute {name}", self.values)
             for name in sorted(stored)
             if name not in self.given and not name.startswith("_")
         }
-        return {**found, **self.given}
+        return {**attributes, **self.given}
 
     def error(self, message: str) -> LoadError:
         """A LoadError that names the node."""
@@ -103,10 +103,10 @@ class GraphNode:
 
     def function(self, name: str) -> FunctionName:
         """A function among the attributes. Raises LoadError."""
-        found = self.attributes.get(name)
-        if not isinstance(found, FunctionName):
+        value = self.attributes.get(name)
+        if not isinstance(value, FunctionName):
             raise self.error(f"attribute {name} must name a function; export the model again")
-        return found
+        return value
 
     def type_number(self, *names: str) -> int:
         """The number of the first type attribute that there is; 0 if there is none."""

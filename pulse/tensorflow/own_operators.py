@@ -119,8 +119,8 @@ class OwnCall(Op):
         own = self.operator
         if own.shape is None:
             return [shapes[0]] * len(own.outputs)
-        found = own.shape(*shapes, **dict(self.attributes))
-        listed: list[Any] = [found] if isinstance(found, tuple) else list(found)
+        answer = own.shape(*shapes, **dict(self.attributes))
+        listed: list[Any] = [answer] if isinstance(answer, tuple) else list(answer)
         if len(listed) != len(own.outputs):
             raise FactError(
                 f"{own.name}: its shape function gives {len(listed)} shapes for {len(own.outputs)} outputs"
@@ -134,8 +134,8 @@ class OwnCall(Op):
         )
         if kernel is None:
             raise InputError(f"{own.name}: it has no kernel; give one with pulse.tensorflow.register_kernel")
-        found = kernel(*inputs, **dict(self.attributes))
-        listed = cast("Sequence[Any]", found) if isinstance(found, tuple | list) else [found]
+        answer = kernel(*inputs, **dict(self.attributes))
+        listed = cast("Sequence[Any]", answer) if isinstance(answer, tuple | list) else [answer]
         results: list[Array] = [np.asarray(each) for each in listed]
         facts = self.facts([TypedFact(array.dtype, shape_of(*array.shape)) for array in inputs])
         if len(results) != len(facts):

@@ -71,8 +71,8 @@ class PartialRun:
         self._feeds -= given.keys()
         self._fetches -= {_plain(name) for name in names}
         self._targets -= set(targets)
-        found = {_plain(name): value for name, value in zip(names, results) if value is not None}
-        self._known = known | found
+        values = {_plain(name): value for name, value in zip(names, results) if value is not None}
+        self._known = known | values
         return results[0] if isinstance(fetches, str) else results
 
 

@@ -152,8 +152,8 @@ class Session:
                 f"{chosen}: its inputs are {', '.join(sides.inputs)}; {', '.join(unknown)} differ"
             )
         feeds = {str(sides.inputs[name]): value for name, value in inputs.items()}
-        found = self.run([str(endpoint) for endpoint in sides.outputs.values()], feeds)
-        return {name: array for name, array in zip(sides.outputs, found) if array is not None}
+        values = self.run([str(endpoint) for endpoint in sides.outputs.values()], feeds)
+        return {name: array for name, array in zip(sides.outputs, values) if array is not None}
 
     def nodes_of(
         self, fetches: Sequence[str], feeds: Iterable[str] = (), targets: Sequence[str] = ()
@@ -181,7 +181,7 @@ class Session:
     @property
     def initialisers(self) -> list[str]:
         """The nodes that only let assignments run: what TensorFlow makes of ``global_variables_initializer``."""
-        found: list[str] = []
+        names: list[str] = []
         for node in self._nodes.values():
             ops = [self._nodes[name].op for name in node.controls if name in self._nodes]
             if (
@@ -190,20 +190,20 @@ class Session:
                 and all(ASSIGNMENTS.get(op) == "" for op in ops)
                 and not self._asks(node)
             ):
-                found.append(node.name)
-        return found
+                names.append(node.name)
+        return names
 
     def _asks(self, node: GraphNode) -> bool:
         """Whether what a node lets run reads an input or a checkpoint."""
         left, seen = [node.name], set[str]()
         while left:
-            found = self._nodes.get(left.pop())
-            if found is None or found.name in seen:
+            graph_node = self._nodes.get(left.pop())
+            if graph_node is None or graph_node.name in seen:
                 continue
-            if found.op in _ASKING:
+            if graph_node.op in _ASKING:
                 return True
-            seen.add(found.name)
-            left += [*(each.node for each in found.inputs), *found.controls]
+            seen.add(graph_node.name)
+            left += [*(each.node for each in graph_node.inputs), *graph_node.controls]
         return False
 
     def reset(self) -> None:
@@ -340,8 +340,11 @@ class Session:
         for endpoint in key.fetches:
             self._require_tensor(endpoint)
         values = {name: value for name, value in self._values.items() if name in plan.graph.nodes}
-        held = tuple(sorted((name, value.shape, value.dtype.str) for name, value in values.items()))
-        form = (tuple(sorted((str(end), array.shape, array.dtype.str) for end, array in feeds.items())), held)
+        signature = tuple(sorted((name, value.shape, value.dtype.str) for name, value in values.items()))
+        form = (
+            tuple(sorted((str(end), array.shape, array.dtype.str) for end, array in feeds.items())),
+            signature,
+        )
         if form not in plan.models:
             plan.models[form] = self._model(plan, key, feeds, values)
         model = plan.models[form]

@@ -66,10 +66,10 @@ def target(node: TfliteNode, slot: int = 0) -> tuple[Tensor, Quantization]:
 
 def limits(node: TfliteNode, activation: int = NONE, slot: int = 0) -> tuple[float, float]:
     """The least and the largest ``code - zero`` of an output behind a fused activation."""
-    tensor, found = target(node, slot)
+    tensor, quantization = target(node, slot)
     assert tensor.dtype is not None
-    low, high = code_range(tensor.dtype, int(found.zero[0]))
-    scale = float(found.scale[0])
+    low, high = code_range(tensor.dtype, int(quantization.zero[0]))
+    scale = float(quantization.scale[0])
     if activation == TANH:
         raise node.error("a fused tanh of codes is not covered; convert the model with it apart")
     if activation in (RELU, RELU6):

@@ -68,13 +68,13 @@ def _pattern(
         return {}
     options = {**conv.options, "DilationHFactor": factors[0], "DilationWFactor": factors[1]}
     pads = (first.inputs[0], first.inputs[2], last.inputs[2])
-    found: dict[int, Operator | None] = {begin: replace(first, kind=PADDED, inputs=pads), end: None}
+    replacements: dict[int, Operator | None] = {begin: replace(first, kind=PADDED, inputs=pads), end: None}
     if squeezing is None:
-        found[middle] = replace(conv, options=options, outputs=last.outputs)
+        replacements[middle] = replace(conv, options=options, outputs=last.outputs)
     else:
-        found[middle] = replace(conv, options=options)
-        found[squeezing] = Operator("SQUEEZE", conv.outputs, last.outputs, {"SqueezeDims": [axis]})
-    return found
+        replacements[middle] = replace(conv, options=options)
+        replacements[squeezing] = Operator("SQUEEZE", conv.outputs, last.outputs, {"SqueezeDims": [axis]})
+    return replacements
 
 
 def _plain(conv: Operator) -> bool:

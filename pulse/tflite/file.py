@@ -197,12 +197,12 @@ class _Parser:
         tensors = [self._tensor(graph.Tensors(i), name, i) for i in range(graph.TensorsLength())]
 
         def numbers(value: Any, part: str) -> tuple[int, ...]:
-            found = _integers(value)
-            if any(not -1 <= number < len(tensors) for number in found):
+            integers = _integers(value)
+            if any(not -1 <= number < len(tensors) for number in integers):
                 raise self.error(
-                    f"{part} of {name} names one of {list(found)}, and there are {len(tensors)} tensors"
+                    f"{part} of {name} names one of {list(integers)}, and there are {len(tensors)} tensors"
                 )
-            return found
+            return integers
 
         operators: list[Operator] = []
         for place in range(graph.OperatorsLength()):
@@ -238,9 +238,9 @@ class _Parser:
         data = self._value(tensor, kind, shape, where)
         if data is not None:
             stated = shape
-        found = None if tensor.ShapeIsNone() and data is None else stated
+        sizes = None if tensor.ShapeIsNone() and data is None else stated
         return Tensor(
-            name, kind, found, self._quantization(tensor, shape, where), data, bool(tensor.IsVariable())
+            name, kind, sizes, self._quantization(tensor, shape, where), data, bool(tensor.IsVariable())
         )
 
     def _value(self, tensor: Any, kind: str, shape: tuple[int, ...], where: str) -> Array | None:
@@ -295,7 +295,7 @@ class _Parser:
 
     def _options(self, operator: Any, where: str) -> Mapping[str, Any]:
         """Name of an option as the schema's accessors spell it -> its value: numbers, lists, text."""
-        found: dict[str, Any] = {}
+        options_by_name: dict[str, Any] = {}
         for number, union, table in (
             (operator.BuiltinOptionsType(), "BuiltinOptions", operator.BuiltinOptions),
             (operator.BuiltinOptions2Type(), "BuiltinOptions2", operator.BuiltinOptions2),
@@ -309,8 +309,8 @@ class _Parser:
                 continue
             options = getattr(schema(), name)()
             options.Init(place.Bytes, place.Pos)
-            found |= _fields(options)
-        return found
+            options_by_name |= _fields(options)
+        return options_by_name
 
     def _signature(self, given: Any, graphs: Sequence[Subgraph]) -> Signature:
         key, number = _text(given.SignatureKey()), int(given.SubgraphIndex())
@@ -336,7 +336,7 @@ class _Parser:
 def _fields(options: Any) -> dict[str, Any]:
     """All fields of a table of options, by their accessors: numbers, text, and vectors as lists."""
     members = _members(type(options))
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, accessor in members.items():
         if name == "Init" or not hasattr(accessor, "__code__"):
             continue
@@ -346,14 +346,14 @@ def _fields(options: Any) -> dict[str, Any]:
         ):
             continue
         if vector:
-            found[name.removesuffix("AsNumpy")] = list(_integers(getattr(options, name)()))
+            fields[name.removesuffix("AsNumpy")] = list(_integers(getattr(options, name)()))
             continue
         value = getattr(options, name)()
         if isinstance(value, bytes):
-            found[name] = _text(value)
+            fields[name] = _text(value)
         elif isinstance(value, int | float):
-            found[name] = value
-    return found
+            fields[name] = value
+    return fields
 
 
 def _members(kind: Any) -> dict[str, Any]:

@@ -101,11 +101,11 @@ class Enter(ModelOp):
     tensor: Tensor
 
     def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
-        graph, found = target.graph, self.tensor.quantization
-        if found is None:
+        graph, quantization = target.graph, self.tensor.quantization
+        if quantization is None:
             return wired(graph, wire, Cast(I64), inputs)
         x = wired(graph, f"{wire}.codes", Cast(F32), inputs)[0]
-        zero = constant(graph, f"{wire}.zero", np.asarray(-found.zero[0], np.float32))
+        zero = constant(graph, f"{wire}.zero", np.asarray(-quantization.zero[0], np.float32))
         return wired(graph, wire, Elementwise("add"), [x, zero])
 
 
@@ -116,11 +116,11 @@ class Leave(ModelOp):
     tensor: Tensor
 
     def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
-        graph, found, dtype = target.graph, self.tensor.quantization, self.tensor.dtype
+        graph, quantization, dtype = target.graph, self.tensor.quantization, self.tensor.dtype
         assert dtype is not None
-        if found is None:
+        if quantization is None:
             return wired(graph, wire, Cast(dtype), inputs)
-        zero = constant(graph, f"{wire}.zero", np.asarray(found.zero[0], np.float32))
+        zero = constant(graph, f"{wire}.zero", np.asarray(quantization.zero[0], np.float32))
         x = wired(graph, f"{wire}.codes", Elementwise("add"), [*inputs, zero])[0]
         return wired(graph, wire, Cast(dtype), [x])
 

@@ -63,10 +63,10 @@ class TfliteNode(NodeContext):
 
     def quantization(self, slot: int) -> Quantization:
         """What the codes of an input stand for. Raises LoadError if the file does not say it."""
-        found = self.read(slot).quantization
-        if found is None:
+        quantization = self.read(slot).quantization
+        if quantization is None:
             raise self.error(f"its input {slot}, {self.read(slot).name}, has no scale")
-        return found
+        return quantization
 
     def values(self, slot: int) -> OutletId:
         """An input as the numbers that it stands for: f32 of codes and of f16; other types as they are."""

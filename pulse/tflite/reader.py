@@ -48,10 +48,10 @@ def _choose(signatures: Sequence[Signature], key: str | None, title: str) -> Sig
     """The signature of a key, or the first; warns where the file has others."""
     listed = ", ".join(signature.key for signature in signatures) or "none"
     if key is not None:
-        found = next((signature for signature in signatures if signature.key == key), None)
-        if found is None:
+        chosen = next((signature for signature in signatures if signature.key == key), None)
+        if chosen is None:
             raise LoadError(f"{title}: no signature is called {key!r}; the signatures are {listed}")
-        return found
+        return chosen
     if len(signatures) > 1:
         warnings.warn(
             f"{title}: has the signatures {listed}, and the first is read; "
@@ -68,15 +68,15 @@ def _port_names(
     """Names of inputs and outputs by the numbers of their tensors: the signature's, else the tensors'."""
     none: Mapping[int, str] = {}
     given = (none, none) if signature is None else (signature.inputs, signature.outputs)
-    found: list[Mapping[int, str]] = []
+    names_by_signature: list[Mapping[int, str]] = []
     for ports, names in zip((graph.inputs, graph.outputs), given):
         mine = {number: names.get(number, graph.tensors[number].name) for number in ports}
         if len(set(mine.values())) < len(mine):
             raise LoadError(
                 f"{title}: two ports have one name: {', '.join(mine.values())}; convert the model again"
             )
-        found.append(mine)
-    return found[0], found[1]
+        names_by_signature.append(mine)
+    return names_by_signature[0], names_by_signature[1]
 
 
 def _ports(graph: Subgraph, names: Mapping[int, str], given: Collection[str]) -> GraphProto:

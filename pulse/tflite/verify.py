@@ -118,14 +118,14 @@ class _Walk:
         size, length = self.number("<H", vtable, part), self.number("<H", vtable + 2, part)
         if size < 4 or size % 2 or length < 4 or place + length > len(self.data):
             raise self.error(part, f"has a vtable of {size} bytes and {length} bytes of fields")
-        found: dict[int, int] = {}
+        places: dict[int, int] = {}
         for number in range((size - 4) // 2):
             offset = self.number("<H", vtable + 4 + 2 * number, part)
             if offset and not 4 <= offset < length:
                 raise self.error(part, f"has field {number} at byte {offset} of {length}")
             if offset:
-                found[number] = place + offset
-        return found
+                places[number] = place + offset
+        return places
 
     def follow(self, place: int, kind: Kind, part: str) -> None:
         target = self.indirect(place, part)

@@ -15,15 +15,15 @@ V = TypeVar("V")
 
 def pairs(option: str, texts: Sequence[str] | None, what: str, example: str) -> dict[str, str]:
     """``["x=1,80,T"]`` as a mapping. Raises InputError."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for text in texts or ():
         name, equals, value = (part.strip() for part in text.partition("="))
         if not (name and equals and value):
             raise InputError(f"{option} {text!r}: give a name and {what}, such as {example}")
-        if name in found:
+        if name in values:
             raise InputError(f"{option} {text!r}: {name} is given twice")
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def constants(options: ModelOptions) -> Mapping[str, Any]:
@@ -57,13 +57,13 @@ def _states(texts: Sequence[str] | None) -> dict[str, str] | None:
 def _read(
     option: str, texts: Sequence[str] | None, what: str, example: str, read: Callable[[str], V]
 ) -> Mapping[str, V]:
-    found: dict[str, V] = {}
+    values: dict[str, V] = {}
     for name, text in pairs(option, texts, what, example).items():
         try:
-            found[name] = read(text)
+            values[name] = read(text)
         except ValueError:
             raise InputError(f"{option} {name}={text}: cannot be read; give it as in {example}") from None
-    return found
+    return values
 
 
 def _number(text: str) -> int:

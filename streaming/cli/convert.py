@@ -26,6 +26,16 @@ def convert(
             show_default=False,
         ),
     ] = None,
+    triton: Annotated[
+        Path | None,
+        typer.Option(
+            "--triton",
+            metavar="FOLDER",
+            help="Write the pulsed model into a model repository of Triton: FOLDER/NAME/config.pbtxt and "
+            "FOLDER/NAME/1/model.onnx, for its sequence batcher.",
+            show_default=False,
+        ),
+    ] = None,
     opset: Annotated[int, typer.Option("--opset", metavar="N", help="ONNX opset of the written file.")] = 17,
     check: Annotated[
         bool,
@@ -53,12 +63,18 @@ def convert(
       [cyan]pulse convert model.onnx --pulse 160 -o out.onnx[/cyan]  write it for onnxruntime and others
 
       [cyan]pulse convert model.onnx --pulse 160 -o out.nnef[/cyan]  write it for tract
+
+      [cyan]pulse convert model.onnx --pulse 160 --triton repository[/cyan]
     """
+    from pulse.errors import InputError
     from streaming.cli.model import open_model
     from streaming.reports.conversion import Conversion
     from streaming.reports.exporting import export, is_nnef
     from streaming.reports.exporting_offline import export_offline
+    from streaming.reports.triton import export_triton
 
+    if output is not None and triton is not None:
+        raise InputError("--output and --triton: give one of them")
     opened = open_model(model, given)
     if output is not None and given.pulse is None and is_nnef(output):
         whole = export_offline(opened, output, proof.choice() if check else None)
@@ -69,6 +85,8 @@ def convert(
     written = None
     if output is not None:
         written = export(opened, pulsed, output, opset, proof.choice() if check else None)
+    if triton is not None:
+        written = export_triton(opened, pulsed, triton, opset, proof.choice() if check else None)
     shown.print(Conversion(opened, pulsed, written))
     if written is not None and written.proof is not None:
-        require_proof(written.proof, f"; {output} is not written (--no-check writes it unproved)")
+        require_proof(written.proof, f"; {output or triton} is not written (--no-check writes it unproved)")

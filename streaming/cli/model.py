@@ -59,7 +59,7 @@ def open_model(path: Path | None, options: ModelOptions) -> OpenedModel:
     """Load a model that streams, with its rate. Raises PulseError."""
     model = load_model(path, options)
     if not model.defines_pulse:
-        model.typed.find_symbol(options.symbol)
+        model.typed_model.find_symbol(options.symbol)
     rate, origin = _rate(model, options.rate, builtin=path is None)
     return OpenedModel(model, rate, origin, options.max_context)
 
@@ -104,7 +104,7 @@ def takes_sound(model: Loaded) -> bool:
         made = model.pulsify() if model.program is None else model.program
         ports = [port for port in made.inputs if port.streams]
         return bool(ports) and all(port.is_sound for port in ports)
-    typed, symbol = model.typed, model.symbol
+    typed, symbol = model.typed_model, model.symbol
     stream = TDim.of(typed.find_symbol(symbol))
     facts = [fact for fact in typed.inputs.values() if any(dim.symbols for dim in fact.shape)]
     return bool(facts) and all(_is_sound(fact, stream) for fact in facts)

@@ -55,8 +55,8 @@ def describe_models(
         place = embedded_recipe(models[0]).place
         note = f'{models[0]} holds this recipe in its metadata; model = "." is the file itself'
         return embedded_text(models[0], place.where), (note,), place
-    found = propose_recipe(models, folder, hop)
-    return found.text, found.notes, RecipeContext.of(folder / "recipe.toml")
+    proposal = propose_recipe(models, folder, hop)
+    return proposal.text, proposal.notes, RecipeContext.of(folder / "recipe.toml")
 
 
 def write_recipe(text: str, path: Path) -> None:

@@ -160,8 +160,8 @@ def open_programs(settings: "ServerSettings") -> "list[HostedProgram]":
     from streaming.cli.model import compile_model, open_model
     from streaming.cli.options import ModelOptions
 
-    found: list[HostedProgram] = []
+    programs: list[HostedProgram] = []
     for model in settings.models:
         opened = open_model(model.path, ModelOptions(pulse=model.pulse, rate=model.rate))
-        found.append((model, compile_model(opened, model.pulse, "numba", model.weights), opened.rate_hz))
-    return found
+        programs.append((model, compile_model(opened, model.pulse, "numba", model.weights), opened.rate_hz))
+    return programs

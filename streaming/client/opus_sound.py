@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.not_copyable import NotCopyable
-from streaming.wire.opus import OpusDecoder, OpusEncoder
+from streaming.wire.opus import RATE_HZ, OpusDecoder, OpusEncoder
 from streaming.wire.ports import WirePort
 
 
@@ -21,7 +21,7 @@ class OpusSound(NotCopyable):
 
     def __init__(self, inputs: Sequence[WirePort], outputs: Sequence[WirePort], skip: int) -> None:
         self._inputs, self._skip = inputs, skip
-        self._outputs = [port for port in outputs if port.kind == "sound"]
+        self._outputs = [port for port in outputs if port.kind == "sound" and port.rate == RATE_HZ]
         self.reset()
 
     def reset(self) -> None:
@@ -43,7 +43,7 @@ class OpusSound(NotCopyable):
         return None if held is None else held.push(packet)
 
     def ends(self, sent: Sequence[int], streaming: Sequence[WirePort]) -> list[tuple[WirePort, Array]]:
-        """The last samples of each output, of which so many are no padding in all."""
+        """The last samples of each output without the padding; ``sent`` counts all samples of the sound."""
         totals = {port.number: total for port, total in zip(streaming, sent)}
         return [(port, self._decoders[port.number].end(totals[port.number])) for port in self._outputs]
 

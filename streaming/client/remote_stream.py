@@ -258,7 +258,7 @@ class RemoteStream(NotCopyable):
             return
         port = self.outputs[header.port]
         if self._opus is not None:
-            sound = self._opus.decode(port, message[HEADER.size :]) if port.kind == "sound" else None
+            sound = self._opus.decode(port, message[HEADER.size :])
             if sound is not None:
                 self.last = header
                 self._add(port, sound)

@@ -21,7 +21,7 @@ def read_tokens(path: str | Path) -> tuple[str, ...]:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text in UTF-8"
         raise InputError(f"{path}: cannot be read as tokens ({reason})") from error
-    found: dict[int, str] = {}
+    tokens: dict[int, str] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -31,15 +31,15 @@ def read_tokens(path: str | Path) -> tuple[str, ...]:
                 f"{path}, line {number}: must be a token, a space and its number, as in tokens.txt"
             )
         text, token = match[1], int(match[2])
-        if token in found:
+        if token in tokens:
             raise InputError(f"{path}, line {number}: number {token} is there twice")
-        found[token] = text
-    missing = next((token for token in range(len(found)) if token not in found), None)
-    if missing is not None or not found:
+        tokens[token] = text
+    missing = next((token for token in range(len(tokens)) if token not in tokens), None)
+    if missing is not None or not tokens:
         raise InputError(
             f"{path}: number {missing or 0} is missing; the numbers of tokens go from 0 without gaps"
         )
-    return tuple(found[token] for token in range(len(found)))
+    return tuple(tokens[token] for token in range(len(tokens)))
 
 
 def blank_of(tokens: Sequence[str]) -> int:

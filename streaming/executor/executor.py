@@ -163,9 +163,9 @@ class Executor(NotCopyable):
             # No task is left, so the group need not hear of an error of the body, which it would wrap.
             await self._until_the_end.__aexit__(*((None, None, None) if failed else (kind, error, trace)))
         except BaseException as other:
-            found = only_one(other)
-            if isinstance(found, Exception) or not failed:
-                leaving = found
+            single = only_one(other)
+            if isinstance(single, Exception) or not failed:
+                leaving = single
         self._sweep()
         leaving = merge_errors(leaving, self._errors)
         if leaving is not None and leaving is not error:

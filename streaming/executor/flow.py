@@ -135,8 +135,8 @@ class Flow:
 
     def errors(self) -> list[BaseException]:
         """What the source raised, if it has not come out yet; the caller sees to it."""
-        found, self._error = self._error, None
-        return [] if found is None else [found]
+        error, self._error = self._error, None
+        return [] if error is None else [error]
 
     async def _accept(self, block: Block) -> None:
         """Submit the pulses that a block completes, each when there is space."""

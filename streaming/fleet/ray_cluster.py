@@ -1,4 +1,4 @@
-# pyright: basic
+# pyright: basic, reportMissingImports=false
 """A fleet on Ray: its members are actors, and calls to them go through Ray. Pulses do not."""
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-# pyright: basic
+# pyright: basic, reportMissingImports=false
 """The control of a fleet as an actor of Ray, and the calls by which operators reach it."""
 
 import logging

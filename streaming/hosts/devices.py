@@ -100,22 +100,22 @@ def choose_device(devices: Sequence[Device], kind: Kind, wanted: str | int | Non
     if isinstance(wanted, str) and wanted.strip().isdecimal():
         wanted = int(wanted)
     if wanted is None:
-        found = [
+        matches = [
             device for device in devices if (device.default_in if kind == "input" else device.default_out)
         ]
         what = f"there is no default {kind} device"
     elif isinstance(wanted, int):
-        found = [device for device in devices if device.index == wanted]
+        matches = [device for device in devices if device.index == wanted]
         what = f"no device has the index {wanted}"
     else:
-        found = _find_named(devices, wanted)
+        matches = _find_named(devices, wanted)
         what = f"no device is called {wanted!r}"
-    fitting = [device for device in found if device in able]
+    fitting = [device for device in matches if device in able]
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
         raise _unclear(f"{wanted!r} may be any of {len(fitting)} devices", fitting, kind)
-    raise _unclear(f"{found[0].title} has no {kind}" if found else what, able, kind)
+    raise _unclear(f"{matches[0].title} has no {kind}" if matches else what, able, kind)
 
 
 def _find_named(devices: Sequence[Device], wanted: str) -> list[Device]:

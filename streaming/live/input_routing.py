@@ -36,18 +36,18 @@ def route_inputs(
     Raises    InputError, DeviceError
     """
     title, names = program.model.title, [port.name for port in live_inputs(program)]
-    asked = {route.name: route for route in routes}
-    for name in asked:
+    requested = {route.name: route for route in routes}
+    for name in requested:
         if name not in names:
             raise InputError(
                 f"{title}: has no input of sound {name!r}; its inputs of sound are {', '.join(names)}"
             )
-    found = {name: _endpoint(host, wanted, asked.get(name, Route(name, ""))) for name in names}
-    source, wanted, _ = found[names[0]]
-    for name, (other, _, _) in found.items():
+    endpoints = {name: _endpoint(host, wanted, requested.get(name, Route(name, ""))) for name in names}
+    source, wanted, _ = endpoints[names[0]]
+    for name, (other, _, _) in endpoints.items():
         if other != source:
             raise _two_devices(names[0], source, name, other)
-    chosen = {name: channel for name, (_, _, channel) in found.items()}
+    chosen = {name: channel for name, (_, _, channel) in endpoints.items()}
     if len(names) == 1:
         channel = chosen[names[0]]
         return InputRouting(source, wanted, channels if channel is None else Channels(channel))

@@ -194,16 +194,16 @@ class Pipeline(NotCopyable):
         """The outputs of the pulses since the last call, if ``EngineConfig.records``."""
         first = self.control_block.records_read
         last = positions.load(self.control_block, "records_written")
-        rows, found = self.memory.records, list[PulseRecord]()
+        rows, records = self.memory.records, list[PulseRecord]()
         for number in range(first, last):
             row = rows[number % len(rows)]
             head = header_at(row.ctypes.data)
             outputs = self.instances.outputs(row[RECORD_HEADER_BYTES:])
-            found.append(
+            records.append(
                 PulseRecord(head.pulse, head.arrived_ns, head.ready_ns, head.loads, head.before, outputs)
             )
         positions.store(self.control_block, "records_read", last)
-        return found
+        return records
 
     def new_wake_event(self) -> NativeEvent:
         """A new event that each block of input sets, for a worker."""

@@ -67,7 +67,7 @@ def change_instances(control: ControlBlock) -> None:
 
 
 @device
-def compute(control: ControlBlock, begun: int, arrived: int) -> None:
+def compute(control: ControlBlock, start: int, arrived: int) -> None:
     """Run the model, for the next instances too if there are some."""
     current, runs = control.instances, control.instances
     while runs != 0:
@@ -76,8 +76,8 @@ def compute(control: ControlBlock, begun: int, arrived: int) -> None:
     if control.next_instances != 0:
         change_instances(control)
     computed = now_ns(control)
-    record(histogram_at(control.compute_times), computed - begun)
-    record(histogram_at(control.waiting_times), begun - arrived)
-    control.compute_ns += computed - begun
-    control.expected_ns = min(computed - begun, control.last_compute_ns)
-    control.last_compute_ns = computed - begun
+    record(histogram_at(control.compute_times), computed - start)
+    record(histogram_at(control.waiting_times), start - arrived)
+    control.compute_ns += computed - start
+    control.expected_ns = min(computed - start, control.last_compute_ns)
+    control.last_compute_ns = computed - start

@@ -51,13 +51,13 @@ def delay(samples: Pointer, count: int, delays: Pointer, length: int, place: int
 @device
 def finite(samples: Pointer, count: int) -> int:
     """NaN and infinities made silent, in place; how many there were."""
-    found = 0
+    count_of_finite = 0
     for i in range(count):
         value = samples[i]
         if not abs(value) <= 3.4e38:
             samples[i] = 0.0
-            found += 1
-    return found
+            count_of_finite += 1
+    return count_of_finite
 
 
 @device

@@ -21,7 +21,7 @@ from streaming.native.pulse_out import keep_record, mix, send
 
 
 @device
-def is_too_late(control: ControlBlock, begun: int) -> bool:
+def is_too_late(control: ControlBlock, start: int) -> bool:
     """Whether nothing of the pulse in the slots would be played any more, if it takes what is expected."""
     side = control.input_side if control.drift == 0 else control.output_side
     until_its_end = (
@@ -34,7 +34,7 @@ def is_too_late(control: ControlBlock, begun: int) -> bool:
     if until_its_end <= 0 or at == 0:
         return until_its_end <= 0
     blocks = (until_its_end + block - 1) // block
-    return begun + control.expected_ns > at + blocks * control.block_ns
+    return start + control.expected_ns > at + blocks * control.block_ns
 
 
 @callback("pipeline.run_pulse", c_signature(None, "i64"))

@@ -82,11 +82,11 @@ slots_at = struct_at(SlotFields)
 @routine
 def _run_next(queue: Queue) -> bool:
     """Run the oldest pulse that waits; whether there was one."""
-    begun, order = queue.begun, words_at(queue.order)
-    if begun == load(queue, "submitted"):
+    started, order = queue.begun, words_at(queue.order)
+    if started == load(queue, "submitted"):
         return False
-    slot = slots_at(queue.slots)[order[begun % queue.depth]]
-    if replace(queue, "begun", begun, begun + 1):
+    slot = slots_at(queue.slots)[order[started % queue.depth]]
+    if replace(queue, "begun", started, started + 1):
         slot.started_ns = monotonic_ns()
         packed_step(call_at(queue.packed), slot.inputs, slot.outputs)
         slot.ended_ns = monotonic_ns()
@@ -163,12 +163,12 @@ def submit(worker_address, queue_address, slot):
 def drop(queue_address):
     """Take back the oldest pulse that is not begun; its slot, -1 if there is none."""
     queue = queue_at(queue_address)
-    begun, order = load(queue, "begun"), words_at(queue.order)
-    while begun < queue.submitted:
-        slot = order[begun % queue.depth]
-        if replace(queue, "begun", begun, begun + 1):
+    started, order = load(queue, "begun"), words_at(queue.order)
+    while started < queue.submitted:
+        slot = order[started % queue.depth]
+        if replace(queue, "begun", started, started + 1):
             return slot
-        begun = load(queue, "begun")
+        started = load(queue, "begun")
     return -1
 
 
@@ -197,9 +197,9 @@ def clear(descriptor):
 def leave(worker_address, place, queue_address):
     """Drop all that waits and leave the table; whether the worker is at the queue, whose memory it then needs."""
     worker, queue = worker_at(worker_address), queue_at(queue_address)
-    begun = load(queue, "begun")
-    while begun < queue.submitted and not replace(queue, "begun", begun, queue.submitted):
-        begun = load(queue, "begun")
+    started = load(queue, "begun")
+    while started < queue.submitted and not replace(queue, "begun", started, queue.submitted):
+        started = load(queue, "begun")
     store(table_at(load(worker, "table")).queues, place, 0)
     fence()
     return load(worker, "current") == address_of(queue)

@@ -51,7 +51,7 @@ def _set_priority(priority: int) -> RealtimeSetting:
     requested = f"FIFO {priority}"
     if sys.platform == "linux":
         reason = _take_fifo(priority)
-        granted = _scheduling()
+        granted = _describe_scheduling()
         return RealtimeSetting("priority", requested, granted, None if granted == requested else reason)
     if sys.platform == "darwin":
         return RealtimeSetting(
@@ -87,7 +87,7 @@ def _try_priority(priority: int) -> OSError | None:
 
 
 def _take_nice() -> None:
-    """A better nice value for this thread, as far as the rights go; ``_scheduling`` says what was granted."""
+    """A better nice value for this thread, as far as the rights go; ``_describe_scheduling`` says what was granted."""
     thread = threading.get_native_id()
     for nice in (NICE, 20 - int(min(20 - NICE, soft_limit("NICE")))):
         if nice < os.getpriority(os.PRIO_PROCESS, thread):
@@ -97,7 +97,7 @@ def _take_nice() -> None:
                 continue
 
 
-def _scheduling() -> str:
+def _describe_scheduling() -> str:
     """The scheduling of this thread in words."""
     policy = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
     named = {os.SCHED_FIFO: "FIFO", os.SCHED_RR: "RR"}.get(policy)

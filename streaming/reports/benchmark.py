@@ -132,6 +132,6 @@ def _noise(port: Port, rng: np.random.Generator) -> Array:
 
 
 def _row(name: str, latency: Latency) -> list[str]:
-    found = latency.summary()
-    times = (*found.percentiles().values(), found.mean_us)
-    return [name, *(duration(us / 1e6) for us in times), f"{found.p999_us / found.p50_us:.2f}"]
+    summary = latency.summary()
+    times = (*summary.percentiles().values(), summary.mean_us)
+    return [name, *(duration(us / 1e6) for us in times), f"{summary.p999_us / summary.p50_us:.2f}"]

@@ -42,8 +42,8 @@ class FileReport(Report):
     def warnings(self) -> list[str]:
         """What is wrong with what was written."""
         count = self.result.nonfinite
-        found = [f"{count} values of the output are NaN or infinite"] if count else []
-        return found + [
+        warnings = [f"{count} values of the output are NaN or infinite"] if count else []
+        return warnings + [
             f"{one.target.name}: clipped to {one.encoding.lower()}: {one.clipping}; {float_way(one.target.form)}"
             for one in self.result.written
             if one.target.form is not None and one.clipping.total
@@ -105,7 +105,7 @@ class FileReport(Report):
             "streams": result.streams,
             "encoding": written[0].encoding if written else None,
             "clipped_samples": sum(one.clipping.total for one in written),
-            "clipping": [found for one in written for found in one.clipping.as_list()],
+            "clipping": [count for one in written for count in one.clipping.as_list()],
             "events": result.events,
             "nonfinite_values": result.nonfinite,
             "warnings": self.warnings,

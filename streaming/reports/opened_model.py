@@ -41,7 +41,7 @@ class OpenedModel:
     @property
     def typed_model(self) -> "TypedModel":
         """The decluttered model."""
-        return self.model.typed
+        return self.model.typed_model
 
     @property
     def title(self) -> str:

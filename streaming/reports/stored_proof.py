@@ -35,9 +35,9 @@ class StoredProof(Report):
         pairs.append(("state", byte_size(program.state_bytes)))
         pairs.append(("file", f"checksum right, {program.rows} rows that stay inside of their memory"))
         pairs += [] if program.proof is None else program.proof.pairs()
-        told = "the file does not contain the model: to run the proof again, give pulse check the model"
+        hint = "the file does not contain the model: to run the proof again, give pulse check the model"
         verdict = [Text(self.verdict, "bold green")] if self.outcome == "equal" else []
-        return [Pairs(pairs), Text(told), *verdict]
+        return [Pairs(pairs), Text(hint), *verdict]
 
     def values(self) -> dict[str, Any]:
         """The values of the report, for JSON."""

@@ -22,7 +22,7 @@ Message = bytes | dict[str, Any]
 
 
 class Block(NamedTuple):
-    """Frames of one input of an epoch, or a packet of so many, and when they came, by ``time.monotonic_ns``."""
+    """Frames of one input of an epoch, or a packet with ``size`` of them; when they came, by ``time.monotonic_ns``."""
 
     epoch: int
     input: str

@@ -76,14 +76,14 @@ class SoundForm(NotCopyable):
         return not self.inward
 
     def ready_frames(self, frames: int, name: str) -> int:
-        """Frames that the model gets of so many of an input of the wire."""
+        """Frames that the model gets from this many frames of an input."""
         if self.is_plain:
             return frames
         sound = self.inward[name]
         return self.model_frames(max(0, frames - sound.delay_frames - sound.skipped_frames))
 
     def model_frames(self, frames: int) -> int:
-        """Frames of the model in so many of the wire, what a resampler keeps included."""
+        """Frames of the wire, as frames of the model; those that a resampler keeps count."""
         return frames if self.is_plain else frames * (self._model_hz or 1) // (self.wire_hz or 1)
 
     def as_dict(self) -> dict[str, int]:
@@ -91,7 +91,7 @@ class SoundForm(NotCopyable):
         return {"skip": SKIP_SAMPLES} if self.name == "opus" else {}
 
     def wire_frames(self, frames: int) -> int:
-        """Frames of the wire in so many of the model."""
+        """Frames of the model, as frames of the wire."""
         return frames if self.is_plain else frames * (self.wire_hz or 1) // (self._model_hz or 1)
 
     def taken(self, name: str, frames: Array | bytes, count: int) -> Array:
@@ -120,7 +120,7 @@ class SoundForm(NotCopyable):
         opus = self.name == "opus"
         skip = self._skip if opus else None
         self.inward = {port.name: InwardSound(port, wire_hz, model_hz, skip) for port in self.inputs}
-        sounds = [port for port in self.outputs if port.kind == "sound"]
+        sounds = [port for port in self.outputs if _is_sound(port, model_hz)]
         self.outward = {
             port.name: OutwardSound(
                 port, model_hz, wire_hz, self.name, self._latency(port, wire_hz, model_hz)
@@ -129,7 +129,7 @@ class SoundForm(NotCopyable):
         }
         self.inputs = tuple(self.inward[port.name].port for port in self.inputs)
         self.outputs = tuple(
-            self.outward[port.name].port if port.kind == "sound" else port for port in self.outputs
+            self.outward[port.name].port if port.name in self.outward else port for port in self.outputs
         )
 
     def _latency(self, port: WirePort, wire_hz: int, model_hz: int) -> int:
@@ -139,7 +139,7 @@ class SoundForm(NotCopyable):
         return -(-(port.delay + behind) * wire_hz // model_hz) + first.delay_frames + (behind > 0)
 
     def _require_sound(self, model: SoundModel) -> None:
-        others = [port.name for port in model.inputs if port.kind != "sound"]
+        others = [port.name for port in model.inputs if not _is_sound(port, model.rate_hz)]
         if others:
             raise WireError(
                 "rate",
@@ -263,6 +263,11 @@ class OutwardSound(NotCopyable):
             found.append((self._coded_frames, count, values))
             self._coded_frames += count
         return found
+
+
+def _is_sound(port: WirePort, rate_hz: int | None) -> bool:
+    """Whether it has a sample at each moment of the model's rate; a probability for each pulse is none."""
+    return port.kind == "sound" and port.rate == rate_hz
 
 
 def resampler_delay(rate_in_hz: int, rate_out_hz: int) -> int:

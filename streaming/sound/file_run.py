@@ -127,7 +127,9 @@ def stream_sound(
         for out in outs:
             if isinstance(out, SoundOutput):
                 out.end(feed.samples)
-    found = [out.event_count for out in outs if isinstance(out, FramesOutput) and out.event_count is not None]
+    counts = [
+        out.event_count for out in outs if isinstance(out, FramesOutput) and out.event_count is not None
+    ]
     return FileRun(
         sessions[0].session.frames_in,
         streams,
@@ -136,7 +138,7 @@ def stream_sound(
         time.perf_counter() - started,
         feed.samples,
         tuple(out.written for out in outs if isinstance(out, SoundOutput)),
-        sum(found) if found else None,
+        sum(counts) if counts else None,
         feed.padded,
     )
 
@@ -278,10 +280,10 @@ def stream_arrays(
         for name, file in files.items():
             nonfinite += count_nonfinite(rest[name])
             file.write(rest[name])
-    found = [count for file in files.values() if (count := event_count(file)) is not None]
+    counts = [count for file in files.values() if (count := event_count(file)) is not None]
     elapsed_s = time.perf_counter() - started
     return FileRun(
-        timed.session.frames_in, 1, nonfinite, latency, elapsed_s, events=sum(found) if found else None
+        timed.session.frames_in, 1, nonfinite, latency, elapsed_s, events=sum(counts) if counts else None
     )
 
 

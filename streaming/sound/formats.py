@@ -110,12 +110,12 @@ def find_format(suffix: str) -> SoundFormat | None:
 
 def sound_format(path: Path) -> SoundFormat:
     """The format that the suffix of a file stands for. Raises InputError."""
-    found = find_format(path.suffix)
-    if found is None:
+    known_format = find_format(path.suffix)
+    if known_format is None:
         raise InputError(
             f"{path}: no sound format is called {path.suffix or 'nothing'!r}; use {common_suffixes()}"
         )
-    return found
+    return known_format
 
 
 def is_sound(path: Path) -> bool:

@@ -109,10 +109,10 @@ class Target:
             )
         if encoding is not None and sound is None:
             raise InputError(f"{spell('encoding', encoding)}: {_name(path)} takes frames, which have none")
-        asked = None if encoding is None or sound is None else sound.parse_encoding(encoding)
-        if streamed and asked is not None:
-            _stream_encoding(asked)
-        return cls(path, sound, asked, streamed, descriptor)
+        parsed = None if encoding is None or sound is None else sound.parse_encoding(encoding)
+        if streamed and parsed is not None:
+            _stream_encoding(parsed)
+        return cls(path, sound, parsed, streamed, descriptor)
 
     @property
     def is_sound(self) -> bool:

@@ -72,17 +72,17 @@ def _of(part: tuple[Interval, ...], name: str, merge: Callable[[list[float]], An
 
 def _extents(stats: Stats) -> dict[str, str]:
     """How much there was of each group; what is missing for a listener as time."""
-    setup, found = stats.header.setup, stats.statistics.counters
+    setup, counters = stats.header.setup, stats.statistics.counters
     lost_s = (
-        found.frames_lost + found.frames_skipped
-    ) / setup.device_rate_hz + found.pulses_dropped * setup.pulse_s
-    silent_s = found.frames_silent / setup.device_rate_hz
+        counters.frames_lost + counters.frames_skipped
+    ) / setup.device_rate_hz + counters.pulses_dropped * setup.pulse_s
+    silent_s = counters.frames_silent / setup.device_rate_hz
     amounts = {
-        "late": (found.missed, count_of(found.missed, "pulse")),
+        "late": (counters.missed, count_of(counters.missed, "pulse")),
         "silent": (silent_s, f"{1e3 * silent_s:,.1f} ms"),
         "lost": (lost_s, f"{1e3 * lost_s:,.1f} ms"),
-        "xrun": (found.xruns, count_of(found.xruns, "flag")),
-        "device": (found.stalls + found.reopened, count_of(found.stalls, "stall")),
-        "model": (found.faults, count_of(found.faults, "fault")),
+        "xrun": (counters.xruns, count_of(counters.xruns, "flag")),
+        "device": (counters.stalls + counters.reopened, count_of(counters.stalls, "stall")),
+        "model": (counters.faults, count_of(counters.faults, "fault")),
     }
     return {name: text if amount else "" for name, (amount, text) in amounts.items()}

@@ -54,13 +54,13 @@ def _record(kind: type) -> Decoder:
 
     def decode(value: Any) -> Any:
         given = _of(dict, value, "an object")
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for name, inner, needed in parts:
             if name in given:
-                found[name] = _inside(name, inner, given[name])
+                fields[name] = _inside(name, inner, given[name])
             elif needed:
                 raise MisfitError(f"{name} is missing")
-        return kind(**found)
+        return kind(**fields)
 
     return decode
 

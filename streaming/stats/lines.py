@@ -102,10 +102,10 @@ class SummaryLine:
 
 def versions() -> dict[str, str]:
     """The versions of this project, of Python, of the system, and of the libraries on the path of the sound."""
-    found = {"pulse": __version__, "python": platform.python_version(), "system": platform.platform()}
+    numbers = {"pulse": __version__, "python": platform.python_version(), "system": platform.platform()}
     for name in ("numpy", "numba", "sounddevice"):
         try:
-            found[name] = version(name)
+            numbers[name] = version(name)
         except PackageNotFoundError:
-            found[name] = "none"
-    return found
+            numbers[name] = "none"
+    return numbers

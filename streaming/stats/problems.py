@@ -58,8 +58,8 @@ def group_count(counters: Counters, name: str) -> int:
 
 def describe_counters(counters: Counters) -> str:
     """All counters of problems, such as ``3 late pulses, 1 stall``; empty if there is none."""
-    found = [(getattr(counters, name), noun) for name, noun in _NOUNS.items()]
-    return ", ".join(count_of(count, noun) for count, noun in found if count)
+    counts = [(getattr(counters, name), noun) for name, noun in _NOUNS.items()]
+    return ", ".join(count_of(count, noun) for count, noun in counts if count)
 
 
 def count_of(count: int, noun: str) -> str:
@@ -73,48 +73,49 @@ def find_problems(setup: Setup, statistics: StatisticsSummary) -> list[Problem]:
 
 
 def _problems(setup: Setup, statistics: StatisticsSummary) -> Iterator[Problem]:
-    found = statistics.counters
-    if found.missed:
+    counters = statistics.counters
+    if counters.missed:
         cause, way = _lateness(setup, statistics)
-        yield Problem("late", f"{found.missed:,} of {count_of(found.pulses, 'pulse')}: {cause}", way)
-    if found.frames_silent:
-        ms = 1e3 * found.frames_silent / setup.device_rate_hz
+        yield Problem("late", f"{counters.missed:,} of {count_of(counters.pulses, 'pulse')}: {cause}", way)
+    if counters.frames_silent:
+        ms = 1e3 * counters.frames_silent / setup.device_rate_hz
         yield Problem(
             "silent",
-            f"{count_of(found.frames_silent, 'frame')} ({ms:.1f} ms) of silence, since nothing was ready",
+            f"{count_of(counters.frames_silent, 'frame')} ({ms:.1f} ms) of silence, since nothing was ready",
             f"more {spell('headroom_s')} or a larger {spell('block_frames')} gives the model more time",
         )
-    if found.frames_skipped:
+    if counters.frames_skipped:
         yield Problem(
             "lost",
-            f"{count_of(found.frames_skipped, 'frame')} made too late and not played, so that the delay stays as it is",
+            f"{count_of(counters.frames_skipped, 'frame')} made too late and not played, "
+            "so that the delay stays as it is",
             "what helps against silence helps here",
         )
-    if found.pulses_dropped:
+    if counters.pulses_dropped:
         yield Problem(
             "lost",
-            f"{count_of(found.pulses_dropped, 'pulse')} left out, which is the policy drop_oldest when it is late",
+            f"{count_of(counters.pulses_dropped, 'pulse')} left out, which is the policy drop_oldest when it is late",
             f"{spell('policy', 'wait')} keeps all, later",
         )
-    if found.frames_lost:
+    if counters.frames_lost:
         yield Problem(
             "lost",
-            f"{found.frames_lost:,} of {count_of(found.frames_in, 'frame')} of the device did not fit into the buffer: "
-            "the model stopped for longer than the buffer lasts",
+            f"{counters.frames_lost:,} of {count_of(counters.frames_in, 'frame')} of the device did not fit "
+            "into the buffer: the model stopped for longer than the buffer lasts",
             _quiet(setup),
         )
-    if found.xruns:
+    if counters.xruns:
         yield _xruns(setup, statistics)
-    if found.stalls:
-        again = f", {count_of(found.reopened, 'reopening')}" if found.reopened else ""
+    if counters.stalls:
+        again = f", {count_of(counters.reopened, 'reopening')}" if counters.reopened else ""
         yield Problem(
             "device",
-            f"{count_of(found.stalls, 'stall')} of the device, which stopped calling{again}",
+            f"{count_of(counters.stalls, 'stall')} of the device, which stopped calling{again}",
             "check its cable, its power saving and the sound server"
-            + ("" if found.reopened else f"; {spell('reconnect', 'keep')} opens it again"),
+            + ("" if counters.reopened else f"; {spell('reconnect', 'keep')} opens it again"),
         )
-    if found.faults:
-        yield _faults(found.faults)
+    if counters.faults:
+        yield _faults(counters.faults)
 
 
 def _faults(count: int) -> Problem:
@@ -146,13 +147,13 @@ def _lateness(setup: Setup, statistics: StatisticsSummary) -> tuple[str, str]:
 
 
 def _xruns(setup: Setup, statistics: StatisticsSummary) -> Problem:
-    found = statistics.counters
+    counters = statistics.counters
     flags = describe_counters(
         Counters(
-            input_underflows=found.input_underflows,
-            input_overflows=found.input_overflows,
-            output_underflows=found.output_underflows,
-            output_overflows=found.output_overflows,
+            input_underflows=counters.input_underflows,
+            input_overflows=counters.input_overflows,
+            output_underflows=counters.output_underflows,
+            output_overflows=counters.output_overflows,
         )
     )
     block_us = setup.block_s * 1e6 or statistics.interval.mean_us

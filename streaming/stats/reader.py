@@ -136,7 +136,7 @@ class _Reader:
                 self.advance(size, whole_size)
             whole = raw.endswith(b"\n")
             try:
-                found = json.loads(raw, parse_constant=_no_constant)
+                values = json.loads(raw, parse_constant=_no_constant)
             except (ValueError, RecursionError) as error:
                 if not whole and len(raw) < LONGEST_LINE and number > 1:
                     self.cut = True
@@ -144,9 +144,9 @@ class _Reader:
                 if number == 1:
                     raise self.foreign() from error
                 raise self.damage_error(number, f"is no JSON ({error})") from error
-            if not isinstance(found, dict):
+            if not isinstance(values, dict):
                 raise self.foreign() if number == 1 else self.damage_error(number, "is not an object")
-            yield number, found
+            yield number, values
 
     def header(self, first: tuple[int, dict[str, Any]] | None) -> StatsHeader:
         if first is None:
@@ -173,11 +173,11 @@ class _Reader:
 
     def interval(self, number: int, line: dict[str, Any]) -> None:
         """Keep an interval, and count its histogram of ``total``."""
-        found = self.decode(Interval, line.get("interval"), number)
+        interval = self.decode(Interval, line.get("interval"), number)
         before_s = self.intervals[-1].at_s if self.intervals else 0.0
-        if not (found.span_s > 0 and before_s < found.at_s < LONGEST_RUN_S):
+        if not (interval.span_s > 0 and before_s < interval.at_s < LONGEST_RUN_S):
             raise self.damage_error(number, "time does not go on")
-        self.intervals.append(found)
+        self.intervals.append(interval)
         self.since_start = line.get("since_start")
         times = self.decode(HistogramLine, line.get("times"), number)
         self.possible(times, number)

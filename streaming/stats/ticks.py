@@ -22,7 +22,7 @@ class Ticks:
         if not (isfinite(self.interval_s) and self.interval_s > 0):
             raise InputError(f"an interval of {self.interval_s} s; give more than 0 seconds")
 
-    def between(self, before_s: float, now_s: float) -> bool:
+    def is_due(self, before_s: float, now_s: float) -> bool:
         """Whether an interval ends after the first time and by the second one."""
         return self._number(now_s) > self._number(before_s)
 

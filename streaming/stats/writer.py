@@ -74,7 +74,7 @@ class StatsWriter(NotCopyable):
         self._computed_s += statistics.load * (statistics.elapsed_s - self._seen_s)
         self._seen_s = statistics.elapsed_s
         before_s = 0.0 if self._before is None else self._before.elapsed_s
-        if self.ticks.between(before_s, statistics.elapsed_s):
+        if self.ticks.is_due(before_s, statistics.elapsed_s):
             self._add(statistics)
 
     def close(self, statistics: LiveStatistics | None = None) -> None:
@@ -114,8 +114,8 @@ class StatsWriter(NotCopyable):
         known = self._told if before is None else self._told.union(before.notes)
 
         def new(name: str) -> Latency:
-            found: Latency = getattr(statistics, name)
-            return found if before is None else found.since(getattr(before, name))
+            latency: Latency = getattr(statistics, name)
+            return latency if before is None else latency.since(getattr(before, name))
 
         total = new("total")
         interval = Interval(

@@ -19,12 +19,12 @@ Message = dict[str, Any]
 def read_message(text: str) -> Message:
     """A message. Raises WireError: it is no JSON object with a type."""
     try:
-        found: object = json.loads(text, parse_constant=_refuse_constant)
+        value: object = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise WireError("message", f"no JSON: {error}", "send one JSON object a message") from None
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise WireError("message", "not a JSON object", 'send {"type": …}')
-    message = cast("Message", found)
+    message = cast("Message", value)
     if not isinstance(message.get("type"), str):
         raise WireError("message", "a message without a type", 'send {"type": …}')
     return message
@@ -103,33 +103,33 @@ class Hello:
         return {"type": "hello", "version": VERSION, **given}
 
 
-def _is_texts(found: object) -> bool:
-    return isinstance(found, list) and all(isinstance(each, str) for each in cast("list[object]", found))
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in cast("list[object]", value))
 
 
 def _text(message: Message, name: str) -> str | None:
-    found = message.get(name)
-    if found is not None and not isinstance(found, str):
-        raise _wrong(f"{name} {found!r}", "give a text")
-    return found
+    value = message.get(name)
+    if value is not None and not isinstance(value, str):
+        raise _wrong(f"{name} {value!r}", "give a text")
+    return value
 
 
 def _flag(message: Message, name: str) -> bool:
-    found = message.get(name, False)
-    if not isinstance(found, bool):
-        raise _wrong(f"{name} {found!r}", "give true or false")
-    return found
+    value = message.get(name, False)
+    if not isinstance(value, bool):
+        raise _wrong(f"{name} {value!r}", "give true or false")
+    return value
 
 
 def _count(message: Message, name: str) -> int | None:
-    found = message.get(name)
-    if found is None:
+    value = message.get(name)
+    if value is None:
         return None
-    if isinstance(found, float) and found.is_integer():
-        found = int(found)
-    if isinstance(found, bool) or not isinstance(found, int) or found < 1:
-        raise _wrong(f"{name} {found!r}", "give a positive whole number")
-    return found
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise _wrong(f"{name} {value!r}", "give a positive whole number")
+    return value
 
 
 def _wrong(what: str, hint: str) -> WireError:

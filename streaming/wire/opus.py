@@ -1,5 +1,6 @@
 """Sound as packets of Opus (RFC 6716), one a message, mono at 48 kHz; PyAV codes them, with its own copy of libopus."""
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,6 @@ class OpusDecoder(NotCopyable):
 
 def _av() -> Any:
     try:
-        import av
+        return import_module("av")
     except ModuleNotFoundError:
         raise InputError("Opus needs PyAV; pip install 'pulse-stream[opus]'") from None
-    return av

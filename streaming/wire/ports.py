@@ -49,17 +49,17 @@ class WirePort:
         return cls(number, port.name, kind, name, shape, port.axis, rate, port.delay)
 
     @classmethod
-    def of_dict(cls, found: Mapping[str, Any]) -> "WirePort":
+    def of_dict(cls, fields: Mapping[str, Any]) -> "WirePort":
         """What ``as_dict`` gave."""
         return cls(
-            found["port"],
-            found["name"],
-            found["kind"],
-            found["dtype"],
-            tuple(found["shape"]),
-            found["axis"],
-            found["rate"],
-            found.get("delay", 0),
+            fields["port"],
+            fields["name"],
+            fields["kind"],
+            fields["dtype"],
+            tuple(fields["shape"]),
+            fields["axis"],
+            fields["rate"],
+            fields.get("delay", 0),
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -133,9 +133,9 @@ class WirePort:
 def _pcm16(samples: Array) -> bytes:
     """The nearest that can be written; beyond -1 to 1 they are cut off, and NaN is 0."""
     scaled: Array = samples * PCM16
-    np.rint(scaled, scaled)
-    np.minimum(scaled, PCM16 - 1, scaled)
-    np.maximum(scaled, -PCM16, scaled)
+    np.rint(scaled, out=scaled)
+    np.minimum(scaled, PCM16 - 1, out=scaled)
+    np.maximum(scaled, -PCM16, out=scaled)
     missing = np.isnan(scaled)
     if b"\1" in missing.tobytes():
         scaled[missing] = 0

@@ -200,6 +200,7 @@ ELSEWHERE = {
     "docs/fleet.md": "tests/streaming/fleet/test_workers.py",
     "docs/pytorch.md": "tests/pulse/torch/test_page.py",  # with a codec of its author
     "docs/serve.md": "tests/streaming/serve/test_page.py",
+    "docs/protocol.md": "tests/streaming/serve/test_clients.py",
     "docs/threads.md": "tests/pulse/program/machine/test_threads.py",  # with as many cores as it needs
 }
 """Pages whose blocks are run by other tests."""

@@ -41,7 +41,7 @@ def test_each_step_gives_a_model() -> None:
 
 
 def test_whatever_makes_models() -> None:
-    made = [front.gain(2.0), pulse.chain(sketched(), sketched()), pulse.load(sketched()).typed]
+    made = [front.gain(2.0), pulse.chain(sketched(), sketched()), pulse.load(sketched()).typed_model]
     assert {type(each) for each in made} == {TypedModel}
     assert type(pulse.load(sketched()).pulsify(4)) is PulsedModel
 

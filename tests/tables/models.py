@@ -114,7 +114,7 @@ def row(model: SharedModel, folder: Path) -> Sequence[object]:
     try:
         chunking = Chunking(context=model.context)
         loaded = load(path, model.inputs, model.constants, chunking=chunking).with_pulse(model.pulse)
-        same = "yes" if equal(path, loaded.resolution.call or loaded.typed, model) else "no"
+        same = "yes" if equal(path, loaded.resolution.call or loaded.typed_model, model) else "no"
     except PulseError as error:
         return model.file, model.options, f"no: {error}", "", "", "", ""
     try:

@@ -55,7 +55,7 @@ class RoiAlign(Op):
             start + (np.arange(n)[:, None] + (np.arange(count) + 0.5) / count) * size
             for start, n, count, size in zip((top, left), (self.height, self.width), counts, bins)
         )
-        parts = [_between(rows, image.shape[1]), _between(columns, image.shape[2])]
+        parts = [_neighbours(rows, image.shape[1]), _neighbours(columns, image.shape[2])]
         corners = [
             (image[:, r[:, :, None, None], c[None, None]] * (wr[:, :, None, None] * wc[None, None]))
             for r, wr in parts[0]
@@ -75,7 +75,7 @@ class RoiAlign(Op):
         return f"{self.kind} {self.height}x{self.width}"
 
 
-def _between(places: Array, size: int) -> list[tuple[Array, Array]]:
+def _neighbours(places: Array, size: int) -> list[tuple[Array, Array]]:
     """The two pixels next to each place, and their weights; none of a place more than one pixel outside."""
     inside = (places >= -1) & (places <= size)
     kept = np.clip(places, 0, size - 1)

@@ -65,18 +65,18 @@ def read_window(node: NodeReader, size: int) -> dict[str, Any]:
 
     Raises LoadError: a border that is not covered
     """
-    found: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for name, attribute in (("stride", "strides"), ("dilation", "dilations")):
         numbers = node.integers(name) if node.arguments[name] != [] else [1] * size
         if len(numbers) != size or min(numbers, default=1) < 1:
             raise node.error(f"{name} {numbers} must be {size} positive numbers")
-        found[attribute] = numbers
+        attributes[attribute] = numbers
     if node.arguments["padding"] == []:
-        return {**found, "auto_pad": "SAME_UPPER"}
+        return {**attributes, "auto_pad": "SAME_UPPER"}
     padding = node.pairs("padding")
     if len(padding) != size or min((min(pair) for pair in padding), default=0) < 0:
         raise node.error(f"padding must be {size} pairs of numbers that are not negative")
-    return {**found, "pads": [pair[0] for pair in padding] + [pair[1] for pair in padding]}
+    return {**attributes, "pads": [pair[0] for pair in padding] + [pair[1] for pair in padding]}
 
 
 def _filter(node: NodeReader) -> tuple[Wire, Wire, int, list[int]]:
@@ -154,7 +154,7 @@ def _left_over(
     spatial = len(taps)
     if "pads" not in window or len(shape) != spatial:
         raise node.error("output_shape needs padding in numbers")
-    found: list[int] = []
+    sizes: list[int] = []
     for at, (size, wanted) in enumerate(zip(x.sizes[2:], shape)):
         if size is None:
             raise node.error("output_shape of an input whose size is not known; leave it out")
@@ -162,5 +162,5 @@ def _left_over(
         least = (size - 1) * window["strides"][at] + span - window["pads"][at] - window["pads"][spatial + at]
         if not 0 <= wanted - least < max(window["strides"][at], window["dilations"][at]):
             raise node.error(f"output_shape {shape} does not follow from the input")
-        found.append(wanted - least)
-    return found
+        sizes.append(wanted - least)
+    return sizes

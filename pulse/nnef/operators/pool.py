@@ -20,8 +20,8 @@ def _arguments(w: NodeWriter) -> dict[str, Any]:
         raise w.error(
             "round the size of a pool down only", "give the node more padding behind instead of ceil_mode"
         )
-    found = window(w, spatial)
-    padding, stride, dilation = (found[name] for name in ("padding", "stride", "dilation"))
+    arguments = window(w, spatial)
+    padding, stride, dilation = (arguments[name] for name in ("padding", "stride", "dilation"))
     return {
         "size": [1, 1, *(int(size) for size in w.attributes["kernel_shape"])],
         "padding": [(0, 0), (0, 0), *padding],

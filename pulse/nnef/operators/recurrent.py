@@ -189,11 +189,11 @@ def _with_parameters(
 ) -> tuple[tuple[str, Mapping[str, float]], ...]:
     """Activations with their numbers, which the node has in one list for all."""
     lists = {name: list(attributes.get(f"activation_{name}", ())) for name in ("alpha", "beta")}
-    found: list[tuple[str, Mapping[str, float]]] = []
+    named_functions: list[tuple[str, Mapping[str, float]]] = []
     for function in functions:
         given = {name: lists[name].pop(0) for name in PARAMETERS.get(function, ()) if lists[name]}
-        found.append((function, given))
-    return tuple(found)
+        named_functions.append((function, given))
+    return tuple(named_functions)
 
 
 def _gate(node: NodeReader, x: Wire, number: int, hidden: int, name: str) -> Wire:

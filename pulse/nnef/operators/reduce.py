@@ -19,10 +19,10 @@ SUMS = ("ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSum
 
 def _axes(w: NodeWriter) -> list[int]:
     rank = w.rank()
-    found = w.integers(1, "axes") if w.has(1) else w.attribute("axes", None)
-    if found is None or not len(found):
+    axes = w.integers(1, "axes") if w.has(1) else w.attribute("axes", None)
+    if axes is None or not len(axes):
         return [] if w.attribute("noop_with_empty_axes", 0) else [*range(rank)]
-    return sorted(int(axis) % rank for axis in found)
+    return sorted(int(axis) % rank for axis in axes)
 
 
 def _finish(w: NodeWriter, operator: str, x: Name, axes: list[int]) -> Name:

@@ -28,10 +28,10 @@ def write_nd(w: NodeWriter) -> Name:
 
 def _reduction(node: NodeReader) -> dict[str, Any]:
     """ONNX's attribute; tract's names are the same."""
-    found = node.text("reduction")
-    if found not in ("none", "add", "mul", "min", "max"):
-        raise node.error(f"the reduction {printable(found)} is not covered")
-    return {} if found == "none" else {"reduction": found}
+    reduction = node.text("reduction")
+    if reduction not in ("none", "add", "mul", "min", "max"):
+        raise node.error(f"the reduction {printable(reduction)} is not covered")
+    return {} if reduction == "none" else {"reduction": reduction}
 
 
 @reads("tract_core_scatter_elements", takes="input indices updates axis reduction='none'")

@@ -84,11 +84,11 @@ def read_reshape(node: NodeReader) -> Wire:
         raise node.error(f"the shape {shape} has more than one size that is left, or a negative one")
     sizes = [x.sizes[start + at] if each == 0 else each for at, each in enumerate(shape)]
     known = [size if isinstance(size, int) and size > 0 else None for size in sizes]
-    asked = node.bounds_tensor([*[0] * start, *shape], "shape")
+    wanted = node.bounds_tensor([*[0] * start, *shape], "shape")
     if stop < x.rank:
         tail = node.add("Shape", [x], LONG, [x.rank - stop], "tail", start=stop)
-        asked = node.add("Concat", [asked, tail], LONG, [None], "sizes", axis=0)
-    return node.add("Reshape", [x, asked], x.dtype, [*x.sizes[:start], *known, *x.sizes[stop:]])
+        wanted = node.add("Concat", [wanted, tail], LONG, [None], "sizes", axis=0)
+    return node.add("Reshape", [x, wanted], x.dtype, [*x.sizes[:start], *known, *x.sizes[stop:]])
 
 
 @reads("transpose", takes="input axes")

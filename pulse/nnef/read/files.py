@@ -102,17 +102,17 @@ def _unpack(content: bytes, title: str) -> dict[str, bytes]:
                 content = stream.read(limit + 1)
         if len(content) > limit:
             raise too_much
-        found: dict[str, bytes] = {}
+        contents: dict[str, bytes] = {}
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
             for entry in archive:
                 if not entry.isreg():
                     continue
-                if sum(map(len, found.values())) + entry.size > limit:
+                if sum(map(len, contents.values())) + entry.size > limit:
                     raise too_much
                 stream = archive.extractfile(entry)
                 assert stream is not None
-                found[str(PurePosixPath(entry.name))] = stream.read()
-        return found
+                contents[str(PurePosixPath(entry.name))] = stream.read()
+        return contents
     except (tarfile.TarError, OSError, EOFError, zlib.error, ValueError, OverflowError) as error:
         raise LoadError(
             f"{title}: the archive is damaged ({printable(str(error))}); copy it again"

@@ -85,18 +85,18 @@ class GraphReader:
 
     def crop_ends(self, wires: "Sequence[Wire]") -> "list[Wire]":
         """Wires that end together, if ``trims``: on an axis of unknown size all have as many frames as the shortest."""
-        found = [*wires]
+        cropped = [*wires]
         for axis in range(max(wire.rank for wire in wires) if self.trims else 0):
-            places = [at for at, wire in enumerate(found) if axis < wire.rank and wire.sizes[axis] is None]
-            if len({found[at].name for at in places}) < 2:
+            places = [at for at, wire in enumerate(cropped) if axis < wire.rank and wire.sizes[axis] is None]
+            if len({cropped[at].name for at in places}) < 2:
                 continue
-            ends = [self._op("Shape", [found[at].name], start=axis, end=axis + 1) for at in places]
+            ends = [self._op("Shape", [cropped[at].name], start=axis, end=axis + 1) for at in places]
             end, begin = self._op("Min", ends), self.constant(np.zeros(1, np.int64), "begin").name
             on = self.constant(np.array([axis], np.int64), "axis").name
             for at in places:
-                cut = self._op("Slice", [found[at].name, begin, end, on])
-                found[at] = Wire(cut, found[at].dtype, found[at].sizes)
-        return found
+                cut = self._op("Slice", [cropped[at].name, begin, end, on])
+                cropped[at] = Wire(cut, cropped[at].dtype, cropped[at].sizes)
+        return cropped
 
     def _op(self, kind: str, inputs: Sequence[str], **attributes: Any) -> str:
         name = self.names.new(f"{inputs[0]}.{kind.lower()}")
@@ -194,9 +194,10 @@ class NodeReader:
     def bounds(self, name: str) -> "list[int | TDim]":
         """A list of integers that may depend on symbols. Raises LoadError."""
         value = self.arguments[name]
-        found = value if isinstance(value, list) else [value]
+        values = value if isinstance(value, list) else [value]
         return [
-            each if isinstance(each, TDim) and not each.is_const else self.plain(each, name) for each in found
+            each if isinstance(each, TDim) and not each.is_const else self.plain(each, name)
+            for each in values
         ]
 
     def integer(self, name: str) -> int:
@@ -229,19 +230,19 @@ class NodeReader:
     def pairs(self, name: str) -> list[tuple[int, int]]:
         """A list of pairs of integers. Raises LoadError."""
         value = self.arguments[name]
-        found: list[tuple[int, int]] = []
+        pairs: list[tuple[int, int]] = []
         for pair in value if isinstance(value, list) else [value]:
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise self.error(f"{name} must be pairs of integers")
-            found.append((self.plain(pair[0], name), self.plain(pair[1], name)))
-        return found
+            pairs.append((self.plain(pair[0], name), self.plain(pair[1], name)))
+        return pairs
 
     def axes(self, name: str, rank: int) -> list[int]:
         """Axes of a tensor, all different. Raises LoadError."""
-        found = self.integers(name)
-        if len(set(found)) != len(found) or any(not 0 <= axis < rank for axis in found):
-            raise self.error(f"{name} {found} are not axes of a tensor with {rank}")
-        return found
+        axes = self.integers(name)
+        if len(set(axes)) != len(axes) or any(not 0 <= axis < rank for axis in axes):
+            raise self.error(f"{name} {axes} are not axes of a tensor with {rank}")
+        return axes
 
     def axis(self, name: str, rank: int) -> int:
         """One axis. Raises LoadError."""
@@ -341,7 +342,7 @@ class NodeReader:
         firm = [wire for wire in typed if wire.value is None or wire.value.size != 1] or typed
         like = firm[0].dtype if firm else None
         wires = [self.as_wire(value, name, like) for name, value in values]
-        found: list[Wire] = []
+        aligned: list[Wire] = []
         rank = max(wire.rank for wire in wires)
         for (name, _), wire in zip(values, wires):
             if like is not None and wire.dtype != like:
@@ -352,17 +353,17 @@ class NodeReader:
                 wire = self.graph.constant(wire.value.astype(like), f"{self.targets[0]}.{name}")
             if 0 < wire.rank < rank:
                 wire = self.add_axes(wire, range(wire.rank, rank), f"{name}.aligned")
-            found.append(wire)
-        return self.graph.crop_ends(found)
+            aligned.append(wire)
+        return self.graph.crop_ends(aligned)
 
     def broadcast(self, wires: Sequence[Wire]) -> "list[int | None]":
         """The sizes of what operands broadcast to. Raises LoadError."""
         rank = max(wire.rank for wire in wires)
-        found: list[int | None] = []
+        result: list[int | None] = []
         for axis in range(rank):
             sizes = [wire.sizes[axis] for wire in wires if wire.rank]
             firm = {size for size in sizes if size not in (None, 1)}
             if len(firm) > 1:
                 raise self.error(f"sizes {sorted(each for each in firm if each)} meet on axis {axis}")
-            found.append(next(iter(firm)) if firm else None if None in sizes else 1)
-        return found
+            result.append(next(iter(firm)) if firm else None if None in sizes else 1)
+        return result

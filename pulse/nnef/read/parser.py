@@ -64,9 +64,9 @@ def parse(text: str, title: str) -> Document:
 def parse_fragments(text: str, title: str) -> tuple[Fragment, ...]:
     """Fragments without a graph. Raises LoadError."""
     parser = _Parser(text, title)
-    found = parser.fragments()
+    fragments = parser.fragments()
     parser.end()
-    return found
+    return fragments
 
 
 class _Parser:
@@ -80,13 +80,13 @@ class _Parser:
         tokens: list[Token] = []
         at, line = 0, 1
         while at < len(text):
-            found = TOKEN.match(text, at)
-            assert found is not None
-            kind = found.lastgroup or ""
+            match = TOKEN.match(text, at)
+            assert match is not None
+            kind = match.lastgroup or ""
             if kind != "skip":
-                tokens.append(Token(kind, found[0], line))
-            line += found[0].count("\n")
-            at = found.end()
+                tokens.append(Token(kind, match[0], line))
+            line += match[0].count("\n")
+            at = match.end()
         tokens.append(Token("", "the end", line))
         return tokens
 
@@ -123,13 +123,13 @@ class _Parser:
         return _unquote(token.text[1:]) if token.text.startswith('i"') else token.text
 
     def _several(self, item: Callable[[], "Expression"], close: str) -> list[Expression]:
-        found: list[Expression] = []
+        items: list[Expression] = []
         while not self._is(close):
-            found.append(item())
+            items.append(item())
             if not self._skip(","):
                 break
         self._need(close)
-        return found
+        return items
 
     def end(self) -> None:
         if self._next.kind:
@@ -161,14 +161,14 @@ class _Parser:
         return Document(name, inputs, outputs, body, fragments, tuple(extensions), version)
 
     def _names(self) -> tuple[str, ...]:
-        found = self._several(lambda: Name(self._word()), ")")
-        return tuple(each.text for each in found if isinstance(each, Name))
+        names = self._several(lambda: Name(self._word()), ")")
+        return tuple(each.text for each in names if isinstance(each, Name))
 
     def fragments(self) -> tuple[Fragment, ...]:
-        found: list[Fragment] = []
+        fragments: list[Fragment] = []
         while self._skip("fragment"):
-            found.append(self._fragment())
-        return tuple(found)
+            fragments.append(self._fragment())
+        return tuple(fragments)
 
     def _fragment(self) -> Fragment:
         name, generic = self._word(), None
@@ -206,18 +206,18 @@ class _Parser:
             while self._skip(","):
                 parts.append(self._type())
             self._need(")")
-            found = f"({', '.join(parts)})"
+            name = f"({', '.join(parts)})"
         elif self._skip("tensor"):
             self._need("<")
             inner = "" if self._is(">") else self._plain_type()
             self._need(">")
-            found = f"tensor<{inner}>"
+            name = f"tensor<{inner}>"
         else:
-            found = self._plain_type()
+            name = self._plain_type()
         while self._skip("["):
             self._need("]")
-            found += "[]"
-        return found
+            name += "[]"
+        return name
 
     def _plain_type(self) -> str:
         token = self._take()
@@ -227,37 +227,37 @@ class _Parser:
 
     def _body(self) -> tuple[Assignment, ...]:
         self._need("{")
-        found: list[Assignment] = []
+        assignments: list[Assignment] = []
         while not self._skip("}"):
             line = self._next.line
             target = self._targets()
             self._need("=")
             value = self._expression()
             self._need(";")
-            found.append(Assignment(target, value, line))
-        return tuple(found)
+            assignments.append(Assignment(target, value, line))
+        return tuple(assignments)
 
     def _targets(self) -> Target:
         first = self._target()
         if not self._is(","):
             return first
-        found = [first]
+        targets = [first]
         while self._skip(","):
-            found.append(self._target())
-        return tuple(found)
+            targets.append(self._target())
+        return tuple(targets)
 
     def _target(self) -> Target:
         self._deeper()
         for open, close in (("(", ")"), ("[", "]")):
             if self._skip(open):
-                found: list[Target] = []
+                targets: list[Target] = []
                 while not self._is(close):
-                    found.append(self._target())
+                    targets.append(self._target())
                     if not self._skip(","):
                         break
                 self._need(close)
                 self._depth -= 1
-                return found if open == "[" else tuple(found)
+                return targets if open == "[" else tuple(targets)
         self._depth -= 1
         return self._word()
 
@@ -318,8 +318,8 @@ class _Parser:
             self._at += 1
             return _unquote(token.text)
         if self._skip("("):
-            found = self._several(self._expression, ")")
-            return found[0] if len(found) == 1 else tuple(found)
+            items = self._several(self._expression, ")")
+            return items[0] if len(items) == 1 else tuple(items)
         if self._skip("["):
             return self._comprehension() if self._is("for") else self._several(self._expression, "]")
         if token.text in ("true", "false") and token.kind == "word":
@@ -387,4 +387,4 @@ ESCAPES: Mapping[str, str] = {"n": "\n", "t": "\t"}
 
 
 def _unquote(text: str) -> str:
-    return re.sub(r"\\(.)", lambda found: ESCAPES.get(found[1], found[1]), text[1:-1])
+    return re.sub(r"\\(.)", lambda match: ESCAPES.get(match[1], match[1]), text[1:-1])

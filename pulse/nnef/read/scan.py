@@ -66,9 +66,9 @@ def _turns(wire: Wire, axis: int, chunk: int) -> int | None:
 
 def _tuples(node: NodeReader, name: str, length: int) -> list[Sequence[Value]]:
     value = node.arguments[name]
-    found = value if isinstance(value, list) else [value]
+    values = value if isinstance(value, list) else [value]
     made: list[Sequence[Value]] = []
-    for each in found:
+    for each in values:
         if not isinstance(each, tuple) or len(each) != length:
             raise node.error(f"{name} must be a list of {length} values each")
         made.append(each)
@@ -88,10 +88,10 @@ def _entries(node: NodeReader, fragment: Fragment) -> Entries:
 
     def inside(value: Value, known: set[str]) -> str:
         name = _name(node, value)
-        found = name if name in known else "".join(c if c.isalnum() or c == "_" else "_" for c in name)
-        if found not in known:
+        inner = name if name in known else "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+        if inner not in known:
             raise node.error(f"the body {fragment.name} has no {name}")
-        return found
+        return inner
 
     scanned: dict[str, tuple[Wire, int, int]] = {}
     for name, value, axis, chunk in _tuples(node, "scan", 4):
@@ -115,8 +115,8 @@ def _entries(node: NodeReader, fragment: Fragment) -> Entries:
     return Entries(scanned, full, states, outputs)
 
 
-def _result(node: NodeReader, found: dict[str, Value], name: str) -> Wire:
-    value = found.get(name)
+def _result(node: NodeReader, results: dict[str, Value], name: str) -> Wire:
+    value = results.get(name)
     if not isinstance(value, Wire):
         raise node.error(f"its body gives no {name}")
     return value
@@ -132,10 +132,10 @@ def _once(node: NodeReader, entries: Entries, run: Run, timing: StreamTiming) ->
     inside |= {name: wire for name, (wire, _, _) in entries.scanned.items()}
     for name, (initial, _) in entries.states.items():
         inside[name] = timing.state(node, name, initial) or replace(initial, value=None)
-    found = run(inside, node.graph)
+    results = run(inside, node.graph)
     for name, (_, result) in entries.states.items():
-        timing.keep(node, name, _result(node, found, result))
-    return _as_result([_result(node, found, name) for name, _, _, _ in entries.outputs])
+        timing.keep(node, name, _result(node, results, result))
+    return _as_result([_result(node, results, name) for name, _, _, _ in entries.outputs])
 
 
 def _loop(node: NodeReader, entries: Entries, run: Run, skip: int) -> Wire | tuple[Wire, ...]:
@@ -156,15 +156,15 @@ def _loop(node: NodeReader, entries: Entries, run: Run, skip: int) -> Wire | tup
         inputs.append(helper.make_tensor_value_info(names[name], element_type(wire.dtype), sizes))
         frame = Wire(names[name], wire.dtype, tuple(sizes))
         inside[name] = body.add_axes(frame, [axis], f"{name}.frame")
-    found = run(inside, graph)
+    results_of_body = run(inside, graph)
     results: list[Wire] = []
     for number, (_, result) in enumerate(entries.states.values()):
-        wire = _result(node, found, result)
+        wire = _result(node, results_of_body, result)
         results.append(body.add("Identity", [wire], wire.dtype, wire.sizes, f"state{number}"))
     gathered: list[tuple[int, int]] = []
     wires: list[Wire] = []
     for number, (name, kind, axis, chunk) in enumerate(entries.outputs):
-        wire = _result(node, found, name)
+        wire = _result(node, results_of_body, name)
         if kind == "full":
             if not 0 <= axis < wire.rank or abs(chunk) != 1 or wire.sizes[axis] not in (1, None):
                 raise node.error(f"its output {name} joins pieces of axis {axis} that are no single frames")
@@ -222,17 +222,17 @@ def _outputs(
     states = [result for _, result in entries.states.values()]
     frames = {_turns(wire, axis, chunk) for wire, axis, chunk in entries.scanned.values()}
     count = next(iter(frames)) if len(frames) == 1 else None
-    found: list[Wire] = []
+    result_wires: list[Wire] = []
     full = 0
     for name, kind, axis, _ in entries.outputs:
         if kind == "full":
             sizes = [*wires[full].sizes]
             sizes.insert(axis, count)
-            found.append(Wire(joined[full], wires[full].dtype, tuple(sizes)))
+            result_wires.append(Wire(joined[full], wires[full].dtype, tuple(sizes)))
             full += 1
             continue
         if name not in states:
             raise node.error(f"its output {name} is the last of something that is no state")
         at = states.index(name)
-        found.append(replace(results[at], name=ends[at]))
-    return found
+        result_wires.append(replace(results[at], name=ends[at]))
+    return result_wires

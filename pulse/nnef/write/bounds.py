@@ -31,19 +31,19 @@ def texts_of_bounds(
 
     for node in nodes:
         kind, inputs = node.op_type, [*node.input]
-        found: str | None = None
+        text: str | None = None
         if kind == "Shape" and inputs[0] in facts:
             shapes[node.output[0]] = facts[inputs[0]][1]
         elif kind == "Gather" and inputs[0] in shapes and inputs[1] in constants:
-            found = str(shapes[inputs[0]][int(constants[inputs[1]].reshape(()))])
+            text = str(shapes[inputs[0]][int(constants[inputs[1]].reshape(()))])
         elif kind in SIGNS:
             sides = [text_of(name) for name in inputs]
             if None not in sides:
-                found = f"({sides[0]}{SIGNS[kind]}{sides[1]})"
+                text = f"({sides[0]}{SIGNS[kind]}{sides[1]})"
         elif kind in ALIKE:
-            found = texts.get(inputs[0])
-        if found is not None and ARITHMETIC.fullmatch(found):
-            texts[node.output[0]] = found
+            text = texts.get(inputs[0])
+        if text is not None and ARITHMETIC.fullmatch(text):
+            texts[node.output[0]] = text
     return texts
 
 

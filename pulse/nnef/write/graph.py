@@ -111,12 +111,12 @@ class Scope:
         if name in self.known:
             return self.known[name]
         if name in self.constants:
-            found = self.tensor(self.constants[name], name)
+            wire = self.tensor(self.constants[name], name)
         else:
             assert self.around is not None, name
-            found = self._capture(self.around.wire(name))
-        self.known[name] = found
-        return found
+            wire = self._capture(self.around.wire(name))
+        self.known[name] = wire
+        return wire
 
     def tensor(self, value: Array, name: str) -> Name:
         """A stored tensor; the same one where an equal tensor is stored already."""

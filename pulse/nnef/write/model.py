@@ -209,7 +209,7 @@ def _stored_tensors(graph: GraphProto) -> Iterable[TensorProto]:
 
 
 def _facts(graph: GraphProto, constants: Mapping[str, Array]) -> dict[str, tuple[DType, Sizes]]:
-    found: dict[str, tuple[DType, Sizes]] = {
+    facts: dict[str, tuple[DType, Sizes]] = {
         name: (value.dtype, value.shape) for name, value in constants.items()
     }
     for each in graphs_of(graph):
@@ -221,5 +221,5 @@ def _facts(graph: GraphProto, constants: Mapping[str, Array]) -> dict[str, tuple
                     int(dim.dim_value) if dim.HasField("dim_value") else str(dim.dim_param)
                     for dim in declared.shape.dim
                 ]
-                found[value.name] = onnx_dtype(declared.elem_type, value.name), tuple(sizes)
-    return found
+                facts[value.name] = onnx_dtype(declared.elem_type, value.name), tuple(sizes)
+    return facts

@@ -71,10 +71,10 @@ class NodeWriter:
         return len(self.scope.fact(self.outputs[slot])[1])
 
     def _numbers(self, sizes: Sizes) -> tuple[int, ...]:
-        found = tuple(size for size in sizes if isinstance(size, int))
-        if len(found) < len(sizes):
+        numbers = tuple(size for size in sizes if isinstance(size, int))
+        if len(numbers) < len(sizes):
             raise self.error("need a size that depends on a symbol", f"fix the length with {spell('inputs')}")
-        return found
+        return numbers
 
     def made_dtype(self, slot: int = 0) -> DType:
         """The type of an output."""
@@ -143,12 +143,12 @@ class NodeWriter:
         """Inputs that broadcast to the first output."""
         rank = self.made_rank()
         chosen = range(len(self.inputs)) if slots is None else slots
-        found = [self.operand(slot, rank) for slot in chosen]
-        if all(not isinstance(each, Name) for each in found):
+        operands = [self.operand(slot, rank) for slot in chosen]
+        if all(not isinstance(each, Name) for each in operands):
             value = self.known_value(chosen[0])
             assert value is not None
-            found[0] = self.scope.tensor(value, self.inputs[chosen[0]])
-        return found
+            operands[0] = self.scope.tensor(value, self.inputs[chosen[0]])
+        return operands
 
     # what several writers need
 

@@ -39,10 +39,10 @@ class Scores:
     def choose(self, node: NodeContext) -> OutletId:
         """The scores that an attribute chooses. Raises LoadError."""
         mode = node.integer("qk_matmul_output_mode", 0)
-        found = (self.product, self.capped, self.masked, self.weights)
-        if not 0 <= mode < len(found):
+        outputs = (self.product, self.capped, self.masked, self.weights)
+        if not 0 <= mode < len(outputs):
             raise node.error(f"qk_matmul_output_mode {mode} is not one of 0 to 3")
-        return found[mode]
+        return outputs[mode]
 
 
 @onnx_op("Attention")
@@ -291,8 +291,8 @@ def _unroll(op: BandedAttention, pulse: int, first: int) -> Array:
     rows, columns = np.arange(pulse)[:, None], np.arange(pulse + op.width - 1)
     place = columns - rows
     inside = (place >= 0) & (place < op.width)
-    found = op.bias[..., (first + rows) % op.period, np.where(inside, place, 0)]
-    return np.where(inside, found, -np.inf)
+    rows_of_bias = op.bias[..., (first + rows) % op.period, np.where(inside, place, 0)]
+    return np.where(inside, rows_of_bias, -np.inf)
 
 
 def _weigh(w: NodeWriter, op: BandedAttention, scores: str, v: str, lonely: bool) -> str:

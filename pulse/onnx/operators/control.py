@@ -18,10 +18,10 @@ SCALAR: Shape = ()
 
 def body(node: NodeContext, name: str) -> BodyGraph:
     """A graph among the attributes. Raises LoadError."""
-    found = node.attributes.get(name)
-    if not isinstance(found, BodyGraph):
+    graph = node.attributes.get(name)
+    if not isinstance(graph, BodyGraph):
         raise node.error(f"attribute {name} must be a graph; export the model again")
-    return found
+    return graph
 
 
 def as_scalar(node: NodeContext, outlet: OutletId, what: str) -> OutletId:

@@ -25,15 +25,15 @@ def is_inf(node: NodeContext) -> OutletId:
         if node.flag(f"detect_{name}", True)
     ]
     x, fact = node.input(0), node.fact(0)
-    found = [
+    infinite = [
         node.wire(
             Elementwise("equal"), [x, node.scalar_constant(sign * math.inf, fact, f"{name}_infinity")], name
         )
         for sign, name in signs
     ]
-    if not found:
+    if not infinite:
         return node.wire(Elementwise("less"), [x, x])
-    return node.name_result(found[0] if len(found) == 1 else node.wire(Elementwise("or"), found))
+    return node.name_result(infinite[0] if len(infinite) == 1 else node.wire(Elementwise("or"), infinite))
 
 
 @onnx_op("Shrink")
@@ -105,17 +105,17 @@ def gelu(node: NodeContext) -> OutletId:
 def clip(node: NodeContext) -> OutletId:
     """Bounds are attributes before opset 11, then inputs."""
     bounds = [("max", "min", 1), ("min", "max", 2)]
-    found: list[tuple[str, OutletId]] = []
+    limits: list[tuple[str, OutletId]] = []
     for kind, attribute, slot in bounds:
         if node.opset < 11:
             if attribute in node.attributes:
                 bound = node.scalar_constant(node.real(attribute), node.fact(0), attribute)
-                found.append((kind, bound))
+                limits.append((kind, bound))
         elif node.has(slot):
-            found.append((kind, _as_scalar(node, slot, attribute)))
+            limits.append((kind, _as_scalar(node, slot, attribute)))
     x = node.input(0)
-    for number, (kind, bound) in enumerate(found):
-        last = number == len(found) - 1
+    for number, (kind, bound) in enumerate(limits):
+        last = number == len(limits) - 1
         x = node.wire(Elementwise(kind), [x, bound], "" if last else "lower")
     return x
 

@@ -71,9 +71,9 @@ def gather_nd(node: NodeContext) -> OutletId:
     op = GatherBatches(batch)
     op.facts([node.fact(0), node.fact(1)])
     if batch == 0:
-        found = gather_by_positions(node, node.input(1))
-        if found is not None:
-            return node.name_result(found)
+        slices = gather_by_positions(node, node.input(1))
+        if slices is not None:
+            return node.name_result(slices)
         return node.name_result(_look_up(node, node.input(1)))
     value, sizes = known_value(node.graph, node.input(1)), node.fact(0).shape[:batch]
     if value is None or not all(size.is_const for size in sizes):

@@ -29,21 +29,21 @@ class Position:
 def gather_by_positions(node: NodeContext, indices: OutletId) -> OutletId | None:
     """The data with its axes where the result has them; None if the indices are anything but such positions."""
     x, shape = node.fact(0), node.graph.fact(indices).shape
-    found = _positions(node.graph, indices)
-    if found is None:
+    positions = _positions(node.graph, indices)
+    if positions is None:
         return None
-    sizes = x.shape[: len(found)]
-    if any(not place.count.prove_eq(size).yes for place, size in zip(found, sizes)):
+    sizes = x.shape[: len(positions)]
+    if any(not place.count.prove_eq(size).yes for place, size in zip(positions, sizes)):
         return None
-    moving = [place for place in found if place.axis is not None]
+    moving = [place for place in positions if place.axis is not None]
     axes = [place.axis for place in moving if place.axis is not None]
     if len(set(axes)) < len(axes):
         return None
     data = node.input(0)
-    for axis in reversed([axis for axis, place in enumerate(found) if place.axis is None]):
+    for axis in reversed([axis for axis, place in enumerate(positions) if place.axis is None]):
         data = node.wire(RemoveAxis(axis), [data], f"first{axis}")
     order = sorted(range(len(axes)), key=lambda place: axes[place])
-    rest = x.shape[len(found) :]
+    rest = x.shape[len(positions) :]
     if order != list(range(len(axes))):
         perm = (*order, *range(len(axes), len(axes) + len(rest)))
         data = node.wire(Transpose(perm), [data], "in_order")
@@ -61,15 +61,15 @@ def _positions(graph: TypedGraph, indices: OutletId) -> list[Position] | None:
         made = graph.node(made.inputs[0])
     joined = isinstance(made.op, Concat) and made.op.axis == last
     parts = made.inputs if joined else [OutletId(made.id)]
-    found: list[Position] = []
+    positions: list[Position] = []
     for part in parts:
         if graph.fact(part).shape[last] != TDim.of(1):
             return None
         position = _position(graph, part)
         if position is None or position.axis == last:
             return None
-        found.append(position)
-    return found
+        positions.append(position)
+    return positions
 
 
 def _position(graph: TypedGraph, outlet: OutletId) -> Position | None:

@@ -55,11 +55,11 @@ def layer_norm(node: NodeContext) -> list[OutletId]:
 def _statistics(node: NodeContext, axis: int, epsilon: float) -> list[OutletId]:
     """Mean and 1 / sqrt(variance + epsilon) of all axes from ``axis`` on, in the type of the attribute stash_type."""
     dtype = onnx_dtype(node.integer("stash_type", 1), f"{node.wire_name} (LayerNormalization)")
-    found = moments(node, node.cast(node.input(0), dtype, "precise"), range(axis, node.fact(0).rank))
-    little = node.scalar_constant(epsilon, node.graph.fact(found.variance), "epsilon")
-    spread = node.wire(Elementwise("add"), [found.variance, little], "spread")
+    statistics = moments(node, node.cast(node.input(0), dtype, "precise"), range(axis, node.fact(0).rank))
+    little = node.scalar_constant(epsilon, node.graph.fact(statistics.variance), "epsilon")
+    spread = node.wire(Elementwise("add"), [statistics.variance, little], "spread")
     deviation = node.wire(Elementwise("sqrt"), [spread], "deviation")
-    return [found.mean, node.wire(Elementwise("reciprocal"), [deviation], "inverse")]
+    return [statistics.mean, node.wire(Elementwise("reciprocal"), [deviation], "inverse")]
 
 
 @record
@@ -147,11 +147,12 @@ def mean_variance_norm(node: NodeContext) -> OutletId:
     """To mean 0 and standard deviation 1 over some axes; all but the channels by default."""
     x = node.input(0)
     axes = node.axes(node.integer_list("axes", (0, 2, 3)), node.fact(0).rank)
-    found = moments(node, x, axes)
-    deviation = node.wire(Elementwise("sqrt"), [found.variance], "deviation")
+    statistics = moments(node, x, axes)
+    deviation = node.wire(Elementwise("sqrt"), [statistics.variance], "deviation")
     little = node.scalar_constant(1e-9, node.fact(0), "epsilon")
     return node.wire(
-        Elementwise("div"), [found.centred, node.wire(Elementwise("add"), [deviation, little], "divisor")]
+        Elementwise("div"),
+        [statistics.centred, node.wire(Elementwise("add"), [deviation, little], "divisor")],
     )
 
 

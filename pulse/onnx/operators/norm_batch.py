@@ -30,9 +30,9 @@ def batch_norm(node: NodeContext) -> list[OutletId]:
 
 def _of_the_batch(node: NodeContext) -> tuple[OutletId, OutletId]:
     """Mean and variance of each channel, [C], in the type of the given ones."""
-    found = moments(node, node.input(0), [axis for axis in range(node.fact(0).rank) if axis != 1])
+    statistics = moments(node, node.input(0), [axis for axis in range(node.fact(0).rank) if axis != 1])
     rows: list[OutletId] = []
-    for x, slot, name in ((found.mean, 3, "mean"), (found.variance, 4, "variance")):
+    for x, slot, name in ((statistics.mean, 3, "mean"), (statistics.variance, 4, "variance")):
         row = node.wire(Reshape(node.fact(slot).shape), [x], f"{name}_row")
         rows.append(node.cast(row, node.fact(slot).dtype, f"{name}_cast"))
     return rows[0], rows[1]

@@ -54,23 +54,23 @@ class Layer:
 
 def _attributes(op: Recurrent) -> dict[str, Any]:
     cell = op.cell
-    found: dict[str, Any] = {"hidden_size": op.hidden}
+    attributes: dict[str, Any] = {"hidden_size": op.hidden}
     if op.reverse:
-        found["direction"] = "reverse"
+        attributes["direction"] = "reverse"
     if cell.activations != tuple(Activation(name) for name in USUAL[cell.kind]):
-        found["activations"] = [SPELLED[function.name] for function in cell.activations]
+        attributes["activations"] = [SPELLED[function.name] for function in cell.activations]
         counts = [len(PARAMETERS[function.name]) for function in cell.activations]
         alphas = [f.alpha for f, count in zip(cell.activations, counts) if count > 0]
         betas = [f.beta for f, count in zip(cell.activations, counts) if count > 1]
-        found |= {"activation_alpha": alphas} if alphas else {}
-        found |= {"activation_beta": betas} if betas else {}
+        attributes |= {"activation_alpha": alphas} if alphas else {}
+        attributes |= {"activation_beta": betas} if betas else {}
     if cell.clip is not None:
-        found["clip"] = cell.clip
+        attributes["clip"] = cell.clip
     if cell.linear_before_reset:
-        found["linear_before_reset"] = 1
+        attributes["linear_before_reset"] = 1
     if cell.input_forget and cell.kind == "lstm":
-        found["input_forget"] = 1
-    return found
+        attributes["input_forget"] = 1
+    return attributes
 
 
 def _layer(w: NodeWriter, op: Recurrent) -> Layer:

@@ -197,9 +197,9 @@ def _look_up(
     columns = weights.T.reshape(*weights.T.shape, *(1,) * (fact.rank - 1 - axis)).astype(fact.dtype)
     parts: list[OutletId] = []
     for k, column in enumerate(columns):
-        found = node.wire(Gather(axis), [x, node.constant(frames[:, k], f"frames{k}")], f"frame{k}")
+        frame = node.wire(Gather(axis), [x, node.constant(frames[:, k], f"frames{k}")], f"frame{k}")
         share = node.constant(column, f"weights{k}")
-        parts.append(node.wire(Elementwise("mul"), [found, share], f"share{k}"))
+        parts.append(node.wire(Elementwise("mul"), [frame, share], f"share{k}"))
     return node.wire(Elementwise("sum"), parts, suffix)
 
 

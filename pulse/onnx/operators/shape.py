@@ -276,8 +276,8 @@ def write_reshape(w: NodeWriter, op: Reshape) -> str:
         raise w.error(
             f"more than one size of {list(map(str, sizes))} has no form in ONNX; write the model in pulses"
         )
-    asked = [0 if kept[at] else -1 if at in left else int(size) for at, size in enumerate(sizes)]
-    return w.emit("Reshape", [w.inputs[0], w.integers(asked, "shape")])
+    wanted = [0 if kept[at] else -1 if at in left else int(size) for at, size in enumerate(sizes)]
+    return w.emit("Reshape", [w.inputs[0], w.integers(wanted, "shape")])
 
 
 @writes(Transpose)

@@ -17,22 +17,22 @@ def write_delay(w: NodeWriter, op: Delay) -> str:
     """The past frames are the state; nothing is moved that need not be."""
     (x,) = w.inputs
     axis, pulse = op.axis, w.sizes()[op.axis]
-    held = op.delay + op.overlap
-    if held == 0:
+    frames = op.delay + op.overlap
+    if frames == 0:
         return x
     state = w.graph.state(f"{w.name}.state", op.initial)
     if op.delay == 0:
         y = w.emit("Concat", [state, x], axis=axis)
-        newest = x if held <= pulse else y
-        size = pulse if held <= pulse else pulse + held
-        w.graph.keep(state, newest if size == held else w.crop(newest, axis, size - held, size, "newest"))
+        newest = x if frames <= pulse else y
+        size = pulse if frames <= pulse else pulse + frames
+        w.graph.keep(state, newest if size == frames else w.crop(newest, axis, size - frames, size, "newest"))
         return y
-    if op.overlap == 0 and held >= pulse:
-        rest = [] if held == pulse else [w.crop(state, axis, pulse, held, "rest")]
+    if op.overlap == 0 and frames >= pulse:
+        rest = [] if frames == pulse else [w.crop(state, axis, pulse, frames, "rest")]
         w.graph.keep(state, w.emit("Concat", [*rest, x], "newest", axis=axis) if rest else x)
         return w.crop(state, axis, 0, pulse) if rest else state
     seen = w.emit("Concat", [state, x], "seen", axis=axis)
-    w.graph.keep(state, w.crop(seen, axis, pulse, pulse + held, "newest"))
+    w.graph.keep(state, w.crop(seen, axis, pulse, pulse + frames, "newest"))
     return w.crop(seen, axis, 0, pulse + op.overlap)
 
 

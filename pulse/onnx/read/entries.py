@@ -49,7 +49,7 @@ def _find(file: BinaryIO, size: int, key: str) -> list[Any]:
     if not begins_model(file.read(_HEAD)):
         return []
     file.seek(0)
-    found: list[Any] = []
+    values: list[Any] = []
     for _ in range(_MOST_FIELDS):
         tag = _varint(file)
         if not tag:
@@ -69,10 +69,10 @@ def _find(file: BinaryIO, size: int, key: str) -> list[Any]:
             except DecodeError:
                 continue
             if entry.key == key:
-                found.append(entry.value)
+                values.append(entry.value)
         else:
             file.seek(length, os.SEEK_CUR)
-    return found
+    return values
 
 
 def _varint(file: BinaryIO) -> int | None:

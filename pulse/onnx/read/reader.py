@@ -89,8 +89,8 @@ class _Builder:
     def claims(self, proto: GraphProto) -> tuple[Claim, ...]:
         """What the file says of the wires that its nodes make."""
         made = {name: outlet for name, outlet in self._values.items() if self.graph.node(outlet).inputs}
-        said = [(value.name, claimed_fact(value)) for value in (*proto.value_info, *proto.output)]
-        return tuple((made[name], fact) for name, fact in said if name in made and fact is not None)
+        claims = [(value.name, claimed_fact(value)) for value in (*proto.value_info, *proto.output)]
+        return tuple((made[name], fact) for name, fact in claims if name in made and fact is not None)
 
     def names(self, proto: GraphProto, scope: SymbolScope) -> tuple[Claim, ...]:
         """What the file calls the sizes of its outputs, where an input is not known."""

@@ -22,7 +22,7 @@ def stated_facts(
     values: Sequence[ValueInfoProto | None], scope: SymbolScope, symbols: Collection[Symbol], what: str
 ) -> list[TypedFact] | None:
     """The facts of wires; None if one is not stated in terms of the inputs' symbols. Raises LoadError."""
-    found: list[TypedFact] = []
+    facts: list[TypedFact] = []
     for value in values:
         if value is None or not is_stated(value):
             return None
@@ -30,8 +30,8 @@ def stated_facts(
         shape = tuple(_size(dim, scope) for dim in tensor.shape.dim)
         if any(symbol not in symbols for size in shape for symbol in size.symbols):
             return None
-        found.append(TypedFact(onnx_dtype(tensor.elem_type, what), shape))
-    return found
+        facts.append(TypedFact(onnx_dtype(tensor.elem_type, what), shape))
+    return facts
 
 
 def _size(dim: TensorShapeProto.Dimension, scope: SymbolScope) -> TDim:

@@ -196,12 +196,12 @@ class _Export:
     def _wires(self, declared: set[str]) -> list[ValueInfoProto]:
         """The shapes of the wires that the pulsed graph has too."""
         made = {name for node in self._graph.nodes for name in node.output}
-        found = {
+        wires = {
             name: value_info(name, (fact := self._model.graph.fact(outlet)).dtype, fact.sizes)
             for outlet, name in self._names.items()
             if name in made and name not in declared
         }
-        return list(found.values())
+        return list(wires.values())
 
     def _notes(self, outputs: Sequence[str]) -> Notes:
         model = self._model

@@ -29,15 +29,15 @@ def check_writers(graph: Graph[F, Op], order: Iterable[int], title: str) -> None
 
 
 def _unwritten(graph: Graph[F, Op], order: Iterable[int]) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     for node_id in order:
         node = graph.nodes[node_id]
         op = node.op
         if not isinstance(op, Source | Const) and type(op) not in WRITERS:
-            found.append((node.name, op.name))
+            pairs.append((node.name, op.name))
         for body in bodies(op):
-            found += [(f"{node.name}.{name}", inner) for name, inner in _unwritten(body, body.order())]
-    return found
+            pairs += [(f"{node.name}.{name}", inner) for name, inner in _unwritten(body, body.order())]
+    return pairs
 
 
 def write_nodes(

@@ -48,18 +48,18 @@ def choices(network: PulsedNetwork, backend: str) -> dict[int, ImplementationCho
     Raises CompileError, with the candidates: nothing fits
     """
     graph = network.graph
-    found: dict[int, ImplementationChoice] = {}
-    asked: dict[int, str] = {}
+    choices_by_node: dict[int, ImplementationChoice] = {}
+    backends: dict[int, str] = {}
     for view in graph.views.values():
         wanted = view.backend or backend
-        asked |= dict.fromkeys(view.nodes, wanted)
+        backends |= dict.fromkeys(view.nodes, wanted)
         if view.kernel:
-            found |= _with_kernel(network, sorted(view.nodes), wanted, view.kernel)
+            choices_by_node |= _with_kernel(network, sorted(view.nodes), wanted, view.kernel)
     for node in graph.nodes:
-        if node.outputs and node.id not in found and not isinstance(node.op, Source | Const):
+        if node.outputs and node.id not in choices_by_node and not isinstance(node.op, Source | Const):
             facts = graph.input_facts(node)
-            found[node.id] = choose(node.name, node.op, facts, asked.get(node.id, backend))
-    return found
+            choices_by_node[node.id] = choose(node.name, node.op, facts, backends.get(node.id, backend))
+    return choices_by_node
 
 
 def _with_kernel(
@@ -67,16 +67,16 @@ def _with_kernel(
 ) -> dict[int, ImplementationChoice]:
     """The nodes that a kernel of this name computes. Raises CompileError: there is none."""
     graph = network.graph
-    found: dict[int, ImplementationChoice] = {}
+    choices_by_node: dict[int, ImplementationChoice] = {}
     refused: list[CompileError] = []
     for node in map(graph.nodes.__getitem__, nodes):
         try:
-            found[node.id] = choose(node.name, node.op, graph.input_facts(node), backend, kernel)
+            choices_by_node[node.id] = choose(node.name, node.op, graph.input_facts(node), backend, kernel)
         except CompileError as error:
             refused.append(error)
-    if refused and not found:
+    if refused and not choices_by_node:
         raise max(refused, key=lambda error: len(str(error)))  # the one with the most candidates
-    return found
+    return choices_by_node
 
 
 def split(
@@ -176,10 +176,10 @@ def _port(name: str, fact: PulsedFact) -> Port:
 def transfers(parts: Sequence[BackendGroup], graph: PulsedGraph) -> tuple[Transfer, ...]:
     """The wires that go from one backend to another, each once for each backend that reads it."""
     made = {outlet: part.backend for part in parts for outlet in part.gives.values()}
-    found = dict.fromkeys(
+    wires = dict.fromkeys(
         Transfer(graph.label(outlet), made[outlet], part.backend)
         for part in parts
         for outlet in part.reads.values()
         if outlet in made and made[outlet] != part.backend
     )
-    return tuple(found)
+    return tuple(wires)

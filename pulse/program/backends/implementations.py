@@ -136,18 +136,18 @@ def choose(
         (each for each, reason in against.items() if not reason), key=lambda each: -each.priority
     )
     if not fitting:
-        asked = " ".join(part for part in (backend, kernel) if part) or "any backend"
+        wanted = " ".join(part for part in (backend, kernel) if part) or "any backend"
         listed = "; ".join(
             f"{each}: {reason}" for each, reason in against.items() if isinstance(op, each.ops)
         )
         raise CompileError(
-            f"{name} ({op.name}): nothing computes it with {asked}; the candidates are {listed or 'none'}"
+            f"{name} ({op.name}): nothing computes it with {wanted}; the candidates are {listed or 'none'}"
         )
     chosen, *others = fitting
-    asked = " and ".join(
+    wanted = " and ".join(
         text for text in (backend and f"backend {backend}", kernel and f"kernel {kernel}") if text
     )
-    why = f"{asked} asked for" if asked else "no backend asked for"
+    why = f"{wanted} asked for" if wanted else "no backend asked for"
     if others:
         why += (
             f", priority {chosen.priority} before {', '.join(f'{each} ({each.priority})' for each in others)}"

@@ -137,8 +137,8 @@ class NativeProgram(NativeStreams, CompiledProgram):
         model = self.network
         chunks = None if model.chunks is None else json_value(model.chunks)
         sizes = tuple(("size", f"{name} = {size}") for name, size in model.sizes.items())
-        told = () if model.chunks is None else tuple(model.chunks.lines())
-        return encode_program(self, {**model.typed.metadata, **metadata}, proof, chunks, (*told, *sizes))
+        lines = () if model.chunks is None else tuple(model.chunks.lines())
+        return encode_program(self, {**model.typed.metadata, **metadata}, proof, chunks, (*lines, *sizes))
 
     def _storage_text(self) -> str:
         """In what form the instructions have their weights; those of small matrices and of loops stay f32."""

@@ -44,10 +44,10 @@ class Container:
     def section(self, name: str) -> Array:
         """Its bytes, not copied. Raises LoadError."""
         places = self.header.get("sections")
-        found: Any = cast(dict[str, Any], places).get(name) if isinstance(places, dict) else None
-        if not (isinstance(found, list) and len(cast(list[Any], found)) == 2):
+        place: Any = cast(dict[str, Any], places).get(name) if isinstance(places, dict) else None
+        if not (isinstance(place, list) and len(cast(list[Any], place)) == 2):
             raise LoadError(f"{self.name}: has no section {name}; compile the model again")
-        start, size = cast(list[Any], found)
+        start, size = cast(list[Any], place)
         whole = type(start) is int and type(size) is int and start % ALIGNMENT == 0
         if not whole or not FIXED_BYTES <= start <= start + size <= len(self.content):
             raise LoadError(f"{self.name}: section {name} lies outside of the file; compile the model again")

@@ -72,10 +72,10 @@ class JsonObject:
 
     def mapping(self, key: str, kind: type) -> dict[str, Any]:
         """An object whose values are all of a type."""
-        found = self.record(key).values
-        if not all(type(value) is kind for value in found.values()):
+        values = self.record(key).values
+        if not all(type(value) is kind for value in values.values()):
             raise self._error(key)
-        return found
+        return values
 
     def _list(self, key: str) -> list[Any]:
         value = self.values.get(key)

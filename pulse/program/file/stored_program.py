@@ -125,13 +125,13 @@ class StoredProgram(NativeStreams):
 
     def _read_notes(self, what: str) -> list[Any]:
         try:
-            told: Any = json.loads(self._container.section("notes").tobytes())
+            notes: Any = json.loads(self._container.section("notes").tobytes())
         except (ValueError, RecursionError):
             raise self._silent() from None
-        found: Any = cast(dict[str, Any], told).get(what) if isinstance(told, dict) else None
-        if not isinstance(found, list):
+        note: Any = cast(dict[str, Any], notes).get(what) if isinstance(notes, dict) else None
+        if not isinstance(note, list):
             raise self._silent()
-        return cast(list[Any], found)
+        return cast(list[Any], note)
 
     def _silent(self) -> LoadError:
         return LoadError(f"{self.name}: it tells nothing valid of its instructions; compile the model again")
@@ -155,31 +155,31 @@ def _read_again(content: bytes, threads: int) -> StoredProgram:
 
 
 def _pairs(record: JsonObject) -> list[list[str]]:
-    found: Any = record.values.get("detected")
-    if not isinstance(found, list) or not all(
+    pairs: Any = record.values.get("detected")
+    if not isinstance(pairs, list) or not all(
         isinstance(each, list) and [type(text) for text in cast(list[Any], each)] == [str, str]
-        for each in cast(list[Any], found)
+        for each in cast(list[Any], pairs)
     ):
         raise LoadError(f"{record.name}: its header has no valid 'detected'; compile the model again")
-    return cast(list[list[str]], found)
+    return cast(list[list[str]], pairs)
 
 
 def _hex(record: JsonObject) -> bytes:
     try:
-        found = bytes.fromhex(record.text("fingerprint", 32))
+        digest = bytes.fromhex(record.text("fingerprint", 32))
     except ValueError:
-        found = b""
-    if len(found) != 16:
+        digest = b""
+    if len(digest) != 16:
         raise LoadError(f"{record.name}: its header has no valid 'fingerprint'; compile the model again")
-    return found
+    return digest
 
 
 def _places(record: JsonObject, key: str, ports: Sequence[Port]) -> tuple[tuple[str, Place], ...]:
-    found = [(each.text("name"), _place(each)) for each in record.records(key)]
-    told = [(name, place.shape, place.dtype) for name, place in found]
-    if told != [(port.name, port.shape, port.dtype) for port in ports]:
+    places = [(each.text("name"), _place(each)) for each in record.records(key)]
+    forms = [(name, place.shape, place.dtype) for name, place in places]
+    if forms != [(port.name, port.shape, port.dtype) for port in ports]:
         raise LoadError(f"{record.name}: {key} and the ports differ; compile the model again")
-    return tuple(found)
+    return tuple(places)
 
 
 def _place(record: JsonObject) -> Place:
@@ -220,17 +220,17 @@ def _kernel(record: JsonObject) -> Kernel:
             import_module(module)
     if name not in KERNELS:
         load_plugins(PLUGINS)
-    found = KERNELS.get(name)
-    if found is None:
+    kernel = KERNELS.get(name)
+    if kernel is None:
         raise LoadError(
             f"{record.name}: its kernel {name} of {module} is not installed here; install the package that declares "
             f"it with an entry point {PLUGINS}, or import it first"
         )
-    if layout(found) != record.text("layout"):
+    if layout(kernel) != record.text("layout"):
         raise LoadError(
             f"{record.name}: kernel {name} takes other rows in this version; compile the model again"
         )
-    return found
+    return kernel
 
 
 def _number_kernels(
@@ -241,14 +241,14 @@ def _number_kernels(
     if section.size % 8:
         raise LoadError(f"{container.name}: its table is not of whole words; compile the model again")
     table = section.view("<i8").astype(np.int64)
-    words, start, found = cast(list[int], table.tolist()), 0, list[Kernel]()
+    words, start, used = cast(list[int], table.tolist()), 0, list[Kernel]()
     while start < len(words):
         length = words[start + 1] if start + 1 < len(words) else 0
         if length < 2 or start + length > len(words) or not 0 <= words[start] < len(kernels):
-            raise LoadError(f"{container.name}: row {len(found)} is none; compile the model again")
-        found.append(kernels[words[start]])
-        table[start] = found[-1].number
+            raise LoadError(f"{container.name}: row {len(used)} is none; compile the model again")
+        used.append(kernels[words[start]])
+        table[start] = used[-1].number
         start += length
-    if len(found) != rows:
-        raise LoadError(f"{container.name}: has {len(found)} rows, where its header says {rows}")
-    return table, found
+    if len(used) != rows:
+        raise LoadError(f"{container.name}: has {len(used)} rows, where its header says {rows}")
+    return table, used

@@ -17,51 +17,51 @@ BETWEEN, WITHIN, NONZERO = range(3)
 @device
 def reals_outside(p: Pointer, count: int, step: int, above: float, below: float) -> int:
     """How many of ``p[i*step]``, i < count, are not between two numbers; NaN never is."""
-    found = 0
+    faults = 0
     if step == 1:
         for i in range(count):
-            found += 0 if above < np.float64(p[i]) < below else 1
+            faults += 0 if above < np.float64(p[i]) < below else 1
     else:
         for i in range(count):
-            found += 0 if above < np.float64(p[i * step]) < below else 1
-    return found
+            faults += 0 if above < np.float64(p[i * step]) < below else 1
+    return faults
 
 
 @device
 def integers_outside(p: Pointer, count: int, step: int, low: int, high: int) -> int:
     """The number of integers outside of low … high."""
-    found = 0
+    faults = 0
     if step == 1:
         for i in range(count):
-            found += 1 if (p[i] < low) | (p[i] > high) else 0
+            faults += 1 if (p[i] < low) | (p[i] > high) else 0
     else:
         for i in range(count):
-            found += 1 if (p[i * step] < low) | (p[i * step] > high) else 0
-    return found
+            faults += 1 if (p[i * step] < low) | (p[i * step] > high) else 0
+    return faults
 
 
 @device
 def zeros(p: Pointer, count: int, step: int) -> int:
     """The number of zeros."""
-    found = 0
+    faults = 0
     if step == 1:
         for i in range(count):
-            found += 1 if p[i] == 0 else 0
+            faults += 1 if p[i] == 0 else 0
     else:
         for i in range(count):
-            found += 1 if p[i * step] == 0 else 0
-    return found
+            faults += 1 if p[i * step] == 0 else 0
+    return faults
 
 
 @device
 def bytes_outside(p: Pointer, count: int, step: int, low: int, high: int) -> int:
     """The number of signed bytes outside of low … high."""
-    found = 0
+    faults = 0
     for i in range(count):
         value = int(p[i * step])
         value -= 256 if value > 127 else 0
-        found += 1 if (value < low) | (value > high) else 0
-    return found
+        faults += 1 if (value < low) | (value > high) else 0
+    return faults
 
 
 class CountFaultsRow(Instruction):
@@ -106,30 +106,30 @@ class CountFaultsRow(Instruction):
 def run_outside(row: CountFaultsRow, start: int, count: int, step: int) -> int:
     """The faults of one run of the operand."""
     x, dtype, mode, low, high = row.x, row.dtype, row.mode, row.low, row.high
-    found = 0
+    faults = 0
     if dtype == F32:
-        found = reals_outside(as_f32(x) + start, count, step, row.above, row.below)
+        faults = reals_outside(as_f32(x) + start, count, step, row.above, row.below)
     elif dtype == F64:
-        found = reals_outside(as_f64(x) + start, count, step, row.above, row.below)
+        faults = reals_outside(as_f64(x) + start, count, step, row.above, row.below)
     elif dtype == I64 and mode == NONZERO:
-        found = zeros(as_i64(x) + start, count, step)
+        faults = zeros(as_i64(x) + start, count, step)
     elif dtype == I64:
-        found = integers_outside(as_i64(x) + start, count, step, low, high)
+        faults = integers_outside(as_i64(x) + start, count, step, low, high)
     elif dtype == I32 and mode == NONZERO:
-        found = zeros(as_i32(x) + start, count, step)
+        faults = zeros(as_i32(x) + start, count, step)
     elif dtype == I32:
-        found = integers_outside(as_i32(x) + start, count, step, low, high)
+        faults = integers_outside(as_i32(x) + start, count, step, low, high)
     elif dtype == I16 and mode == NONZERO:
-        found = zeros(as_i16(x) + start, count, step)
+        faults = zeros(as_i16(x) + start, count, step)
     elif dtype == I16:
-        found = integers_outside(as_i16(x) + start, count, step, low, high)
+        faults = integers_outside(as_i16(x) + start, count, step, low, high)
     elif mode == NONZERO:
-        found = zeros(x + start, count, step)
+        faults = zeros(x + start, count, step)
     elif dtype == U8:
-        found = integers_outside(x + start, count, step, low, high)
+        faults = integers_outside(x + start, count, step, low, high)
     else:
-        found = bytes_outside(x + start, count, step, low, high)
-    return found
+        faults = bytes_outside(x + start, count, step, low, high)
+    return faults
 
 
 @kernel
@@ -151,13 +151,13 @@ def count_faults(row: CountFaultsRow) -> None:
         at, count, step, outer, inner = start * step, size, stride, count, step
     else:
         at = start * step
-    found = 0
+    faults = 0
     for i0 in range(row.s0):
         for i1 in range(row.s1):
             for i2 in range(outer):
                 place = at + i0 * row.t0 + i1 * row.t1 + i2 * inner
-                found += run_outside(row, place, count, step)
-    if found > 0:
+                faults += run_outside(row, place, count, step)
+    if faults > 0:
         own, total = row.own, row.total
-        own[0] = own[0] + found
-        total[0] = total[0] + found
+        own[0] = own[0] + faults
+        total[0] = total[0] + faults

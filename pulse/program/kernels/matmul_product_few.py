@@ -204,7 +204,7 @@ def product_few(row: ProductFew) -> None:
         if not direct:
             for i in range(rows):
                 p = y + rows_y[m + i]
-                begun = initial_sum(bias, p, N, accumulate)
-                total = vload_part(sums, i * width, N) + begin_sum(begun, scales)
-                vstore_part(p, 0, N, end_sum(total, begun, scales, 0, N))
+                initial = initial_sum(bias, p, N, accumulate)
+                total = vload_part(sums, i * width, N) + begin_sum(initial, scales)
+                vstore_part(p, 0, N, end_sum(total, initial, scales, 0, N))
     finish(row.finish, y, rows_y, M, N)

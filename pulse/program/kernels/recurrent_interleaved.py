@@ -29,10 +29,10 @@ def small_gates_by_unit(packed: NDArray[Any], width: int) -> NDArray[np.float32]
     """Recurrent weights that ``pack_small`` has packed as [GRUs, units, width, 3]."""
     turns = packed.reshape(width, GATES, LANES // width, width)
     units = np.arange(width)
-    found = np.zeros((LANES // width, width, width, GATES), np.float32)
+    gates = np.zeros((LANES // width, width, width, GATES), np.float32)
     for turn in range(width):
-        found[:, units, (units + turn) % width] = turns[turn].transpose(1, 2, 0)
-    return found
+        gates[:, units, (units + turn) % width] = turns[turn].transpose(1, 2, 0)
+    return gates
 
 
 class InterleavedGru(Instruction):

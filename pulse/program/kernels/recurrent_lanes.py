@@ -40,26 +40,26 @@ def lanes_valid_frames(row: RecurrentRow, count: int, lanes: Pointer) -> None:
 @device
 def lanes_with_frame(lanes: Pointer, count: int, frame: int) -> int:
     """How many lanes have this frame; their numbers to ``lanes[2 * CHUNK + i]``."""
-    found = 0
+    number = 0
     for l in range(count):
         if lanes[l] <= frame < lanes[CHUNK + l]:
-            lanes[2 * CHUNK + found] = l
-            found += 1
-    return found
+            lanes[2 * CHUNK + number] = l
+            number += 1
+    return number
 
 
 @device
-def nth_lane(lanes: Pointer, found: int, i: int) -> int:
+def nth_lane(lanes: Pointer, active: int, i: int) -> int:
     """The lane number i of those that have the frame; past the last, the last one again."""
-    return lanes[2 * CHUNK + min(i, found - 1)]
+    return lanes[2 * CHUNK + min(i, active - 1)]
 
 
 @device
 def state_of(
-    row: RecurrentRow, lanes: Pointer, found: int, j: int, i: int, new: int, back: int, at_h: int
+    row: RecurrentRow, lanes: Pointer, active: int, j: int, i: int, new: int, back: int, at_h: int
 ) -> Pointer:
     """Where the state before frame i of ``nth_lane`` j is: the output of the frame before, or h."""
-    l = nth_lane(lanes, found, j)
+    l = nth_lane(lanes, active, j)
     if i > lanes[l]:
         return lane(row, l).y + (new + back)
     return lane(row, l).h + at_h
@@ -138,31 +138,31 @@ def gru_lanes(row: Gru) -> None:
         count = min(left, CHUNK)
         lanes_valid_frames(group, count, lanes)
         for i in range(T):
-            t, found = T - 1 - i if reverse else i, lanes_with_frame(lanes, count, i)
+            t, active = T - 1 - i if reverse else i, lanes_with_frame(lanes, count, i)
             for n in range(0, H, LANES):
                 s = offset_scales(scales, 3 * n)
                 for b in range(B):
                     new, at_x = t * frame + b * step, (t * B + b) * 3 * H
                     first = 0
-                    while first < found:
-                        h0 = state_of(group, lanes, found, first, i, new, back, b * H)
-                        h1 = state_of(group, lanes, found, first + 1, i, new, back, b * H)
-                        h2 = state_of(group, lanes, found, first + 2, i, new, back, b * H)
-                        h3 = state_of(group, lanes, found, first + 3, i, new, back, b * H)
-                        if EIGHT and first + GROUP < found:
-                            h4 = state_of(group, lanes, found, first + 4, i, new, back, b * H)
-                            h5 = state_of(group, lanes, found, first + 5, i, new, back, b * H)
-                            h6 = state_of(group, lanes, found, first + 6, i, new, back, b * H)
-                            h7 = state_of(group, lanes, found, first + 7, i, new, back, b * H)
+                    while first < active:
+                        h0 = state_of(group, lanes, active, first, i, new, back, b * H)
+                        h1 = state_of(group, lanes, active, first + 1, i, new, back, b * H)
+                        h2 = state_of(group, lanes, active, first + 2, i, new, back, b * H)
+                        h3 = state_of(group, lanes, active, first + 3, i, new, back, b * H)
+                        if EIGHT and first + GROUP < active:
+                            h4 = state_of(group, lanes, active, first + 4, i, new, back, b * H)
+                            h5 = state_of(group, lanes, active, first + 5, i, new, back, b * H)
+                            h6 = state_of(group, lanes, active, first + 6, i, new, back, b * H)
+                            h7 = state_of(group, lanes, active, first + 7, i, new, back, b * H)
                             three_sums_of_eight(h0, h1, h2, h3, h4, h5, h6, h7, w + 3 * n * H, H, s, sums)
-                            behind = min(first + 2 * GROUP, found)
+                            behind = min(first + 2 * GROUP, active)
                         else:
                             three_sums_of_four(h0, h1, h2, h3, w + 3 * n * H, H, s, sums)
-                            behind = min(first + GROUP, found)
+                            behind = min(first + GROUP, active)
                         for j in range(behind - first):
-                            one = lane(group, nth_lane(lanes, found, first + j))
+                            one = lane(group, nth_lane(lanes, active, first + j))
                             x, y = one.x + at_x, one.y + new
-                            h = state_of(group, lanes, found, first + j, i, new, back, b * H)
+                            h = state_of(group, lanes, active, first + j, i, new, back, b * H)
                             z, r = vload(sums, 64 * j), vload(sums, 64 * j + 16)
                             own = vload(sums, 64 * j + 32)
                             finish_gru(
@@ -197,19 +197,19 @@ def lstm_lanes(row: Lstm) -> None:
                 take_rows(one.c, one.c0, B, H, one.step_c0)
         lanes_valid_frames(group, count, lanes)
         for i in range(T):
-            t, found = T - 1 - i if reverse else i, lanes_with_frame(lanes, count, i)
+            t, active = T - 1 - i if reverse else i, lanes_with_frame(lanes, count, i)
             for n in range(0, H, LANES):
                 s = offset_scales(scales, 4 * n)
                 for b in range(B):
                     new, at_x = t * frame + b * step, (t * B + b) * 4 * H
-                    for first in range(0, found, GROUP):
-                        h0 = state_of(group, lanes, found, first, i, new, back, b * H)
-                        h1 = state_of(group, lanes, found, first + 1, i, new, back, b * H)
-                        h2 = state_of(group, lanes, found, first + 2, i, new, back, b * H)
-                        h3 = state_of(group, lanes, found, first + 3, i, new, back, b * H)
+                    for first in range(0, active, GROUP):
+                        h0 = state_of(group, lanes, active, first, i, new, back, b * H)
+                        h1 = state_of(group, lanes, active, first + 1, i, new, back, b * H)
+                        h2 = state_of(group, lanes, active, first + 2, i, new, back, b * H)
+                        h3 = state_of(group, lanes, active, first + 3, i, new, back, b * H)
                         four_sums_of_four(h0, h1, h2, h3, w + 4 * n * H, H, s, sums)
-                        for j in range(min(GROUP, found - first)):
-                            one = lane(group, nth_lane(lanes, found, first + j))
+                        for j in range(min(GROUP, active - first)):
+                            one = lane(group, nth_lane(lanes, active, first + j))
                             x, y = one.x + at_x, one.y + new
                             gi, go = vload(sums, 64 * j), vload(sums, 64 * j + 16)
                             gf, gc = vload(sums, 64 * j + 32), vload(sums, 64 * j + 48)

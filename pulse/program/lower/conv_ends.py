@@ -30,14 +30,16 @@ def pieces_at_ends(
         return None
     i = padded[0]
     axis, (before, _), dilation = i + 2, pads[i], op.dilations[i]
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     for u in range(sizes[axis]):
         first = u * op.strides[i] - before
         begin = max(0, -(first // dilation))
         taps = range(begin, max(begin, min(kernel[axis], -(-(x.shape[axis] - first) // dilation))))
-        if found and found[-1].taps == taps:
-            found[-1] = Piece(axis, found[-1].start, u + 1, before, taps)
+        if pieces and pieces[-1].taps == taps:
+            pieces[-1] = Piece(axis, pieces[-1].start, u + 1, before, taps)
         else:
-            found.append(Piece(axis, u, u + 1, before, taps))
+            pieces.append(Piece(axis, u, u + 1, before, taps))
     each = 1 if is_depthwise(op, kernel) else op.group
-    return found if x.size >= WORTH * each * (len(found) - 1) and all(piece.taps for piece in found) else None
+    return (
+        pieces if x.size >= WORTH * each * (len(pieces) - 1) and all(piece.taps for piece in pieces) else None
+    )

@@ -4,7 +4,7 @@ from pulse.errors import CompileError
 from pulse.facts import dtype_name
 from pulse.graph import OutletId
 from pulse.ops.cumulative import CumSum, CumSumStream, sum_dtype
-from pulse.program.kernels import cumulative as sums_of
+from pulse.program.kernels import cumulative as kernels
 from pulse.program.kernels.dtypes import CODES
 from pulse.program.lower.elementwise import Chain, store_chain
 from pulse.program.lower.stream_state import StateTiming, restart_each_pulse
@@ -43,7 +43,7 @@ def _lower_sums(cx: Lowering, node: PulsedNode, op: CumSum, sums: Value, times: 
     y = cx.new(OutletId(node.id))
     others = [axis for axis in range(len(x.shape)) if axis != op.axis]
     cx.emit(
-        sums_of.CumSumRow(
+        kernels.CumSumRow(
             x=x,
             y=y,
             sums=sums,

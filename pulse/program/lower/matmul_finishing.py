@@ -97,18 +97,18 @@ def find_finishing(cx: Lowering, outlet: OutletId, axis: int, gates: bool) -> Fi
     axis   of the channels, which are the columns of the product
     gates  whether all channels are columns of one product
     """
-    found = Finishing(outlet, axis, cx.fact(outlet).sizes[axis])
-    while len(found.steps) < MOST:
-        if _take_swish(cx, found):
+    finishing = Finishing(outlet, axis, cx.fact(outlet).sizes[axis])
+    while len(finishing.steps) < MOST:
+        if _take_swish(cx, finishing):
             continue
-        reader = _only_reader(cx, found.outlet)
-        if reader is None or not _take_step(cx, found, reader):
+        reader = _only_reader(cx, finishing.outlet)
+        if reader is None or not _take_step(cx, finishing, reader):
             break
         cx.done.add(reader.id)
-        found.outlet = OutletId(reader.id)
-    if gates and not found.steps and found.outlet == outlet:
-        _find_gate(cx, found)
-    return found
+        finishing.outlet = OutletId(reader.id)
+    if gates and not finishing.steps and finishing.outlet == outlet:
+        _find_gate(cx, finishing)
+    return finishing
 
 
 def _only_reader(cx: Lowering, outlet: OutletId) -> PulsedNode | None:
@@ -123,9 +123,9 @@ def _only_reader(cx: Lowering, outlet: OutletId) -> PulsedNode | None:
     return node if same and isinstance(node.op, Elementwise) else None
 
 
-def _take_swish(cx: Lowering, found: Finishing) -> bool:
+def _take_swish(cx: Lowering, finishing: Finishing) -> bool:
     """Whether what follows is ``v * sigmoid(v)``, of two nodes; they are then done."""
-    graph, outlet = cx.graph, found.outlet
+    graph, outlet = cx.graph, finishing.outlet
     readers = [graph.nodes[inlet.node] for inlet in graph.outlet(outlet).successors]
     if len(readers) != 2 or cx.is_read_later(outlet):
         return False
@@ -135,8 +135,8 @@ def _take_swish(cx: Lowering, found: Finishing) -> bool:
             if _only_reader(cx, at) is not product or cx.fact(at).dtype != np.float32:
                 return False
             cx.done.update((sigmoid.id, product.id))
-            found.steps.append(FusedStep("swish", 1.0))
-            found.outlet = OutletId(product.id)
+            finishing.steps.append(FusedStep("swish", 1.0))
+            finishing.outlet = OutletId(product.id)
             return True
     return False
 
@@ -146,42 +146,42 @@ def _is(node: PulsedNode, kind: str) -> bool:
     return isinstance(node.op, Elementwise) and node.op.kind == kind
 
 
-def _take_step(cx: Lowering, found: Finishing, node: PulsedNode) -> bool:
+def _take_step(cx: Lowering, finishing: Finishing, node: PulsedNode) -> bool:
     op = node.op
     assert isinstance(op, Elementwise)
     if op.kind in ("relu", "tanh", "sigmoid"):
-        found.steps.append(FusedStep(op.kind))
+        finishing.steps.append(FusedStep(op.kind))
         return True
     if op.kind in ONE_PARAMETER:
-        found.steps.append(FusedStep(op.kind, op.params[0]))
+        finishing.steps.append(FusedStep(op.kind, op.params[0]))
         return True
     if len(node.inputs) != 2:
         return False
-    slot = node.inputs.index(found.outlet)
+    slot = node.inputs.index(finishing.outlet)
     other = node.inputs[1 - slot]
-    each = _of_channels(cx.known_value(other), found, len(cx.fact(found.outlet).sizes))
+    each = _of_channels(cx.known_value(other), finishing, len(cx.fact(finishing.outlet).sizes))
     if each is not None and (op.kind == "mul_round" or (op.kind == "prelu" and slot == 0)):
-        found.steps.append(FusedStep(op.kind, 0.0, each))
+        finishing.steps.append(FusedStep(op.kind, 0.0, each))
         return True
     limit = _one_number(cx.known_value(other)) if op.kind in ("max", "min") else None
     if limit is not None:
-        found.steps.append(FusedStep(op.kind, limit))
+        finishing.steps.append(FusedStep(op.kind, limit))
         return True
     if op.kind != "add" or cx.fact(other).dtype != np.float32:
         return False
     if each is not None:
-        if any(step.kind != "add" for step in found.steps):
+        if any(step.kind != "add" for step in finishing.steps):
             return False
-        found.bias = each if found.bias is None else found.bias + each
+        finishing.bias = each if finishing.bias is None else finishing.bias + each
         return True
-    if cx.known_value(other) is not None or cx.fact(other).sizes != cx.fact(found.outlet).sizes:
+    if cx.known_value(other) is not None or cx.fact(other).sizes != cx.fact(finishing.outlet).sizes:
         return False
     if other not in cx.values:
         return False
     value = cx.values[other]
-    if value.strides[found.axis] != 1 and value.shape[found.axis] != 1:
+    if value.strides[finishing.axis] != 1 and value.shape[finishing.axis] != 1:
         return False
-    found.steps.append(FusedStep("add", 0.0, value))
+    finishing.steps.append(FusedStep("add", 0.0, value))
     return True
 
 
@@ -194,33 +194,38 @@ def _one_number(known: Array | None) -> float | None:
     )
 
 
-def _of_channels(known: Array | None, found: Finishing, rank: int) -> Array | None:
+def _of_channels(known: Array | None, finishing: Finishing, rank: int) -> Array | None:
     """A constant that has one number for each channel, or one for all; None if it is anything else."""
     if known is None or known.dtype != np.float32 or known.ndim > rank:
         return None
     shape = (1,) * (rank - known.ndim) + known.shape
-    if any(size != 1 for axis, size in enumerate(shape) if axis != found.axis):
+    if any(size != 1 for axis, size in enumerate(shape) if axis != finishing.axis):
         return None
     return (
-        np.broadcast_to(known.ravel(), (found.channels,))
-        if shape[found.axis] in (1, found.channels)
+        np.broadcast_to(known.ravel(), (finishing.channels,))
+        if shape[finishing.axis] in (1, finishing.channels)
         else None
     )
 
 
-def _find_gate(cx: Lowering, found: Finishing) -> None:
+def _find_gate(cx: Lowering, finishing: Finishing) -> None:
     """Two halves of the channels, each through a function or none, multiplied."""
-    graph, outlet = cx.graph, found.outlet
+    graph, outlet = cx.graph, finishing.outlet
     readers = [graph.nodes[inlet.node] for inlet in graph.outlet(outlet).successors]
-    if len(readers) != 2 or cx.is_read_later(outlet) or found.channels % 2:
+    if len(readers) != 2 or cx.is_read_later(outlet) or finishing.channels % 2:
         return
-    half, sides = found.channels // 2, [(-1, -1, -1)] * 2
+    half, sides = finishing.channels // 2, [(-1, -1, -1)] * 2
     nodes: list[int] = []
     for node in readers:
         op = node.op
-        if not isinstance(op, Slice) or op.axis != found.axis or op.step != 1 or op.start not in (0, half):
+        if (
+            not isinstance(op, Slice)
+            or op.axis != finishing.axis
+            or op.step != 1
+            or op.start not in (0, half)
+        ):
             return
-        if cx.fact(OutletId(node.id)).sizes[found.axis] != half:
+        if cx.fact(OutletId(node.id)).sizes[finishing.axis] != half:
             return
         at, function = OutletId(node.id), 0
         nodes.append(node.id)
@@ -236,4 +241,4 @@ def _find_gate(cx: Lowering, found: Finishing) -> None:
     if left != right or left < 0 or len(graph.nodes[left].inputs) != 2 or a == b:
         return
     cx.done.update((*nodes, left))
-    found.gate, found.outlet = (f, g), OutletId(left)
+    finishing.gate, finishing.outlet = (f, g), OutletId(left)

@@ -76,11 +76,11 @@ def emit_product(
     finish  the steps that follow, see ``Finishing.steps_on``
     """
     depth = matrix.shape[0] // max(1, len(taps))
-    found = None if bias.any() or scales is not None else find_dft_basis(matrix)
-    if found is not None:
+    basis = None if bias.any() or scales is not None else find_dft_basis(matrix)
+    if basis is not None:
         depths: Array = np.arange(depth, dtype=np.int64)
         places: Array = np.add.outer(np.asarray(taps, np.int64), depths).ravel()
-        _emit_fourier(cx, found, x, rows_x, places, y, rows_y, matrix.shape[1], finish)
+        _emit_fourier(cx, basis, x, rows_x, places, y, rows_y, matrix.shape[1], finish)
         return
     if len(taps) > 1 and np.array_equal(np.diff(taps), np.full(len(taps) - 1, depth)):
         taps, depth = taps[:1], depth * len(taps)
@@ -109,7 +109,7 @@ def emit_product(
 
 def _emit_fourier(
     cx: Lowering,
-    found: DftBasis,
+    basis: DftBasis,
     x: Value,
     rows_x: Array,
     places: Array,
@@ -119,8 +119,8 @@ def _emit_fourier(
     finish: Finish,
 ) -> None:
     """A product with a DFT basis; ``places``: offset of each of its rows in x."""
-    first, second, w1, twiddles, w2 = tables(found)
-    points, bins = found.points, found.bins
+    first, second, w1, twiddles, w2 = tables(basis)
+    points, bins = basis.points, basis.bins
     nowhere = np.zeros(1, np.int64)
     from_re, from_im = places[points.re], nowhere if points.im is None else places[points.im]
     to_im = nowhere if bins.im is None else bins.im

@@ -24,12 +24,12 @@ def side_by_side(graph: PulsedGraph, order: Sequence[int]) -> tuple[list[int], d
     for group in groups:
         arranged = _gather(graph, arranged, set(group))
     places = {node_id: place for place, node_id in enumerate(arranged)}
-    found: dict[int, tuple[int, ...]] = {}
+    siblings: dict[int, tuple[int, ...]] = {}
     for group in groups:
         own = sorted(group, key=lambda node_id: places[node_id])
         if places[own[-1]] - places[own[0]] == len(own) - 1:
-            found[own[0]] = tuple(own)
-    return arranged, found
+            siblings[own[0]] = tuple(own)
+    return arranged, siblings
 
 
 def _groups(graph: PulsedGraph, order: Sequence[int]) -> Iterator[list[int]]:

@@ -103,29 +103,29 @@ def _fits(form: ArrayForm, array: int, header: int, kind: int) -> bool:
     fits = (fields[DTYPE] == form.dtype) and (fields[AXES] & LOW) == form.axes
     fits = fits and (fields[FLAGS] & (form.flags | WARNS)) == form.flags
     if fits:
-        found, wanted = words_at(fields[SHAPE]), words_at(form.shape)
+        actual, wanted = words_at(fields[SHAPE]), words_at(form.shape)
         for axis in range(form.axes):
-            fits = fits and found[axis] == wanted[axis]
+            fits = fits and actual[axis] == wanted[axis]
     return fits
 
 
 @device
 def _nan_count(data: int, size: int, count: int) -> int:
     """How many elements are NaN."""
-    found = 0
+    count_of_nan = 0
     if size == 4:
         singles = floats_at(data)
         for i in range(count):
-            found += singles[i] != singles[i]
+            count_of_nan += singles[i] != singles[i]
     elif size == 8:
         doubles = doubles_at(data)
         for i in range(count):
-            found += doubles[i] != doubles[i]
+            count_of_nan += doubles[i] != doubles[i]
     elif size == 2:
         halves = as_i16(bytes_at(data))
         for i in range(count):
-            found += (halves[i] & HALF_LOW) > HALF_INFINITE
-    return found
+            count_of_nan += (halves[i] & HALF_LOW) > HALF_INFINITE
+    return count_of_nan
 
 
 @entry("machine.step_arrays", 4, gives_int=True, keeps_gil=True)
@@ -235,10 +235,10 @@ class ArrayStep(NotCopyable):
         inputs, results = _objects(feed, self._inputs), _objects(outputs, self._names)
         if inputs is None or results is None:
             return None
-        held, given = [*inputs, *results], self._given
-        for number, each in enumerate(held):
+        alive, given = [*inputs, *results], self._given
+        for number, each in enumerate(alive):
             given[number] = id(each)
-        return held, cast("dict[str, Array]", dict(zip(self._names, results)))
+        return alive, cast("dict[str, Array]", dict(zip(self._names, results)))
 
 
 def _objects(given: object, names: Sequence[str]) -> Sequence[object] | None:

@@ -218,19 +218,19 @@ def _copy_boxes(boxes: Box, count: int, packed: int, inward: bool) -> None:
 @device
 def fault_count(call: MachineCall) -> int:
     """How many values of the stream had no result."""
-    found = 0
+    faults = 0
     if call.faults != 0:
-        found = count_at(call.faults).count
-    return found
+        faults = count_at(call.faults).count
+    return faults
 
 
 @device
 def take_faults(call: MachineCall) -> int:
     """The faults since the last time."""
-    found = fault_count(call)
-    if found != 0:
+    faults = fault_count(call)
+    if faults != 0:
         count_at(call.faults).count = 0
-    return found
+    return faults
 
 
 @device

@@ -163,17 +163,17 @@ def run_parts(address: int, bases: int) -> None:
     the cores: then the team rests for many times as long, so that little is lost.
     """
     row = row_in_parts_at(address)
-    team, begun = team_at(row.team), tick_count()
-    if begun < load(team, "rests_until") or not replace(team, "busy", 0, 1):
+    team, start = team_at(row.team), tick_count()
+    if start < load(team, "rests_until") or not replace(team, "busy", 0, 1):
         for part in range(row.parts):
             run_part(address, part, bases)
         return
     turn = team.turn + 1
     publish(team, turn, address, bases)
     ran = run_claimed(team, turn, address, bases, 0)
-    own = tick_count() - begun
+    own = tick_count() - start
     wait_for(team, turn)
-    waited = tick_count() - begun - own
+    waited = tick_count() - start - own
     team.missed = team.missed + 1 if ran == team.count else 0
     if waited > own * (team.count - 1) or team.missed >= MISSES:
         store(team, "rests_until", tick_count() + REST * max(waited, own))
@@ -255,8 +255,8 @@ class Team(NotCopyable):
     def of(threads: int) -> "Team":
         """The team of this many threads that all streams of the process share. Raises as the class does."""
         key = threads, os.getpid()
-        found = Team._known.get(key)
-        return Team._known.setdefault(key, Team(threads)) if found is None else found
+        team = Team._known.get(key)
+        return Team._known.setdefault(key, Team(threads)) if team is None else team
 
 
 def _end(

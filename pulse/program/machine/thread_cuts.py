@@ -39,11 +39,11 @@ class ThreadCuts:
 def cut_for_threads(table: Table, threads: int) -> ThreadCuts:
     """Cut the long rows of an unlinked table into as many parts as there are threads, or as it has blocks."""
     words = table.tolist()
-    found = tuple(
+    cuts = tuple(
         _parts_of_row(words[start : start + words[start + 1]], threads) for start in row_starts(table)
     )
-    scratch = max((parts.scratch_bytes for parts in found if parts is not None), default=0)
-    return ThreadCuts(threads, found, (threads - 1) * scratch)
+    scratch = max((parts.scratch_bytes for parts in cuts if parts is not None), default=0)
+    return ThreadCuts(threads, cuts, (threads - 1) * scratch)
 
 
 def _parts_of_row(row: list[int], threads: int) -> RowCut | None:

@@ -38,10 +38,10 @@ class CallBlocks:
     @classmethod
     def of(cls, blocks: Iterable[BlockLanes], count: int) -> "CallBlocks":
         """The blocks of a call of this many lanes."""
-        found, left = tuple(blocks), np.ones(count, np.bool_)
-        for part in found:
+        found_blocks, left = tuple(blocks), np.ones(count, np.bool_)
+        for part in found_blocks:
             left[part.at] = False
-        return cls(found, np.flatnonzero(left))
+        return cls(found_blocks, np.flatnonzero(left))
 
 
 class LaneBlocks:
@@ -51,9 +51,11 @@ class LaneBlocks:
     goes back to the memories of the lanes.
     """
 
-    def __init__(self, program: NativeExecutable, found: Interleaved, memory: Array, constants: Feed) -> None:
-        self.steady_from = found.steady_from
-        self._clock_at = found.clock_at
+    def __init__(
+        self, program: NativeExecutable, interleaved: Interleaved, memory: Array, constants: Feed
+    ) -> None:
+        self.steady_from = interleaved.steady_from
+        self._clock_at = interleaved.clock_at
         self._memory = memory[:, : program.initial.size]
         count = len(memory) // LANES
         self._inside: list[bool] = [False] * count
@@ -62,14 +64,14 @@ class LaneBlocks:
         self._steps = [0] * count
         """Of each block: the steps since its streams went there."""
         self._blocks: list[Array | None] = [None] * count
-        self._arena = aligned_bytes(found.arena_bytes)
-        self._weights = found.weights
-        self._table = link(table_of(found.rows))
-        self._call = (self._table.ctypes.data, len(found.rows))
-        self._bases = np.array([found.weights.ctypes.data, 0, self._arena.ctypes.data], np.int64)
+        self._arena = aligned_bytes(interleaved.arena_bytes)
+        self._weights = interleaved.weights
+        self._table = link(table_of(interleaved.rows))
+        self._call = (self._table.ctypes.data, len(interleaved.rows))
+        self._bases = np.array([interleaved.weights.ctypes.data, 0, self._arena.ctypes.data], np.int64)
         self._run = machine.runner()
-        self._inputs = self._ports_of_block(program.received, found.inputs)
-        self._outputs = self._ports_of_block(program.sent, found.outputs)
+        self._inputs = self._ports_of_block(program.received, interleaved.inputs)
+        self._outputs = self._ports_of_block(program.sent, interleaved.outputs)
         self._constants = constants
         self._known: tuple[LaneSelection, CallBlocks] | None = None
 
@@ -78,8 +80,8 @@ class LaneBlocks:
         """The blocks of the lanes with these memories; None if there are too few, or the program has no such form."""
         if len(memory) < LANES or not EIGHT or program.total_at is not None:
             return None
-        found = interleave(program)
-        return None if found is None else cls(program, found, memory, constants)
+        interleaved = interleave(program)
+        return None if interleaved is None else cls(program, interleaved, memory, constants)
 
     def parts(self, chosen: LaneSelection) -> CallBlocks:
         """The blocks of which a call steps all lanes, and all are in the middle of their streams."""

@@ -117,9 +117,9 @@ def measure(
     rate, reading_s = machine.ticks_per_second(), machine.seconds_per_reading()
     seconds = np.maximum(np.median(ticks, axis=0) / each / rate - reading_s, 0.0)
     total = float(seconds.sum()) or 1.0
-    found = [
+    rows_of_profile = [
         ProfileRow(row.node, row.op, row.kernel, float(time), float(time) / total, row.cost, 1, count)
         for row, count, time in zip(notes, parts or [1] * rows, seconds)
     ]
     step_s = max(float(np.median(whole)) / each / rate - reading_s, 0.0)
-    return Profile(tuple(found), rounds * each, step_s, rows * reading_s)
+    return Profile(tuple(rows_of_profile), rounds * each, step_s, rows * reading_s)

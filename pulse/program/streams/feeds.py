@@ -108,8 +108,8 @@ def filled_pulse(ports: Sequence[Port], fill: float) -> dict[str, Array]:
 
 
 def _filled_frames(port: Port, fill: float) -> Array:
-    held: Any = fill if np.issubdtype(port.dtype, np.floating) else 0
-    return np.full(port.shape, held, port.dtype)
+    value: Any = fill if np.issubdtype(port.dtype, np.floating) else 0
+    return np.full(port.shape, value, port.dtype)
 
 
 def _by_name(ports: Sequence[Port], feed: Feed | Array) -> dict[str, Array]:

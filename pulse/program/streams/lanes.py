@@ -221,8 +221,8 @@ class Lanes:
         for name, array in named.items():
             port = self._streaming[name]
             if array.shape != (count, *port.shape) or array.dtype != port.dtype:
-                found = f"{shape_text(array.shape)},{dtype_name(array.dtype)}"
-                raise InputError(f"expected {_port_text(port, count)}, got {found}")
+                actual = f"{shape_text(array.shape)},{dtype_name(array.dtype)}"
+                raise InputError(f"expected {_port_text(port, count)}, got {actual}")
         return named
 
     def _by_name(self, feed: Feed | Array) -> dict[str, Array]:

@@ -182,13 +182,13 @@ class State(ABC):
             taken = call.take(feed, outputs)
             if taken is None:
                 return None
-            held, results = taken  # held: until the call has run
+            alive, results = taken  # held: until the call has run
             first = second = 0
         else:
             given, name, shape, dtype = call.alone
-            held = _only(feed, given)
+            alive = _only(feed, given)
             array = np.empty(shape, dtype) if outputs is None else _only(outputs, name)
-            results, first, second = {name: cast(Array, array)}, id(held), id(array)
+            results, first, second = {name: cast(Array, array)}, id(alive), id(array)
         self.changing = True
         if call.run(call.address, first, second, refuses_nan):
             self.changing = False
@@ -236,12 +236,12 @@ class State(ABC):
 
     def failure(self, when: str) -> FaultError:
         """The error with the faults so far."""
-        found = self.faults
+        faults = self.faults
         return FaultError(
-            f"{'; '.join(map(str, found))}, {when}. There is no result for that: feed other values, or limit them in "
+            f"{'; '.join(map(str, faults))}, {when}. There is no result for that: feed other values, or limit them in "
             "front of the node (Clip, Where). This stream cannot go on: reset() begins a new one, restore() goes back "
             "to a snapshot",
-            found,
+            faults,
         )
 
     def flush(

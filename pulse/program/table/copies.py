@@ -34,10 +34,10 @@ class Copies:
 
 def copies(rows: Sequence[Emitted]) -> list[Copies]:
     """The copies of a program by the op that they are for, most bytes first."""
-    found: dict[str, tuple[int, int]] = {}
+    entries: dict[str, tuple[int, int]] = {}
     for row in rows:
         if row.kernel == "copy":
-            count, size = found.get(row.op, (0, 0))
-            found[row.op] = (count + 1, size + cost_of(row).bytes)
-    made = [Copies(op, *numbers, REASONS.get(op, INNERMOST)) for op, numbers in found.items()]
+            count, size = entries.get(row.op, (0, 0))
+            entries[row.op] = (count + 1, size + cost_of(row).bytes)
+    made = [Copies(op, *numbers, REASONS.get(op, INNERMOST)) for op, numbers in entries.items()]
     return sorted(made, key=lambda each: -each.bytes)

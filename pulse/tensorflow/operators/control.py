@@ -48,12 +48,12 @@ def _branch(node: TensorflowNode, name: str) -> list[OutletId]:
     given = node.given_inputs()[1:]
     facts = [node.graph.fact(outlet) for outlet in given]
     model = node.functions.to_typed(function, facts, node.scope, f"{node.wire_name}.{name}")
-    found = node.functions.find(function)
-    outlets = inline(node.graph, model, dict(zip(found.inputs, given)))
+    definition = node.functions.find(function)
+    outlets = inline(node.graph, model, dict(zip(definition.inputs, given)))
     made = dict(zip(model.graph.output_names, outlets))
     later = node.functions.assignments(function)
     either = sorted({place for side in SIDES for place in node.functions.assignments(node.function(side))})
     return [
-        *outlets[: len(found.outputs)],
+        *outlets[: len(definition.outputs)],
         *(made.get(later.get(place, ""), given[place]) for place in either),
     ]

@@ -190,10 +190,10 @@ def _all_in_order(node: TensorflowNode, slot: int, count: TDim) -> bool:
     value = node.value(slot)
     if value is not None and value.dtype != object:
         return count == len(value) and bool((value == np.arange(len(value))).all())
-    found = progression(node.graph, node.input(slot))
-    if found is None or found.starts.size != 1 or found.step != 1 or int(found.starts.reshape(())) != 0:
+    series = progression(node.graph, node.input(slot))
+    if series is None or series.starts.size != 1 or series.step != 1 or int(series.starts.reshape(())) != 0:
         return False
-    return found.length == count or found.length.prove_eq(count).yes
+    return series.length == count or series.length.prove_eq(count).yes
 
 
 @tensorflow_op("TensorArraySizeV3")

@@ -57,10 +57,10 @@ class _While:
         for _ in range(len(nodes) + 1):
             if endpoint == NodeOutput(self._function.inputs[place]):
                 return True
-            found = nodes.get(endpoint.node)
-            if found is None or found.op not in ("Identity", "Enter") or not found.inputs:
+            node = nodes.get(endpoint.node)
+            if node is None or node.op not in ("Identity", "Enter") or not node.inputs:
                 return False
-            endpoint = found.inputs[0]
+            endpoint = node.inputs[0]
         return False
 
     def _facts(self) -> list[TypedFact]:
@@ -153,24 +153,24 @@ class _While:
     def _head(self, outlet: OutletId, start: TDim, iterations: TDim) -> list[OutletId]:
         """What was written to a list before the loop, which writes all that follows. Raises UnsureError."""
         graph = self._node.graph
-        found: dict[int, OutletId] = {}
+        values: dict[int, OutletId] = {}
         made = graph.node(outlet)
         while isinstance(made.op, ListWrite):
             place = known_value(graph, made.inputs[1])
             if place is None or place.dtype == object:
                 raise UnsureError
-            found.setdefault(int(place.reshape(())), made.inputs[2])
+            values.setdefault(int(place.reshape(())), made.inputs[2])
             made = graph.node(made.inputs[0])
         if (
             not isinstance(made.op, Reserved)
-            or start != len(found)
-            or sorted(found) != list(range(len(found)))
+            or start != len(values)
+            or sorted(values) != list(range(len(values)))
         ):
             raise UnsureError
-        count, wanted = made.op.count, iterations + len(found)
+        count, wanted = made.op.count, iterations + len(values)
         if count != 0 and count != wanted and not count.prove_eq(wanted).yes:
             raise UnsureError
-        return [found[place] for place in range(len(found))]
+        return [values[place] for place in range(len(values))]
 
     def _writes_one(self, place: int, inputs: Sequence[OutletId], own: Mapping[int, OutletId]) -> bool:
         """Whether each iteration writes the one element that a list has, so that the last one stays."""
@@ -188,7 +188,7 @@ class _While:
     def _read(self, sources: Mapping[OutletId, int]) -> dict[OutletId, tuple[OutletId, TDim]]:
         """The elements that an iteration takes by a counter of what the loop does not change, and the first of them."""
         body = self._body
-        found: dict[OutletId, tuple[OutletId, TDim]] = {}
+        values: dict[OutletId, tuple[OutletId, TDim]] = {}
         outside = {source: self._first[place] for source, place in sources.items() if self._constant[place]}
         for made in body.graph.nodes:
             if not isinstance(made.op, ListItem):
@@ -197,8 +197,8 @@ class _While:
             if index is None or index.step != 1 or not needs(body, [made.inputs[0]], {}) <= outside.keys():
                 continue
             (whole,) = graft(body, [made.inputs[0]], self._node.graph, outside)
-            found[OutletId(made.id)] = (whole, index.start)
-        return found
+            values[OutletId(made.id)] = (whole, index.start)
+        return values
 
     def _targets(self, parts: LoopParts) -> list[OutletId]:
         states = (self._body.graph.outputs[place] for place in parts.states)
@@ -270,12 +270,12 @@ class _While:
             return outlet
         return self._node.wire(Cast(wanted), [outlet], name)
 
-    def _results(self, found: Mapping[int, OutletId], iterations: TDim) -> list[OutletId]:
+    def _results(self, values: Mapping[int, OutletId], iterations: TDim) -> list[OutletId]:
         results: list[OutletId] = []
         for place, first in enumerate(self._first):
             counter = self._counters.get(place)
-            if place in found:
-                results.append(found[place])
+            if place in values:
+                results.append(values[place])
             elif counter is not None and not self._constant[place]:
                 results.append(self._at(place, counter, iterations, "last"))
             else:
@@ -345,10 +345,12 @@ class _While:
         )
         outlets = wire(node.graph, node.wire_name, scan, [*x, *first, *captured])
         gathered, ends = outlets[: len(parts.written)], outlets[len(parts.written) :]
-        found = {place: self._behind_head(place, parts, each) for place, each in zip(parts.written, gathered)}
-        found |= dict(zip(parts.states, ends))
-        found |= self._as_lists(dict(zip(parts.last, ends[len(parts.states) :])))
-        return self._results(found, iterations)
+        values = {
+            place: self._behind_head(place, parts, each) for place, each in zip(parts.written, gathered)
+        }
+        values |= dict(zip(parts.states, ends))
+        values |= self._as_lists(dict(zip(parts.last, ends[len(parts.states) :])))
+        return self._results(values, iterations)
 
     def _inside(self, made: Sequence[OutletId], graph: TypedGraph, parts: LoopParts) -> list[OutletId]:
         """The results of an iteration, states in the types that they began with, each a wire of its own."""
@@ -379,8 +381,8 @@ class _While:
         """An op that evaluates the condition before each iteration."""
         node, body, condition = self._node, self._body, self._condition
         outer = self._sources(body, self._function.inputs)
-        asked = self._sources(condition, node.functions.find(node.function("cond")).inputs)
-        places = sorted({*outer.values(), *asked.values()})
+        sources = self._sources(condition, node.functions.find(node.function("cond")).inputs)
+        places = sorted({*outer.values(), *sources.values()})
         states = [place for place in places if not self._constant[place]]
         graph = TypedGraph()
         label = self._function.inputs
@@ -392,11 +394,11 @@ class _While:
         given = {source: inner[place] for source, place in outer.items()}
         made = graft(body, [body.graph.outputs[place] for place in states], graph, given)
         nexts = dict(zip(states, made))
-        after = {source: nexts.get(place, inner[place]) for source, place in asked.items()}
+        after = {source: nexts.get(place, inner[place]) for source, place in sources.items()}
         (again,) = graft(condition, [condition.graph.outputs[0]], graph, after, "next/")
         graph.inputs = [OutletId(each.id) for each in graph.nodes if isinstance(each.op, Source)]
         graph.set_outputs([again, *made], [f"result{number}" for number in range(1 + len(made))])
-        before = {source: self._first[place] for source, place in asked.items()}
+        before = {source: self._first[place] for source, place in sources.items()}
         (go_on,) = graft(condition, [condition.graph.outputs[0]], node.graph, before)
         model = TypedNetwork(graph, node.scope, f"{node.wire_name}.body", {}, body.origins)
         open_ = [place for place in places if self._constant[place]]
@@ -406,5 +408,5 @@ class _While:
         go_on = as_scalar(node, go_on, "condition")
         operands = [limit, go_on, *(self._first[place] for place in (*states, *open_))]
         outlets = wire(node.graph, node.wire_name, op, operands)
-        found = dict(zip(states, outlets))
-        return [found.get(place, first) for place, first in enumerate(self._first)]
+        values = dict(zip(states, outlets))
+        return [values.get(place, first) for place, first in enumerate(self._first)]

@@ -29,7 +29,7 @@ def counters(
     sources  inputs of the body -> the numbers of their variables
     values   number of a variable -> what it begins as, if that is known
     """
-    found: dict[int, Counter] = {}
+    counters_by_place: dict[int, Counter] = {}
     for source, place in sources.items():
         made = body.graph.node(body.graph.outputs[place])
         value = values[place]
@@ -44,8 +44,8 @@ def counters(
                 and step.dtype.kind in "iu"
                 and step != 0
             ):
-                found[place] = Counter(TDim.of(value.reshape(()).item()), int(step.reshape(())))
-    return found
+                counters_by_place[place] = Counter(TDim.of(value.reshape(()).item()), int(step.reshape(())))
+    return counters_by_place
 
 
 def iteration_count(

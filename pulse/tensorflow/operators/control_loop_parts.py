@@ -66,15 +66,15 @@ def needs(
 ) -> set[OutletId]:
     """The inputs of a model that some outlets need, where others are given."""
     wanted = {outlet for outlet in targets if outlet not in given}
-    found: set[OutletId] = set()
+    needed: set[OutletId] = set()
     for number in reversed(model.graph.order(list(targets))):
         made = model.graph.nodes[number]
         outlets = {OutletId(number, slot) for slot in range(len(made.outputs))}
         if outlets & wanted:
             if isinstance(made.op, Source):
-                found |= outlets
+                needed |= outlets
             wanted.update(outlet for outlet in made.inputs if outlet not in given)
-    return found
+    return needed
 
 
 def uncast(model: TypedNetwork, outlet: OutletId) -> OutletId:

@@ -54,8 +54,8 @@ def logic(node: TensorflowNode) -> OutletId:
     if not axes:
         return node.input(0)
     numbers = node.wire(Cast(np.dtype(np.int32)), [node.input(0)], "numbers")
-    found = node.wire(Reduce(LOGIC[node.op_type], axes, node.flag("keep_dims")), [numbers], "found")
-    return node.wire(Cast(np.dtype(np.bool_)), [found])
+    result = node.wire(Reduce(LOGIC[node.op_type], axes, node.flag("keep_dims")), [numbers], "found")
+    return node.wire(Cast(np.dtype(np.bool_)), [result])
 
 
 @tensorflow_op(*EXTREMES)

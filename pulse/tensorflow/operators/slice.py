@@ -122,8 +122,8 @@ def split(node: TensorflowNode) -> list[OutletId]:
     shape = node.fact(1).shape
     axis = node.axis(node.whole(0, "axis"), len(shape) - node.is_complex())
     count = node.divisor("num_split", shape[axis], f"frames of axis {axis}")
-    asked = min(count, len(node.outputs))
-    return _parts(node, node.input(1), axis, [shape[axis] // count] * asked)
+    wanted = min(count, len(node.outputs))
+    return _parts(node, node.input(1), axis, [shape[axis] // count] * wanted)
 
 
 @tensorflow_op("SplitV")

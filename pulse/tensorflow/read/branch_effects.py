@@ -32,7 +32,7 @@ def assigned_places(name: FunctionName, library: FunctionLibrary, depth: int = 0
     """
     function = library.find(name)
     nodes = {node.name: node for node in function.nodes}
-    found: set[int] = set()
+    places: set[int] = set()
     for node in function.nodes:
         inner = called_function(node, library)
         if changes(node.op):
@@ -54,8 +54,8 @@ def assigned_places(name: FunctionName, library: FunctionLibrary, depth: int = 0
             place = _argument(endpoint, function, nodes)
             if place is None:
                 raise refusal(node)
-            found.add(place)
-    return tuple(sorted(found))
+            places.add(place)
+    return tuple(sorted(places))
 
 
 def _given_endpoints(node: GraphNode, places: tuple[int, ...], first: int) -> tuple[NodeOutput, ...]:
@@ -83,9 +83,9 @@ def hidden_assignment(node: GraphNode, library: FunctionLibrary, seen: set[str])
         for inner in library.find(value).nodes:
             if changes(inner.op):
                 return inner
-            found = hidden_assignment(inner, library, seen)
-            if found is not None:
-                return found
+            assignment = hidden_assignment(inner, library, seen)
+            if assignment is not None:
+                return assignment
     return None
 
 

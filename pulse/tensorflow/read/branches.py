@@ -31,7 +31,7 @@ class _Sides:
 
     def of(self, endpoint: NodeOutput) -> dict[NodeOutput, int]:
         """Condition -> the output of Switch that a tensor depends on."""
-        found: dict[NodeOutput, int] = {}
+        sides: dict[NodeOutput, int] = {}
         left, seen = [endpoint], set[NodeOutput]()
         while left:
             each = left.pop()
@@ -40,9 +40,9 @@ class _Sides:
                 continue
             seen.add(each)
             if node.op in SWITCH and len(node.inputs) == 2:
-                found.setdefault(self._plain(node.inputs[1]), each.slot)
+                sides.setdefault(self._plain(node.inputs[1]), each.slot)
             left += [*node.inputs, *(NodeOutput(name) for name in node.controls)]
-        return found
+        return sides
 
     def _plain(self, endpoint: NodeOutput) -> NodeOutput:
         for _ in range(len(self._graph.nodes)):

@@ -159,8 +159,8 @@ class _Building:
                 self._current[variable] = self._constant(variable, value)
             else:
                 self._read.add(variable)
-                held = self._request.held.get(variable) or variable_fact(node)
-                fact = held if value is None else _fact_of(value)
+                state = self._request.held.get(variable) or variable_fact(node)
+                fact = state if value is None else _fact_of(value)
                 self._current[variable] = self._input(variable, fact)
         return self._current[variable]
 
@@ -296,20 +296,20 @@ def function_model(
     if len(facts) != len(function.inputs):
         raise LoadError(f"{title}: {len(facts)} arguments for {len(function.inputs)}; export the model again")
     current_spending().unfold(len(function.nodes), title)
-    held: dict[str, InferenceFact] = {}
+    states: dict[str, InferenceFact] = {}
     feeds: dict[NodeOutput, InferenceFact] = {}
     for place, (name, fact) in enumerate(zip(function.inputs, facts)):
         if place in assigned:
-            held[name] = InferenceFact(fact.dtype, fact.shape)
+            states[name] = InferenceFact(fact.dtype, fact.shape)
         else:
             feeds[NodeOutput(name)] = InferenceFact(fact.dtype, fact.shape, fact.value)
     arguments = [
-        GraphNode(name, "VarHandleOp" if name in held else "Placeholder") for name in function.inputs
+        GraphNode(name, "VarHandleOp" if name in states else "Placeholder") for name in function.inputs
     ]
     names = [*dict.fromkeys([*(each.node for each in function.outputs), *function.effects])]
     graph = prepare_graph([*arguments, *function.nodes], library, title, names)
     fetches = {f"{place}": endpoint for place, endpoint in enumerate(function.outputs)}
-    request = Request(fetches, function.effects if held else (), feeds, frozen=not held, held=held)
+    request = Request(fetches, function.effects if states else (), feeds, frozen=not states, held=states)
     return build_model(graph, library, request, scope).analyse()
 
 

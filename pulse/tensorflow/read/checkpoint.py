@@ -57,8 +57,10 @@ class Checkpoint:
     def __contains__(self, key: str) -> bool:
         return key in self._entries
 
-    def _damage_error(self, told: str) -> LoadError:
-        return LoadError(f"{self._path}: {told}; the checkpoint is damaged or of another kind, get it again")
+    def _damage_error(self, damage: str) -> LoadError:
+        return LoadError(
+            f"{self._path}: {damage}; the checkpoint is damaged or of another kind, get it again"
+        )
 
     def _message(self, kind: Proto, data: bytes) -> Any:
         try:

@@ -100,8 +100,8 @@ def _plain(conv: GraphNode) -> bool:
         values = conv.attributes.get(name, [1])
         if not isinstance(values, list) or any(each != 1 for each in cast("list[Any]", values)):
             return False
-    told = [conv.attributes.get("padding"), conv.attributes.get("data_format", "NHWC")]
-    return all(isinstance(each, str) for each in told) and told == ["VALID", "NHWC"]
+    stated = [conv.attributes.get("padding"), conv.attributes.get("data_format", "NHWC")]
+    return all(isinstance(each, str) for each in stated) and stated == ["VALID", "NHWC"]
 
 
 def _dilations(
@@ -121,7 +121,7 @@ def _dilations(
             return None
     if any(axis > 2 for axis in axes):
         return None
-    found = [1, 1, 1, 1]
+    dilations = [1, 1, 1, 1]
     for axis, size in zip(axes, block):
-        found[axis] = size
-    return found
+        dilations[axis] = size
+    return dilations

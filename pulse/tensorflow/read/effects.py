@@ -32,10 +32,10 @@ class Variables:
     def of(self, endpoint: NodeOutput) -> str | None:
         """The variable that a tensor is the handle of, or a reference to; None if it is a value."""
         chain: list[NodeOutput] = []
-        found: str | None = None
+        name: str | None = None
         while True:
             if endpoint in self._known:
-                found = self._known[endpoint]
+                name = self._known[endpoint]
                 break
             if endpoint in chain:
                 break
@@ -44,18 +44,18 @@ class Variables:
             if node is None:
                 break
             if node.op in VARIABLES:
-                found = node.name
+                name = node.name
                 break
             slot = endpoint.slot if node.op == "IdentityN" else 0
             if node.op not in (*PASSING, *_RETURNING) or slot >= len(node.inputs) or endpoint.slot > slot:
                 break
             endpoint = node.inputs[slot]
-        refers = found is None or self._graph.nodes[found].op not in REFERENCES or self._refers(chain)
+        refers = name is None or self._graph.nodes[name].op not in REFERENCES or self._refers(chain)
         if not refers:  # though a part of the chain may
             self._known[chain[0]] = None
             return None
-        self._known.update(dict.fromkeys(chain, found))
-        return found
+        self._known.update(dict.fromkeys(chain, name))
+        return name
 
     def _refers(self, chain: Sequence[NodeOutput]) -> bool:
         """Whether every node between a tensor and its reference variable gives the reference on, not the value."""
@@ -93,7 +93,7 @@ class Variables:
             return (variable,)
         places = branch_places(node, self._library)
         handles = [self.of(each) for each in node.inputs[1:]] if places else []
-        found: list[str] = []
+        names: list[str] = []
         for place in places:
             name = handles[place] if place < len(handles) else None
             if name is None or handles.count(name) > 1:
@@ -101,8 +101,8 @@ class Variables:
                     f"the variable that a branch assigns, its argument {place}, is not in the graph or given twice; "
                     "export the model again"
                 )
-            found.append(name)
-        return tuple(found)
+            names.append(name)
+        return tuple(names)
 
     def read(self, node: GraphNode) -> set[str]:
         """The variables whose value a node takes."""
@@ -161,9 +161,9 @@ def refuse_hidden(graph: FlatGraph, library: FunctionLibrary) -> None:
     """Raise LoadError where a loop assigns a variable, or a Switch decides it: it would be lost, or always be done."""
     for node in graph:
         branch_places(node, library)
-        found = None if node.op in BRANCHES else hidden_assignment(node, library, set())
-        if found is not None:
-            raise refusal(found)
+        assignment = None if node.op in BRANCHES else hidden_assignment(node, library, set())
+        if assignment is not None:
+            raise refusal(assignment)
         if node.op in ASSIGNMENTS and _is_switched(graph, node):
             raise node.error(
                 "a Switch decides whether it assigns a variable; export the model again with functional branches (If), "

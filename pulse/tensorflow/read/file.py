@@ -132,8 +132,8 @@ def _meta_graph(saved: Proto, what: str, title: str, folder: Path | None) -> Con
     prefix = None if folder is None else folder / "variables" / "variables"
     if prefix is not None and prefix.with_suffix(".index").is_file():
         checkpoint = Checkpoint(prefix)
-        found = restored_values(nodes, library, meta.saver_def, checkpoint, what)
-        values = found | captured_values(nodes, meta.object_graph_def, checkpoint, found, what)
+        restored = restored_values(nodes, library, meta.saver_def, checkpoint, what)
+        values = restored | captured_values(nodes, meta.object_graph_def, checkpoint, restored, what)
     return Contents(tuple(nodes), library, title, values, signatures)
 
 

@@ -18,10 +18,10 @@ class FlatGraph:
 
     def node(self, name: str, reader: str) -> GraphNode:
         """A node. Raises LoadError, naming who reads it."""
-        found = self.nodes.get(name)
-        if found is None:
+        node = self.nodes.get(name)
+        if node is None:
             raise LoadError(f"{self.title}: {reader} reads {name!r}, which no node is called; check the name")
-        return found
+        return node
 
     def find_needed(
         self, names: Iterable[str], fed: Collection[NodeOutput] = (), controls: bool = True
@@ -31,17 +31,17 @@ class FlatGraph:
         controls   also by control edges
         Raises     LoadError: a node reads one that there is not
         """
-        found: dict[str, GraphNode] = {}
+        needed: dict[str, GraphNode] = {}
         left = [(name, "the request") for name in names]
         while left:
             name, reader = left.pop()
-            if name in found:
+            if name in needed:
                 continue
-            node = found[name] = self.node(name, reader)
+            node = needed[name] = self.node(name, reader)
             left += [(each.node, name) for each in node.inputs if each not in fed]
             if controls:
                 left += [(each, name) for each in node.controls]
-        return {name: found[name] for name in self.nodes if name in found}
+        return {name: needed[name] for name in self.nodes if name in needed}
 
 
 def order(nodes: dict[str, GraphNode], after: dict[str, set[str]], title: str) -> list[GraphNode]:

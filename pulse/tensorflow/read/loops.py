@@ -50,12 +50,12 @@ def find_reached(nodes: Iterable[GraphNode], enters: Iterable[str], exits: Colle
         for name in (*(each.node for each in node.inputs), *node.controls):
             readers.setdefault(name, []).append(node.name)
     left = list(enters)
-    found = set(left)
+    reached = set(left)
     while left:
-        fresh = {name for name in readers.get(left.pop(), ()) if name not in found and name not in exits}
-        found |= fresh
+        fresh = {name for name in readers.get(left.pop(), ()) if name not in reached and name not in exits}
+        reached |= fresh
         left += fresh
-    return found
+    return reached
 
 
 def inside_loops(nodes: Iterable[GraphNode]) -> set[str]:
@@ -186,7 +186,7 @@ class _Conversion:
         self, name: str, given: dict[NodeOutput, str], types: tuple[int, ...], outputs: list[NodeOutput]
     ) -> Function:
         """What lies between the arguments of a loop and some results of a variable."""
-        nodes = self._between(given, outputs)
+        nodes = self._take_body(given, outputs)
         arguments = set(given.values())
 
         def move(endpoints: Iterable[NodeOutput]) -> tuple[NodeOutput, ...]:
@@ -202,12 +202,12 @@ class _Conversion:
             )
         return Function(name, tuple(given.values()), types, tuple(body), move(outputs))
 
-    def _between(self, given: dict[NodeOutput, str], outputs: list[NodeOutput]) -> dict[str, GraphNode]:
-        found: set[str] = set()
+    def _take_body(self, given: dict[NodeOutput, str], outputs: list[NodeOutput]) -> dict[str, GraphNode]:
+        names: set[str] = set()
         left = [endpoint for endpoint in outputs if endpoint not in given]
         while left:
             name = left.pop().node
-            if name in found:
+            if name in names:
                 continue
             if name in self._exits:
                 self._replace(self._exits[name])
@@ -221,10 +221,10 @@ class _Conversion:
                 )
             ):
                 raise node.error("a loop reads it, and it belongs to another; export the model again")
-            found.add(name)
+            names.add(name)
             left += [endpoint for endpoint in node.inputs if endpoint not in given]
             left += [NodeOutput(control) for control in node.controls if self._is_effect(control)]
-        return {name: node for name, node in self._graph.nodes.items() if name in found}
+        return {name: node for name, node in self._graph.nodes.items() if name in names}
 
     def _is_effect(self, name: str) -> bool:
         node = self._graph.nodes.get(name)

@@ -58,7 +58,7 @@ def _read_objects(checkpoint: Checkpoint, what: str) -> Proto:
 
 def _keys(objects: Proto, stored: Proto) -> dict[int, str]:
     """Object -> the name of its tensor: both graphs are walked from their roots, by the names of children."""
-    found: dict[int, str] = {}
+    keys: dict[int, str] = {}
     left, seen = [(0, 0)], {0}
     while left:
         place, other = left.pop()
@@ -66,10 +66,10 @@ def _keys(objects: Proto, stored: Proto) -> dict[int, str]:
             continue
         for attribute in stored.nodes[other].attributes:
             if attribute.name == _VALUE and attribute.checkpoint_key:
-                found[place] = attribute.checkpoint_key
+                keys[place] = attribute.checkpoint_key
         children = {child.local_name: child.node_id for child in stored.nodes[other].children}
         for child in objects.nodes[place].children:
             if child.local_name in children and child.node_id not in seen:
                 seen.add(child.node_id)
                 left.append((child.node_id, children[child.local_name]))
-    return found
+    return keys

@@ -117,8 +117,8 @@ def _of_graph(
         if node.op in PLACES:
             places.setdefault(node.name, NodeOutput(node.name))
     read = {each for node in needed.values() for each in node.inputs} | set(fetches.values())
-    asked = {*given, *fixed}
-    places = {name: each for name, each in places.items() if each in read or name in asked}
+    ends = {*given, *fixed}
+    places = {name: each for name, each in places.items() if each in read or name in ends}
     order = {name: place for place, name in enumerate(nodes)}
     listed = sorted(places.items(), key=lambda item: (order[item[1].node], item[1].slot))
     return _model(contents, nodes, dict(listed), fetches, (), given, fixed)
@@ -147,12 +147,14 @@ def _last(nodes: Sequence[GraphNode]) -> list[str]:
         "VarIsInitializedOp",
         "IsVariableInitialized",
     )
-    found = [node for node in nodes if node.name not in read and node.op not in silent and node.inputs]
-    found = [node for node in found if node.type_number("T", "dtype", "out_type") not in (STRING, RESOURCE)]
+    candidates = [node for node in nodes if node.name not in read and node.op not in silent and node.inputs]
+    candidates = [
+        node for node in candidates if node.type_number("T", "dtype", "out_type") not in (STRING, RESOURCE)
+    ]
     moving = _find_moving(nodes)
     loops = inside_loops(nodes)
-    found = [node for node in found if node.name not in loops]
-    return [node.name for node in found if node.name in moving] or [node.name for node in found]
+    candidates = [node for node in candidates if node.name not in loops]
+    return [node.name for node in candidates if node.name in moving] or [node.name for node in candidates]
 
 
 def _find_moving(nodes: Sequence[GraphNode]) -> set[str]:
@@ -164,12 +166,12 @@ def _find_moving(nodes: Sequence[GraphNode]) -> set[str]:
     names = {node.name for node in nodes}
     open_ = [node.name for node in nodes if any(each.node not in names for each in node.inputs)]
     left = [*open_, *(node.name for node in nodes if node.op in (*PLACES, *VARIABLES))]
-    found = set(left)
+    moving = set(left)
     while left:
-        fresh = [name for name in readers.get(left.pop(), ()) if name not in found]
-        found.update(fresh)
+        fresh = [name for name in readers.get(left.pop(), ()) if name not in moving]
+        moving.update(fresh)
         left += fresh
-    return found
+    return moving
 
 
 def _model(

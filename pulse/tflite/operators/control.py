@@ -53,10 +53,10 @@ def _run(
     facts = {place: graph.fact(outlet) for place, outlet in enumerate(inputs)}
     body = _to_typed(node, option, facts)
     feeds = {f"in{place}": outlet for place, outlet in enumerate(inputs)}
-    found = inline(graph, body, feeds)
-    if (len(found) < len(node.makes) and option != "CondSubgraphIndex") or not found:
-        raise node.error(f"its subgraph gives {len(found)} tensors for {len(node.makes)}")
-    return found
+    results = inline(graph, body, feeds)
+    if (len(results) < len(node.makes) and option != "CondSubgraphIndex") or not results:
+        raise node.error(f"its subgraph gives {len(results)} tensors for {len(node.makes)}")
+    return results
 
 
 def _op(node: TfliteNode) -> Sequence[OutletId]:

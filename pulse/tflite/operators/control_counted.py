@@ -37,10 +37,10 @@ def scan(node: TfliteNode, run: Run) -> list[OutletId] | None:
     """The loop's outputs; None if it is no loop over frames, or its body cannot be said for any iteration."""
     try:
         with node.scope.trial():
-            found = _Counted(node, run).find()
+            counted = _Counted(node, run).find()
     except (LoadError, FactError, DimError):
         return None
-    return None if found is None else found.wire()
+    return None if counted is None else counted.wire()
 
 
 def _number(value: Array | None) -> TDim | None:
@@ -224,7 +224,7 @@ class _Counted:
     def _iterations(self, facts: Mapping[int, TypedFact]) -> TDim | None:
         """The length that the condition compares the iteration with; of several the one that all agree on."""
         cond = self._run("CondSubgraphIndex", facts)
-        found: list[TDim] = []
+        counts: list[TDim] = []
         left = [cond.graph.outputs[0]]
         while left:
             made = cond.graph.node(left.pop())
@@ -236,8 +236,8 @@ class _Counted:
             iteration, limit = (_number(cond.graph.fact(outlet).value) for outlet in made.inputs)
             if iteration is None or limit is None or iteration != self._iteration:
                 return None
-            found.append(limit)
-        return found[0] if all(limit == found[0] for limit in found) else None
+            counts.append(limit)
+        return counts[0] if all(limit == counts[0] for limit in counts) else None
 
     def _sort(self, parts: _Parts, place: int) -> None:
         """A state is a list that each iteration writes one frame of, or goes from iteration to iteration."""

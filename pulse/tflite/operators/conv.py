@@ -23,10 +23,10 @@ CHANNELS = (-1, 1, 1)
 
 def spatial(node: TfliteNode, name: str) -> tuple[int, int]:
     """An option of height and width, at least 1. Raises LoadError."""
-    found = node.integer(f"{name}H", 1), node.integer(f"{name}W", 1)
-    if min(found) < 1:
-        raise node.error(f"{name} is {list(found)}")
-    return found
+    sizes = node.integer(f"{name}H", 1), node.integer(f"{name}W", 1)
+    if min(sizes) < 1:
+        raise node.error(f"{name} is {list(sizes)}")
+    return sizes
 
 
 def kernel_of(node: TfliteNode, slot: int, perm: Sequence[int], codes: bool) -> Array:
@@ -77,10 +77,10 @@ def conv(node: TfliteNode) -> OutletId:
 
 def dilation(node: TfliteNode) -> tuple[int, int]:
     """The option, whose fields have other names than those of strides."""
-    found = node.integer("DilationHFactor", 1), node.integer("DilationWFactor", 1)
-    if min(found) < 1:
-        raise node.error(f"Dilation is {list(found)}")
-    return found
+    factors = node.integer("DilationHFactor", 1), node.integer("DilationWFactor", 1)
+    if min(factors) < 1:
+        raise node.error(f"Dilation is {list(factors)}")
+    return factors
 
 
 def convolve(

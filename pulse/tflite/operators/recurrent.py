@@ -27,11 +27,11 @@ def _weights(node: TfliteNode, slot: int) -> Array | None:
 
 
 def _read_needed(node: TfliteNode, slots: Sequence[int]) -> list[Array]:
-    found = [_weights(node, slot) for slot in slots]
-    missing = [slot for slot, value in zip(slots, found) if value is None]
+    weights = [_weights(node, slot) for slot in slots]
+    missing = [slot for slot, value in zip(slots, weights) if value is None]
     if missing:
         raise node.error(f"inputs {missing} are left out, which is not covered")
-    return [value for value in found if value is not None]
+    return [value for value in weights if value is not None]
 
 
 def _meets_codes(node: TfliteNode, slot: int) -> bool:

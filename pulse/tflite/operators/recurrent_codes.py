@@ -116,8 +116,8 @@ def lstm_of_codes(node: TfliteNode, parts: LstmWeights) -> list[OutletId]:
 
 def _hidden_scale(node: TfliteNode) -> float:
     """The steps of what the gates make; of the state where the file does not say it."""
-    told = node.inner[4].quantization if len(node.inner) > 4 else None
-    return float((told or node.quantization(18)).scale[0])
+    quantization = node.inner[4].quantization if len(node.inner) > 4 else None
+    return float((quantization or node.quantization(18)).scale[0])
 
 
 def _limit(clip: float, scale: float) -> tuple[float, float]:

@@ -158,11 +158,11 @@ def follow(
     stats: StatsWriter | None,
     frames: FramesWriter | None,
     seconds: float | None,
-    asked: Sequence[int],
+    signals: Sequence[int],
 ) -> None:
     """Poll the run until it is over, or a signal requests its end."""
     with key_presses() as pressed:
-        while not (asked or live.wait(0)):
+        while not (signals or live.wait(0)):
             statistics = live.statistics()
             control = live.control
             on = {"mute": control.muted, "bypass": control.bypassed}

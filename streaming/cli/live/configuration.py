@@ -25,9 +25,9 @@ def live_plan(rate_hz: int, program: Program, request: RunRequest, options: Live
     target = request.target
     if target is not None and options.speaker == SILENT:
         raise InputError(f"--speaker {SILENT}: {target} is for what is played; leave out one of both")
-    asked = target is not None or options.speaker not in (None, SILENT)
+    has_target = target is not None or options.speaker not in (None, SILENT)
     sounds = sound_output(program, live_inputs(program)[0], None) is not None
-    plays = asked or (sounds and options.speaker != SILENT)
+    plays = has_target or (sounds and options.speaker != SILENT)
     return Plan(
         rate_hz,
         None,
@@ -102,5 +102,5 @@ def frames_port(program: Program, request: RunRequest) -> Port:
     if request.sound.output is not None:
         return find_output(program, request.sound.output)
     source = live_inputs(program)[0]
-    found = (port for port in program.outputs if request.events and not is_playable(port, source))
-    return next(found, program.outputs[0])
+    ports = (port for port in program.outputs if request.events and not is_playable(port, source))
+    return next(ports, program.outputs[0])

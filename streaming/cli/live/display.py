@@ -97,11 +97,11 @@ class _Display:
         """Two columns where sound comes and goes; a line of names above."""
         from rich.text import Text
 
-        found = (
+        meters = (
             (f"in {self.setup.input}", self.scene.peaks_in),
             (f"out {self.setup.output}", self.scene.peaks_out),
         )
-        sides = [(name, peaks) for name, peaks in found if peaks]
+        sides = [(name, peaks) for name, peaks in meters if peaks]
         if not sides:
             return
         each = (width - 2 * (len(sides) - 1)) // len(sides)
@@ -143,10 +143,10 @@ class _Display:
     def _rows(self, statistics: LiveStatistics, width: int) -> "list[tuple[str, Text]]":
         from rich.text import Text
 
-        found = statistics.total.summary()
+        summary = statistics.total.summary()
         limit = f"  {self.signs.steps[-1]}: {1e3 * statistics.deadline_s:.3g} ms"
         latencies = self._sparkline(statistics.deadline_s, width - len(limit)).append(limit, "dim")
-        times = [f"{name} {us / 1e3:.2f} ms" for name, us in found.percentiles().items() if name != "p90"]
+        times = [f"{name} {us / 1e3:.2f} ms" for name, us in summary.percentiles().items() if name != "p90"]
         rows = [
             ("latency", latencies),
             ("", Text(",  ".join([*times, f"load {statistics.load:.0%}"]))),
@@ -189,11 +189,11 @@ def clock(seconds: float) -> str:
 def _problem_text(counters: Counters) -> "Text":
     from rich.text import Text
 
-    found = describe_counters(counters)
+    texts = describe_counters(counters)
     pulses = f"{counters.pulses:,} pulses, "
     return (
-        Text(pulses).append(found, "bold red")
-        if found
+        Text(pulses).append(texts, "bold red")
+        if texts
         else Text(f"{pulses}none late, nothing lost or silent")
     )
 

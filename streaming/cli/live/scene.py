@@ -48,7 +48,7 @@ class Scene:
     def after(self, statistics: LiveStatistics) -> "Scene":
         """What is shown once this statistics is there."""
         at_s, marked, before, p99_us = statistics.elapsed_s, self.marked, self.before, self.p99_us
-        if self.ticks.between(0.0 if marked is None else marked.elapsed_s, at_s):
+        if self.ticks.is_due(0.0 if marked is None else marked.elapsed_s, at_s):
             total = statistics.total if marked is None else statistics.total.since(marked.total)
             p99_us = (*p99_us, 1e6 * total.percentile_s(99) if total.count else nan)[-REMEMBERED:]
             marked, before = statistics, marked

@@ -162,9 +162,9 @@ class PortAudioLibrary(NotCopyable):
 def library_path() -> str:
     """The name or file of PortAudio, as sounddevice finds it. Raises DeviceError."""
     for name in ("portaudio", "bin\\libportaudio-2.dll", "lib/libportaudio.dylib"):
-        found = find_library(name)
-        if found is not None:
-            return found
+        path = find_library(name)
+        if path is not None:
+            return path
     for folder in _wheel_folders():
         for file in sorted(folder.glob("portaudio-binaries/libportaudio*")):
             if _is_for_this_machine(file.name):

@@ -34,5 +34,5 @@ class StreamSpec:
     @property
     def parameters(self) -> list[object]:
         """The parameters of input and output, as PortAudio takes them."""
-        found = {side.kind: byref(side.parameters()) for side in self.sides}
-        return [found.get("input"), found.get("output")]
+        references = {side.kind: byref(side.parameters()) for side in self.sides}
+        return [references.get("input"), references.get("output")]

@@ -40,7 +40,7 @@ def test_every_source_of_one_model(tmp_path: Path) -> None:
     onnx.save(proto, path)
     loaded = pulse.load(path)
     pulsed = loaded.pulsify(4)
-    made = [loaded, loaded.model, loaded.analyse(), loaded.typed, pulsed, pulsed.compile("numpy")]
+    made = [loaded, loaded.model, loaded.analyse(), loaded.typed_model, pulsed, pulsed.compile("numpy")]
     for source in (path, str(path), path.read_bytes(), proto, *made):
         program = pulse.stream(source, 4, backend="numpy")
         x = noise(1, 9)

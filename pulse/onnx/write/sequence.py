@@ -1,0 +1,128 @@
+"""An exported model for servers that keep the states of a sequence themselves, as Triton's sequence batcher does.
+
+Such a server feeds a state back, says with a flag that a sequence starts, and does not say what a state is then. So a
+model takes the flag and has its initial states inside. States have one axis at least.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from onnx import helper, numpy_helper
+
+from pulse.errors import WriteError
+from pulse.onnx.metadata import Notes
+from pulse.onnx.proto import ModelProto, NodeProto, TensorProto, ValueInfoProto
+from pulse.record import record
+
+START = "START"
+"""The input that says that a sequence starts: bool [1]."""
+
+
+@record
+class SequenceState:
+    """A state of a sequence: the input that it is read from, the output that it is written to, its type and shape.
+
+    element_type  of ONNX
+    """
+
+    input: str
+    output: str
+    element_type: int
+    shape: tuple[int, ...]
+
+
+@record(eq=False)
+class SequenceModel:
+    """A model with START, and its states; all other inputs and outputs are those of the model that it was made of."""
+
+    proto: ModelProto
+    states: tuple[SequenceState, ...]
+
+    @property
+    def inputs(self) -> list[ValueInfoProto]:
+        """What a client gives in each request."""
+        states = {START, *(state.input for state in self.states)}
+        return [value for value in self.proto.graph.input if value.name not in states]
+
+    @property
+    def outputs(self) -> list[ValueInfoProto]:
+        """What a client gets."""
+        states = {state.output for state in self.states}
+        return [value for value in self.proto.graph.output if value.name not in states]
+
+
+def sequence_model(proto: ModelProto) -> SequenceModel:
+    """An exported model with START. Raises WriteError: ``to_onnx`` did not write it."""
+    notes = Notes.parse({entry.key: entry.value for entry in proto.metadata_props})
+    if notes is None:
+        raise WriteError("the model says nothing of its states: give one that to_onnx wrote")
+    made = ModelProto()
+    made.CopyFrom(proto)
+    graph = made.graph
+    inputs: Mapping[str, ValueInfoProto] = {value.name: value for value in graph.input}
+    outputs: Mapping[str, ValueInfoProto] = {value.name: value for value in graph.output}
+    taken = {name for node in graph.node for name in (*node.input, *node.output)} | set(inputs)
+    if START in taken:
+        raise WriteError(f"a wire of the model is called {START}: rename it")
+    first: list[NodeProto] = []
+    states: list[SequenceState] = []
+    if notes.states:
+        graph.initializer.append(numpy_helper.from_array(np.array([1], np.int64), _free("one", taken)))
+    one = graph.initializer[-1].name if notes.states else ""
+    for note in notes.states:
+        read, written = inputs[note.input], outputs[note.output]
+        kind, shape = read.type.tensor_type.elem_type, shape_of(read)
+        past = _free(f"{note.input}.past", taken)
+        read.name = past
+        initial = note.value()
+        whole = shape or (1,)
+        initial = (
+            np.broadcast_to(0 if initial is None else initial, shape)
+            .reshape(whole)
+            .astype(helper.tensor_dtype_to_np_dtype(kind))
+        )
+        graph.initializer.append(numpy_helper.from_array(initial, _free(f"{note.input}.initial", taken)))
+        chosen = note.input if shape else _free(f"{note.input}.vector", taken)
+        first.append(helper.make_node("Where", [START, graph.initializer[-1].name, past], [chosen]))
+        output = note.output
+        if not shape:
+            empty = _free(f"{note.input}.shape", taken)
+            graph.initializer.append(numpy_helper.from_array(np.zeros(0, np.int64), empty))
+            first.append(helper.make_node("Reshape", [chosen, empty], [note.input]))
+            output = _free(f"{note.output}.vector", taken)
+            graph.node.append(helper.make_node("Reshape", [note.output, one], [output]))
+            _set_vector(read)
+            written.name = output
+            _set_vector(written)
+        states.append(SequenceState(past, output, kind, whole))
+    _put_in_front(graph, first)
+    graph.input.append(helper.make_tensor_value_info(START, TensorProto.BOOL, [1]))
+    del made.metadata_props[:]
+    kept = {entry.key: entry.value for entry in proto.metadata_props if not entry.key.startswith("pulse_")}
+    helper.set_model_props(made, kept)
+    return SequenceModel(made, tuple(states))
+
+
+def shape_of(value: ValueInfoProto) -> tuple[int, ...]:
+    """The shape of an input or output of an exported model, which is always known."""
+    return tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim)
+
+
+def _put_in_front(graph: Any, nodes: list[NodeProto]) -> None:
+    others = list(graph.node)
+    del graph.node[:]
+    graph.node.extend([*nodes, *others])
+
+
+def _set_vector(value: ValueInfoProto) -> None:
+    del value.type.tensor_type.shape.dim[:]
+    value.type.tensor_type.shape.dim.add().dim_value = 1
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """A name that no wire has; it is taken then."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name

@@ -1,0 +1,142 @@
+"""A model repository for Triton: the pulsed model as ONNX, and what its sequence batcher is to know of it."""
+
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from onnx import TensorProto
+
+from pulse.errors import InputError, WriteError
+from pulse.loading.proving import prove_file
+from pulse.models import PulsedModel
+from pulse.onnx.proto import ValueInfoProto
+from pulse.onnx.write.model import to_onnx
+from pulse.onnx.write.sequence import START, SequenceModel, SequenceState, sequence_model, shape_of
+from streaming.reports.exporting import Exported
+from streaming.reports.opened_model import OpenedModel
+from streaming.reports.timed_proof import ProofChoice, time_proof
+
+TYPES = {
+    TensorProto.FLOAT: "TYPE_FP32",
+    TensorProto.DOUBLE: "TYPE_FP64",
+    TensorProto.FLOAT16: "TYPE_FP16",
+    TensorProto.BOOL: "TYPE_BOOL",
+    TensorProto.INT8: "TYPE_INT8",
+    TensorProto.INT16: "TYPE_INT16",
+    TensorProto.INT32: "TYPE_INT32",
+    TensorProto.INT64: "TYPE_INT64",
+    TensorProto.UINT8: "TYPE_UINT8",
+    TensorProto.UINT16: "TYPE_UINT16",
+    TensorProto.UINT32: "TYPE_UINT32",
+    TensorProto.UINT64: "TYPE_UINT64",
+}
+"""Element types of ONNX, as Triton calls them."""
+MOST_SEQUENCES = 64
+"""Sequences of one instance at once."""
+IDLE_US = 60_000_000
+"""After which a sequence without requests is forgotten."""
+
+
+def export_triton(
+    opened: OpenedModel, pulsed: PulsedModel, folder: Path, opset: int, choice: ProofChoice | None
+) -> Exported:
+    """Write ``<folder>/<name>/config.pbtxt`` and ``<folder>/<name>/1/model.onnx``, all at once, if the proof holds.
+
+    choice   which streams are tried with the ONNX form; None: no proof
+    Raises   WriteError; InputError: the model's folder exists already, or the folder refuses
+    """
+    name = model_name(opened.title)
+    path = folder / name
+    if path.exists():
+        raise InputError(f"{path}: exists already; remove it, or give another folder")
+    proto = to_onnx(pulsed, opset)
+    sequence = sequence_model(proto)
+    text = config_text(name, sequence)
+    proof = None
+    if choice is not None:
+        tried = choice.lengths, choice.seed, choice.long
+        proof = time_proof(lambda: prove_file(opened.model, pulsed, proto, *tried))
+    data = sequence.proto.SerializeToString()
+    good = proof is None or proof.proof.equal
+    if good:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            part = Path(tempfile.mkdtemp("", f".{name}-", folder))
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be written ({error.strerror}); check the folder") from error
+        try:
+            (part / name / "1").mkdir(parents=True)
+            (part / name / "config.pbtxt").write_text(text, "utf-8")
+            (part / name / "1" / "model.onnx").write_bytes(data)
+            (part / name).rename(path)
+        finally:
+            shutil.rmtree(part)
+    nodes = len(sequence.proto.graph.node)
+    return Exported(path if good else None, opset, nodes, len(sequence.states), len(data), proof)
+
+
+def model_name(title: str) -> str:
+    """The name of a model in a repository: that of its file, in letters that any file system takes."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "_", title).strip("._") or "model"
+
+
+def config_text(name: str, model: SequenceModel) -> str:
+    """The model's config.pbtxt: Triton's ModelConfig as text. Raises WriteError: a type that Triton does not have."""
+    fields = [
+        f"name: {json.dumps(name)}",
+        'platform: "onnxruntime_onnx"',
+        "max_batch_size: 0",
+        *(_tensor("input", value) for value in model.inputs),
+        *(_tensor("output", value) for value in model.outputs),
+        _block("instance_group", ["count: 1", "kind: KIND_CPU"]),
+        _block("sequence_batching", _batching(model.states)),
+    ]
+    return "\n".join(fields) + "\n"
+
+
+def _batching(states: Iterable[SequenceState]) -> list[str]:
+    start = _block("control", ["kind: CONTROL_SEQUENCE_START", "bool_false_true: [ false, true ]"])
+    return [
+        f"max_sequence_idle_microseconds: {IDLE_US}",
+        _block("oldest", [f"max_candidate_sequences: {MOST_SEQUENCES}"]),
+        _block("control_input", [f'name: "{START}"', start]),
+        *(_block("state", _state(state)) for state in states),
+    ]
+
+
+def _state(state: SequenceState) -> list[str]:
+    return [
+        f"input_name: {json.dumps(state.input)}",
+        f"output_name: {json.dumps(state.output)}",
+        f"data_type: {_type(state.input, state.element_type)}",
+        f"dims: {_dims(state.input, state.shape)}",
+    ]
+
+
+def _tensor(field: str, value: ValueInfoProto) -> str:
+    shape = shape_of(value)
+    dims = _dims(value.name, shape or (1,))
+    kind = _type(value.name, value.type.tensor_type.elem_type)
+    scalar = [] if shape else ["reshape { shape: [ ] }"]
+    return _block(field, [f"name: {json.dumps(value.name)}", f"data_type: {kind}", f"dims: {dims}", *scalar])
+
+
+def _type(name: str, element_type: int) -> str:
+    found = next((text for known, text in TYPES.items() if known == element_type), None)
+    if found is None:
+        raise WriteError(f"{name}: Triton has no type for element type {element_type} of ONNX")
+    return found
+
+
+def _dims(name: str, shape: tuple[int, ...]) -> str:
+    if not all(shape):
+        raise WriteError(f"{name}: Triton takes no tensor without elements, of shape {list(shape)}")
+    return f"[ {', '.join(map(str, shape))} ]"
+
+
+def _block(name: str, fields: Iterable[str]) -> str:
+    lines = [f"  {line}" for field in fields for line in field.splitlines()]
+    return "\n".join([f"{name} {{", *lines, "}"])

@@ -1,0 +1,109 @@
+"""``pulse convert --triton``: a repository, parsed with Triton's own schema and run as its sequence batcher does."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import pulse
+from pulse.bounds import FAR_END
+from streaming.builtin import model_path
+from streaming.session import Session
+from tests.streaming.command import pulse as command
+from tests.streaming.command import refused
+
+PULSE = 160
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("triton")
+    told = command("convert", model_path(), "--pulse", str(PULSE), "--triton", folder / "models").stdout
+    assert "equal: every frame" in told
+    (model,) = (folder / "models").iterdir()
+    assert sorted(path.name for path in model.rglob("*")) == ["1", "config.pbtxt", "model.onnx"]
+    return model
+
+
+def parsed(model: Path):
+    """The config by Triton's own schema."""
+    schema = pytest.importorskip("tritonclient.grpc.model_config_pb2", reason="needs tritonclient[grpc]")
+    from google.protobuf import text_format
+
+    return schema, text_format.Parse((model / "config.pbtxt").read_text("utf-8"), schema.ModelConfig())
+
+
+def test_the_config_says_what_the_model_has(repository):
+    schema, config = parsed(repository)
+    assert config.name == repository.name and config.platform == "onnxruntime_onnx"
+    assert config.max_batch_size == 0
+    proto = onnx.load(repository / "1" / "model.onnx")
+    onnx.checker.check_model(proto, full_check=True)
+    batching = config.sequence_batching
+    assert batching.WhichOneof("strategy_choice") == "oldest"
+    (control,) = batching.control_input
+    assert control.control[0].kind == schema.ModelSequenceBatching.Control.CONTROL_SEQUENCE_START
+    assert list(control.control[0].bool_false_true) == [False, True]
+    states = [(state.input_name, state.output_name) for state in batching.state]
+    inputs = [*(each.name for each in config.input), control.name, *(read for read, _ in states)]
+    outputs = [*(each.name for each in config.output), *(written for _, written in states)]
+    assert sorted(inputs) == sorted(value.name for value in proto.graph.input)
+    assert sorted(outputs) == sorted(value.name for value in proto.graph.output)
+    session = onnxruntime.InferenceSession(str(repository / "1" / "model.onnx"))
+    known = {value.name: value for value in (*session.get_inputs(), *session.get_outputs())}
+    types = {"tensor(float)": schema.TYPE_FP32, "tensor(int64)": schema.TYPE_INT64}
+    for state in batching.state:
+        for name in (state.input_name, state.output_name):
+            assert known[name].shape == list(state.dims) and types[known[name].type] == state.data_type
+    for each in (*config.input, *config.output):
+        assert known[each.name].shape == ([] if each.HasField("reshape") else list(each.dims))
+        assert types[known[each.name].type] == each.data_type
+
+
+class Batcher:
+    """The states of one sequence, as the batcher keeps them: garbage at first, then what the model wrote."""
+
+    def __init__(self, model: Path, states: list[tuple[str, str]]) -> None:
+        self.session = onnxruntime.InferenceSession(str(model / "1" / "model.onnx"))
+        shapes = {value.name: value for value in self.session.get_inputs()}
+        kinds = {"tensor(float)": np.float32, "tensor(int64)": np.int64}
+        self.states = {read: np.full(shapes[read].shape, -77, kinds[shapes[read].type]) for read, _ in states}
+        self.pairs = states
+
+    def request(self, start: bool, **inputs):
+        """One request; the outputs."""
+        names = [value.name for value in self.session.get_outputs()]
+        found = dict(
+            zip(names, self.session.run(None, {**inputs, **self.states, "START": np.array([start])}))
+        )
+        self.states = {read: found[written] for read, written in self.pairs}
+        return found
+
+
+def test_sequences_one_after_the_other_equal_the_model(repository):
+    _, config = parsed(repository)
+    states = [(state.input_name, state.output_name) for state in config.sequence_batching.state]
+    batcher = Batcher(repository, states)
+    program = pulse.stream(model_path(), pulse=PULSE)
+    delay = program.outputs[0].delay
+    for seed, pulses in [(0, 9), (1, 5)]:
+        x = (0.1 * np.random.default_rng(seed).standard_normal(pulses * PULSE - 33)).astype(np.float32)
+        padded = np.concatenate([x, np.full(33 + 3 * PULSE, np.nan, np.float32)])
+        pieces = []
+        for number in range(padded.size // PULSE):
+            block = padded[None, number * PULSE : (number + 1) * PULSE]
+            end = x.size if (number + 1) * PULSE >= x.size else FAR_END
+            found = batcher.request(number == 0, audio=block, end=np.array(end, np.int64))
+            pieces.append(found["denoised"])
+        session = Session(program)
+        wanted = np.concatenate([session.push(x[None])["denoised"], session.flush()["denoised"]], 1)
+        given = np.concatenate(pieces, 1)[:, delay : delay + x.size]
+        np.testing.assert_allclose(given, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_what_is_there_already_stays(repository):
+    told = refused("convert", model_path(), "--triton", repository.parent)
+    assert "exists already" in told
+    assert "give one of them" in refused("convert", "--triton", "x", "-o", "y.onnx")
