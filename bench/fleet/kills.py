@@ -164,6 +164,9 @@ async def measure_kills_of(fleet, kills: int, streams: int, checkpoint_s: float,
             killed_s = time.perf_counter()
             os.kill(victim, signal.SIGKILL)
             await anyio.sleep(SETTLE_S)
+            with anyio.fail_after(PATIENCE_S):
+                while any(each.came_s[-1] < killed_s + SETTLE_S / 2 for each in speakers):
+                    await anyio.sleep(0.02)
             hit = [each for each, count in zip(speakers, before) if each.stream.connections > count]
             silences += [each.silence_ms(killed_s) for each in hit]
             if number % 20 == 0 and silences:

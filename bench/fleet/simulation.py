@@ -1,7 +1,8 @@
 """Many streams on paper: machines, traffic, what is full first, and a year of losses. Unit costs are measured ones.
 
 The year is a simulation of events: machines, processes and racks are lost at random; the streams of each loss go on at
-the workers that are left, by chance as the hash spreads them, and wait there until the processor has time to spare.
+the workers that are left, by chance as the hash spreads them, and wait there until the processor has time to spare. The
+time on the network is not in the gaps.
 """
 
 import heapq
@@ -221,17 +222,17 @@ def _gaps_s(
     chance: np.random.Generator,
 ) -> np.ndarray:
     """How long each stream of a loss is silent: until it is noticed, and until a survivor has had time for it."""
+    if not hit:
+        return np.zeros(0)
     share = stream_load(costs, assumed)
-    spare = 1 - np.minimum(assumed.budget, share * chance.poisson(streams, survivors))
-    places = chance.integers(0, survivors, hit)
-    order = np.argsort(places, kind="stable")
-    sorted_places = places[order]
-    first = np.searchsorted(sorted_places, sorted_places)
-    turn = np.arange(hit) - first + 1  # in the queue of its survivor
-    replay = chance.uniform(0, assumed.checkpoint_s, hit) * share
-    each = 1e-6 * (costs.open + costs.restore + costs.rank * survivors) + replay.mean() if hit else 0.0
+    places = np.sort(chance.integers(0, survivors, hit))
+    _, first, which = np.unique(places, return_index=True, return_inverse=True)
+    turn = np.arange(hit) - first[which] + 1  # in the queue of its survivor
+    spare = 1 - np.minimum(assumed.budget, share * chance.poisson(streams, first.size))
+    replay = share * chance.uniform(0, assumed.checkpoint_s, hit).mean()
+    each = 1e-6 * (costs.open + costs.restore + costs.rank * survivors) + replay
     noticed = 0.0 if kind == "process" else assumed.silence_s
-    return noticed + turn * each / spare[sorted_places]
+    return noticed + turn * each / spare[which]
 
 
 def text(found: Simulation) -> str:

@@ -8,6 +8,7 @@ import typer
 from streaming.cli.options import ReportOptions, takes_groups
 
 if TYPE_CHECKING:
+    from streaming.fleet.deployment import Deployment
     from streaming.fleet.ray_fleet import Fleet
 
 ACTIONS = ("deploy", "status", "drain", "weigh", "end")
@@ -82,9 +83,10 @@ def fleet(
         raise InputError("pulse fleet weigh needs --weight, and nothing else takes it")
     if what is not None and action in ("status", "end"):
         raise InputError(f"pulse fleet {action} takes no {what!r}; --name says of which fleet")
+    deployment = read_file(None if what is None else Path(what)) if action == "deploy" else None
     found = open_fleet(name, address)
-    if action == "deploy":
-        deploy(found, None if what is None else Path(what), wait)
+    if deployment is not None:
+        deploy(found, deployment, wait)
     elif action == "drain" and what is not None:
         found.drain(what)
     elif action == "weigh" and what is not None and weight is not None:
@@ -110,12 +112,17 @@ def open_fleet(name: str, address: str | None) -> "Fleet":
     return Fleet(name, address)
 
 
-def deploy(found: "Fleet", path: Path | None, wait_s: float) -> None:
-    """Begin what a file says, and wait until its workers are live. Raises InputError."""
-    from streaming.cli.serve import open_programs
+def read_file(path: Path | None) -> "Deployment":
+    """What a file says; without one, the built-in denoiser. Raises InputError."""
     from streaming.fleet.deployment import Deployment, read_deployment
 
-    deployment = Deployment() if path is None else read_deployment(path.resolve())
+    return Deployment() if path is None else read_deployment(path.resolve())
+
+
+def deploy(found: "Fleet", deployment: "Deployment", wait_s: float) -> None:
+    """Begin a version, and wait until its workers are live. Raises InputError."""
+    from streaming.cli.serve import open_programs
+
     found.deploy(deployment, open_programs)
     version = deployment.version
     found.wait(lambda status: len(status.table.live(version)) >= deployment.least, wait_s)

@@ -194,6 +194,7 @@ class FleetControl(NotCopyable):
         self._statuses.pop(name, None)
         self._missed.pop(name, None)
         self._refused.pop(name, None)
+        self._began_s.pop(name, None)
         self._leaving.discard(name)
 
     def _switch(self) -> None:

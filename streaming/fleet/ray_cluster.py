@@ -1,6 +1,7 @@
 # pyright: basic, reportMissingImports=false
 """A fleet on Ray: its members are actors, and calls to them go through Ray. Pulses do not."""
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -153,8 +154,6 @@ class WorkerActor:
 
     def process(self) -> int:
         """The number of its process."""
-        import os
-
         return os.getpid()
 
 
