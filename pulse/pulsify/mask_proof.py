@@ -34,7 +34,7 @@ from pulse.pulsify.pattern import (
     is_true,
 )
 from pulse.pulsify.pattern_elementwise import elementwise, whole_part
-from pulse.pulsify.pattern_table import stored
+from pulse.pulsify.pattern_table import stored_pattern
 from pulse.typed import TypedGraph
 
 
@@ -59,7 +59,7 @@ class MaskProof:
             inputs = [
                 score if place == slot else self.pattern(outlet) for place, outlet in enumerate(node.inputs)
             ]
-            score = self._masked(self._apply(node, inputs))
+            score = self._hide(self._apply(node, inputs))
         if not (score.is_steady or (relative and score.repeats and LENGTH not in score.slopes)):
             causes = [self._causes[number] for number, _ in steps if number in self._causes]
             return f"{causes[0] if causes else end} gives no proof"
@@ -67,19 +67,19 @@ class MaskProof:
             return f"frames that are {self._extent.distance} or more apart may meet, by {end}"
         return None
 
-    def _masked(self, score: Pattern) -> Pattern:
+    def _hide(self, score: Pattern) -> Pattern:
         """Scores that count as masked are minus infinity, as in a run."""
 
-        def lowered(x: Interval) -> Interval:
+        def hide(x: Interval) -> Interval:
             hidden = x[1] <= self._extent.masked
             return np.where(hidden, -np.inf, x[0]), np.where(hidden, -np.inf, x[1])
 
         return Pattern(
             score.slopes,
-            lowered(score.rest) if not score.slopes else score.rest,
-            lowered(score.near),
-            lowered(score.behind),
-            lowered(score.ahead),
+            hide(score.rest) if not score.slopes else score.rest,
+            hide(score.near),
+            hide(score.behind),
+            hide(score.ahead),
             score.repeats,
         )
 
@@ -114,7 +114,7 @@ class MaskProof:
         if value.dtype.kind not in "iufb" or np.isnan(value).any():
             return Pattern.unknown()
         axes = self._graph.fact(outlet).symbolic_axes(self._symbol)
-        return stored(value, axes, self._extent.period, self._extent.distance)
+        return stored_pattern(value, axes, self._extent.period, self._extent.distance)
 
     def _length(self, value: Array) -> Pattern:
         """A number that depends on how many rows there are."""
@@ -128,7 +128,7 @@ class MaskProof:
         op, facts = node.op, [self._graph.fact(read) for read in node.inputs]
         made = Pattern.unknown()
         if isinstance(op, Elementwise):
-            truncated = self._truncated(node)
+            truncated = self._truncated_argument(node)
             made = (
                 elementwise(op.kind, inputs, node.outputs[0].fact, self._extent)
                 if truncated is None
@@ -205,7 +205,7 @@ class MaskProof:
             return x
         return whole_part(x, self._extent)
 
-    def _truncated(self, node: Node[TypedFact, Op]) -> OutletId | None:
+    def _truncated_argument(self, node: Node[TypedFact, Op]) -> OutletId | None:
         """The x of ``sign(x) * floor(abs(x))``, as PyTorch writes a quotient that is rounded toward zero."""
 
         def argument(outlet: OutletId, kind: str) -> OutletId | None:

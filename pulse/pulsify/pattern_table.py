@@ -11,12 +11,12 @@ SMALL = 1 << 12
 """The most numbers of a constant that are looked at one by one."""
 
 
-def stored(value: Array, axes: Sequence[int], period: int, distance: int) -> Pattern:
+def stored_pattern(value: Array, axes: Sequence[int], period: int, distance: int) -> Pattern:
     """The pattern of a table, along those of its axes that streams cut; no stream is longer than they are.
 
     period, distance  as in ``Extent``
     """
-    bounds = _between(value)
+    bounds = _bounds(value)
     if not axes:
         return Pattern.constant(exact(value)) if value.size <= SMALL else bounds
     if len(axes) > 2 or value.size == 0:
@@ -39,7 +39,7 @@ def _far(value: Array, axes: Sequence[int], distance: int) -> Interval:
     moved = np.moveaxis(value, axes, (-2, -1))
     rows, columns = np.ogrid[: moved.shape[-2], : moved.shape[-1]]
     far = moved[..., rows - columns >= distance]
-    return _between(far).near if far.size else NEVER
+    return _bounds(far).near if far.size else NEVER
 
 
 def _steps(value: Array, axis: int, distance: int) -> Pattern:
@@ -47,12 +47,12 @@ def _steps(value: Array, axis: int, distance: int) -> Pattern:
     numbers = np.moveaxis(value, axis, 0).reshape(value.shape[axis], -1)
     steps = np.diff(numbers.astype(np.float64), axis=0)
     if not steps.size or (steps != steps[0, 0]).any() or (numbers[0] != numbers[0, 0]).any():
-        return Pattern.unknown(_between(value).near)
+        return Pattern.unknown(_bounds(value).near)
     first, slope = exact(numbers[0, 0]), exact(steps[0, 0])
     return affine({axis - value.ndim: slope}, (first, first), distance)
 
 
-def _between(value: Array) -> Pattern:
+def _bounds(value: Array) -> Pattern:
     if not value.size:
         return Pattern.unknown()
     return Pattern.constant(exact(np.asarray(value.min())), exact(np.asarray(value.max())))

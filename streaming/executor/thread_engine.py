@@ -51,7 +51,7 @@ class ThreadEngine(NotCopyable):
         while not self._ends:
             with self._changed:
                 turn = list(self._all)
-                if not any(slots.waiting for slots in turn) and not self._ends:
+                if not any(slots.waiting_pulses for slots in turn) and not self._ends:
                     self._changed.wait()
             for slots in turn:
                 slots.run_next()
@@ -77,7 +77,7 @@ class ThreadSlots(NotCopyable):
         self._listening = False
 
     @property
-    def waiting(self) -> int:
+    def waiting_pulses(self) -> int:
         """Pulses that are to run."""
         return len(self._waiting)
 

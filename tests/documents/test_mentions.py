@@ -10,13 +10,13 @@ from itertools import groupby, product
 import pytest
 
 from tests.documents.pages import ROOT, Page, pages
-from tests.documents.vocabulary import commands, files, script_options, texts, words
+from tests.documents.vocabulary import commands, files, members, script_options, texts, words
 
 PAGES = pages().values()
 by_name = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 DOTTED = re.compile(r"@?([^\W\d]\w*(?:\.[^\W\d]\w*)*)(\(.*\))?")
-PATH = re.compile(r"[\w.{},-]+(?:/[\w.{},-]*)*")
+PATH = re.compile(r"[\w.{},*-]+(?:/[\w.{},*-]*)*")
 SUFFIXES = (".py", ".md")
 OURS = ("pulse", "streaming", "bench", "tests")
 OF_OTHERS = {
@@ -80,7 +80,9 @@ def is_path(span: str) -> bool:
 
 
 def exists(path: str, page: Page) -> bool:
-    """A path from the root or the page's folder, or the end of one."""
+    """A path from the root or the page's folder, or the end of one; of a pattern, whether a file fits."""
+    if "*" in path:
+        return any(any(folder.glob(path)) for folder in (ROOT, page.folder))
     name = path.rstrip("/") + "/" * ((ROOT / path).is_dir() or path.endswith("/"))
     return (page.folder / path).exists() or any(f"/{file}".endswith(f"/{name}") for file in files())
 
@@ -104,6 +106,8 @@ def is_known(dotted: str) -> bool:
         return True
     if first in OURS and rest:
         return resolves(dotted) or dotted in texts() or is_file_of_a_user(dotted)
+    if rest and first in members() and rest[0] not in members()[first]:
+        return False
     return all(part in words() | TERMS or part.startswith("_") for part in (first, *rest))
 
 
@@ -175,6 +179,21 @@ def test_links_have_targets(page: Page) -> None:
         assert target.exists(), link
         if anchor:
             assert anchor in pages()[target.relative_to(ROOT).as_posix()].anchors(), link
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [
+        ("State.step", True),
+        ("PulsedModel.pulse", True),
+        ("State.stepped", False),
+        ("TypedModel.wire", False),
+        ("pulse.load", True),
+        ("pulse.loaded", False),
+    ],
+)
+def test_members_are_known(name: str, is_one: bool) -> None:
+    assert is_known(name) is is_one
 
 
 def test_something_was_read() -> None:

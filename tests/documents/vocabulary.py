@@ -68,6 +68,39 @@ def definitions(folder: str) -> frozenset[str]:
 
 
 @cache
+def members() -> dict[str, frozenset[str]]:
+    """Class -> its methods, fields, what its code sets on ``self``, and those of its bases that are ours."""
+    own: dict[str, set[str]] = {}
+    bases: dict[str, set[str]] = {}
+    for folder in ("pulse", "streaming"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.ClassDef):
+                    own.setdefault(node.name, set()).update(_members_of(node))
+                    names = {base.id for base in node.bases if isinstance(base, ast.Name)}
+                    bases.setdefault(node.name, set()).update(names)
+
+    def inherited(name: str, below: frozenset[str]) -> frozenset[str]:
+        above = bases.get(name, set()) - below
+        return frozenset(own.get(name, ())).union(*(inherited(base, below | {name}) for base in above))
+
+    return {name: inherited(name, frozenset()) for name in own}
+
+
+def _members_of(kind: ast.ClassDef) -> Iterator[str]:
+    for node in ast.walk(kind):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.AnnAssign(target=ast.Name(id=name)) | ast.Name(id=name, ctx=ast.Store()):
+                yield name
+            case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
+                yield name
+            case _:
+                pass
+
+
+@cache
 def docstrings(folder: str) -> dict[str, str]:
     """File -> its docstrings and the notes below its fields, with single spaces."""
     found: dict[str, str] = {}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.pulse.tflite import models
+from tests.pulse.tflite import models, recurrent_models
 from tests.pulse.tflite.builder import KINDS, written
 from tests.pulse.tflite.cases.families import all_cases
 
@@ -39,9 +39,14 @@ def seeds() -> tuple[bytes, ...]:
     kinds = ("float32", "int8")
     whole = [models.stack(kind) for kind in kinds] + [models.remembering(kind) for kind in kinds]
     whole += [models.filter_bank(kind) for kind in kinds] + [
-        models.recurrent(kind) for kind in ("lstm", "rnn")
+        recurrent_models.recurrent(kind) for kind in ("lstm", "rnn")
     ]
-    whole += [models.counting(), models.counting(None), models.recurrent("lstm", -1), models.unfused()]
+    whole += [
+        models.counting(),
+        models.counting(None),
+        recurrent_models.recurrent("lstm", -1),
+        recurrent_models.unfused(),
+    ]
     return (*whole * 3, *(written(case.graph) for case in all_cases()[::EACH]))
 
 

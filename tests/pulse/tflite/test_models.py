@@ -18,13 +18,11 @@ from tests.pulse.tflite.models import (
     counting,
     filter_bank,
     framed,
-    recurrent,
-    recurrent_codes,
     remembering,
     scaled_by_variable,
     stack,
-    unfused,
 )
+from tests.pulse.tflite.recurrent_models import recurrent, recurrent_codes, unfused
 
 CALLS = 12
 FEW_FRAMES = (1, 4, 11)

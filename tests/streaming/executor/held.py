@@ -35,7 +35,7 @@ class HeldEngine:
     @property
     def waiting(self):
         """Pulses that could run."""
-        return sum(slots.waiting for slots in self.everyone)
+        return sum(slots.waiting_pulses for slots in self.everyone)
 
     def run(self, count):
         """Run so many pulses of each stream."""

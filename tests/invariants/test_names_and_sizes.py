@@ -1,0 +1,138 @@
+"""Functions are verbs or name what they give; files fit on a few screens."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MOST_LINES = 450
+LONG = {
+    "pulse/build/nodes.py": "handles of nodes, wires and views make each other",
+    "pulse/jit/simd_codegen.py": "one function for each operation of vectors",
+    "tests/pulse/pulsify/test_attention.py": "a mask of each kind",
+}
+"""Files with more lines, and why."""
+FOLDERS = ("pulse", "streaming", "bench", "demos")
+
+IRREGULAR = {
+    *(
+        "begun",
+        "between",
+        "built",
+        "done",
+        "drawn",
+        "found",
+        "given",
+        "gone",
+        "grown",
+        "had",
+        "heard",
+        "held",
+    ),
+    *(
+        "kept",
+        "known",
+        "left",
+        "lost",
+        "made",
+        "met",
+        "said",
+        "seen",
+        "sent",
+        "shown",
+        "taken",
+        "told",
+        "written",
+    ),
+}
+WORDS = {
+    "feed": "a verb",
+    "need": "a verb",
+    "ping": "a verb, and the frame of WebSocket",
+    "ring": "a verb",
+    "chunking": "a noun: how a model is called",
+    "hamming": "a name: the window of R. W. Hamming",
+    "listing": "a noun: the text of a program",
+    "mapping": "a noun: an object of JSON",
+    "ranking": "a noun: workers from the best to the worst",
+    "sampling": "a noun: where an interpolation reads",
+    "timing": "a noun: frames before and after a resampler",
+}
+"""Function names that only look like participles."""
+OLDER = {
+    "pulse/deploy": {"quoted"},
+    "pulse/torch": {"added", "joined", "made", "named", "reversed"},
+    "streaming/fleet": {"checked", "lowered", "ranked", "wanted"},
+    "streaming/reports": {"batching"},
+    "streaming/serve": {"coded", "encoded", "received", "resampled", "taken"},
+    "bench/fleet": {"growing"},
+    "bench/torch_codes": {"added", "interpolated", "masked", "refused", "streamed", "written"},
+}
+"""Folder -> names from before the rule; none is added."""
+
+
+def is_participle(name: str) -> bool:
+    """Whether a function's whole name is one, or a preposition."""
+    word = name.strip("_")
+    return word not in WORDS and (word in IRREGULAR or bool(re.fullmatch(r"[a-z0-9]+(ed|ing)", word)))
+
+
+def is_statement(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether it is a property that says yes or no, such as ``muted``, or sets it."""
+    decorators = [ast.unparse(each) for each in function.decorator_list]
+    gives_bool = function.returns is not None and ast.unparse(function.returns) == "bool"
+    return any(each.endswith(".setter") for each in decorators) or (gives_bool and "property" in decorators)
+
+
+def functions(text: str) -> Iterator[str]:
+    """The names of functions that are bare participles."""
+    for node in ast.walk(ast.parse(text)):
+        is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if is_function and is_participle(node.name) and not is_statement(node):
+            yield node.name.strip("_")
+
+
+def sources(*folders: str) -> list[Path]:
+    return [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("def joined(x): ...", ["joined"]),
+        ("class A:\n  def _held(self) -> int: ...", ["held"]),
+        ("class A:\n  @property\n  def muted(self) -> bool: ...", []),
+        ("class A:\n  @property\n  def waiting(self) -> int: ...", ["waiting"]),
+        ("def joined_frames(x): ...\ndef feed(x): ...", []),
+    ],
+)
+def test_participles_are_found(text: str, names: list[str]) -> None:
+    assert list(functions(text)) == names
+
+
+def test_functions_are_verbs_or_name_what_they_give() -> None:
+    older: set[tuple[str, str]] = set()
+    wrong: list[str] = []
+    for path in sources(*FOLDERS):
+        name = path.relative_to(ROOT).as_posix()
+        folder = next((each for each in OLDER if name.startswith(f"{each}/")), "")
+        for function in functions(path.read_text("utf-8")):
+            if function in OLDER.get(folder, ()):
+                older.add((folder, function))
+            else:
+                wrong.append(f"{name}: {function}")
+    assert not wrong
+    listed = {(folder, function) for folder, names in OLDER.items() for function in names}
+    assert not listed - older, "these have another name by now: take them off the list"
+
+
+def test_files_are_short() -> None:
+    lengths = {
+        path.relative_to(ROOT).as_posix(): len(path.read_text("utf-8").splitlines())
+        for path in sources(*FOLDERS, "tests")
+    }
+    long = {name for name, lines in lengths.items() if lines > MOST_LINES}
+    assert long == LONG.keys()

@@ -1,0 +1,161 @@
+"""Models with recurrent layers of TFLite: LSTM and RNN of floats and of codes, and an unrolled one."""
+
+from typing import Any
+
+import numpy as np
+
+from tests.pulse.tflite.builder import Graph, written
+from tests.pulse.tflite.cases.case import X_SCALE, bias, noise, weights
+from tests.pulse.tflite.models import FEATURES, HIDDEN, i32
+
+
+def recurrent(
+    kind: str, frames: int = 4, stored: str = "float32", clip: float = 0.0, asymmetric: bool = False
+) -> bytes:
+    """UNIDIRECTIONAL_SEQUENCE_LSTM or _RNN over [1, frames, features]; -1 leaves the frames open.
+
+    stored  the type of the weights
+    """
+    g = Graph()
+    x = g.input((1, frames, FEATURES))
+
+    def weight(*shape: int) -> int:
+        value = noise(shape, len(g.tensors)) * np.float32(0.4)
+        if stored == "float32" or len(shape) == 1:
+            return g.constant(value)
+        return g.constant(np.clip(np.rint(value * 80), -127, 127).astype(stored), scale=[1 / 80], zero=[0])
+
+    h = [g.tensor((1, HIDDEN), "float32", name, variable=True) for name in ("h", "c")]
+    fields: dict[str, Any] = {"AsymmetricQuantizeInputs": asymmetric}
+    if kind == "lstm":
+        w, r, b = (
+            [weight(*shape) for _ in range(4)] for shape in ((HIDDEN, FEATURES), (HIDDEN, HIDDEN), (HIDDEN,))
+        )
+        inputs = [x, *w, *r, -1, -1, -1, *b, -1, -1, *h, -1, -1, -1, -1]
+        name, options = "UNIDIRECTIONAL_SEQUENCE_LSTM", "UnidirectionalSequenceLSTMOptions"
+        fields["CellClip"] = clip
+    else:
+        inputs = [x, weight(HIDDEN, FEATURES), weight(HIDDEN, HIDDEN), weight(HIDDEN), h[0]]
+        name, options = "UNIDIRECTIONAL_SEQUENCE_RNN", "SequenceRNNOptions"
+    y = g.result(
+        name, inputs, (1, frames, HIDDEN), options, FusedActivationFunction=4, TimeMajor=False, **fields
+    )
+    g.outputs = [y]
+    return written(g)
+
+
+def recurrent_codes(frames: int = 4, clip: float = 0.0, cell_bits: int = 11) -> bytes:
+    """An LSTM of int8 codes whose cell is int16 in steps of 2**-cell_bits."""
+    g, h_form, x_zero = Graph(), {"scale": [0.0061], "zero": [18]}, 15
+    x = g.input((1, frames, FEATURES), "int8", scale=[X_SCALE], zero=[x_zero])
+
+    def weight(shape: tuple[int, ...]) -> int:
+        return weights(g, shape, None, 0, len(g.tensors))
+
+    w = [weight((HIDDEN, FEATURES)) for _ in range(4)]
+    r = [weight((HIDDEN, HIDDEN)) for _ in range(4)]
+    b = [bias(g, x, each, HIDDEN) for each in w]
+    h = g.tensor((1, HIDDEN), "int8", "h", variable=True, **h_form)
+    c = g.tensor((1, HIDDEN), "int16", "c", variable=True, scale=[2.0**-cell_bits], zero=[0])
+    inner = [g.tensor((0,), "float32") for _ in range(4)] + [g.tensor((0,), "int8", **h_form)]
+    y = g.result(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        [x, *w, *r, -1, -1, -1, *b, -1, -1, h, c, -1, -1, -1, -1],
+        (1, frames, HIDDEN),
+        "UnidirectionalSequenceLSTMOptions",
+        3,
+        "int8",
+        (0.0061, 18),
+        FusedActivationFunction=4,
+        CellClip=clip,
+    )
+    g.operators[-1].inner = inner
+    g.outputs = [y]
+    return written(g)
+
+
+def unfused(frames: int = -1) -> bytes:
+    """A recurrent layer as Keras converts one: WHILE over frames that are gathered, and a list of results."""
+    cond, body = Graph("cond"), Graph("body")
+    shapes = {
+        "time": (),
+        "list": (frames, 1, HIDDEN),
+        "h": (1, HIDDEN),
+        "limit": (),
+        "x": (frames, 1, FEATURES),
+    }
+    whole = ("time", "limit")
+
+    def ports(graph: Graph) -> dict[str, int]:
+        return {k: graph.input(shape, "int32" if k in whole else "float32", k) for k, shape in shapes.items()}
+
+    p = ports(cond)
+    cond.outputs = [cond.result("LESS", [p["time"], p["limit"]], (), "LessOptions", dtype="bool")]
+    p = ports(body)
+    frame = body.result("GATHER", [p["x"], p["time"]], (1, FEATURES), "GatherOptions")
+    parts = [
+        body.result(
+            "FULLY_CONNECTED",
+            [x, body.constant(noise((HIDDEN, size), size)), -1],
+            (1, HIDDEN),
+            "FullyConnectedOptions",
+        )
+        for x, size in ((frame, FEATURES), (p["h"], HIDDEN))
+    ]
+    after = body.result("TANH", [body.result("ADD", parts, (1, HIDDEN), "AddOptions")], (1, HIDDEN))
+    one = body.constant(i32(1))
+    more = body.result("ADD", [p["time"], body.constant(np.int32(1))], (), "AddOptions", dtype="int32")
+    here, behind = (
+        body.result("RESHAPE", [each, one], (1,), "ReshapeOptions", dtype="int32")
+        for each in (p["time"], more)
+    )
+    to = body.result(
+        "CONCATENATION",
+        [here, body.constant(i32(-1, -1))],
+        (3,),
+        "ConcatenationOptions",
+        dtype="int32",
+        Axis=0,
+    )
+    since = body.result(
+        "CONCATENATION",
+        [behind, body.constant(i32(0, 0))],
+        (3,),
+        "ConcatenationOptions",
+        dtype="int32",
+        Axis=0,
+    )
+    left = body.result("SLICE", [p["list"], body.constant(i32(0, 0, 0)), to], (-1, 1, HIDDEN), "SliceOptions")
+    right = body.result(
+        "SLICE", [p["list"], since, body.constant(i32(-1, -1, -1))], (-1, 1, HIDDEN), "SliceOptions"
+    )
+    row = body.result("EXPAND_DIMS", [after, body.constant(np.int32(0))], (1, 1, HIDDEN), "ExpandDimsOptions")
+    joined = body.result(
+        "CONCATENATION", [left, row, right], (frames, 1, HIDDEN), "ConcatenationOptions", Axis=0
+    )
+    body.outputs = [more, joined, after, p["limit"], p["x"]]
+    g = Graph()
+    x = g.input((1, frames, FEATURES))
+    turned = g.result("TRANSPOSE", [x, g.constant(i32(1, 0, 2))], (frames, 1, FEATURES), "TransposeOptions")
+    sizes = g.result("SHAPE", [turned], (3,), "ShapeOptions", dtype="int32", OutType=2)
+    bounds = [g.constant(i32(each)) for each in (0, 1, 1)]
+    length = g.result(
+        "STRIDED_SLICE", [sizes, *bounds], (), "StridedSliceOptions", dtype="int32", ShrinkAxisMask=1
+    )
+    count = g.result("RESHAPE", [length, g.constant(i32(1))], (1,), "ReshapeOptions", dtype="int32")
+    shape = g.result(
+        "CONCATENATION",
+        [count, g.constant(i32(1, HIDDEN))],
+        (3,),
+        "ConcatenationOptions",
+        dtype="int32",
+        Axis=0,
+    )
+    empty = g.result("FILL", [shape, g.constant(np.float32(0))], (frames, 1, HIDDEN))
+    inputs = [g.constant(np.int32(0)), empty, g.constant(np.zeros((1, HIDDEN), np.float32)), length, turned]
+    outputs = [g.tensor(shapes[k], "int32" if k in whole else "float32") for k in shapes]
+    g.node("WHILE", inputs, outputs, "WhileOptions", CondSubgraphIndex=1, BodySubgraphIndex=2)
+    g.outputs = [
+        g.result("TRANSPOSE", [outputs[1], g.constant(i32(1, 0, 2))], (1, frames, HIDDEN), "TransposeOptions")
+    ]
+    return written(g, cond, body)
