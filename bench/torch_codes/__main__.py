@@ -8,12 +8,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench.torch_codes import codecs, enhancers, recognisers, transforms
+from bench.torch_codes import attention, codecs, enhancers, recognisers, transforms
 from bench.torch_codes.code import CODES, Code
 from bench.torch_codes.measurement import Outcome, measure
 from bench.torch_codes.page import PAGE, page
 
-GROUPS = (codecs, enhancers, recognisers, transforms)
+GROUPS = (codecs, enhancers, recognisers, transforms, attention)
 """The modules that add the codes."""
 LONGEST_S = 900
 

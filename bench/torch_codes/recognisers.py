@@ -189,10 +189,10 @@ def x_transformer() -> Given:
         use_abs_pos_emb=False,
         attn_layers=kinds.Decoder(dim=32, depth=2, heads=2, attn_dim_head=16, rotary_pos_emb=True),
     )
-    return Given(model, torch.randn(1, 40, 16), 25, max_context=64)
+    return Given(model, torch.randn(1, 40, 16), 25, max_context=100)
 
 
-@code("transformers Llama, one window", "transformers")
+@code("transformers Mistral language model", "transformers")
 def llama() -> Given:
     hf, torch = import_module("transformers"), _torch()
     config = hf.MistralConfig(
@@ -204,6 +204,7 @@ def llama() -> Given:
         num_key_value_heads=2,
         sliding_window=16,
         head_dim=8,
+        use_cache=False,
     )
     return Given(
         hf.MistralForCausalLM(config),

@@ -163,7 +163,9 @@ def _shortest(model: PulsedNetwork) -> int:
 
 
 def _allowed_length(model: PulsedNetwork, length: int) -> int:
-    """The first length from there on that satisfies what the model assumes of it, if one is near."""
+    """The first length from there on that satisfies what the model assumes, if one is near; else one before it."""
     assumptions = model.typed.scope.assumptions
-    near = range(length, length + NEAR)
+    limit = longest_stream(model.symbol, assumptions)
+    length = length if limit is None else max(1, min(length, limit))
+    near = (*range(length, length + NEAR), *range(length - 1, max(0, length - NEAR), -1))
     return next((other for other in near if allows_length(other, model.symbol, assumptions)), length)

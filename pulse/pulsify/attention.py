@@ -1,13 +1,13 @@
 """Attention with limited reach, found in a graph: the product of queries and keys, a mask, a softmax, a product."""
 
-from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from pulse.dim import Symbol
 from pulse.errors import Refusal
-from pulse.facts import Shape, TypedFact
+from pulse.facts import Array, Shape, TypedFact
 from pulse.graph import Node, OutletId
 from pulse.ops.attention import BandedAttention
 from pulse.ops.elementwise import Cast, Elementwise
@@ -17,9 +17,13 @@ from pulse.ops.op import Op
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.ops.source import Source
 from pulse.patch import Patch
-from pulse.pulsify.mask import Band, Mask, NoBandError, ScoreStep
+from pulse.pulsify.attention_sums import join_products
+from pulse.pulsify.limit import longest_stream
+from pulse.pulsify.mask import MASKED, Band, Mask, NoBandError, ScoreStep
+from pulse.pulsify.relative_shift import SHORT, RelativeScores, find_shift, join_positions, positions_near
 from pulse.record import record
 from pulse.typed import TypedGraph, TypedNetwork
+from pulse.wording import spell
 
 AFFINE = ("add", "sub", "mul", "div", "where")
 REGROUPED = (Reshape, AddAxis, RemoveAxis)
@@ -41,13 +45,17 @@ class Reader:
 
 @record
 class Attention:
-    """``softmax(scale * q @ k + bias) @ v``: the product of q and k, the steps before the softmax, the readers."""
+    """``softmax(scale * q @ k + bias) @ v``: the product of q and k, the steps before the softmax, the readers.
+
+    relative  scores by relative position that are added to the product
+    """
 
     softmax: int
     product: int
     steps: tuple[ScoreStep, ...]
     scale: float
     readers: tuple[Reader, ...]
+    relative: RelativeScores | None = None
 
 
 @dataclass
@@ -73,6 +81,7 @@ def band_attention(model: TypedNetwork, symbol: Symbol, max_context: int | None 
         return BandedModel(model)
     result = BandedModel(model.copy())
     graph = result.model.graph
+    join_products(graph, symbol)
     static = _StaticWires(graph)
     bands: dict[Hashable, Band | NoBandError] = {}
     for node_id in graph.order():
@@ -83,12 +92,15 @@ def band_attention(model: TypedNetwork, symbol: Symbol, max_context: int | None 
         if same not in bands:
             bands[same] = _band(result.model, symbol, attention, max_context)
         band = bands[same]
+        near = None
+        if isinstance(band, Band) and attention.relative is not None:
+            band, near = _near(result.model, symbol, attention, band, max_context)
         if isinstance(band, NoBandError):
             _refuse(result, symbol, attention, static, band)
             continue
         result.limited |= band.limited
         for reader in attention.readers:
-            _rewrite(graph, attention, reader, band)
+            _rewrite(graph, attention, reader, band, near)
     result.model = result.model.copy()
     return result
 
@@ -124,31 +136,34 @@ def _attention(
     axes = [fact.rank - 2, fact.rank - 1]
     if node.op.axis != axes[1] or fact.symbolic_axes(symbol) != axes or static(OutletId(node.id)):
         return None
-    traced = _trace_scores(graph, node.inputs[0], static)
+    traced = _trace_scores(graph, node.inputs[0], symbol, static)
     if traced is None:
         return None
-    product, steps, scale = traced
+    product, steps, scale, relative = traced
     q, k = (graph.fact(outlet) for outlet in graph.nodes[product].inputs)
     scores = graph.fact(OutletId(product)).shape
     if not scores[-1].prove_eq(scores[-2]).yes or any(dim.symbols - {symbol} for dim in scores):
         return None
     if symbol not in q.shape[-2].symbols or k.rank < 2 or symbol not in k.shape[-1].symbols:
         return None
-    readers = tuple(_readers(graph, OutletId(node.id), symbol, scores))
-    return Attention(node.id, product, steps, scale, readers) if readers else None
+    readers = tuple(_readers(graph, OutletId(node.id), symbol, scores, _hiding(graph, steps)))
+    return Attention(node.id, product, steps, scale, readers, relative) if readers else None
 
 
 def _trace_scores(
-    graph: TypedGraph, outlet: OutletId, static: _StaticWires
-) -> tuple[int, tuple[ScoreStep, ...], float] | None:
-    """From the softmax up to the product: its node, the steps in the order of the scores, and their scale."""
+    graph: TypedGraph, outlet: OutletId, symbol: Symbol, static: _StaticWires
+) -> tuple[int, tuple[ScoreStep, ...], float, RelativeScores | None] | None:
+    """From the softmax up to the product: its node, the steps in order, their scale, what is added to the product."""
     steps: list[ScoreStep] = []
     scale = 1.0
     while True:
         node = graph.node(outlet)
         if isinstance(node.op, MatMul):
-            return node.id, tuple(reversed(steps)), scale
+            return node.id, tuple(reversed(steps)), scale, None
         slots = [slot for slot, read in enumerate(node.inputs) if not static(read)]
+        if len(slots) == 2 and isinstance(node.op, Elementwise) and node.op.kind == "add":
+            product, relative = _shifted(graph, node, symbol, static)
+            return None if relative is None else (product, tuple(reversed(steps)), scale, relative)
         if len(slots) != 1 or not _keeps_scores(graph, node, slots[0]):
             return None
         if isinstance(node.op, Elementwise):
@@ -158,6 +173,45 @@ def _trace_scores(
             scale *= factor
         steps.append(ScoreStep(node.id, slots[0]))
         outlet = node.inputs[slots[0]]
+
+
+def _shifted(
+    graph: TypedGraph, node: Node[TypedFact, Op], symbol: Symbol, static: _StaticWires
+) -> tuple[int, RelativeScores | None]:
+    """The product and the relative scores of their sum."""
+    for product, other in (node.inputs, node.inputs[::-1]):
+        if isinstance(graph.node(product).op, MatMul):
+            relative = find_shift(graph, other, symbol, graph.fact(product).shape[-1])
+            if relative is not None and static(graph.nodes[relative.product].inputs[1]):
+                return product.node, relative
+    return 0, None
+
+
+def _near(
+    model: TypedNetwork, symbol: Symbol, attention: Attention, band: Band, max_context: int | None
+) -> tuple[Band | NoBandError, Array | None]:
+    """The positions of a band, and the band: limited if they are known to be the same up to ``max_context`` only."""
+    assert attention.relative is not None
+    table = model.graph.nodes[attention.relative.product].inputs[1]
+    mask = Mask(
+        model.graph,
+        symbol,
+        model.scope.assumptions,
+        OutletId(attention.product),
+        attention.steps,
+        max_context,
+    )
+    end, ahead = mask.longest(), band.bias.shape[-1] - 1 - band.back
+    if end is None:
+        why = "its relative positions are computed for each length of the stream"
+        return NoBandError(why, f"give {spell('max_context')}, or slice them from a table"), None
+    lengths = (end, end - 1, 2 * (band.back + abs(ahead)) + 3, *SHORT)
+    values = dict(mask.values(table, lengths))
+    near = positions_near(values, band.back, max(0, ahead))
+    if near is None:
+        return NoBandError("its relative positions change with the length of the stream"), None
+    limit = longest_stream(symbol, model.scope.assumptions)
+    return replace(band, limited=band.limited or limit is None), near[..., : band.bias.shape[-1]]
 
 
 def _keeps_scores(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> bool:
@@ -200,10 +254,14 @@ def _readers(
     weights: OutletId,
     symbol: Symbol,
     scores: Shape,
+    hiding: Collection[tuple[OutletId, int]],
     cleaned: bool = False,
     flipped: bool = False,
 ) -> Iterator[Reader]:
-    """The products of values and weights that lie as the scores did when they were made."""
+    """The products of values and weights that lie as the scores did when they were made.
+
+    hiding   conditions that mask scores, and the slot of the scores
+    """
     same = _same_shape(graph.fact(weights).shape, scores)
     for inlet in graph.outlet(weights).successors:
         node = graph.nodes[inlet.node]
@@ -219,31 +277,51 @@ def _readers(
             ):
                 yield Reader(node.id, flipped, cleaned)
         elif isinstance(node.op, Cast) and node.op.dtype == graph.fact(weights).dtype:
-            yield from _readers(graph, outlet, symbol, scores, cleaned, flipped)
+            yield from _readers(graph, outlet, symbol, scores, hiding, cleaned, flipped)
         elif isinstance(node.op, Transpose) and not flipped:
             rank = len(node.op.perm)
             if node.op.perm == (*range(rank - 2), rank - 1, rank - 2):
-                yield from _readers(graph, outlet, symbol, scores, cleaned, True)
+                yield from _readers(graph, outlet, symbol, scores, hiding, cleaned, True)
         elif isinstance(node.op, REGROUPED) and not flipped:
             before, after = graph.fact(weights).shape, graph.fact(outlet).shape
             if len(after) > 1 and _same_shape(before[-2:], after[-2:]):
-                yield from _readers(graph, outlet, symbol, scores, cleaned, flipped)
-        elif inlet.slot == 2 and _cleans(graph, node, weights):
-            yield from _readers(graph, outlet, symbol, scores, True, flipped)
+                yield from _readers(graph, outlet, symbol, scores, hiding, cleaned, flipped)
+        elif (inlet.slot == 2 and _cleans(graph, node, weights)) or (
+            (node.inputs[0], inlet.slot) in hiding and _is_zero(graph, node, 3 - inlet.slot)
+        ):
+            yield from _readers(graph, outlet, symbol, scores, hiding, True, flipped)
 
 
 def _cleans(graph: TypedGraph, node: Node[TypedFact, Op], weights: OutletId) -> bool:
     """Whether it is ``where(isnan(weights), 0, weights)``."""
     if not isinstance(node.op, Elementwise) or node.op.kind != "where":
         return False
-    test, zero = graph.node(node.inputs[0]), graph.fact(node.inputs[1]).value
-    return (
-        isinstance(test.op, Elementwise)
-        and test.op.kind == "isnan"
-        and test.inputs == [weights]
-        and zero is not None
-        and not zero.any()
-    )
+    test = graph.node(node.inputs[0])
+    is_nan = isinstance(test.op, Elementwise) and test.op.kind == "isnan" and test.inputs == [weights]
+    return is_nan and _is_zero(graph, node, 1)
+
+
+def _is_zero(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> bool:
+    """Whether ``where`` puts zeros in the place of the rest."""
+    if not isinstance(node.op, Elementwise) or node.op.kind != "where":
+        return False
+    value = graph.fact(node.inputs[slot]).value
+    return value is not None and not value.any()
+
+
+def _hiding(graph: TypedGraph, steps: Sequence[ScoreStep]) -> set[tuple[OutletId, int]]:
+    """The conditions by which masked numbers take the place of scores, and the slot of the scores.
+
+    The weights there are 0 already, or all weights of the row are NaN.
+    """
+    conditions: set[tuple[OutletId, int]] = set()
+    for step in steps:
+        node = graph.nodes[step.node]
+        if isinstance(node.op, Elementwise) and node.op.kind == "where":
+            value = graph.fact(node.inputs[3 - step.slot]).value
+            if value is not None and (value <= MASKED).all():
+                conditions.add((node.inputs[0], step.slot))
+    return conditions
 
 
 def _key(graph: TypedGraph, attention: Attention) -> Hashable:
@@ -269,7 +347,9 @@ def _band(
         return why
 
 
-def _rewrite(graph: TypedGraph, attention: Attention, reader: Reader, band: Band) -> None:
+def _rewrite(
+    graph: TypedGraph, attention: Attention, reader: Reader, band: Band, near: Array | None = None
+) -> None:
     product, old = graph.nodes[attention.product], OutletId(reader.node)
     name = graph.label(old)
     op = BandedAttention(
@@ -278,6 +358,8 @@ def _rewrite(graph: TypedGraph, attention: Attention, reader: Reader, band: Band
     patch = Patch(graph)
     q = patch.tap(product.inputs[0])
     k = _transpose(graph, patch, product.inputs[1], f"{name}.k")
+    if attention.relative is not None and near is not None:
+        q, k = join_positions(graph, patch, attention.relative, near, band.back, q, k, name)
     values = graph.nodes[reader.node].inputs[0 if reader.flipped else 1]
     if not reader.flipped:
         patch.shunt(old, patch.wire(name, op, [q, k, patch.tap(values)])[0])

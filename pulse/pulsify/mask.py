@@ -1,7 +1,7 @@
 """The bias that a mask adds to attention scores, found by running its part of the graph at a few lengths."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -29,6 +29,8 @@ LARGEST = 1 << 24
 """The most numbers of a mask that is run to look at it."""
 WHOLE = 1 << 22
 """The most numbers of a mask that is kept as it is, row by row, where nothing of it repeats."""
+MOST_POSITIONS = 1 << 16
+"""The most positions of a table that is run to look at it."""
 SIZES = (64, 512)
 """Frames at which masks are looked at first."""
 TELLING = 16
@@ -375,6 +377,22 @@ class Mask:
             finite |= bool((masked & (y > -np.inf)).any())
             x = np.where(masked, np.asarray(-np.inf, y.dtype), y)
         return Sample(x, finite)
+
+    def longest(self) -> int | None:
+        """The most rows of a stream, by what the model or the user says; None if neither does, or too many."""
+        limit = longest_stream(self.symbol, self.assumptions)
+        lengths = [length for length in (limit, self.context) if length is not None]
+        rows = self.rows.eval({self.symbol: min(lengths)}) if lengths else LARGEST
+        return rows if 0 < rows < MOST_POSITIONS else None
+
+    def values(self, outlet: OutletId, rows: Sequence[int]) -> Iterator[tuple[int, Array]]:
+        """What a wire is that depends on positions alone, at these numbers of rows, or the next ones that can be."""
+        longest = self.longest()
+        for count in rows:
+            length = self._length(max(1, count))
+            env = {self.symbol: length}
+            if longest is None or self.rows.eval(env) <= longest:
+                yield self.rows.eval(env), self._value(outlet, env, {})
 
     def _value(self, outlet: OutletId, env: dict[Symbol, int], known: dict[OutletId, Array]) -> Array:
         if outlet not in known:

@@ -84,6 +84,15 @@ def test_every_buffer_overflows() -> None:
     assert not found.equal and found.values()["overflowed"]
 
 
+def test_a_stream_of_limited_length_hears_every_signal() -> None:
+    """However short it has to be."""
+    s = Sketch(x="1,2,T")
+    s.scope.assume("T <= 100")
+    trials = plan_trials(pulsify(s.model(s.conv(s.pad(s["x"], (2, 0)), 3)), pulse=4))
+    assert trials.longest == 100
+    assert {trial.signal for trial in trials.trials if trial.length == 100} >= set(PURE)
+
+
 def test_one_length_hears_every_signal() -> None:
     """So that outputs of the same length can be compared; every long stream too, with ``long``."""
     trials = plan_trials(filtered(3, 4)).trials

@@ -567,6 +567,89 @@ def test_keys_that_are_positions_alone() -> None:
     assert check(g.model(feeds), feeds, 1).outputs[0].delay == 2
 
 
+def relative(mask: Mask, offset: int = 0) -> tuple[ModelProto, Feeds]:
+    """Scores with a projected table of relative positions, shifted by a padding and two reshapes; 40 frames at most.
+
+    offset   of the slice of the table; anything but 0 is no shift by the distance
+    """
+    g = Graph()
+    one, begin, axis = g.integers(1), g.integers(0), g.integers(1)
+    frames = g.add("Unsqueeze", g.frames(), begin)
+    twice = g.add("Sub", g.add("Add", frames, frames), one)
+    table = g.constant(floats("relative", 1, 2 * 40 - 1, WIDTH))
+    start = g.add("Sub", g.integers(40), frames)
+    positions = g.add("Slice", table, start, g.add("Add", start, twice), axis, one)
+    queries = [g.add("Add", g.linear("x"), g.constant(floats(n, WIDTH))) for n in range(2)]
+    keys = [g.add("Transpose", g.linear(x), perm=[0, 2, 1]) for x in ("x", positions)]
+    scores, more = (g.add("MatMul", q, k) for q, k in zip(queries, keys))
+    padded = g.add("Pad", more, g.integers(0, 0, 1, 0, 0, 0))
+    turned = g.add("Reshape", padded, g.add("Concat", one, g.integers(-1), frames, axis=0))
+    rest = g.add("Slice", turned, one, g.integers(1 << 40), axis, one)
+    back = g.add("Reshape", rest, g.add("Concat", one, frames, twice, axis=0))
+    cut = g.add("Add", frames, g.integers(offset))
+    shifted = g.add("Slice", back, g.integers(offset), cut, g.integers(2), one)
+    total = g.add("Div", g.add("Add", scores, shifted), g.constant(2.0))
+    g.add("MatMul", g.add("Softmax", mask(g, total), axis=2), "x", name="y")
+    feeds = {"x": floats("x", 1, 9, WIDTH)}
+    return g.model(feeds), feeds
+
+
+@pytest.mark.parametrize(("mask", "delay"), [(chunks(4, 1), 3), (window(5, 2), 2), (window(6, 0), 0)])
+def test_relative_positions_that_are_shifted(mask: Mask, delay: int) -> None:
+    """As Transformer-XL and the Conformer write them; streams are as long as the table allows."""
+    proto, feeds = relative(mask)
+    model = check(proto, feeds, 1, pulses=(1, 7), lengths=(1, 2, 5, 13, 40))
+    assert model.outputs[0].delay == delay
+    assert compile_model(model, "numpy").limit == 40
+
+
+def test_another_shift_is_refused() -> None:
+    """One column too far: a score of another distance."""
+    with pytest.raises(PulsifyError):
+        loaded(relative(window(5, 0), 1)[0]).pulsify()
+
+
+@pytest.mark.parametrize("low", [-np.inf, -1e4])
+def test_weights_that_are_masked_again(low: float) -> None:
+    """By the condition that masked the scores, which changes nothing where a frame sees any other."""
+    g = Graph()
+    scores = g.add("MatMul", "x", g.add("Transpose", g.linear("x"), perm=[0, 2, 1]))
+    hidden = g.add("Not", g.between(g.behind(), 0, 4))
+    weights = g.add("Softmax", g.add("Where", hidden, g.constant(low), scores), axis=2)
+    again = g.add("Where", hidden, g.constant(0.0), weights)
+    g.add("MatMul", again, "x", name="y")
+    feeds = {"x": floats("x", 1, 9, WIDTH)}
+    assert check(g.model(feeds), feeds, 1, pulses=(4,)).outputs[0].delay == 0
+
+
+def test_weights_that_are_masked_otherwise_are_refused() -> None:
+    """Frames that count in the softmax and not in the mean."""
+    g = Graph()
+    scores = g.add("MatMul", "x", g.add("Transpose", g.linear("x"), perm=[0, 2, 1]))
+    weights = g.add("Softmax", window(4, 0)(g, scores), axis=2)
+    again = g.add("Where", g.between(g.behind(), 2, 4), g.constant(0.0), weights)
+    g.add("MatMul", again, "x", name="y")
+    with pytest.raises(PulsifyError):
+        loaded(g.model({"x": floats("x", 1, 9, WIDTH)})).pulsify()
+
+
+def test_scores_with_positions_of_their_own() -> None:
+    """Queries meet keys, and with another bias a projected table of positions, in the same scores."""
+    g = Graph()
+    ends = g.add("Unsqueeze", g.frames(), g.integers(0))
+    table = g.constant(floats("table", 1, 60, WIDTH))
+    positions = g.add("Slice", table, g.integers(0), ends, g.integers(1), g.integers(1))
+    biased = [g.add("Add", g.linear("x"), g.constant(floats(n, WIDTH))) for n in range(2)]
+    keys = [g.add("Transpose", g.linear(x), perm=[0, 2, 1]) for x in ("x", positions)]
+    scores = g.add("Add", *(g.add("MatMul", q, k) for q, k in zip(biased, keys)))
+    weights = g.add("Softmax", chunks(4, 1)(g, g.add("Div", scores, g.constant(2.0))), axis=2)
+    g.add("MatMul", weights, "x", name="y")
+    feeds = {"x": floats("x", 1, 9, WIDTH)}
+    model = check(g.model(feeds), feeds, 1, pulses=(1, 7))
+    assert model.outputs[0].delay == 3
+    assert sum(isinstance(node.op, BandedAttentionStream) for node in model.graph.nodes) == 1
+
+
 def test_a_mask_that_is_an_input_is_refused() -> None:
     """What it lets through is not known before the stream begins."""
 

@@ -1,0 +1,160 @@
+"""Transformers: windows, chunks, relative positions; refused ones with their reason."""
+
+import math
+from importlib import import_module
+from typing import Any
+
+from bench.torch_codes.code import Given, code
+
+
+def _torch() -> Any:
+    return import_module("torch")
+
+
+SMALL = {
+    "vocab_size": 64,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "use_cache": False,
+}
+
+
+@code("transformers Mistral, sliding window", "transformers")
+def mistral() -> Given:
+    hf, torch = import_module("transformers"), _torch()
+    model = hf.MistralModel(hf.MistralConfig(**SMALL, sliding_window=16))
+    options = {"dynamic": {"inputs_embeds": {1: "T"}}}
+    return Given(model, {"inputs_embeds": torch.randn(1, 40, 32)}, 25, options=options)
+
+
+@code("transformers Llama, 100 frames", "transformers")
+def llama_context() -> Given:
+    hf, torch = import_module("transformers"), _torch()
+    model = hf.LlamaModel(hf.LlamaConfig(**SMALL))
+    options = {"dynamic": {"inputs_embeds": {1: "T"}}}
+    return Given(model, {"inputs_embeds": torch.randn(1, 40, 32)}, 25, options=options, max_context=100)
+
+
+@code("transformers Mimi transformer", "transformers")
+def mimi_transformer() -> Given:
+    hf, torch = import_module("transformers"), _torch()
+    kinds = import_module("transformers.models.mimi.modeling_mimi")
+    small = {name: value for name, value in SMALL.items() if name != "vocab_size"}
+    config = hf.MimiConfig(**small, sliding_window=10)
+    config._attn_implementation = "sdpa"
+    options = {"dynamic": {"hidden_states": {1: "T"}}}
+    return Given(kinds.MimiTransformerModel(config), torch.randn(1, 40, 32), 25, options=options)
+
+
+@code("transformers Whisper encoder", "transformers")
+def whisper() -> Given:
+    hf = import_module("transformers")
+    config = hf.WhisperConfig(
+        d_model=32,
+        encoder_layers=2,
+        decoder_layers=1,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=64,
+        decoder_ffn_dim=64,
+        num_mel_bins=20,
+        max_source_positions=100,
+    )
+    return Given(hf.WhisperModel(config).encoder, _torch().randn(1, 20, 200), 100)
+
+
+@code("moshi transformer with a context", "moshi")
+def moshi_transformer() -> Given:
+    kinds = import_module("moshi.modules.transformer")
+    model = kinds.StreamingTransformer(
+        d_model=32,
+        num_heads=4,
+        num_layers=2,
+        dim_feedforward=64,
+        causal=True,
+        context=10,
+        positional_embedding="rope",
+    )
+    return Given(model, _torch().randn(1, 40, 32), 25)
+
+
+@code("rotary-embedding-torch, a window", "rotary-embedding-torch")
+def rotary() -> Given:
+    torch = _torch()
+    rotary = import_module("rotary_embedding_torch").RotaryEmbedding(dim=8, cache_if_possible=False)
+
+    class Window(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rotary, self.heads = rotary, torch.nn.Linear(16, 48)
+
+        def forward(self, x: Any) -> Any:
+            frames = x.shape[1]
+            q, k, v = (t.view(1, frames, 2, 8).transpose(1, 2) for t in self.heads(x).chunk(3, -1))
+            q, k = (self.rotary.rotate_queries_or_keys(each) for each in (q, k))
+            behind = torch.arange(frames)[:, None] - torch.arange(frames)
+            seen = (behind >= 0) & (behind < 9)
+            y = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+            return y.transpose(1, 2).reshape(1, frames, 16)
+
+    change = "without its cache of angles, which a call fills"
+    return Given(Window(), torch.randn(1, 40, 16), 25, change=change)
+
+
+@code("relative attention in chunks, as wenet writes it", "torch")
+def wenet() -> Given:
+    return _relative_attention(shifted=False)
+
+
+@code("relative attention in chunks with a shift, as NeMo writes it", "torch")
+def nemo() -> Given:
+    return _relative_attention(shifted=True)
+
+
+def _relative_attention(shifted: bool) -> Given:
+    """Chunks of four frames that see two chunks before them; positions by frame, or by distance and shifted."""
+    torch = _torch()
+    nn, width, heads, longest = torch.nn, 32, 4, 500
+
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.q, self.k, self.v, self.out = (nn.Linear(width, width) for _ in range(4))
+            self.positions = nn.Linear(width, width, bias=False)
+            self.u, self.w = (nn.Parameter(torch.randn(heads, width // heads)) for _ in range(2))
+            steps = torch.arange(longest - 1, -longest, -1.0) if shifted else torch.arange(float(longest))
+            angles = steps[:, None] * torch.exp(torch.arange(0, width, 2) * (-math.log(1e4) / width))
+            self.register_buffer("table", torch.stack([angles.sin(), angles.cos()], -1).flatten(1)[None])
+
+        def forward(self, x: Any) -> Any:
+            frames = x.shape[1]
+
+            def split(y: Any) -> Any:
+                return y.view(1, y.shape[1], heads, width // heads)
+
+            start = longest - frames if shifted else 0
+            table = self.table[:, start : start + (2 * frames - 1 if shifted else frames)]
+            q, k, v, p = (split(each) for each in (self.q(x), self.k(x), self.v(x), self.positions(table)))
+            scores = (q + self.u).transpose(1, 2) @ k.permute(0, 2, 3, 1)
+            more = (q + self.w).transpose(1, 2) @ p.permute(0, 2, 3, 1)
+            if shifted:
+                more = nn.functional.pad(more, (1, 0)).view(1, heads, -1, frames)[:, :, 1:]
+                more = more.reshape(1, heads, frames, 2 * frames - 1)[..., :frames]
+            chunk = torch.div(torch.arange(frames), 4, rounding_mode="trunc")
+            behind = chunk[:, None] - chunk
+            hidden = ~((behind >= 0) & (behind <= 2))
+            scores = ((scores + more) / math.sqrt(width // heads)).masked_fill(hidden, -10000.0)
+            weights = torch.softmax(scores, -1).masked_fill(hidden, 0.0)
+            return self.out((weights @ v.transpose(1, 2)).transpose(1, 2).flatten(2))
+
+    return Given(Attention(), torch.randn(1, 40, width), 25)
+
+
+@code("conformer block", "conformer")
+def conformer() -> Given:
+    block = import_module("conformer").ConformerBlock(dim=32, dim_head=16, heads=2, conv_causal=True)
+    return Given(block, _torch().randn(1, 40, 32), 25)

@@ -1,0 +1,62 @@
+"""Scores that are sums of products: of queries with keys, and of other queries with positions."""
+
+from pulse.dim import Symbol
+from pulse.facts import Shape, TypedFact
+from pulse.graph import Node, OutletId
+from pulse.ops.concat import Concat
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.matmul import MatMul
+from pulse.ops.op import Op, broadcast_shapes
+from pulse.ops.shape import Expand
+from pulse.patch import Patch
+from pulse.typed import TypedGraph
+
+
+def join_products(graph: TypedGraph, symbol: Symbol) -> None:
+    """Write ``q1 @ k1 + q2 @ k2``, of all pairs of frames, as one product of queries and keys with more channels."""
+    for number in graph.order():
+        node = graph.nodes[number]
+        if not isinstance(node.op, Elementwise) or node.op.kind != "add":
+            continue
+        products = [graph.node(read) for read in node.inputs]
+        if all(_is_scores(graph, each, symbol) for each in products):
+            _join(graph, node, products)
+
+
+def _is_scores(graph: TypedGraph, node: Node[TypedFact, Op], symbol: Symbol) -> bool:
+    if not isinstance(node.op, MatMul):
+        return False
+    q, k = (graph.fact(read) for read in node.inputs)
+    own = node.outputs[0].fact
+    return (
+        min(q.rank, k.rank) > 1
+        and own.symbolic_axes(symbol) == [own.rank - 2, own.rank - 1]
+        and q.shape[-1].is_const
+        and k.shape[-2].is_const
+        and own.shape[-1].prove_eq(own.shape[-2]).yes
+    )
+
+
+def _join(graph: TypedGraph, node: Node[TypedFact, Op], products: list[Node[TypedFact, Op]]) -> None:
+    old = OutletId(node.id)
+    sides = [[graph.fact(each.inputs[side]) for each in products] for side in (0, 1)]
+    lead = broadcast_shapes([fact.shape[:-2] for facts in sides for fact in facts], "batch axes")
+    if (*lead, *graph.fact(old).shape[-2:]) != graph.fact(old).shape:
+        return
+    patch = Patch(graph)
+    name = graph.label(old)
+
+    def widen(outlet: OutletId, shape: Shape, suffix: str) -> OutletId:
+        inside = patch.tap(outlet)
+        target = (*lead, *shape[-2:])
+        return inside if shape == target else patch.wire(f"{name}.{suffix}", Expand(target), [inside])[0]
+
+    joined: list[OutletId] = []
+    for side, (letter, axis) in enumerate((("q", len(lead) + 1), ("k", len(lead)))):
+        parts = [
+            widen(each.inputs[side], fact.shape, f"{letter}{place}")
+            for place, (each, fact) in enumerate(zip(products, sides[side]))
+        ]
+        joined.append(patch.wire(f"{name}.{letter}", Concat(axis), parts)[0])
+    patch.shunt(old, patch.wire(name, MatMul(), joined)[0])
+    patch.apply()
