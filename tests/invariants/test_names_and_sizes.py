@@ -12,7 +12,6 @@ MOST_LINES = 450
 LONG = {
     "pulse/build/nodes.py": "handles of nodes, wires and views make each other",
     "pulse/jit/simd_codegen.py": "one function for each operation of vectors",
-    "tests/pulse/pulsify/test_attention.py": "a mask of each kind",
 }
 """Files with more lines, and why."""
 FOLDERS = ("pulse", "streaming", "bench", "demos")
