@@ -62,8 +62,8 @@ WORDS = {
 }
 """Function names that only look like participles."""
 OLDER = {
-    "pulse/deploy": {"quoted"},
-    "pulse/torch": {"added", "joined", "made", "named", "reversed"},
+    "pulse/deploy": {"quoted", "undefined"},
+    "pulse/torch": {"added", "joined", "made", "named", "reversed", "rounding", "widened"},
     "streaming/fleet": {"checked", "lowered", "ranked", "wanted"},
     "streaming/reports": {"batching"},
     "streaming/serve": {"coded", "encoded", "received", "resampled", "taken"},
