@@ -96,8 +96,11 @@ class Reference:
         """The outputs of an offline model."""
         return cls(offline(model), feeds, seed)
 
-    def judge(self, name: str, got: Array, axis: int | None = None) -> Judgement:
-        """Compare a result with output ``name``; ``axis`` is that of its frames, None if it has none."""
+    def judge(self, name: str, got: Array, axis: int | None = None, runs: int = RUNS) -> Judgement:
+        """Compare a result with output ``name``; fewer runs take less time, and allow less.
+
+        axis  that of its frames, None if it has none
+        """
         native = self.native[name]
         if got.shape != native.shape or got.dtype != native.dtype:
             infinite = float("inf")
@@ -109,7 +112,7 @@ class Reference:
         exact = self.exact[name]
         off = np.where(_same(got, native), 0.0, _distance(got, exact))
         allowed = self._floor(name, axis)
-        for number in range(RUNS):
+        for number in range(runs):
             if (off <= allowed).all():
                 break
             allowed = np.maximum(allowed, self._change(number, name, axis))

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from bench.torch_codes.author import AuthorStream
+
 CODES: dict[str, "Code"] = {}
 """By name, in the order of the table."""
 
@@ -18,7 +20,7 @@ class Given:
     rate_hz    frames of the input in a second, for the real-time factor
     change     what is not as its author wrote it; empty if nothing is
     options    of ``from_torch``, such as method
-    twin       the author's own streaming: pulses to outputs
+    twin       the author's own streaming, where the package has one
     """
 
     module: Any
@@ -27,7 +29,7 @@ class Given:
     pulse: int | None = None
     change: str = ""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    twin: Callable[[Any], Any] | None = None
+    twin: AuthorStream | None = None
     max_context: int | None = None
 
 

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import Any
 
 from bench.torch_codes.code import Given, code
+from bench.torch_codes.twins import moshi_stream
 
 SMALL_SEANET = {"n_filters": 8, "dimension": 64}
 
@@ -137,17 +138,20 @@ def _mimi() -> Any:
 
 @code("Mimi decoder", "moshi")
 def mimi_decoder() -> Given:
-    return Given(_mimi().decoder, _torch().randn(1, 512, 12), 25)
+    decoder = _mimi().decoder
+    return Given(decoder, _torch().randn(1, 512, 12), 25, twin=moshi_stream(decoder))
 
 
 @code("Mimi encoder", "moshi")
 def mimi_encoder() -> Given:
-    return Given(_mimi().encoder, _torch().randn(1, 1, 9600), 24000, 960)
+    encoder = _mimi().encoder
+    return Given(encoder, _torch().randn(1, 1, 9600), 24000, 960, twin=moshi_stream(encoder))
 
 
 @code("Mimi transformer", "moshi")
 def mimi_transformer() -> Given:
-    return Given(_mimi().decoder_transformer, _torch().randn(1, 512, 12), 25)
+    transformer = _mimi().decoder_transformer
+    return Given(transformer, _torch().randn(1, 512, 12), 25, twin=moshi_stream(transformer))
 
 
 @code("Mimi encode", "moshi")
@@ -157,8 +161,8 @@ def mimi_encode() -> Given:
 
 @code("Mimi decode", "moshi")
 def mimi_decode() -> Given:
-    torch = _torch()
-    return Given(_mimi(), torch.randint(0, 2048, (1, 8, 12)), 12.5, options={"method": "decode"})
+    mimi, codes = _mimi(), _torch().randint(0, 2048, (1, 8, 12))
+    return Given(mimi, codes, 12.5, options={"method": "decode"}, twin=moshi_stream(mimi, "decode"))
 
 
 def _hf_mimi() -> Any:

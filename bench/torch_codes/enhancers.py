@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import Any
 
 from bench.torch_codes.code import Given, code
+from bench.torch_codes.twins import denoiser_stream
 
 
 def _torch() -> Any:
@@ -13,13 +14,13 @@ def _torch() -> Any:
 @code("denoiser Demucs", "denoiser")
 def denoiser() -> Given:
     model = import_module("denoiser.demucs").Demucs(hidden=4, depth=3, resample=2, normalize=False)
-    return Given(model, _torch().randn(1, 1, 800), 16000)
+    return Given(model, _torch().randn(1, 1, 800), 16000, twin=denoiser_stream(model))
 
 
 @code("denoiser Demucs without resampling", "denoiser")
 def denoiser_plain() -> Given:
     model = import_module("denoiser.demucs").Demucs(hidden=4, depth=3, resample=1, normalize=False)
-    return Given(model, _torch().randn(1, 1, 800), 16000)
+    return Given(model, _torch().randn(1, 1, 800), 16000, twin=denoiser_stream(model))
 
 
 @code("asteroid ConvTasNet, causal", "asteroid")

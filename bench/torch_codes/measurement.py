@@ -3,7 +3,7 @@
 import statistics
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 import pulse
+from bench.torch_codes.author import least_delay, run_author, time_whole
 from bench.torch_codes.code import Code, Given
 from pulse.errors import PulseError, PulseWarning
 from pulse.facts import Array
-from pulse.models import TypedModel
+from pulse.models import PulsedModel, TypedModel
 from pulse.program.program import Program
 from pulse.program.whole import stream_whole
 
@@ -33,11 +34,14 @@ class Outcome:
     stage      how far it came: built, exported, pulsified, compiled, streamed; ``reason`` says what stopped it
     error      the largest difference of the stream from the module, as a share of the module's largest value
     delays     of the outputs, in their frames
-    least      the least delays that any stream of this pulse can have
+    least      the least delay that any stream of this pulse can have: of the first output; None for codes
+    exported   how: the module itself, or one of its methods
     convert_s  seconds from the module to a program, its export and its comparison in them
     export_s   of these, ``from_torch``
     step_us    microseconds of a step, median
     realtime   seconds of computing for a second of sound
+    author     the same of the author's code: its own streaming mode, or else the module on the whole input
+    twin       the largest difference of the stream from the author's own streaming mode; None: it has none
     """
 
     name: str
@@ -48,11 +52,14 @@ class Outcome:
     pulse: int = 0
     error: float = 0.0
     delays: tuple[int, ...] = ()
-    least: tuple[int, ...] = ()
+    least: int | None = None
+    exported: str = "forward"
     convert_s: float = 0.0
     export_s: float = 0.0
     step_us: float = 0.0
     realtime: float = 0.0
+    author: float | None = None
+    twin: float | None = None
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -79,7 +86,7 @@ def measure(code: Code) -> Outcome:
         except Exception as error:
             outcome.reason = f"{type(error).__name__}: {error}"
             return outcome
-        outcome.change = given.change
+        outcome.change, outcome.exported = given.change, given.options.get("method", "forward")
         given.module.eval()
         try:
             _stream(given, outcome)
@@ -108,10 +115,35 @@ def _stream(given: Given, outcome: Outcome) -> None:
     program = pulsed.compile()
     outcome.convert_s, outcome.stage = time.perf_counter() - begin, "compiled"
     feeds = draw(typed, given, AGAIN)
-    outcome.error = difference(module_outputs(given, feeds), stream_whole(program, feeds, 0.0))
+    streamed = stream_whole(program, feeds, 0.0)
+    outcome.error = difference(module_outputs(given, feeds), streamed)
     outcome.stage = "streamed"
     outcome.step_us = _step_us(program)
     outcome.realtime = outcome.step_us * 1e-6 * given.rate_hz / pulsed.pulse
+    _compare_author(given, outcome, pulsed, feeds, next(iter(streamed.values())))
+
+
+def _compare_author(
+    given: Given, outcome: Outcome, pulsed: PulsedModel, feeds: Mapping[str, Array], streamed: Array
+) -> None:
+    """What the author's own code does: delay, speed and streaming mode."""
+    first, output = pulsed.inputs[0], pulsed.outputs[0]
+    frames = feeds[first.name].shape[first.axis or 0]
+    if len(feeds) == 1 and first.axis is not None and output.axis is not None:
+        outcome.least = least_delay(
+            lambda x: _call(given, [x]),
+            feeds[first.name],
+            first.axis,
+            output.axis,
+            pulsed.pulse,
+            output.frames,
+        )
+    if given.twin is None:
+        outcome.author = time_whole(lambda: module_outputs(given, feeds), frames / given.rate_hz)
+        return
+    inputs = [(feeds[port.name], port.axis) for port in pulsed.inputs]
+    run = run_author(given.twin, inputs, pulsed.pulse, streamed, output.axis or 0, given.rate_hz)
+    outcome.twin, outcome.author = run
 
 
 def draw(typed: TypedModel, given: Given, times: int) -> dict[str, Array]:
@@ -140,23 +172,31 @@ def module_outputs(given: Given, feeds: Mapping[str, Array]) -> list[Array]:
     """What the module gives for these inputs, without streaming."""
     import torch
 
+    with torch.no_grad():
+        result = _call(given, [torch.from_numpy(value) for value in feeds.values()])
+    return [
+        (torch.view_as_real(leaf.resolve_conj()) if leaf.is_complex() else leaf).numpy()
+        for leaf in torch.utils._pytree.tree_leaves(result)
+        if torch.is_tensor(leaf)
+    ]
+
+
+def _call(given: Given, tensors: Sequence[Any]) -> Any:
+    """What the module gives for other tensors in place of the example's."""
+    import torch
+
     tree = torch.utils._pytree
     leaves, structure = tree.tree_flatten(given.example)
-    left = iter(torch.from_numpy(value) for value in feeds.values())
+    left = iter(tensors)
     filled = tree.tree_unflatten(
         [next(left) if torch.is_tensor(leaf) else leaf for leaf in leaves], structure
     )
     call = getattr(given.module, given.options.get("method", "forward"))
-    with torch.no_grad():
-        if isinstance(filled, dict):
-            result = call(**filled)
-        else:
-            result = call(*filled) if isinstance(filled, tuple | list) else call(filled)
-    return [
-        (torch.view_as_real(leaf.resolve_conj()) if leaf.is_complex() else leaf).numpy()
-        for leaf in tree.tree_leaves(dict(result) if isinstance(result, Mapping) else result)
-        if torch.is_tensor(leaf)
-    ]
+    if isinstance(filled, dict):
+        result = call(**filled)
+    else:
+        result = call(*filled) if isinstance(filled, tuple | list) else call(filled)
+    return dict(result) if isinstance(result, Mapping) else result
 
 
 def difference(expected: list[Array], got: Mapping[str, Array]) -> float:

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import Any
 
 from bench.torch_codes.code import Given, code
+from bench.torch_codes.twins import fsmn_stream, tcn_stream
 
 
 def _torch() -> Any:
@@ -140,7 +141,7 @@ def tcn() -> Given:
     model = import_module("pytorch_tcn").TCN(
         num_inputs=16, num_channels=[32, 32, 32, 32], kernel_size=3, causal=True
     )
-    return Given(model, _torch().randn(1, 16, 60), 100)
+    return Given(model, _torch().randn(1, 16, 60), 100, twin=tcn_stream(model))
 
 
 @code("pytorch-tcn with skips and gates", "pytorch-tcn")
@@ -154,14 +155,14 @@ def tcn_gated() -> Given:
         embedding_shapes=None,
         use_norm="layer_norm",
     )
-    return Given(model, _torch().randn(1, 16, 60), 100)
+    return Given(model, _torch().randn(1, 16, 60), 100, twin=tcn_stream(model))
 
 
 @code("FunASR FSMN VAD", "funasr")
 def fsmn() -> Given:
     kinds = import_module("funasr.models.fsmn_vad_streaming.encoder")
     model = kinds.FSMN(400, 140, 4, 250, 128, 20, 0, 1, 0, 140, 248)
-    return Given(model, _torch().randn(1, 60, 400), 100)
+    return Given(model, _torch().randn(1, 60, 400), 100, twin=fsmn_stream(model))
 
 
 @code("conformer, causal convolution", "conformer")

@@ -1,6 +1,5 @@
 /* Sound of 16 bits at 16 kHz from stdin, without its noise to stdout. demos/README.md says how to compile it. */
 #include "denoise.h"
-
 #include <stdint.h>
 #include <stdio.h>
 
@@ -16,17 +15,15 @@ int main(void) {
   if (frames > 4096 || denoise_init(room + spare, sizeof room - spare, &stream) != DENOISE_OK) return 1;
   for (;;) {
     const size_t count = fread(sound, 2, frames, stdin);
-    for (size_t i = 0; i < count; ++i) in[i] = sound[i] / 32768.0f;
+    size_t first, valid, i;
+    for (i = 0; i < count; ++i) in[i] = sound[i] / 32768.0f;
     do {
       const int code = count == frames ? denoise_step(stream, inputs, outputs)
                                        : denoise_flush(stream, inputs, &count, outputs);
       if (code != DENOISE_OK) return code == DENOISE_ENDED ? 0 : 1;
-      size_t first;
-      const size_t valid = denoise_valid(stream, 0, &first);
-      for (size_t i = 0; i < valid; ++i) {
-        const float v = out[first + i];
-        sound[i] = (int16_t)(32767.0f * (v > 1 ? 1 : v < -1 ? -1 : v));
-      }
+      valid = denoise_valid(stream, 0, &first);
+      for (i = 0; i < valid; ++i, ++first)
+        sound[i] = (int16_t)(32767.0f * (out[first] > 1 ? 1 : out[first] < -1 ? -1 : out[first]));
       fwrite(sound, 2, valid, stdout);
     } while (count < frames); /* a short pulse is the last: the flush goes on until nothing is left */
   }

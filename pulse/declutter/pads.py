@@ -9,6 +9,7 @@ from pulse.dim import TDim
 from pulse.facts import Shape, volume
 from pulse.ops.conv import Conv, Pads
 from pulse.ops.elementwise import Elementwise
+from pulse.ops.gather import Gather
 from pulse.ops.op import Op
 from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool
@@ -88,6 +89,13 @@ def _find_padded_op(
             return node.op, perm.index(axis)
         case AddAxis(own):
             return node.op, axis + (own <= axis)
+        case Gather(own) if slot == 0 and own != axis:
+            indices = graph.fact(node.inputs[1])
+            return (
+                (node.op, axis if axis < own else axis + indices.rank - 1)
+                if indices.value is not None
+                else None
+            )
         case RemoveAxis(own) if own != axis:
             return node.op, axis - (own < axis)
         case Reshape():
@@ -119,7 +127,7 @@ PADS = (
         "pad_later",
         "what leaves an axis alone gives the same before it is padded; then the padding meets the window that needs it",
         _pad_later,
-        (Transpose, AddAxis, RemoveAxis, Reshape, Elementwise),
+        (Transpose, AddAxis, RemoveAxis, Reshape, Gather, Elementwise),
     ),
     Rewrite(
         "pad_into_conv", "a convolution pads with zeros too, before and after those", _pad_into_conv, (Conv,)

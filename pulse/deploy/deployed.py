@@ -35,12 +35,14 @@ class Deployed:
     title     the model's
     program   the rows, weights and memories
     rate_hz   frames of the symbol per second; None if it is not known
+    external_weights  whether the weights are a file beside the library
     """
 
     name: str
     title: str
     program: NativeExecutable
     rate_hz: Fraction | None
+    external_weights: bool = False
 
     @property
     def ports(self) -> tuple[Port, ...]:
@@ -72,6 +74,11 @@ class Deployed:
             *(length for length, _ in self.program.ends),
             *self.assumptions,
         ]
+
+    @property
+    def weights_file(self) -> str:
+        """The name of the file of external weights."""
+        return f"{self.name}.weights"
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -124,7 +131,9 @@ class Deployed:
         return float(self.rate_hz * port.rate) if self.rate_hz is not None and port.streams else 0.0
 
 
-def prepare_deployment(program: Program, name: str, title: str, rate_hz: int | None) -> Deployed:
+def prepare_deployment(
+    program: Program, name: str, title: str, rate_hz: int | None, external_weights: bool = False
+) -> Deployed:
     """What becomes a library. Raises WriteError: parts of the program run in Python only."""
     if not isinstance(program, NativeExecutable):
         raise WriteError(
@@ -133,4 +142,8 @@ def prepare_deployment(program: Program, name: str, title: str, rate_hz: int | N
         )
     if program.fetched:
         raise WriteError(f"{title}: a program that fetches inner wires becomes no library; leave out fetches")
-    return Deployed(name, title, program, None if rate_hz is None else Fraction(rate_hz))
+    if external_weights and not program.weights.size:
+        raise WriteError(
+            f"{title}: the model has no weights for a file of their own; leave out --external-weights"
+        )
+    return Deployed(name, title, program, None if rate_hz is None else Fraction(rate_hz), external_weights)

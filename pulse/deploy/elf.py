@@ -1,16 +1,26 @@
-"""The C functions that an object file calls, read from its table of symbols (System V ABI, chapter 4)."""
+"""The C functions that an object or a shared library calls: its tables of symbols (System V ABI, chapter 4)."""
 
 import struct
 
 MAGIC = b"\x7fELF"
-SYMBOLS = 2
-"""The type of a section that is a table of symbols."""
+SYMBOLS = (2, 11)
+"""The types of sections that are tables of symbols: for linkers, and for loaders."""
 
 
 def undefined_symbols(data: bytes) -> set[str] | None:
-    """The names that another object has to define; None if it is no ELF file, as for WebAssembly."""
+    """The names that another object has to define; None if it is no ELF file, as for WebAssembly.
+
+    Raises ValueError: the file is cut short or damaged.
+    """
     if not data.startswith(MAGIC):
         return None
+    try:
+        return _undefined(data)
+    except (struct.error, IndexError, ValueError) as error:
+        raise ValueError(f"an ELF file of {len(data)} bytes is cut short or damaged ({error})") from error
+
+
+def _undefined(data: bytes) -> set[str]:
     wide = data[4] == 2
     head, section, symbol = (
         ("<40xQ10xHH", "<4xI16xQQI", "<IBBH16x") if wide else ("<32xI10xHH", "<4xI8xIII", "<I8xBBH")
@@ -21,10 +31,11 @@ def undefined_symbols(data: bytes) -> set[str] | None:
     ]
     found: set[str] = set()
     for kind, offset, length, link in sections:
-        if kind != SYMBOLS:
+        if kind not in SYMBOLS:
             continue
         names = sections[link][1]
         for name, *_, defined in struct.iter_unpack(symbol, data[offset : offset + length]):
             if name and not defined:
-                found.add(data[names + name : data.index(b"\0", names + name)].decode())
+                text = data[names + name : data.index(b"\0", names + name)].decode()
+                found.add(text.partition("@")[0])  # without the version of the library
     return found

@@ -33,6 +33,8 @@ def readme(made: Deployed, target: str, needs: tuple[str, ...], vector: Vector) 
         "LINK": " -lm" if needs else "",
         "STEPS": str(vector.steps),
         "JUDGED": JUDGED if vector.judged else UNJUDGED,
+        "RUN": " ".join(("test/vector.bin", *([made.weights_file] if made.external_weights else []))),
+        "BESIDE": fill("weights/readme.md", made) if made.external_weights else "",
     }
     return fill("readme.md", made, more)
 

@@ -5,6 +5,7 @@ from hashlib import blake2b
 from itertools import accumulate
 from math import prod
 from pathlib import Path
+from zlib import adler32
 
 import numpy as np
 
@@ -32,14 +33,20 @@ def fill(template: str, made: Deployed, more: Mapping[str, str] | None = None) -
 
 def header(made: Deployed) -> str:
     """The header."""
-    return fill("header.h", made)
+    return fill(
+        "header.h", made, {"WEIGHTS": fill("weights/external.h", made) if made.external_weights else ""}
+    )
 
 
 def source(made: Deployed, kernels: Mapping[str, str]) -> str:
     """The C source; ``kernels`` has the symbol of each kernel. Raises WriteError: a length is not known."""
-    return fill(
-        "shell.c", made, {"DATA": _data(made, kernels), "LENGTHS": _lengths(made), "RUN": _run(made, kernels)}
-    )
+    more = {
+        "DATA": _data(made, kernels),
+        "LENGTHS": _lengths(made),
+        "RUN": _run(made, kernels),
+        "WEIGHTS": _weights(made),
+    }
+    return fill("shell.c", made, more)
 
 
 def weights_symbol(made: Deployed) -> str:
@@ -55,6 +62,18 @@ def rows_symbol(made: Deployed) -> str:
 def initial_symbol(made: Deployed) -> str:
     """Where the pieces of the first state are."""
     return f"{made.name}_initial"
+
+
+def _weights(made: Deployed) -> str:
+    """Where the weights are: in the library, or where the caller says."""
+    if not made.external_weights:
+        return fill("weights/embedded.c", made, {"SYMBOL": weights_symbol(made)})
+    weights = made.program.weights
+    return fill(
+        "weights/external.c",
+        made,
+        {"BYTES": str(weights.size), "CHECKSUM": f"{adler32(weights.tobytes()):#010x}"},
+    )
 
 
 def _data(made: Deployed, kernels: Mapping[str, str]) -> str:
@@ -82,13 +101,13 @@ def _data(made: Deployed, kernels: Mapping[str, str]) -> str:
         "FAULTS_AT": -1 if program.total_at is None else program.total_at,
         "LAST_AT": -1 if program.last_at is None else program.last_at,
     }
-    symbols = {"weights": weights_symbol(made), "rows": rows_symbol(made), "initial": initial_symbol(made)}
+    symbols = {"rows": rows_symbol(made), "initial": initial_symbol(made)}
     starts = [0, *accumulate(piece.data.size for piece in made.pieces)]
     pieces = [(piece.to, start, piece.data.size) for piece, start in zip(made.pieces, starts)]
     return "\n".join(
         [
             *(f"#define {name} {symbol}" for name, symbol in symbols.items()),
-            *(f"extern HIDDEN const unsigned char {name}[];" for name in ("weights", "initial")),
+            "extern HIDDEN const unsigned char initial[];",
             "extern HIDDEN const int64_t rows[];",
             *(
                 f"HIDDEN void *{kernels[kernel.name]}(const int64_t *, const int64_t *); /* {kernel.name} */"

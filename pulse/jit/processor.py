@@ -46,7 +46,9 @@ def has_f16() -> bool:
 
 
 def has_fma() -> bool:
-    """Whether it can multiply and add with one rounding; WebAssembly cannot, and would call libm for each lane."""
+    """Whether it can multiply and add with one rounding; WebAssembly and old x86 would call libm for each lane."""
+    if processor().triple.startswith(("x86", "i")):
+        return has_features("fma")
     return not processor().triple.startswith("wasm")
 
 

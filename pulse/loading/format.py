@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pulse.chunks.chunking import DETECT_ALL, Chunking
 from pulse.errors import LoadError
+from pulse.facts import Array
 from pulse.models import Model, TypedModel
 from pulse.onnx.metadata import TITLE, is_exported
 from pulse.printable import is_title
@@ -100,15 +101,17 @@ def read_onnx(
     constants: Mapping[str, Any] | None = None,
     ignore_value_info: bool = False,
     budget: Mapping[str, float] | None = None,
+    tensors: Mapping[str, Array] | None = None,
 ) -> Model:
     """The nodes of an ONNX file, from a path, its bytes or a ModelProto.
 
     inputs, constants, ignore_value_info, budget   as in ``pulse.load``
+    tensors  initializers whose data is not in the model, by name
     Raises   LoadError: the file cannot be read, or ``inputs`` or ``constants`` does not fit it
     """
     from pulse.onnx.read.reader import load
 
-    return Model.of(load(source, inputs, constants, ignore_value_info, budget))
+    return Model.of(load(source, inputs, constants, ignore_value_info, budget, tensors))
 
 
 def _read_onnx(content: Content, reading: Reading) -> Model:

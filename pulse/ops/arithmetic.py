@@ -23,6 +23,8 @@ Rounded: TypeAlias = "bool | NDArray[np.bool_]"
 """Which elements of a result its own type cannot hold: all, none, or those that are marked."""
 
 F64 = np.dtype(np.float64)
+LARGEST_KEPT = 1 << 20
+"""Bytes of a constant that is kept in f64 too; a larger one is converted where it is used."""
 
 
 def accumulator_type(x: Array) -> DType:
@@ -78,7 +80,7 @@ class Wide(Arithmetic):
     def evaluate(
         self, op: Op, inputs: Sequence[Array], dtypes: Sequence[DType], compute: Compute
     ) -> Sequence[Array]:
-        if not isinstance(op, Const):
+        if not isinstance(op, Const) or op.value.nbytes > LARGEST_KEPT:
             return self._results(op, inputs, compute)
         if id(op) not in self._constants:
             self._constants[id(op)] = op, self._results(op, inputs, compute)

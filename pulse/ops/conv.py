@@ -65,6 +65,14 @@ def kernel_span(w: TypedFact, axis: int, dilations: Sequence[int]) -> int:
     return (int(w.shape[axis + 2]) - 1) * dilations[axis] + 1
 
 
+def _zero_taps(kernel: Array | None, axis: int) -> int:
+    """How many of the first taps along an axis are zeros in all channels, as the window of a spectrum begins."""
+    if kernel is None:
+        return 0
+    taps = kernel.shape[axis]
+    return next((tap for tap in range(taps) if kernel.take(tap, axis).any()), 0)
+
+
 def spatial_stream(axes: Sequence[int | None]) -> int | Pointwise | Whole:
     """The stream axis of x [N, C, X...] if it is a spatial one, else the relation."""
     axis = axes[0]
@@ -153,6 +161,7 @@ class Conv(Op):
             stride=self.strides[spatial],
             ends=Ends(axis, before, after),
             op=replace(self, pads=without_pad(self.pads, spatial)),
+            blank=_zero_taps(inputs[1].value, axis) * self.dilations[spatial],
         )
 
     def detail(self) -> str:

@@ -131,7 +131,7 @@ class Window:
     The input is first extended by ``ends``. Output frame j is number ``j + skip`` of the concatenated groups.
     ``op`` maps the ``needs(groups)`` frames of some groups to ``groups * up`` frames, and is given no others;
     without an op, span, stride and up are 1. ``axis`` is the stream axis of the output, ``source`` the input that
-    streams.
+    streams. ``op`` gives no weight to the first ``blank`` frames of a span: any numbers do there.
     """
 
     axis: int
@@ -142,6 +142,7 @@ class Window:
     ends: Ends | None = None
     op: Op | None = None
     source: int = 0
+    blank: int = 0
 
     def needs(self, groups: int) -> int:
         """How many input frames this many groups in a row see."""

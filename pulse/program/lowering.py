@@ -10,6 +10,7 @@ from pulse.errors import CompileError
 from pulse.facts import Array, DType, PulsedFact, dtype_name
 from pulse.graph import Node, OutletId
 from pulse.jit.instruction import Instruction, number_fields
+from pulse.mapping import let_pages_go
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
 from pulse.ops.time import Delay
@@ -99,6 +100,9 @@ class Lowering:
                 results = LOWER[type(node.op)](self, node, node.op)
             for slot, value in enumerate(results):
                 self.settle(OutletId(node.id, slot), value)
+            for fact in self.graph.input_facts(node):
+                if fact.value is not None:
+                    let_pages_go(fact.value)
 
     def inside(
         self, body: PulsedGraph, given: Mapping[OutletId, Value], look: LookForFaults | None

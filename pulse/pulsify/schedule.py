@@ -38,7 +38,7 @@ from pulse.ops.time import LastFrames
 from pulse.pulsify.ends import delay_until_sure, extend_ends, sure_delay, write_mirrored_ends
 from pulse.pulsify.faults import body_sites
 from pulse.pulsify.relate import Related, WireFlow
-from pulse.pulsify.windows import fix_offset, schedule_window
+from pulse.pulsify.windows import fix_offset, schedule_window, takes_mirrored
 from pulse.pulsify.wiring import Free, Mirrored, StreamWire, Wire, Wiring, evaluate_prefix, static_outlet
 from pulse.typed import TypedNetwork
 
@@ -75,15 +75,11 @@ class Scheduler:
             self._keep(node, results)
 
     def _wire(self, outlet: OutletId, relation: Relation | None) -> Wire:
-        """A wire as a relation takes it: only a plain window fills in mirrored frames by itself."""
-        plain = isinstance(relation, Window) and relation.op is not None
-        if (
-            plain
-            and isinstance(relation, Window)
-            and (relation.ends is None or relation.ends.changes_nothing)
-        ):
-            return self.wires[outlet]
-        return self.write_ends(outlet)
+        """A wire as a relation takes it: windows fill in mirrored frames by themselves, and constant ones around."""
+        wire = self.wires[outlet]
+        if isinstance(wire, Mirrored) and not takes_mirrored(relation, wire):
+            return self.write_ends(outlet)
+        return wire
 
     def write_ends(self, outlet: OutletId) -> OutletId | StreamWire | Free:
         """A wire with its mirrored frames written into the stream."""
@@ -124,6 +120,8 @@ class Scheduler:
                 return self._pointwise(node, relation, inputs, flows)
             case Window():
                 return [schedule_window(self.wiring, node, relation, inputs, flows[0].rate, length)]
+            case Ends() if isinstance(mirrored := inputs[0], Mirrored):
+                return [mirrored.surround(relation, length)]
             case Ends():
                 return [
                     extend_ends(

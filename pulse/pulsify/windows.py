@@ -6,7 +6,7 @@ from fractions import Fraction
 from pulse.dim import TDim
 from pulse.facts import Array, StreamFact, TypedFact
 from pulse.graph import Node, OutletId
-from pulse.ops.op import Ends, Op, Window
+from pulse.ops.op import Ends, Op, Relation, Window
 from pulse.ops.stateful import frames_at
 from pulse.ops.time_ends import FillEnds
 from pulse.pulsify.ends import (
@@ -41,6 +41,19 @@ def fix_offset(wiring: Wiring, wire: Wire, relation: Window | Ends, name: str) -
     return wire.at(-relation.span if known and isinstance(relation, Window) else 0)
 
 
+def takes_mirrored(relation: Relation | None, wire: Mirrored) -> bool:
+    """Whether an op fills in mirrored frames by itself, or leaves them to the window behind it."""
+    match relation:
+        case Window(op=None):
+            return False
+        case Window(ends=ends):
+            return ends is None or ends.changes_nothing or wire.can_surround(ends)
+        case Ends():
+            return wire.can_surround(relation)
+        case _:
+            return False
+
+
 def schedule_window(
     wiring: Wiring,
     node: Node[TypedFact, Op],
@@ -53,9 +66,11 @@ def schedule_window(
     wire = inputs[window.source]
     stretched = wire if isinstance(wire, Mirrored) else fix_offset(wiring, wire, window, name)
     if window.ends is not None and not window.ends.changes_nothing:
-        assert isinstance(stretched, StreamWire)
-        padded = stretched.fact.length + window.ends.before + window.ends.after
-        stretched = extend_ends(wiring, name, window.ends, stretched, padded)
+        extra = window.ends.before + window.ends.after
+        if isinstance(stretched, Mirrored):
+            stretched = stretched.surround(window.ends, stretched.length + extra)
+        else:
+            stretched = extend_ends(wiring, name, window.ends, stretched, stretched.fact.length + extra)
     if isinstance(stretched, Mirrored) and window.op is not None:
         return _wire_mirrored_window(wiring, node, window, inputs, stretched, rate, length)
     stream = write_mirrored_ends(wiring, name, stretched) if isinstance(stretched, Mirrored) else stretched
@@ -106,19 +121,21 @@ def _wire_mirrored_window(
     The first group that sees a frame before the first one waits until that frame's source has come.
     """
     assert window.op is not None
-    name, before = node.name, int(wire.ends.before)
-    require_size([before], name)
-    stream = wire.stream if wire.ends.after == 0 else delay_until_sure(wiring, wire.stream, name)
+    name, before, outer = node.name, int(wire.ends.before), wire.outer
+    front = 0 if outer is None else int(outer.before)
+    require_size([before + front], name)
+    ends_later = wire.ends.after != 0 or (outer is not None and outer.after != 0)
+    stream = delay_until_sure(wiring, wire.stream, name) if ends_later else wire.stream
     fact = stream.fact
     pulse = wiring.frames(fact.rate)
     groups = pulse // window.stride
-    first = fact.offset - before
-    group_offset = -((window.stride - window.span - first) // window.stride)
-    users = [max(0, -((window.span - 1 - frame) // window.stride)) for frame in range(before)]
+    first = fact.offset - before - front
+    group_offset = max(0, -((window.stride - window.span - first) // window.stride))
+    users = _first_users(window, range(front, front + before))
     while not all(
         ((group + group_offset) // groups + 1) * pulse
-        > fact.offset + mirrored_frame(wire.ends, frame - before)
-        for frame, group in enumerate(users)
+        > fact.offset + mirrored_frame(wire.ends, frame - front - before)
+        for frame, group in users.items()
     ):
         group_offset += 1
     start = first - group_offset * window.stride
@@ -127,10 +144,20 @@ def _wire_mirrored_window(
     seen = wiring.window(stream, overlap, name)
     op = FillEnds(fact.axis, overlap, fact.offset, fact.offset, fact.length, wire.ends.mode, keep=keep)
     filled = wiring.add(f"{name}.ends", op, [seen], fact)
+    if outer is not None:
+        begin = fact.offset - before
+        around = FillEnds(fact.axis, keep, begin, begin, wire.alone.length, fill=outer.fill, keep=keep)
+        filled = wiring.add(f"{name}.outer", around, [filled], fact)
     filled = wiring.crop(filled, fact.axis, start + keep, start + keep + window.needs(groups), name)
     out = StreamFact(window.axis, length, rate, group_offset * window.up + window.skip)
     reads = [filled if slot == window.source else static_outlet(other) for slot, other in enumerate(inputs)]
     return wiring.expect(StreamWire(wiring.add(name, window.op, reads, out), out), name)
+
+
+def _first_users(window: Window, frames: range) -> dict[int, int]:
+    """The first group that looks at each frame, if any gives it weight: later groups see it nearer to their begin."""
+    groups = {frame: max(0, -((window.span - 1 - frame) // window.stride)) for frame in frames}
+    return {frame: group for frame, group in groups.items() if frame - group * window.stride >= window.blank}
 
 
 def _after_skip(stream: StreamWire, skip: int) -> Array | None:

@@ -53,12 +53,30 @@ class Mirrored:
     """A stream with edge or mirrored frames at its ends that are not written yet.
 
     ``stream`` is the one without them, surely ended if frames follow; ``length`` counts them. A window fills them in
-    as it looks at them, which may be earlier than they could be written into the stream.
+    as it looks at them, which may be earlier than they could be written into the stream. ``outer`` has constant frames
+    around them, which ``length`` counts too.
     """
 
     stream: StreamWire
     ends: Ends
     length: TDim
+    outer: Ends | None = None
+
+    @property
+    def alone(self) -> "Mirrored":
+        """Without the constant frames around it."""
+        return replace(self, outer=None, length=self.stream.fact.length + self.ends.before + self.ends.after)
+
+    def can_surround(self, ends: Ends) -> bool:
+        """Whether these frames may be its ``outer``."""
+        fills = ends.mode == "constant" and ends.head is None and ends.tail is None
+        return fills and (self.outer is None or self.outer.fill == ends.fill)
+
+    def surround(self, ends: Ends, length: TDim) -> "Mirrored":
+        """With more constant frames around it."""
+        inner = self.outer or Ends(ends.axis, TDim.of(0), TDim.of(0), fill=ends.fill)
+        outer = replace(inner, before=inner.before + ends.before, after=inner.after + ends.after)
+        return replace(self, outer=outer, length=length)
 
 
 LARGEST_PULSE = 1 << 26

@@ -1,5 +1,6 @@
 """From PyTorch: a module goes through PyTorch's own exporter, in memory, and is compared with what comes out."""
 
+import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,22 +10,24 @@ from typing import Any
 
 from pulse.errors import InputError, PulseWarning
 from pulse.loading.format import read_onnx
+from pulse.mapping import LARGE, let_heap_go, let_pages_go
 from pulse.models import Model
 from pulse.tolerance import offline
 from pulse.torch.arguments import Dynamic, read_call
 from pulse.torch.axes import describe_time, find_time
 from pulse.torch.comparison import Comparison
-from pulse.torch.exporter import export, name_outputs, run_example, silence_exporter
+from pulse.torch.exporter import export, name_outputs, run_example
 from pulse.torch.lengths import read_lengths
 from pulse.torch.module import (
     ModuleOracle,
     computing_in,
     float_types,
     method_module,
-    preserve_state,
     samples,
     tensors,
 )
+from pulse.torch.preservation import preserve_state
+from pulse.torch.silence import silence_exporter
 from pulse.torch.states import (
     BUFFERS,
     describe_states,
@@ -35,6 +38,9 @@ from pulse.torch.states import (
     require_equal_calls,
     with_buffers,
 )
+
+_EXPORT = threading.RLock()
+"""One export at a time: PyTorch's exporter changes the process while it runs."""
 
 
 def from_torch(
@@ -92,16 +98,16 @@ def from_torch(
             title,
             [f"it computes in {names}; the model computes in f32, and is compared with the module in f32"],
         )
-    with preserve_state(torch, module, call) as begin:
+    with _EXPORT, preserve_state(torch, module, call) as state:
         with silence_exporter(), computing_in(torch, module, f32):
             result = run_example(torch, module, call, title)
-        begin()
+        state.begin()
         kept = find_states(torch, call, result, title, states)
         if dynamic is None:
-            own = {state.parameter for state in kept}
+            own = {each.parameter for each in kept}
             with silence_exporter():
                 axes = find_time(
-                    title, ModuleOracle(torch, module, call, begin, [], f32), tensors(torch, call, own)
+                    title, ModuleOracle(torch, module, call, state.begin, [], f32), tensors(torch, call, own)
                 )
             call = replace(call, axes=axes)
             _warn(title, [describe_time(axes)] if axes else [])
@@ -110,24 +116,25 @@ def from_torch(
             kept = []
         else:
             with silence_exporter(), computing_in(torch, module, f32):
-                buffers = find_buffers(torch, module, call, begin, title)
+                buffers = find_buffers(torch, module, call, state.begin, title)
                 if buffers:
                     module, call = with_buffers(torch, module, call, buffers)
                     result = run_example(torch, module, call, title)
                     kept += find_states(torch, call, result, title, {BUFFERS: 1})
         outputs = name_results(torch, result, kept) if kept else name_outputs(torch, result)
-        begin()
+        state.begin()
         with silence_exporter(), computing_in(torch, module, f32):
-            exported = export(torch, module, call, opset, title, outputs)
+            exported = export(torch, module, call, opset, title, outputs, state)
         _warn(title, exported.notes)
-        model = keep_states(read_onnx(exported.proto, ignore_value_info=True), kept)
+        read = read_onnx(exported.proto, ignore_value_info=True, tensors=exported.tensors)
+        model = keep_states(read, kept)
         _warn(title, describe_states(model))
         if compare:
             with silence_exporter():
                 typed = model.analyse()
                 given = samples(torch, call, list(typed.inputs), title)
                 oracle, precise = (
-                    ModuleOracle(torch, module, call, begin, list(typed.outputs), dtype)
+                    ModuleOracle(torch, module, call, state.begin, list(typed.outputs), dtype)
                     for dtype in (f32, torch.float64)
                 )
                 comparison = Comparison(
@@ -137,6 +144,10 @@ def from_torch(
                 if model.variables:
                     require_equal_calls(title, oracle, typed, given, model.variables)
             _warn(title, notes)
+    for tensor in exported.tensors.values():
+        let_pages_go(tensor)
+    if sum(tensor.nbytes for tensor in exported.tensors.values()) >= LARGE:
+        let_heap_go()
     return model
 
 

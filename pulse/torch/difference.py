@@ -5,17 +5,18 @@ from collections.abc import Mapping
 import numpy as np
 
 from pulse.facts import Array
-from pulse.tolerance import Reference
+from pulse.tolerance import RUNS, Reference
 
 
 def first_difference(
-    module: Mapping[str, Array], model: Reference, example: Mapping[str, Array]
+    module: Mapping[str, Array], model: Reference, example: Mapping[str, Array], runs: int = RUNS
 ) -> str | None:
     """The first output that differs, and its first frame; None if all agree.
 
     module   its outputs by name
     model    what the model gives for the same inputs, and how far rounding may move that
     example  the module's for the example: frames are along the first axis whose length is another one there
+    runs     with random errors, of the model, where it is not clear without
     """
     if len(module) != len(model.native):
         return f"the module gives {len(module)} outputs, the model {len(model.native)}"
@@ -26,7 +27,7 @@ def first_difference(
                 f"output {name}: the module gives shape {list(value.shape)}, the model {list(native.shape)}"
             )
         axis = _frame_axis(value, example.get(name))
-        wrong = model.judge(name, value.astype(native.dtype, copy=False), axis).wrong
+        wrong = model.judge(name, value.astype(native.dtype, copy=False), axis, runs).wrong
         if wrong is not None:
             place = _first(wrong, axis)
             frame = "" if axis is None else f"frame {place[axis]}, "

@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import logging
 import re
 import warnings
 from collections.abc import Generator, Mapping
@@ -10,36 +9,50 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple, cast
 
 from pulse.errors import InputError, LoadError
+from pulse.facts import Array
 from pulse.onnx.proto import ModelProto, TensorProto
 from pulse.torch.advice import BAKED_HELP, COMPLEX_HELP, plain_message
 from pulse.torch.arguments import ModuleCall, path_key
 from pulse.torch.functions import replace_functions
+from pulse.torch.preservation import ModuleState
 from pulse.torch.recurrent import keep_recurrent_layers
 from pulse.torch.sizes import keep_sizes
+from pulse.torch.weights import take_weights
+from pulse.torch.whole_numbers import keep_whole_numbers
 
 _FIXED = re.compile(r"static shape of (\d+) for dimension inputs\['(\w+)'\]\.shape\[(\d+)\]")
-_LOGGERS = ("torch", "torch.onnx", "onnxscript")
 _BAKED_WORDS = ("static shape", "specialized", "Constraints violated")
 
 
 class Export(NamedTuple):
-    """A file, notes for the user, and whether frames are left out at the end, as many as the length says."""
+    """A file, notes for the user, and whether frames are left out at the end, as many as the length says.
+
+    tensors  initializers whose data is not in the file, by name
+    """
 
     proto: ModelProto
     notes: list[str]
     trims: bool
+    tensors: Mapping[str, Array]
 
 
 def export(
-    torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str, outputs: list[str] | None
+    torch: Any,
+    module: Any,
+    call: ModuleCall,
+    opset: int | None,
+    title: str,
+    outputs: list[str] | None,
+    state: ModuleState,
 ) -> Export:
     """The exported model.
 
     outputs  their names; None: the exporter names them
+    state    what the module holds
     Raises   LoadError
     """
     if find_spec("onnxscript") is not None:
-        made = _export(torch, module, call, opset, title, outputs)
+        made = _export(torch, module, call, opset, title, outputs, state)
     else:
         made = _trace(torch, module, call, opset, title)
     _require_dynamic(made.proto, call, title)
@@ -48,39 +61,18 @@ def export(
 
 
 @contextlib.contextmanager
-def silence_exporter() -> Generator[None]:
-    """Keep to itself what the exporter says of its own parts."""
-    made = [name for name in logging.root.manager.loggerDict if name.split(".")[0] in _LOGGERS]
-    loggers = [logging.getLogger(name) for name in dict.fromkeys([*_LOGGERS, *made])]
-    before = [(logger.disabled, logger.level) for logger in loggers]
-    for logger in loggers:
-        logger.disabled = True
-        logger.setLevel(logging.CRITICAL)  # for those below it that are made later
-    try:
-        with (
-            warnings.catch_warnings(),
-            contextlib.redirect_stdout(io.StringIO()),
-            contextlib.redirect_stderr(io.StringIO()),
-        ):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        for logger, (disabled, level) in zip(loggers, before):
-            logger.disabled = disabled
-            logger.setLevel(level)
-
-
-@contextlib.contextmanager
-def _copied_inputs(torch: Any, module: Any) -> Generator[None]:
-    """Outputs that are inputs are copies: the exporter leaves such inputs out."""
+def _copy_inputs(torch: Any, module: Any) -> Generator[None]:
+    """Outputs that are inputs are copies: the exporter leaves such inputs out. Outputs that are no tensors are none."""
 
     def copy_call(_: Any, positional: Any, named: Any, result: Any) -> Any:
         given = {id(leaf) for leaf in torch.utils._pytree.tree_leaves((positional, named))}
 
-        def copied_leaf(leaf: Any) -> Any:
-            return leaf.clone() if torch.is_tensor(leaf) and id(leaf) in given else leaf
+        def copy_of(leaf: Any) -> Any:
+            if not torch.is_tensor(leaf):
+                return None
+            return leaf.clone() if id(leaf) in given else leaf
 
-        return torch.utils._pytree.tree_map(copied_leaf, result)
+        return torch.utils._pytree.tree_map(copy_of, result)
 
     hook = module.register_forward_hook(copy_call, with_kwargs=True)
     try:
@@ -129,7 +121,13 @@ def _mend_squeezes(proto: ModelProto) -> None:
 
 
 def _export(
-    torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str, outputs: list[str] | None
+    torch: Any,
+    module: Any,
+    call: ModuleCall,
+    opset: int | None,
+    title: str,
+    outputs: list[str] | None,
+    state: ModuleState,
 ) -> Export:
     """By the exporter that follows torch.export."""
     shapes = {name: dict(call.axes[name]) if name in call.axes else None for name in call.arguments}
@@ -143,8 +141,9 @@ def _export(
         with (
             keep_recurrent_layers(torch),
             keep_sizes(torch, module),
+            keep_whole_numbers(torch, module, lambda: run_example(torch, module, call, title), state.begin),
             replace_functions(torch) as functions,
-            _copied_inputs(torch, module),
+            _copy_inputs(torch, module),
         ):
             made = torch.onnx.export(
                 module,
@@ -158,9 +157,10 @@ def _export(
             )
     except Exception as error:
         raise LoadError(_failure(error, call, title)) from error
+    tensors = take_weights(made, state)
     proto = cast("ModelProto", made.model_proto)
     _mend_squeezes(proto)
-    return Export(proto, [], functions.trims)
+    return Export(proto, [], functions.trims, tensors)
 
 
 def _trace(torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str) -> Export:
@@ -192,7 +192,7 @@ def _trace(torch: Any, module: Any, call: ModuleCall, opset: int | None, title: 
         for entry in caught
         if issubclass(entry.category, torch.jit.TracerWarning)
     ]
-    return Export(ModelProto.FromString(file.getvalue()), notes, False)
+    return Export(ModelProto.FromString(file.getvalue()), notes, False, {})
 
 
 def _failure(error: BaseException, call: ModuleCall, title: str) -> str:

@@ -13,7 +13,7 @@ def replace_functions(torch: Any) -> Any:
 
     Its ``trims`` says whether slices were among them that leave out frames at the end, as many as the length says. An
     author has to treat 0 of them apart, and the export knows only the way of the example; to the model, 0 is a number
-    as any other.
+    as any other. The numbers of a range of numbers, which an exporter takes for data, are known (``tolist``).
     """
 
     class Replace(torch.overrides.TorchFunctionMode):
@@ -25,7 +25,12 @@ def replace_functions(torch: Any) -> Any:
             self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
         ) -> Any:
             named = kwargs or {}
-            if getattr(function, "__name__", "") == "slice" and _trims(torch, args):
+            name = getattr(function, "__name__", "")
+            if name == "arange" and not named and all(type(each) is int for each in args):
+                made = function(*args)
+                made.tolist = lambda: list(range(*args))
+                return made
+            if name == "slice" and _trims(torch, args):
                 self.trims = True
                 args = _from_front(args)
             made = _replacement(torch, function, args, named)

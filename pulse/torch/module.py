@@ -1,9 +1,8 @@
 """A module as an oracle: it runs on arrays, and nothing of that stays in it."""
 
 import contextlib
-from collections.abc import Callable, Collection, Generator, Sequence
-from functools import partial
-from typing import Any, TypeAlias, cast
+from collections.abc import Collection, Generator, Sequence
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,119 +11,60 @@ from pulse.facts import Array
 from pulse.torch.advice import plain_message
 from pulse.torch.arguments import ModuleCall
 from pulse.torch.inputs import SampledInputs
-
-Restore: TypeAlias = Callable[[], None]
-
-
-@contextlib.contextmanager
-def preserve_state(torch: Any, module: Any, call: ModuleCall) -> Generator[Restore]:
-    """The module in eval mode; what is yielded brings it back there, with the state that it has now.
-
-    Afterwards its modes, parameters, buffers and attributes (tensors, lists and dicts) are as before, and PyTorch's
-    random numbers go on as if none had been drawn.
-    """
-    tensors = [*module.parameters(), *module.buffers(), *filter(torch.is_tensor, call.leaves(torch).values())]
-    restore = _state(torch, module)
-
-    def begin() -> None:
-        restore()
-        module.eval()
-
-    with torch.random.fork_rng(devices=sorted({tensor.device.index for tensor in tensors if tensor.is_cuda})):
-        begin()
-        try:
-            yield begin
-        finally:
-            restore()
-
-
-def _state(torch: Any, module: Any) -> Restore:
-    """What brings back the contents of all tensors, lists and dicts that the module holds now."""
-    undo: list[Restore] = []
-    seen: set[int] = set()
-    left: list[Any] = [module]
-    while left:
-        value = left.pop()
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
-        if isinstance(value, torch.nn.Module):
-            left.append(vars(value))
-        elif torch.is_tensor(value):
-            undo.append(_TensorState(torch, value).restore)
-        elif isinstance(value, dict):
-            items = cast("dict[Any, Any]", value)
-            undo.append(partial(_refill_dict, items, dict(items)))
-            left += items.values()
-        elif isinstance(value, list):
-            entries = cast("list[Any]", value)
-            undo.append(partial(_refill_list, entries, list(entries)))
-            left += entries
-        elif isinstance(value, tuple):
-            left += cast("tuple[Any, ...]", value)
-
-    def restore() -> None:
-        for each in undo:
-            each()
-
-    return restore
-
-
-def _refill_dict(items: dict[Any, Any], before: dict[Any, Any]) -> None:
-    """A dict that is as it was is left alone: some kinds refuse to be written to."""
-    if not _same([*items, *items.values()], [*before, *before.values()]):
-        items.clear()
-        items.update(before)
-
-
-def _refill_list(entries: list[Any], before: list[Any]) -> None:
-    if not _same(entries, before):
-        entries[:] = before
-
-
-def _same(now: Sequence[Any], before: Sequence[Any]) -> bool:
-    return len(now) == len(before) and all(one is other for one, other in zip(now, before))
-
-
-class _TensorState:
-    """The contents of a tensor; they are written back only if something else was written, as autograd takes note."""
-
-    def __init__(self, torch: Any, tensor: Any) -> None:
-        self._torch = torch
-        self._tensor = tensor
-        self._version = self._write_count()
-        self._contents = None if self._version is None else tensor.detach().clone()
-
-    def _write_count(self) -> int | None:
-        """How often the tensor was written to; None for one of inference mode, which cannot be."""
-        return None if self._tensor.is_inference() else self._tensor._version
-
-    def restore(self) -> None:
-        if self._write_count() != self._version:
-            with self._torch.no_grad():
-                self._tensor.copy_(self._contents)
-            self._version = self._write_count()
+from pulse.torch.preservation import Restore, refill_dict
 
 
 @contextlib.contextmanager
 def computing_in(torch: Any, module: Any, dtype: Any) -> Generator[None]:
-    """The module with its floats in another type, f32 or f64, and new tensors of that type; None: as it is."""
+    """The module with its floats in another type, f32 or f64, and new tensors of that type; None: as it is.
+
+    In f64 parameters are converted where they are used, one by one: all at once take twice the memory of the module.
+    """
     if dtype is None:
         yield
         return
-    parameters = [(parameter, parameter.data) for parameter in module.parameters()]
+    parameters = [] if dtype == torch.float64 else [(each, each.data) for each in module.parameters()]
     buffers = [(each._buffers, dict(each._buffers)) for each in module.modules()]
     default = torch.get_default_dtype()
     try:
-        module.double() if dtype == torch.float64 else module.float()
+        for parameter, data in parameters:
+            parameter.data = data.to(dtype) if data.is_floating_point() else data
+        for now, before in buffers:
+            now.update({name: _in_type(torch, value, dtype) for name, value in before.items()})
         torch.set_default_dtype(dtype)
-        yield
+        with contextlib.nullcontext() if parameters else wide_parameters(torch, dtype):
+            yield
     finally:
         torch.set_default_dtype(default)
         for parameter, data in parameters:
             parameter.data = data
         for now, before in buffers:
-            _refill_dict(now, before)
+            refill_dict(now, before)
+
+
+def _in_type(torch: Any, value: Any, dtype: Any) -> Any:
+    return value.to(dtype) if torch.is_tensor(value) and value.is_floating_point() else value
+
+
+def wide_parameters(torch: Any, dtype: Any) -> Any:
+    """A context: every function and attribute of PyTorch sees parameters of floats in another type."""
+    tree = torch.utils._pytree
+
+    def widened(value: Any) -> Any:
+        return (
+            value.detach().to(dtype)
+            if isinstance(value, torch.nn.Parameter) and value.is_floating_point()
+            else value
+        )
+
+    class Widen(torch.overrides.TorchFunctionMode):
+        def __torch_function__(
+            self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        ) -> Any:
+            args, named = tree.tree_map(widened, (args, kwargs or {}))
+            return function(*args, **named)
+
+    return Widen()
 
 
 def float_types(torch: Any, module: Any, call: ModuleCall) -> set[Any]:

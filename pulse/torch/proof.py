@@ -16,7 +16,8 @@ from pulse.torch import from_torch
 from pulse.torch.arguments import Dynamic, read_call
 from pulse.torch.exporter import run_example
 from pulse.torch.inputs import SampledInputs, draw_inputs
-from pulse.torch.module import array_of, preserve_state
+from pulse.torch.module import array_of
+from pulse.torch.preservation import preserve_state
 from pulse.torch.states import find_states
 
 if TYPE_CHECKING:
@@ -72,9 +73,9 @@ def _require_calls(
     torch, title = import_module("torch"), type(module).__name__
     call = read_call(torch, module, title, example, {})
     names = [port.name for port in pulsed.inputs]
-    with preserve_state(torch, module, call) as begin:
+    with preserve_state(torch, module, call) as before:
         kept = find_states(torch, call, run_example(torch, module, call, title), title, states)
-        begin()
+        before.begin()
         current: dict[str, Any] = {}
 
         def twin(*chunks: Any) -> list[Any]:

@@ -5,6 +5,8 @@ from collections.abc import Generator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from pulse.torch.silence import OwnThread
+
 
 class OnnxCell(NamedTuple):
     """A recurrent layer of ONNX.
@@ -29,7 +31,10 @@ CELLS = {
 
 @contextlib.contextmanager
 def keep_recurrent_layers(torch: Any) -> Generator[None]:
-    """While this lasts, nn.RNN, nn.GRU and nn.LSTM are nodes of ONNX to an export, and compute nothing."""
+    """While this lasts, nn.RNN, nn.GRU and nn.LSTM are nodes of ONNX to an export, and compute nothing.
+
+    Layers that run in other threads compute as ever.
+    """
     layers = torch.nn.modules.rnn
     functions = layers._VF
     layers._VF = RecurrentFunctions(torch, functions)
@@ -45,10 +50,13 @@ class RecurrentFunctions:
     def __init__(self, torch: Any, functions: Any) -> None:
         self._torch = torch
         self._functions = functions
+        self._owner = OwnThread()
 
     def __getattr__(self, name: str) -> Any:
         function = getattr(self._functions, name)
-        return partial(_layer, self._torch, CELLS[name], function) if name in CELLS else function
+        if name not in CELLS or not self._owner.is_here:
+            return function
+        return partial(_layer, self._torch, CELLS[name], function)
 
 
 def _layer(torch: Any, cell: OnnxCell, function: Any, *arguments: Any) -> Any:

@@ -7,24 +7,29 @@ import sys
 from collections.abc import Generator
 from typing import Any
 
+from pulse.torch.silence import OwnThread
+
 OWN = "torch"
 """The package whose code is left as it is."""
 
 
 @contextlib.contextmanager
 def keep_sizes(torch: Any, module: Any) -> Generator[None]:
-    """While this lasts, ``int``, ``len`` and quotients of sizes keep them symbolic.
+    """While this lasts, ``int``, ``len``, ``range`` and quotients of sizes keep them symbolic.
 
-    Python lets ``int`` and ``len`` give nothing but numbers, so an export that passes through them fixes the length:
+    Python lets these functions give nothing but numbers, so an export that passes through them fixes the length:
     they have other meanings in the files of a module's classes. Of a size and a bound, ``max`` and ``min`` give that
     one which the example gives; where another length would give the other one, the model refuses it. A quotient
-    remembers both of its integers, so that floors and ceilings of it are computed in integers.
+    remembers both of its integers, so that floors and ceilings of it are computed in integers. In other threads all of
+    them mean what they always do.
     """
+    owner = OwnThread()
     names: dict[str, Any] = {
-        "int": _symbolic_int(torch),
-        "len": _symbolic_len(torch),
-        "max": _chosen(torch, builtins.max, lambda left, right: right > left),
-        "min": _chosen(torch, builtins.min, lambda left, right: right < left),
+        "int": _symbolic_int(torch, owner),
+        "len": _symbolic_len(torch, owner),
+        "range": _symbolic_range(torch, owner),
+        "max": _choice(torch, owner, builtins.max, lambda left, right: right > left),
+        "min": _choice(torch, owner, builtins.min, lambda left, right: right < left),
     }
     changed: list[tuple[dict[str, Any], str]] = []
     for namespace in _namespaces(module):
@@ -33,7 +38,7 @@ def keep_sizes(torch: Any, module: Any) -> Generator[None]:
                 namespace[name] = meaning
                 changed.append((namespace, name))
     methods = {
-        "__truediv__": _exact_division(torch, torch.SymInt.__truediv__),
+        "__truediv__": _exact_division(torch, owner, torch.SymInt.__truediv__),
         "__floor__": _itself,
         "__ceil__": _itself,
         "__trunc__": _itself,
@@ -71,12 +76,12 @@ def _is_near(name: str, files: set[str]) -> bool:
     return name.rpartition(".")[0] in {file.rpartition(".")[0] for file in files}
 
 
-def _symbolic_int(torch: Any) -> Any:
+def _symbolic_int(torch: Any, owner: OwnThread) -> Any:
     kinds = (torch.SymInt, torch.SymFloat)
 
     class Kind(type):
         def __call__(cls, *given: Any, **named: Any) -> Any:
-            if len(given) == 1 and isinstance(given[0], kinds):
+            if len(given) == 1 and isinstance(given[0], kinds) and owner.is_here:
                 return torch.sym_int(given[0])
             return builtins.int(*given, **named)
 
@@ -98,18 +103,44 @@ def _symbolic_int(torch: Any) -> Any:
     return Kind("int", (), {})
 
 
-def _symbolic_len(torch: Any) -> Any:
+def _symbolic_len(torch: Any, owner: OwnThread) -> Any:
     def length(value: Any) -> Any:
-        return value.shape[0] if torch.is_tensor(value) and value.dim() else builtins.len(value)
+        if torch.is_tensor(value) and value.dim() and owner.is_here:
+            return value.shape[0]
+        return builtins.len(value)
 
     return length
 
 
-def _chosen(torch: Any, function: Any, prefers: Any) -> Any:
+def _symbolic_range(torch: Any, owner: OwnThread) -> Any:
+    def steps(*given: Any) -> Any:
+        """``range``; one of sizes that has the same number of steps for every length keeps them symbolic."""
+        if owner.is_here and any(isinstance(each, torch.SymInt) for each in given):
+            start, stop, step = (0, *given, 1) if len(given) == 1 else (*given, 1)[:3]
+            hint = builtins.range(
+                *(each.node.hint if isinstance(each, torch.SymInt) else each for each in given)
+            )
+            count, known_true = (
+                builtins.len(hint),
+                torch.fx.experimental.symbolic_shapes.statically_known_true,
+            )
+            if (
+                count
+                and known_true(start + (count - 1) * step < stop)
+                and known_true(start + count * step >= stop)
+            ):
+                return [start + place * step for place in builtins.range(count)]
+        return builtins.range(*given)
+
+    return steps
+
+
+def _choice(torch: Any, owner: OwnThread, function: Any, prefers: Any) -> Any:
     """``max`` or ``min`` of sizes, decided by the example."""
 
     def choose(*given: Any, **named: Any) -> Any:
-        if not named and len(given) == 2 and any(isinstance(each, torch.SymInt) for each in given):
+        sizes = any(isinstance(each, torch.SymInt) for each in given)
+        if sizes and not named and len(given) == 2 and owner.is_here:
             return given[1] if prefers(*given) else given[0]
         return function(*given, **named)
 
@@ -120,7 +151,7 @@ def _itself(size: Any) -> Any:
     return size
 
 
-def _exact_division(torch: Any, divide: Any) -> Any:
+def _exact_division(torch: Any, owner: OwnThread, divide: Any) -> Any:
     """What ``/`` of two sizes is in place of ``divide``."""
 
     class Quotient(torch.SymFloat):
@@ -157,7 +188,7 @@ def _exact_division(torch: Any, divide: Any) -> Any:
 
         def __truediv__(self, other: Any) -> Any:
             if isinstance(other, int) and other > 0:
-                return made(self.upper, self.lower * other)
+                return made(self.upper, self.lower * +other)
             return super().__truediv__(other)
 
         def __floor__(self) -> Any:
@@ -175,8 +206,8 @@ def _exact_division(torch: Any, divide: Any) -> Any:
         return Quotient(upper, lower) if isinstance(upper, torch.SymInt) else upper / lower
 
     def division(size: Any, other: Any) -> Any:
-        if isinstance(other, int) and not isinstance(other, bool) and other > 0:
-            return made(size, other)
+        if isinstance(other, int) and not isinstance(other, bool) and other > 0 and owner.is_here:
+            return made(size, +other)
         return divide(size, other)
 
     return division

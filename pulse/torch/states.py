@@ -15,7 +15,8 @@ from pulse.tolerance import Reference, offline
 from pulse.torch.arguments import ModuleCall, path_key
 from pulse.torch.difference import first_difference
 from pulse.torch.inputs import SampledInputs, draw_inputs
-from pulse.torch.module import ModuleOracle, Restore, array_of, tensors_of
+from pulse.torch.module import ModuleOracle, array_of, tensors_of
+from pulse.torch.preservation import Restore
 from pulse.typed import Variable
 
 BUFFERS = "buffers"

@@ -53,6 +53,13 @@ def build(
         ),
     ] = None,
     weights: options.Weights = None,
+    external_weights: Annotated[
+        bool,
+        typer.Option(
+            "--external-weights",
+            help="Write the weights to NAME.weights beside the library, which a program maps or reads.",
+        ),
+    ] = False,
     check: Annotated[
         bool,
         typer.Option("--check/--no-check", help="Run the test vector, if this machine has the processor."),
@@ -84,4 +91,5 @@ def build(
     chosen = identifier(opened.title) if name is None else require_identifier(name)
     program = opened.compile(given.pulse, "numba", weights, kernel_preparation())
     folder, plugins = output or Path(chosen), tuple(dict.fromkeys(plugin or ()))
-    shown.print(build_model(opened, program, chosen, find_target(target), folder, check, plugins))
+    made = build_model(opened, program, chosen, find_target(target), folder, check, plugins, external_weights)
+    shown.print(made)

@@ -35,13 +35,15 @@ def build_model(
     folder: Path,
     checks: bool,
     plugins: tuple[str, ...] = (),
+    external_weights: bool = False,
 ) -> Library:
     """Build the library of a program; its test vector is judged by the offline model, if that is there.
 
+    external_weights  whether the weights are a file beside the library
     Raises PulseError: the program needs Python, or it cannot be compiled, linked or written, or gives wrong frames
     """
     rate = None if opened.rate_from == "default" else opened.rate_hz
-    made = prepare_deployment(program, name, opened.title, rate)
+    made = prepare_deployment(program, name, opened.title, rate, external_weights)
     offline = None
     if isinstance(program, NativeProgram):
         network = program.network

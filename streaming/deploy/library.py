@@ -141,7 +141,10 @@ def _write_texts(made: Deployed, target: Level, needs: tuple[str, ...], vector: 
     (result / f"{made.name}Config.cmake").write_text(fill("config.cmake", made, more))
     (result / f"{made.name}.pc").write_text(fill("package.pc", made, more))
     (result / "README.md").write_text(readme(made, target.name, needs, vector))
-    (result / "test" / f"run_{made.name}.c").write_text(fill("runner.c", made))
+    if made.external_weights:
+        (result / made.weights_file).write_bytes(made.program.weights.tobytes())
+    files = f"vector.bin {made.weights_file}" if made.external_weights else "vector.bin"
+    (result / "test" / f"run_{made.name}.c").write_text(fill("runner.c", made, {"ARGUMENTS": files}))
     (result / "test" / "vector.bin").write_bytes(vector.content)
 
 
@@ -165,7 +168,8 @@ def _try(made: Deployed, target: Level, toolchain: Toolchain, result: Path, work
     )
     if built.returncode:
         raise CompileError(f"{made.name}: the test program cannot be linked: {built.stderr.strip()}")
-    done = subprocess.run([str(runner), str(result / "test" / "vector.bin")], capture_output=True, text=True)
+    files = [result / "test" / "vector.bin", *([result / made.weights_file] if made.external_weights else [])]
+    done = subprocess.run([str(runner), *map(str, files)], capture_output=True, text=True)
     if done.returncode not in (0, 3):
         reason = done.stderr.strip() or f"it ended with {done.returncode}"
         raise CompileError(f"{made.name}: the library fails its test vector: {reason}")

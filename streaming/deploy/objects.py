@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from pulse.deploy.deployed import Deployed, prepare_deployment
 from pulse.deploy.elf import undefined_symbols
 from pulse.deploy.texts import initial_symbol, rows_symbol, weights_symbol
+from pulse.deploy.wasm import imported_functions
 from pulse.errors import CompileError
 from pulse.jit.levels import Level
 from pulse.jit.registry import Kernel
@@ -45,7 +46,15 @@ def compile_objects(made: Deployed, target: Level, folder: Path) -> Compiled:
         program = Path(scratch, "program")
         program.write_bytes(encode_program(made.program, {}, None))
         done = subprocess.run(
-            [sys.executable, "-m", __name__, str(program), made.name, str(folder)],
+            [
+                sys.executable,
+                "-m",
+                __name__,
+                str(program),
+                made.name,
+                str(folder),
+                str(made.external_weights),
+            ],
             env={**os.environ, "PULSE_LEVEL": target.name},
             capture_output=True,
             text=True,
@@ -70,21 +79,23 @@ def write_objects(made: Deployed, folder: Path) -> None:
         code = function.code(applied.get(function) if isinstance(function, Kernel) else None)
         (folder / f"{code.symbol}.o").write_bytes(code.object)
         called = undefined_symbols(code.object)
-        print(
-            function.name, code.symbol, " ".join(code.needs if called is None else sorted(called)), sep="\t"
-        )
+        if called is None:
+            called = imported_functions(code.object)
+        print(function.name, code.symbol, " ".join(sorted(called)), sep="\t")
     constants = {
         rows_symbol(made): made.rows.astype("<i8").tobytes(),
-        weights_symbol(made): made.program.weights.tobytes(),
         initial_symbol(made): b"".join(piece.data.tobytes() for piece in made.pieces),
     }
+    if not made.external_weights:
+        constants[weights_symbol(made)] = made.program.weights.tobytes()
     (folder / CONSTANTS).write_bytes(constants_object(constants))
 
 
 def main(arguments: Sequence[str]) -> None:
-    """The program file, the name of the library, the folder."""
-    program, name, folder = arguments
-    write_objects(prepare_deployment(read_program(Path(program)), name, name, None), Path(folder))
+    """The program file, the name of the library, the folder, whether the weights are external."""
+    program, name, folder, external = arguments
+    made = prepare_deployment(read_program(Path(program)), name, name, None, external == str(True))
+    write_objects(made, Path(folder))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,10 @@ def require_plugins(made: Deployed, target: Level, plugins: tuple[str, ...]) -> 
         raise InputError(
             f"--plugin {unknown[0]}: there is no such plug-in; choose one of {', '.join(ENTRIES)}"
         )
+    if made.external_weights:
+        raise InputError(
+            "--external-weights: a plug-in is one file with the weights in it; leave out one of both options"
+        )
     if target.machine == "wasm32":
         raise InputError("--plugin is for processors; the target wasm32 has a page and an audio worklet")
     if sound_ports(made).output < 0:
@@ -44,7 +48,8 @@ def write_plugins(
     """Write plug-ins; ``folder`` is where the result will be in the end. Raises CompileError."""
     ports = sound_ports(made)
     names = plugin_names(made, ports)
-    (work / f"{made.name}_plugin.h").write_text(fill("plugins/plugin.h", made, names))
+    for header in ("plugin", "ports"):
+        (work / f"{made.name}_{header}.h").write_text(fill(f"plugins/{header}.h", made, names))
     (work / "clap.h").write_text(fill("plugins/clap.h", made))
     objects = [shell, *compiled.objects, *write_sound(made, ports, toolchain, compiled, work, result)]
     for plugin in plugins:

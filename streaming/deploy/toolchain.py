@@ -22,7 +22,7 @@ ZIG = {
 }
 """What zig calls them, with the oldest glibc that a shared library may meet."""
 CPUS = {
-    "armv7": "-mcpu=generic+neon+vfp4",
+    "armv7": "-mcpu=generic+v7a+neon+vfp4",
     "wasm32": "-mcpu=generic+simd128+bulk_memory+bulk_memory_opt+sign_ext+nontrapping_fptoint",
 }
 """Processors that are more than the least of their architecture, as zig calls them."""

@@ -66,7 +66,7 @@ def write_web(
             f"{made.title}: needs {', '.join(missing)}, which browsers do not have; "
             "leave out the node that computes it (pulse dump --stage program shows which)"
         )
-    exports = [f"{made.name}_{name}" for name in LIBRARY]
+    exports = [f"{made.name}_{name}" for name in (*LIBRARY, *(["weights"] if made.external_weights else []))]
     objects = [shell, *compiled.objects]
     if takes_sound(made):
         objects += write_sound(made, sound_ports(made), toolchain, compiled, work, result)

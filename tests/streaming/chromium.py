@@ -32,13 +32,13 @@ def require_browser() -> None:
 
 
 @contextmanager
-def browser(microphone: Path) -> Iterator[Any]:
-    """A browser of playwright that hears a WAV file again and again."""
+def browser(microphone: Path | None = None) -> Iterator[Any]:
+    """A browser of playwright that hears a WAV file again and again, or else beeps."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        flags = [*FLAGS, f"--use-file-for-fake-audio-capture={microphone}"]
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
+        heard = [] if microphone is None else [f"--use-file-for-fake-audio-capture={microphone}"]
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, *heard])
         try:
             yield started
         finally:

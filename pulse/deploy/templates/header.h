@@ -29,7 +29,8 @@ enum @NAME@_code {
   @UPPER@_SNAPSHOT = -5,  /* it is of another model, or damaged */
   @UPPER@_LENGTH = -6,    /* the model takes no stream of this length */
   @UPPER@_REST = -7,      /* a whole pulse is left: call step */
-  @UPPER@_FAULT = -8      /* no result for some value: reset or restore */
+  @UPPER@_FAULT = -8,     /* no result for some value: reset or restore */
+  @UPPER@_WEIGHTS = -9    /* the weights are not those of the model, or missing */
 };
 
 size_t @NAME@_size(void);                    /* bytes of memory of a stream */
@@ -38,7 +39,7 @@ const @NAME@_port *@NAME@_ports(int *count); /* the inputs, then the outputs */
 /* Begins a stream in memory of the caller, who may free it at any time. */
 int @NAME@_init(void *memory, size_t bytes, @NAME@_stream **stream);
 int @NAME@_reset(@NAME@_stream *stream);
-/* Runs one pulse. An output that is not wanted is null. */
+@WEIGHTS@/* Runs one pulse. An output that is not wanted is null. */
 int @NAME@_step(@NAME@_stream *stream, const void *const inputs[], void *const outputs[]);
 /* Ends the stream with a rest of so many frames (null: none) and runs one pulse; call it with the same rest until
    it returns @UPPER@_ENDED. */

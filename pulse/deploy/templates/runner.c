@@ -1,7 +1,16 @@
-/* Runs the test vector of @TITLE@: run_@NAME@ vector.bin. Exit code 0: every frame is as expected; 3: some
+/* Runs the test vector of @TITLE@: run_@NAME@ @ARGUMENTS@. Exit code 0: every frame is as expected; 3: some
    differ, and the vector does not say how far they may. */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
 #include "@NAME@.h"
 
+#ifdef @UPPER@_WEIGHTS_FILE
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -49,6 +58,28 @@ static double element(const @NAME@_port *port, const unsigned char *data, size_t
   return data[i];
 }
 
+#ifdef @UPPER@_WEIGHTS_FILE
+static void give_weights(@NAME@_stream *stream, const char *path) { /* processes share the pages of the file */
+  struct stat about;
+  const int weights = open(path, O_RDONLY);
+  void *content;
+  if (weights < 0 || fstat(weights, &about) || about.st_size <= 0) {
+    fprintf(stderr, "%s cannot be read\n", path);
+    exit(2);
+  }
+  content = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, weights, 0);
+  close(weights);
+  if (content == MAP_FAILED) {
+    fprintf(stderr, "%s cannot be mapped\n", path);
+    exit(2);
+  }
+  require(@NAME@_weights(stream, content, (size_t)about.st_size), @UPPER@_OK, "weights");
+}
+#define ARGUMENTS 3
+#else
+#define ARGUMENTS 2
+#endif
+
 static void read_rest(int inputs, const void **in, size_t *frames) {
   int i;
   for (i = 0; i < inputs; ++i) {
@@ -72,8 +103,8 @@ int main(int argc, char **argv) {
   const void **in;
   void **out;
   size_t *frames, *valid;
-  if (argc != 2 || !(file = fopen(argv[1], "rb"))) {
-    fputs("give the file of the vector\n", stderr);
+  if (argc != ARGUMENTS || !(file = fopen(argv[1], "rb"))) {
+    fputs("run_@NAME@ @ARGUMENTS@\n", stderr);
     return 2;
   }
   while (inputs < ports && !port[inputs].is_output) ++inputs;
@@ -88,6 +119,9 @@ int main(int argc, char **argv) {
   steps = read_number();       /* calls of step; then: pulses in all */
   pulses = read_number();
   require(@NAME@_init(memory, @NAME@_size(), &stream), @UPPER@_OK, "init");
+#ifdef @UPPER@_WEIGHTS_FILE
+  give_weights(stream, argv[2]);
+#endif
   for (pulse = 0; pulse < pulses; ++pulse) {
     if (pulse < steps)
       for (i = 0; i < inputs; ++i) read_bytes((void *)(uintptr_t)in[i], port[i].bytes);

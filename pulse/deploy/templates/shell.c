@@ -138,6 +138,7 @@ static int check(const @NAME@_stream *stream) {
   return stream->kind == KIND ? @UPPER@_OK : @UPPER@_STREAM;
 }
 
+@WEIGHTS@
 static int faulted(const @NAME@_stream *stream) { return FAULTS_AT >= 0 && word_at(stream, FAULTS_AT) != 0; }
 
 static int advance(@NAME@_stream *stream, void *const outputs[]) {
@@ -183,7 +184,7 @@ EXPORTED int @NAME@_init(void *memory, size_t bytes, @NAME@_stream **made) {
   if (bytes < @NAME@_size()) return @UPPER@_MEMORY;
   memset(memory, 0, @NAME@_size());
   stream->kind = KIND;
-  stream->bases[WEIGHTS] = (int64_t)(uintptr_t)weights;
+  stream->bases[WEIGHTS] = first_weights();
   stream->bases[STATE] = (int64_t)((uintptr_t)memory + STREAM_BYTES);
   stream->bases[SCRATCH] = (int64_t)((uintptr_t)memory + STREAM_BYTES + STATE_ROOM);
   *made = stream;
@@ -197,6 +198,7 @@ EXPORTED int @NAME@_step(@NAME@_stream *stream, const void *const inputs[], void
   if (!inputs || !outputs) return @UPPER@_NULL;
   for (i = 0; i < INPUTS; ++i)
     if (!inputs[i]) return @UPPER@_NULL;
+  if (!stream->bases[WEIGHTS]) return @UPPER@_WEIGHTS;
   if (stream->failed) return @UPPER@_FAULT;
   if (stream->end >= 0) return @UPPER@_ENDED;
   if (stream->pulses >= LIMIT / PULSE) return @UPPER@_LENGTH;
@@ -275,6 +277,7 @@ EXPORTED int @NAME@_flush(@NAME@_stream *stream, const void *const rest[], const
   if (!outputs) return @UPPER@_NULL;
   for (i = 0; i < INPUTS; ++i)
     if (!places[i].streams && (!rest || !rest[i])) return @UPPER@_NULL;
+  if (!stream->bases[WEIGHTS]) return @UPPER@_WEIGHTS;
   if (stream->failed) return @UPPER@_FAULT;
   if (stream->end < 0) {
     const int ended = end_stream(stream, rest, frames);

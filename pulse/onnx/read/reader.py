@@ -28,15 +28,17 @@ def load(
     constants: Mapping[str, Any] | None = None,
     ignore_value_info: bool = False,
     budget: Mapping[str, float] | None = None,
+    tensors: Mapping[str, Array] | None = None,
 ) -> FileNetwork:
     """The nodes of an ONNX file, from a path, its bytes or a ModelProto: what ``pulse.load`` reads ONNX with.
 
     inputs, constants, ignore_value_info, budget   as in ``pulse.load``
+    tensors  initializers whose data is not in the model, by name
     Raises   LoadError: the file cannot be read, or ``inputs`` or ``constants`` does not fit it
     """
     check_given(inputs, constants)
     with count_spending(Spending(Budget.of(budget))):
-        return read(source, inputs or {}, constants or {}, ignore_value_info)
+        return read(source, inputs or {}, constants or {}, ignore_value_info, tensors)
 
 
 def read(
@@ -44,13 +46,14 @@ def read(
     inputs: Mapping[str, str],
     constants: Mapping[str, Any],
     ignore_value_info: bool = False,
+    tensors: Mapping[str, Array] | None = None,
 ) -> FileNetwork:
     """The model of a path, of bytes or of a ModelProto. Raises LoadError."""
     proto, title, folder = read_source(source)
     scope = SymbolScope()
     facts = input_facts(proto.graph, inputs, scope, constants)
     builder = _Builder(opsets(proto, title), folder, title)
-    builder.read(proto.graph, facts)
+    builder.read(proto.graph, facts, tensors or {})
     metadata = {entry.key: entry.value for entry in proto.metadata_props}
     stale = ignore_value_info or frees_lengths(proto.graph, inputs)
     claims, names = ((), ()) if stale else (builder.claims(proto.graph), builder.names(proto.graph, scope))
@@ -68,7 +71,9 @@ class _Builder:
         self._values: dict[str, OutletId] = {}
         self._stated: dict[str, ValueInfoProto] = {}
 
-    def read(self, proto: GraphProto, inputs: Mapping[str, InferenceFact]) -> None:
+    def read(
+        self, proto: GraphProto, inputs: Mapping[str, InferenceFact], tensors: Mapping[str, Array]
+    ) -> None:
         if proto.sparse_initializer:
             raise LoadError(f"{self._title}: sparse initializers are not covered; export them dense")
         self._stated = {value.name: value for value in (*proto.value_info, *proto.output)}
@@ -80,7 +85,9 @@ class _Builder:
             self.graph.inputs.append(outlet)
             self._define(name, outlet)
         for tensor in proto.initializer:
-            self._constant(tensor.name, tensor_value(tensor, self._folder, f"initializer {tensor.name}"))
+            given = tensors.get(tensor.name)
+            what = f"initializer {tensor.name}"
+            self._constant(tensor.name, tensor_value(tensor, self._folder, what) if given is None else given)
         for node in proto.node:
             self._node(node)
         outputs = [value.name for value in proto.output]
@@ -150,7 +157,7 @@ class _Builder:
 
     def _body(self, proto: GraphProto, inputs: Mapping[str, InferenceFact]) -> ModelGraph:
         builder = _Builder(self._opsets, self._folder, self._title)
-        builder.read(proto, inputs)
+        builder.read(proto, inputs, {})
         return builder.graph
 
     def _attribute(self, attribute: AttributeProto, what: str) -> Any:

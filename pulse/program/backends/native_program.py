@@ -11,6 +11,7 @@ from pulse.jit.registry import (
     modules_of,
     require_kernels,
 )
+from pulse.mapping import LARGE, let_heap_go
 from pulse.ops.op import Op
 from pulse.plugins import load_plugins
 from pulse.program import lower as lower
@@ -57,10 +58,10 @@ class NativeProgram(NativeStreams, CompiledProgram):
         )
         builder = step.builder
         self.arena_bytes = max(builder.plan(), 64)
-        self.weights = aligned_bytes(max(builder.weights.size, 64))
-        image = builder.weights.image()
-        self.weights[: image.size] = image
+        self.weights = builder.weights.image()
         self.weights.flags.writeable = False
+        if self.weights.size >= LARGE:
+            let_heap_go()
         self.initial = builder.state.image()
         self.instructions = (
             *builder.instructions,

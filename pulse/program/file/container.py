@@ -20,7 +20,8 @@ from pulse.facts import Array
 from pulse.record import record
 
 KIND = b"pulse program "
-MAGIC = KIND + b"1\n"
+MAGIC = KIND + b"2\n"
+"""The number of the format grows when files name something else, such as kernels whose modules have moved."""
 CHECKSUM_BYTES, LENGTH_BYTES, ALIGNMENT = 32, 8, 64
 FIXED_BYTES = len(MAGIC) + CHECKSUM_BYTES + LENGTH_BYTES
 MOST_HEADER_BYTES = 1 << 26
@@ -95,7 +96,8 @@ def open_container(source: Path | bytes) -> Container:
         raise LoadError(f"{name}: is not the file of a program; pulse compile writes one")
     if head != MAGIC:
         raise LoadError(
-            f"{name}: is a program of another format than this version reads; compile the model again"
+            f"{name}: is a program of another format than this version reads; compile the model again with "
+            "pulse compile"
         )
     if sys.byteorder != "little":
         raise LoadError(f"{name}: programs are for little-endian processors; load the model itself")

@@ -217,6 +217,10 @@ def _kernel(record: JsonObject) -> Kernel:
     if name not in KERNELS:
         load_plugins(PLUGINS)
     kernel = KERNELS.get(name)
+    if kernel is None and module.startswith(OURS):
+        raise LoadError(
+            f"{record.name}: this version has no kernel {name} in {module}; compile the model again with pulse compile"
+        )
     if kernel is None:
         raise LoadError(
             f"{record.name}: its kernel {name} of {module} is not installed here; install the package that declares "

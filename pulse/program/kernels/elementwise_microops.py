@@ -51,6 +51,7 @@ from pulse.program.kernels.vmath_trigonometry import vacos, vasin, vatan, vtan
 
 Function = Callable[..., Any]
 MOST_BITS = 63  # that are shifted
+FRACTION_FREE = 4503599627370496.0  # from 2**52 on, all float64 are whole
 SQRT_HALF, SQRT_TWO_OVER_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
 
 
@@ -129,6 +130,29 @@ def vpowc(x: Vector, exponent: float) -> Vector:
 
 
 @exact
+def rint64(x: float) -> float:
+    """To the nearest whole number, halves to even."""
+    size = abs(x)
+    if not 0 < size < FRACTION_FREE:
+        return x
+    rounded = (size + FRACTION_FREE) - FRACTION_FREE
+    return rounded if x > 0 else -rounded
+
+
+@device
+def floor64(x: float) -> float:
+    """Down to a whole number."""
+    rounded = rint64(x)
+    return rounded - 1.0 if rounded > x else rounded
+
+
+@device
+def ceil64(x: float) -> float:
+    """Up to a whole number."""
+    return -floor64(-x)
+
+
+@exact
 def fmod64(x: float, y: float) -> float:
     """The remainder with the sign of x, exactly: the divisor times powers of two is taken off as often as it fits."""
     rest, part = abs(x), abs(y)
@@ -199,7 +223,7 @@ MICRO_OPS: dict[str, tuple[Function | None, Function]] = {
     "add": (lambda a, b: a + b, lambda a, b: a + b),
     "sub": (lambda a, b: a - b, lambda a, b: a - b),
     "mul": (lambda a, b: a * b, lambda a, b: a * b),
-    "mul_round": (lambda a, b: vround(a * b), lambda a, b: np.rint(a * b)),
+    "mul_round": (lambda a, b: vround(a * b), lambda a, b: rint64(a * b)),
     "div": (lambda a, b: a / b, lambda a, b: a / b),
     "pow": (lambda a, b: vpow(a, b), lambda a, b: power(a, b)),
     "mod": (None, lambda a, b: floor_mod(a, b)),
@@ -213,9 +237,9 @@ MICRO_OPS: dict[str, tuple[Function | None, Function]] = {
     "log": (lambda a: vlog(a), lambda a: np.log(a)),
     "sqrt": (lambda a: vsqrt(a), lambda a: np.sqrt(a)),
     "reciprocal": (lambda a: 1.0 / a, lambda a: 1.0 / a),
-    "floor": (lambda a: vfloor(a), lambda a: np.floor(a)),
-    "ceil": (lambda a: vceil(a), lambda a: np.ceil(a)),
-    "round": (lambda a: vround(a), lambda a: np.rint(a)),
+    "floor": (lambda a: vfloor(a), lambda a: floor64(a)),
+    "ceil": (lambda a: vceil(a), lambda a: ceil64(a)),
+    "round": (lambda a: vround(a), lambda a: rint64(a)),
     "sign": (lambda a: vsign(a), lambda a: sign64(a)),
     "sin": (lambda a: vsin(a), lambda a: np.sin(a)),
     "cos": (lambda a: vcos(a), lambda a: np.cos(a)),

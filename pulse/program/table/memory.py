@@ -1,5 +1,7 @@
 """The three memories: weights (shared by all streams), state (of one stream), arena (scratch of a step)."""
 
+import hashlib
+import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -12,6 +14,8 @@ from pulse.record import record
 
 ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector register."""
+LARGE_RUN = 1 << 18
+"""Bytes from which on a run is kept once only until the image is made."""
 
 
 class Region(IntEnum):
@@ -131,10 +135,15 @@ class Image:
     def add(self, data: Array, shared: bool) -> Buffer:
         """Append an array; the same bytes once only if they may be shared."""
         raw = np.ascontiguousarray(data).view(np.uint8).ravel() if data.size else np.zeros(0, np.uint8)
-        key = raw.tobytes() if shared else b""
+        key = _identity(raw) if shared else b""
         if shared and key in self._known:
             return self._known[key]
         buffer = Buffer(self.region, raw.size, self.size)
+        if raw.size >= LARGE_RUN:
+            # Memory of its own, which goes back to the system as soon as it is in the image.
+            mapped = np.frombuffer(mmap.mmap(-1, raw.size), np.uint8)
+            mapped[:] = raw
+            raw = mapped
         self.runs.append(raw)
         self.size += align(raw.size)
         if shared:
@@ -142,13 +151,20 @@ class Image:
         return buffer
 
     def image(self) -> Array:
-        """All bytes in place."""
-        image = np.zeros(max(self.size, ALIGNMENT), np.uint8)
+        """All bytes in place, at an aligned address; only once, since the runs are let go, one by one."""
+        image = aligned_bytes(max(self.size, ALIGNMENT))
         start = 0
-        for run in self.runs:
+        runs, self.runs = self.runs[::-1], []
+        while runs:
+            run = runs.pop()
             image[start : start + run.size] = run
             start += align(run.size)
         return image
+
+
+def _identity(raw: Array) -> bytes:
+    """What tells bytes apart: they themselves; of many, their digest."""
+    return raw.tobytes() if raw.size < LARGE_RUN else hashlib.blake2b(raw.data, digest_size=32).digest()
 
 
 def align(size: int) -> int:

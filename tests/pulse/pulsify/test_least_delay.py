@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
+from pulse.api import verify
 from pulse.errors import FactError
 from pulse.graph import OutletId
 from pulse.models import TypedModel
@@ -167,6 +168,30 @@ def test_a_window_over_a_mirror_is_no_later_than_it_must_be(
     s = Sketch(x="1,1,T")
     for pulse in (1, 4):
         assert compared(s.model(build(s)), pulse, 5) == (least, least)
+
+
+@pytest.mark.parametrize(
+    ("build", "least"),
+    [
+        (lambda s: s.conv(s.pad(s.pad(s["x"], (2, 2), "reflect"), (1, 1)), 3), 2),
+        (lambda s: s.conv(s.pad(s.pad(s["x"], (2, 0), "edge"), (3, 0)), 3), 0),
+        (lambda s: s.conv(s.pad(s.pad(s["x"], (0, 2), "reflect"), (2, 0)), 3), 0),
+        (lambda s: s.conv(s.pad(s.pad(s.pad(s["x"], (1, 1), "reflect"), (1, 0)), (1, 2)), 5), 1),
+    ],
+    ids=["both ends", "in front", "apart", "twice"],
+)
+def test_constant_frames_around_a_mirror_are_filled_in_too(
+    build: Callable[[Sketch], OutletId], least: int
+) -> None:
+    """The window fills in both."""
+    s = Sketch(x="1,1,T")
+    model = s.model(build(s))
+    for pulse in (1, 4):
+        reported, found = compared(model, pulse, 9)
+        assert reported == found
+        if pulse == 1:
+            assert found == least
+        verify(model, pulse=pulse).require()
 
 
 def test_the_oracle_sees_what_is_known_without_pulses() -> None:

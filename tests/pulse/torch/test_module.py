@@ -7,7 +7,8 @@ import pytest
 
 from pulse.errors import InputError, LoadError
 from pulse.torch.arguments import read_call
-from pulse.torch.module import ModuleOracle, preserve_state, samples
+from pulse.torch.module import ModuleOracle, samples
+from pulse.torch.preservation import preserve_state
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
 nn = torch.nn
@@ -61,8 +62,8 @@ def oracle(module: Any, example: Any, outputs: Any = ("y",), dynamic: Any = None
     """The module's oracle without an export, and the samples of all its inputs."""
     call = read_call(torch, module, "M", example, dynamic or {})
     names = [name for name, leaf in call.leaves(torch).items() if torch.is_tensor(leaf)]
-    with preserve_state(torch, module, call) as begin:
-        return ModuleOracle(torch, module, call, begin, outputs), samples(torch, call, names, "Net")
+    with preserve_state(torch, module, call) as state:
+        return ModuleOracle(torch, module, call, state.begin, outputs), samples(torch, call, names, "Net")
 
 
 def test_each_run_begins_anew_and_nothing_stays() -> None:
@@ -75,8 +76,8 @@ def test_each_run_begins_anew_and_nothing_stays() -> None:
     kept, modes = x.clone(), [inner.training for inner in module.modules()]
     random = torch.get_rng_state()
     call = read_call(torch, module, "M", x, {})
-    with preserve_state(torch, module, call) as begin:
-        run = ModuleOracle(torch, module, call, begin, ["y"])
+    with preserve_state(torch, module, call) as state:
+        run = ModuleOracle(torch, module, call, state.begin, ["y"])
         first, second = (run({"x": x.numpy()})["y"] for _ in range(2))
         assert module.count == 1 and module.steps == [1] and module.missing is not None
         assert not any(inner.training for inner in module.modules())
@@ -126,9 +127,9 @@ def test_state_comes_back_after_an_error() -> None:
     call = read_call(torch, module, "M", torch.randn(4, 3, 5), {})
     with (
         pytest.raises(InputError, match=r"RuntimeError: running_mean .* 2 elements not 3"),
-        preserve_state(torch, module, call) as begin,
+        preserve_state(torch, module, call) as state,
     ):
-        ModuleOracle(torch, module, call, begin, ["y"])({"x": np.zeros((4, 2, 5), np.float32)})
+        ModuleOracle(torch, module, call, state.begin, ["y"])({"x": np.zeros((4, 2, 5), np.float32)})
     assert module.count == 0 and torch.equal(module.written, torch.zeros(3)) and module.training
 
 

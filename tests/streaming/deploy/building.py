@@ -30,9 +30,10 @@ def built(
     name: str = "small",
     rate_hz: int | None = None,
     plugins: tuple[str, ...] = (),
+    external_weights: bool = False,
 ) -> Library:
     """Its library, for a level of this machine or another target."""
     network = program.network
-    made = prepare_deployment(program, name, name, rate_hz)
+    made = prepare_deployment(program, name, name, rate_hz, external_weights)
     vector = make_vector(program, (network, oracle_of(network)))
     return build_library(made, TARGETS[target or HERE or ""], vector, folder, plugins=plugins)

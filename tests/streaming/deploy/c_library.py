@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from pulse.ops.stateful import frames_at
 
-OK, ENDED, NULL, MEMORY, ALIGNMENT, STREAM, SNAPSHOT, LENGTH, REST, FAULT = 0, 1, *range(-1, -9, -1)
+OK, ENDED = 0, 1
+NULL, MEMORY, ALIGNMENT, STREAM, SNAPSHOT, LENGTH, REST, FAULT, WEIGHTS = range(-1, -10, -1)
 
 
 class CPort(ctypes.Structure):

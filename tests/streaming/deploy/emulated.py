@@ -1,6 +1,7 @@
 """Libraries for other processors, run by qemu's emulation of programs."""
 
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import which
@@ -10,11 +11,12 @@ import pytest
 
 @dataclass(frozen=True)
 class Processor:
-    """The C compiler for a target, what runs its programs, and instructions on vectors of four floats."""
+    """The C compiler for a target, what runs its programs, instructions on vectors of four floats, zig's name of it."""
 
     prefix: str
     emulator: str
     vectors: str
+    musl: str
 
     def require(self) -> None:
         """Skip the test where a tool is missing."""
@@ -24,17 +26,18 @@ class Processor:
 
     def run_vector(self, folder: Path, name: str) -> str:
         """Compile the test program of a library and run it; what it says."""
+        return self._run(folder, name, f"{self.prefix}-gcc")
+
+    def run_vector_of_zig(self, folder: Path, name: str) -> str:
+        """The same with the compiler of the wheel ziglang, and its C library: no files of another system are needed."""
+        return self._run(folder, name, sys.executable, "-m", "ziglang", "cc", "-target", self.musl, "-static")
+
+    def _run(self, folder: Path, name: str, *compiler: str) -> str:
         runner = folder / "run"
         sources = (str(folder / "test" / f"run_{name}.c"), str(folder / f"lib{name}.a"))
-        command = (f"{self.prefix}-gcc", "-O1", f"-I{folder}", *sources, "-lm", "-o", str(runner))
-        subprocess.run(command, check=True)
-        emulated = (
-            self.emulator,
-            "-L",
-            f"/usr/{self.prefix}",
-            str(runner),
-            str(folder / "test" / "vector.bin"),
-        )
+        subprocess.run((*compiler, "-O1", f"-I{folder}", *sources, "-lm", "-o", str(runner)), check=True)
+        files = (folder / "test" / "vector.bin", *folder.glob("*.weights"))
+        emulated = (self.emulator, "-L", f"/usr/{self.prefix}", str(runner), *map(str, files))
         done = subprocess.run(emulated, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -51,6 +54,6 @@ class Processor:
 
 
 PROCESSORS = {
-    "aarch64": Processor("aarch64-linux-gnu", "qemu-aarch64", ".4s"),
-    "armv7": Processor("arm-linux-gnueabihf", "qemu-arm", "vfma.f32 q"),
+    "aarch64": Processor("aarch64-linux-gnu", "qemu-aarch64", ".4s", "aarch64-linux-musl"),
+    "armv7": Processor("arm-linux-gnueabihf", "qemu-arm", "vfma.f32 q", "arm-linux-musleabihf"),
 }

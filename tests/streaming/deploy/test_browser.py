@@ -19,8 +19,8 @@ from streaming.deploy.building import build_model, find_target
 from streaming.native.resample import NativeResampler
 from tests.pulse.recipes.references import REFERENCES
 from tests.shared import shared
-from tests.streaming.deploy.browser import opened
 from tests.streaming.deploy.node import require_tools
+from tests.streaming.deploy.pages import opened
 from tests.streaming.deploy.sound import RATE_HZ, Sound, heard, noise
 
 pytestmark = pytest.mark.slow
@@ -28,7 +28,7 @@ CLOSE = 1e-5
 QUANTUM = 128
 BUDGET_MS = 0.1 * 1000 * QUANTUM / 48_000
 """A tenth of a block at 48 kHz."""
-Build = Callable[[str], tuple[Program, Path]]
+Build = Callable[..., tuple[Program, Path]]
 
 NODE = """
 const { PulseNode } = await import("./worklet.js");
@@ -122,16 +122,29 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     """Build a model for browsers: the built-in one (``denoise``) or a recipe of docs/recipes.md."""
     require_tools()
 
-    def make(name: str) -> tuple[Program, Path]:
+    def make(name: str, external: bool = False) -> tuple[Program, Path]:
         folder = tmp_path_factory.mktemp("browser")
         path = None if name == "denoise" else laid_out(name, folder, shared("models").parent)
         model = open_model(path, ModelOptions())
         program = model.compile(None, "numba")
         out = folder / "out"
-        build_model(model, program, identifier(model.title), find_target("wasm32"), out, checks=False)
+        target = find_target("wasm32")
+        build_model(model, program, identifier(model.title), target, out, False, (), external)
         return program, out
 
     return make
+
+
+def test_weights_beside_the_module(denoiser: tuple[Program, Path], build: Build) -> None:
+    """The page fetches them; the sound is that of a module that has them inside."""
+    sound = noise(RATE_HZ // 4).tolist()
+    _, external = build("denoise", True)
+    assert (external / "denoise.weights").stat().st_size > 10_000
+    made: list[Any] = []
+    for folder in (denoiser[1], external):
+        with opened(folder) as page:
+            made.append(page.evaluate(RENDER, [sound, RATE_HZ])["made"])
+    assert made[0] == made[1] and any(made[0])
 
 
 @pytest.fixture(scope="module")

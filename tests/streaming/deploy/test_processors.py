@@ -1,6 +1,7 @@
 """Libraries for ARM, run under emulation: the frames of the offline model, with vector instructions."""
 
 from pathlib import Path
+from shutil import which
 
 import pytest
 
@@ -24,3 +25,33 @@ def test_the_denoiser_runs(target: str, weights: str, tmp_path: Path) -> None:
     assert not built.needs
     assert "within the tolerance" in processor.run_vector(tmp_path, "denoise")
     assert processor.count_vector_instructions(tmp_path / "libdenoise.a") > 50
+
+
+@pytest.mark.parametrize("target", PROCESSORS)
+def test_the_wheel_of_zig_links_it_too(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system has no compiler."""
+    processor = PROCESSORS[target]
+    emulator = which(processor.emulator)
+    if emulator is None:
+        pytest.skip(f"{processor.emulator} is not installed")
+    pytest.importorskip("ziglang", reason="pip install 'pulse-stream[build]'")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    opened = open_model(model_path(), ModelOptions())
+    program = opened.compile(160, "numba", None)
+    built = build_model(opened, program, "denoise", find_target(target), tmp_path, True)
+    assert built.toolchain.name == "zig"
+    assert built.sizes["libdenoise.so"] < 1_200_000
+    (tmp_path / processor.emulator).symlink_to(emulator)
+    assert "within the tolerance" in processor.run_vector_of_zig(tmp_path, "denoise")
+
+
+@pytest.mark.parametrize("target", PROCESSORS)
+def test_weights_beside_the_library(target: str, tmp_path: Path) -> None:
+    """Mapped by the test program."""
+    processor = PROCESSORS[target]
+    processor.require()
+    opened = open_model(model_path(), ModelOptions())
+    program = opened.compile(160, "numba", None)
+    build_model(opened, program, "denoise", find_target(target), tmp_path, True, (), True)
+    assert (tmp_path / "denoise.weights").stat().st_size == program.weights.size
+    assert "within the tolerance" in processor.run_vector(tmp_path, "denoise")

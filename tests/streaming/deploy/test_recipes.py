@@ -4,13 +4,19 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from shutil import which
 
 import pytest
 
 from bench.page import laid_out, recipes
+from pulse.deploy.deployed import prepare_deployment
+from pulse.deploy.elf import undefined_symbols
+from pulse.deploy.vector import make_vector
+from pulse.jit.levels import TARGETS
 from streaming.cli.model import open_model
 from streaming.cli.options import ModelOptions
 from streaming.deploy.building import build_model, find_target
+from streaming.deploy.library import PROVIDED, build_library
 from tests.shared import ROOT, shared
 from tests.streaming.deploy.building import HERE
 from tests.streaming.deploy.emulated import PROCESSORS
@@ -62,3 +68,22 @@ def test_a_library_gives_the_frames_of_python_on_arm(name: str, tmp_path: Path) 
     program = opened.compile(None, "numba", None)
     build_model(opened, program, "model", find_target("aarch64"), tmp_path / "built", True)
     print(processor.run_vector(tmp_path / "built", "model"))
+
+
+@pytest.mark.parametrize("name", [name.removesuffix(".toml") for name in recipes()])
+def test_a_library_calls_memcpy_and_its_like_only(name: str, tmp_path: Path) -> None:
+    """On every target: no function of libm."""
+    program = open_model(recipe(name, tmp_path), ModelOptions()).compile(None, "numba", None)
+    made, vector = prepare_deployment(program, "model", name, None), make_vector(program, None)
+    for target in TARGETS.values():
+        folder = tmp_path / target.name
+        library = build_library(made, target, vector, folder, checks=False)
+        assert not library.needs
+        if target.machine != "wasm32":
+            needed = undefined_symbols((folder / "libmodel.so").read_bytes())
+            assert needed is not None and needed <= PROVIDED
+        elif which("node"):
+            code = "const made = new WebAssembly.Module(require('fs').readFileSync(process.argv[1]));"
+            code += "console.log(WebAssembly.Module.imports(made).length)"
+            command = ["node", "-e", code, str(folder / "module.wasm")]
+            assert subprocess.run(command, capture_output=True, check=True).stdout.strip() == b"0"

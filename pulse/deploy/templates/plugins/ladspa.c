@@ -1,5 +1,5 @@
 /* @TITLE@ as a LADSPA plug-in; pulse @VERSION@ wrote it. The interface is version 1.1 of LADSPA, in our own words. */
-#include "@NAME@_plugin.h"
+#include "@NAME@_ports.h"
 
 typedef struct {
   int hints;
@@ -29,45 +29,14 @@ struct descriptor {
 
 enum { INPUT = 1, OUTPUT = 2, CONTROL = 4, AUDIO = 8, RUNS_HARD_REAL_TIME = 4 };
 enum { FROM = 1, TOGGLED = 4, WHOLE = 32, DEFAULT_0 = 0x200 };
-enum { OUT = INPUTS, BYPASS, LATENCY, PORTS };
-
-struct instance {
-  struct sound sound;
-  float *ports[PORTS];
-};
 
 static void *instantiate(const descriptor *about, unsigned long rate) {
-  struct instance *made = calloc(1, sizeof *made);
   (void)about;
-  if (made && begin_sound(&made->sound, (double)rate)) return made;
-  free(made);
-  return 0;
+  return make_instance((double)rate);
 }
 
-static void connect_port(void *handle, unsigned long port, float *data) {
-  if (port < PORTS) ((struct instance *)handle)->ports[port] = data;
-}
-
-static void activate(void *handle) {
-  struct instance *one = handle;
-  @NAME@_blocks_reset(one->sound.blocks);
-}
-
-static void run(void *handle, unsigned long frames) {
-  struct instance *one = handle;
-  const float *inputs[INPUTS];
-  int i;
-  for (i = 0; i < INPUTS; ++i) inputs[i] = one->ports[i];
-  if (one->ports[BYPASS]) @NAME@_blocks_bypass(one->sound.blocks, *one->ports[BYPASS] > 0);
-  if (one->ports[OUT]) @NAME@_blocks_process(one->sound.blocks, inputs, one->ports[OUT], frames);
-  if (one->ports[LATENCY]) *one->ports[LATENCY] = (float)@NAME@_blocks_delay(one->sound.blocks);
-}
-
-static void cleanup(void *handle) {
-  struct instance *one = handle;
-  end_sound(&one->sound);
-  free(one);
-}
+static void connect_port(void *handle, unsigned long port, float *data) { set_port(handle, port, data); }
+static void run(void *handle, unsigned long frames) { process(handle, frames, 1); }
 
 static const int kinds[PORTS] = {@INPUT_KINDS@, OUTPUT | AUDIO, INPUT | CONTROL, OUTPUT | CONTROL};
 static const char *const names[PORTS] = {@INPUT_NAMES@, "Output", "Bypass", "latency"};

@@ -1,5 +1,5 @@
 /* @TITLE@ as an LV2 plug-in; pulse @VERSION@ wrote it. The interface is that of LV2's core, in our own words. */
-#include "@NAME@_plugin.h"
+#include "@NAME@_ports.h"
 
 typedef struct descriptor descriptor;
 struct descriptor {
@@ -13,45 +13,13 @@ struct descriptor {
   const void *(*extension_data)(const char *uri);
 };
 
-enum { OUT = INPUTS, ENABLED, LATENCY, PORTS };
-
-struct instance {
-  struct sound sound;
-  float *ports[PORTS];
-};
-
 static void *instantiate(const descriptor *about, double rate, const char *folder, const void *const *features) {
-  struct instance *made = calloc(1, sizeof *made);
   (void)about, (void)folder, (void)features;
-  if (made && begin_sound(&made->sound, rate)) return made;
-  free(made);
-  return 0;
+  return make_instance(rate);
 }
 
-static void connect_port(void *handle, uint32_t port, void *data) {
-  if (port < PORTS) ((struct instance *)handle)->ports[port] = data;
-}
-
-static void activate(void *handle) {
-  struct instance *one = handle;
-  @NAME@_blocks_reset(one->sound.blocks);
-}
-
-static void run(void *handle, uint32_t frames) {
-  struct instance *one = handle;
-  const float *inputs[INPUTS];
-  int i;
-  for (i = 0; i < INPUTS; ++i) inputs[i] = one->ports[i];
-  if (one->ports[ENABLED]) @NAME@_blocks_bypass(one->sound.blocks, *one->ports[ENABLED] <= 0);
-  if (one->ports[OUT]) @NAME@_blocks_process(one->sound.blocks, inputs, one->ports[OUT], frames);
-  if (one->ports[LATENCY]) *one->ports[LATENCY] = (float)@NAME@_blocks_delay(one->sound.blocks);
-}
-
-static void cleanup(void *handle) {
-  struct instance *one = handle;
-  end_sound(&one->sound);
-  free(one);
-}
+static void connect_port(void *handle, uint32_t port, void *data) { set_port(handle, port, data); }
+static void run(void *handle, uint32_t frames) { process(handle, frames, 0); }
 
 static const descriptor about = {"@URI@", instantiate, connect_port, activate, run, 0, cleanup, 0};
 

@@ -75,9 +75,11 @@ async function main() {
   const script = await file("../worklet.js");
   const { Model } = await import(`data:text/javascript;base64,${script.toString("base64")}`);
   const module = await WebAssembly.compile(await file("../module.wasm"));
-  const bytes = await file("vector.bin");
-  const vector = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length);
-  const { pulses, all, same, largest, judged } = check(new Model(module), vector);
+  const content = (bytes) => bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length);
+  const vector = content(await file("vector.bin"));
+  const external = WebAssembly.Module.exports(module).some(({ name }) => name === "@NAME@_weights");
+  const weights = external ? content(await file("../@NAME@.weights")) : undefined;
+  const { pulses, all, same, largest, judged } = check(new Model(module, weights), vector);
   const judgement = judged ? ", all within the tolerance" : "";
   console.log(`${pulses} pulses, ${same} of ${all} numbers equal, largest difference ${largest.toPrecision(3)}${judgement}`);
   return judged || same === all ? 0 : 3;

@@ -45,7 +45,8 @@ export interface Counters {
 
 /** A stream of the model, pulse by pulse, anywhere: in a page, a worker or Node.js. Errors are thrown. */
 export class Model {
-  constructor(module: WebAssembly.Module);
+  /** `weights`: the content of @NAME@.weights, of a model that was built with --external-weights. */
+  constructor(module: WebAssembly.Module, weights?: ArrayBuffer);
   readonly ports: readonly Port[];
   readonly inputs: readonly Port[];
   readonly outputs: readonly Port[];
@@ -62,7 +63,7 @@ export class Model {
 
 /** Sound through the model, in blocks of any size and at any rate. */
 export class Sound {
-  constructor(module: WebAssembly.Module, rateHz: number, blockFrames?: number);
+  constructor(module: WebAssembly.Module, rateHz: number, blockFrames?: number, weights?: ArrayBuffer);
   /** By how many frames the output is later than the input. */
   readonly delay: number;
   process(
@@ -80,8 +81,11 @@ export class Sound {
 
 /** The node of the model: one mono input for each sound that it takes, one mono output. */
 export class PulseNode extends AudioWorkletNode {
-  /** `module`: module.wasm, compiled or as bytes; by default the file beside worklet.js. */
-  static create(context: BaseAudioContext, options?: { module?: WebAssembly.Module | ArrayBuffer }): Promise<PulseNode>;
+  /** `module`: module.wasm, compiled or as bytes; `weights`: external weights; by default the files beside worklet.js. */
+  static create(
+    context: BaseAudioContext,
+    options?: { module?: WebAssembly.Module | ArrayBuffer; weights?: ArrayBuffer },
+  ): Promise<PulseNode>;
   /** By how many frames of the context the output is later than the input. */
   readonly delay: number;
   readonly delaySeconds: number;

@@ -12,6 +12,7 @@ const REASONS = {
   [-6]: "the model takes no stream of this length",
   [-7]: "a whole pulse is left: call step()",
   [-8]: "the model has no result for these values: call reset()",
+  [-9]: "the weights are not those of the model",
 };
 const ARRAYS = {
   float32: Float32Array, float64: Float64Array, float16: Uint16Array, bool: Uint8Array,
@@ -79,6 +80,19 @@ class Instance {
     };
   }
 
+  get hasExternalWeights() {
+    return `${this.prefix}_weights` in this.exports;
+  }
+
+  /** Gives a stream the content of the file of weights. */
+  giveWeights(stream, content) {
+    if (!this.hasExternalWeights) return;
+    if (!content) throw new Error(`${this.prefix}: give the content of ${this.prefix}.weights, an ArrayBuffer, too`);
+    const at = this.allocate(content.byteLength);
+    new Uint8Array(this.memory.buffer).set(new Uint8Array(content), at);
+    this.do("weights", stream, at, content.byteLength);
+  }
+
   arrayAt(port, at) {
     const Kind = ARRAYS[port.dtype];
     return new Kind(this.memory.buffer, at, port.bytes / Kind.BYTES_PER_ELEMENT);
@@ -93,7 +107,7 @@ class Instance {
 
 /** A stream of the model, pulse by pulse. */
 export class Model {
-  constructor(module) {
+  constructor(module, weights) {
     this.instance = new Instance(module);
     this.ports = this.instance.ports;
     this.inputs = this.ports.filter((port) => !port.isOutput);
@@ -102,6 +116,7 @@ export class Model {
     const bytes = instance.call("size"), made = instance.allocate(POINTER), memory = instance.allocate(bytes);
     instance.do("init", memory, bytes, made);
     this.stream = new DataView(instance.memory.buffer).getUint32(made, true);
+    instance.giveWeights(this.stream, weights);
     this.given = this.inputs.map((port) => instance.allocate(port.bytes));
     this.made = this.outputs.map((port) => instance.allocate(port.bytes));
     this.inputTable = instance.pointers(this.given);
@@ -172,7 +187,7 @@ export class Model {
 
 /** Sound through the model, in blocks of any size and at any rate: what the audio worklet runs. */
 export class Sound {
-  constructor(module, rateHz, blockFrames = 128) {
+  constructor(module, rateHz, blockFrames = 128, weights = undefined) {
     const instance = (this.instance = new Instance(module));
     if (!instance.exports[`${instance.prefix}_blocks_init`])
       throw new Error(`${instance.prefix}: the model does not take sound; use Model, pulse by pulse`);
@@ -187,6 +202,7 @@ export class Sound {
     this.outputs = instance.ports.filter((port) => port.isOutput);
     this.soundOutput = instance.call("blocks_sound_output");
     this.stream = instance.call("blocks_stream", this.blocks);
+    instance.giveWeights(this.stream, weights);
     const places = this.inputs.map(() => instance.allocate(CHUNK * 4)), target = instance.allocate(CHUNK * 4);
     this.inputTable = instance.pointers(places);
     this.target = target;
@@ -251,8 +267,9 @@ if (globalThis.AudioWorkletProcessor && globalThis.registerProcessor) {
 
     constructor({ processorOptions }) {
       super();
-      const { module } = processorOptions;
-      this.sound = new Sound(module instanceof WebAssembly.Module ? module : new WebAssembly.Module(module), sampleRate);
+      const { module, weights } = processorOptions;
+      const compiled = module instanceof WebAssembly.Module ? module : new WebAssembly.Module(module);
+      this.sound = new Sound(compiled, sampleRate, 128, weights);
       this.channels = this.sound.inputs.map(() => undefined);
       this.isSound = this.sound.soundOutput >= 0;
       this.hasFrames = this.sound.outputs.length > (this.isSound ? 1 : 0);
@@ -293,21 +310,22 @@ if (globalThis.AudioWorkletProcessor && globalThis.registerProcessor) {
 
 /** The node of the model in a graph of Web Audio: one mono input for each sound that it takes, one mono output. */
 export class PulseNode extends (globalThis.AudioWorkletNode ?? Object) {
-  static async create(context, { module } = {}) {
+  static async create(context, { module, weights } = {}) {
     const here = import.meta.url;
     const source = module ?? (await fetched(new URL("module.wasm", here)));
     const compiled = source instanceof WebAssembly.Module ? source : await WebAssembly.compile(source);
-    const inputs = new Instance(compiled).ports.filter((port) => !port.isOutput).length;
+    const instance = new Instance(compiled), inputs = instance.ports.filter((port) => !port.isOutput).length;
+    if (instance.hasExternalWeights) weights ??= await fetched(new URL("@NAME@.weights", here));
     await context.audioWorklet.addModule(here);
-    const node = new PulseNode(context, compiled, inputs);
+    const node = new PulseNode(context, compiled, inputs, weights);
     await node.ready;
     return node;
   }
 
-  constructor(context, module, inputs) {
+  constructor(context, module, inputs, weights) {
     super(context, "@NAME@", {
       numberOfInputs: inputs, numberOfOutputs: 1, outputChannelCount: [1],
-      channelCount: 1, channelCountMode: "explicit", processorOptions: { module },
+      channelCount: 1, channelCountMode: "explicit", processorOptions: { module, weights },
     });
     this.delay = 0;
     this.onframes = null;

@@ -112,7 +112,13 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         (bytes(flipped), "its checksum is wrong, so it is damaged; copy it again"),
         (data[:-64], "its checksum is wrong"),
         (data[:10], "is not the file of a program"),
-        (data.replace(MAGIC, MAGIC[:-2] + b"9\n", 1), "of another format than this version reads"),
+        *(
+            (
+                data.replace(MAGIC, MAGIC[:-2] + number + b"\n", 1),
+                "of another format .* compile the model again",
+            )
+            for number in (b"1", b"9")
+        ),
         (
             changed(data, version="0.0.1"),
             "was compiled by pulse 0.0.1, and this is pulse .*: compile the model again",
@@ -154,6 +160,19 @@ def test_a_kernel_that_is_not_installed_is_named() -> None:
         pulse.load(changed(data, kernels=other))
 
 
+@pytest.mark.parametrize("module", ["normalise", "recurrent"])
+def test_kernels_that_have_moved_are_told_from_missing_ones(module: str) -> None:
+    """A module of pulse that is no more, or that has the kernel no more: no package helps."""
+    data = made("windows").to_bytes()
+    kernels = open_container(data).header["kernels"]
+    named = [{**kernels[0], "name": "unknown", "module": f"pulse.program.kernels.{module}"}, *kernels[1:]]
+    message = (
+        f"no kernel unknown in pulse.program.kernels.{module}; compile the model again with pulse compile"
+    )
+    with pytest.raises(LoadError, match=message):
+        pulse.load(changed(data, kernels=named))
+
+
 def test_a_file_does_not_say_what_is_imported(tmp_path: Path) -> None:
     data = made("windows").to_bytes()
     kernels = open_container(data).header["kernels"]
@@ -165,7 +184,7 @@ def test_a_file_does_not_say_what_is_imported(tmp_path: Path) -> None:
         "pulse.program.kernels.a b",
     ):
         named = [{**kernels[0], "name": "unknown", "module": module}, *kernels[1:]]
-        with pytest.raises(LoadError, match="is not installed here"):
+        with pytest.raises(LoadError, match=r"is not installed here|this version has no kernel unknown"):
             pulse.load(changed(data, kernels=named))
 
 

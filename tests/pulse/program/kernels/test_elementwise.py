@@ -9,7 +9,7 @@ import pytest
 from pulse.jit.pointer import real_bits
 from pulse.ops.elementwise import ELEMENTWISE
 from pulse.program.kernels.elementwise import chain, chain64
-from pulse.program.kernels.elementwise_microops import MICRO_OPS, OPCODES, fmod64
+from pulse.program.kernels.elementwise_microops import MICRO_OPS, OPCODES, ceil64, floor64, fmod64, rint64
 from tests.pulse.program.kernels.rows import At, run_both, run_row
 
 RNG = np.random.default_rng(3)
@@ -283,6 +283,18 @@ def test_chain64_reads_any_strides(shape):
         chain64, [b0, b1], [x0, x1], base, y, [("mul", 8, 0, 1, 0, 0.0, 0.0), ("neg", 9, 8, 0, 0, 0.0, 0.0)]
     ):
         np.testing.assert_allclose(seen_as(got, base, y), np.broadcast_to(-(x0 * x1), shape), rtol=1e-7)
+
+
+def test_numbers_are_rounded_as_by_numpy():
+    random = np.random.default_rng(0)
+    x = random.standard_normal(2000) * 10 ** random.uniform(-3, 18, 2000)
+    near = np.array(
+        [0.5, 1.5, 2.5, 0.49999999999999994, 2.0**52 - 0.5, 2.0**52, 2.0**53 + 2, 1e300, math.inf, 0.0]
+    )
+    for value in [*x, *-x, *near, *-near]:
+        for function, wanted in ((rint64, np.rint), (floor64, np.floor), (ceil64, np.ceil)):
+            assert function(float(value)) == wanted(value), value
+    assert all(math.isnan(function(math.nan)) for function in (rint64, floor64, ceil64))
 
 
 def test_remainders_are_those_of_c():

@@ -1,23 +1,14 @@
-"""A headless Chromium that opens folders of this machine."""
+"""Folders of this machine as pages in a browser."""
 
 import functools
-import importlib.util
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from shutil import which
 from typing import Any
 
-import pytest
-
-FLAGS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync", "--autoplay-policy=no-user-gesture-required"),
-    *("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"),
-)
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+from tests.streaming.chromium import browser, require_browser
 
 
 class _Quiet(SimpleHTTPRequestHandler):
@@ -61,20 +52,9 @@ def opened(folder: Path, microphone: Path | None = None, isolated: bool = False)
     isolated  from other sites, which gives it a finer clock
     Skips the test where there is no browser.
     """
-    program = next((found for name in BROWSERS if (found := which(name))), None)
-    if program is None:
-        pytest.skip("Chromium is missing: on Debian, install chromium")
-    if importlib.util.find_spec("playwright") is None:
-        pytest.skip("playwright is missing: pip install playwright")
-    from playwright.sync_api import sync_playwright
-
-    flags = [*FLAGS, *([f"--use-file-for-fake-audio-capture={microphone}"] if microphone else [])]
-    with served(folder, isolated) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=flags)
-        try:
-            page = browser.new_page()
-            page.set_default_timeout(120_000)
-            page.goto(f"{address}README.md")
-            yield page
-        finally:
-            browser.close()
+    require_browser()
+    with served(folder, isolated) as address, browser(microphone) as chromium:
+        page = chromium.new_page()
+        page.set_default_timeout(120_000)
+        page.goto(f"{address}README.md")
+        yield page

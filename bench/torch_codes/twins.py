@@ -1,0 +1,50 @@
+"""The streaming modes of packages that have one, as new streams of a module."""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from bench.torch_codes.author import AuthorStream, author_copy
+
+
+def moshi_stream(module: Any, method: str = "forward") -> AuthorStream:
+    """Modules of moshi keep their own state between calls."""
+
+    def begin() -> Callable[..., Any]:
+        own = author_copy(module)
+        own.streaming_forever(1)
+        return getattr(own, method)
+
+    return AuthorStream(begin)
+
+
+def tcn_stream(module: Any) -> AuthorStream:
+    """pytorch-tcn has buffers in front of its convolutions."""
+
+    def begin() -> Callable[..., Any]:
+        own = author_copy(module)
+        own.reset_buffers()
+        return lambda x: own.inference(x)
+
+    return AuthorStream(begin)
+
+
+def denoiser_stream(module: Any) -> AuthorStream:
+    """Denoiser's ``DemucsStreamer``, which computes each window again and keeps the decoder's overlaps."""
+    streamer = import_module("denoiser.demucs").DemucsStreamer
+
+    def begin() -> Callable[..., Any]:
+        own = streamer(author_copy(module), dry=0)
+        return lambda x: own.feed(x[0])[None]
+
+    return AuthorStream(begin)
+
+
+def fsmn_stream(module: Any) -> AuthorStream:
+    """FunASR's FSMN fills a dict of caches that it is given."""
+
+    def begin() -> Callable[..., Any]:
+        own, caches = author_copy(module), dict[str, Any]()
+        return lambda x: own(x, caches)
+
+    return AuthorStream(begin)

@@ -1,0 +1,60 @@
+"""The functions that an object or a module of WebAssembly imports (WebAssembly core specification, 5.5.5)."""
+
+MAGIC = b"\0asm"
+IMPORTS = 2
+"""The number of the section."""
+FUNCTION, TABLE, MEMORY, GLOBAL = range(4)
+
+
+class _Reader:
+    def __init__(self, data: bytes) -> None:
+        self.data, self.at = data, 0
+
+    def take(self, count: int) -> bytes:
+        self.at += count
+        if self.at > len(self.data):
+            raise ValueError(f"a file of WebAssembly of {len(self.data)} bytes is cut short")
+        return self.data[self.at - count : self.at]
+
+    def number(self) -> int:
+        value = shift = 0
+        while True:
+            (byte,) = self.take(1)
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    def limits(self) -> None:
+        has_most = self.number() & 1
+        for _ in range(1 + has_most):
+            self.number()
+
+
+def imported_functions(data: bytes) -> set[str]:
+    """Their names. Raises ValueError: the file is none of WebAssembly, or damaged."""
+    if not data.startswith(MAGIC):
+        raise ValueError("a file is none of WebAssembly")
+    reader, found = _Reader(data), set[str]()
+    reader.take(8)
+    while reader.at < len(data):
+        (kind,) = reader.take(1)
+        section = _Reader(reader.take(reader.number()))
+        if kind != IMPORTS:
+            continue
+        for _ in range(section.number()):
+            section.take(section.number())
+            name, (kind,) = section.take(section.number()).decode(), section.take(1)
+            if kind == FUNCTION:
+                found.add(name)
+                section.number()
+            elif kind == TABLE:
+                section.take(1)
+                section.limits()
+            elif kind == MEMORY:
+                section.limits()
+            elif kind == GLOBAL:
+                section.take(2)
+            else:
+                raise ValueError(f"a file of WebAssembly is damaged: it imports something of kind {kind}")
+    return found

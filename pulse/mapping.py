@@ -1,0 +1,58 @@
+"""Large arrays that lie in a file: the system reads them where they are used, and may take their memory back."""
+
+import ctypes
+import mmap
+import tempfile
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+ALIGNMENT = 64
+"""Bytes at multiples of which an array begins."""
+LARGE = 1 << 26
+"""Bytes of a model from which on its memory is worth care."""
+
+
+def map_arrays(arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """The same arrays, not empty, in a temporary file without a name that lasts as long as one of them.
+
+    Raises OSError: the folder of temporary files refuses, or has no space
+    """
+    sizes = [-(-array.nbytes // ALIGNMENT) * ALIGNMENT for array in arrays]
+    places = list(accumulate(sizes, initial=0))[:-1]
+    with tempfile.TemporaryFile() as file:
+        file.truncate(sum(sizes))
+        for place, array in zip(places, arrays):
+            file.seek(place)
+            file.write(np.ascontiguousarray(array).data)
+        file.flush()
+        memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return [np.ndarray(array.shape, array.dtype, memory, place) for place, array in zip(places, arrays)]
+
+
+def let_pages_go(array: NDArray[Any]) -> None:
+    """Let the system have the memory of the file that an array is mapped from; it is read again where it is used.
+
+    Nothing happens to other arrays.
+    """
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    while isinstance(base, memoryview):
+        base = base.obj
+        while isinstance(base, np.ndarray):
+            base = base.base
+    if isinstance(base, mmap.mmap) and hasattr(base, "madvise") and not array.flags.writeable:
+        base.madvise(mmap.MADV_DONTNEED)
+
+
+def let_heap_go() -> None:
+    """Give the system what the C library keeps of freed memory, where it is glibc: large models leave much of it."""
+    try:
+        trim = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):
+        return
+    trim(0)

@@ -1,0 +1,176 @@
+"""What a module holds: kept as it is, brought back afterwards."""
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Generator, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias, cast
+
+import numpy as np
+
+from pulse.errors import LoadError
+from pulse.facts import Array
+from pulse.mapping import LARGE as ENOUGH
+from pulse.mapping import map_arrays
+from pulse.torch.arguments import ModuleCall
+
+Restore: TypeAlias = Callable[[], None]
+
+LARGE = 1 << 20
+"""Bytes from which on a tensor may be kept in a file."""
+
+
+class ModuleState:
+    """The contents of all tensors, lists and dicts that a module holds when this is made."""
+
+    def __init__(self, torch: Any, module: Any) -> None:
+        self._module = module
+        self._undo: list[Restore] = []
+        found: list[Any] = []
+        seen: set[int] = set()
+        left: list[Any] = [module]
+        while left:
+            value = left.pop()
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
+            if isinstance(value, torch.nn.Module):
+                left.append(vars(value))
+            elif torch.is_tensor(value):
+                found.append(value)
+            elif isinstance(value, dict):
+                items = cast("dict[Any, Any]", value)
+                self._undo.append(partial(refill_dict, items, dict(items)))
+                left += items.values()
+            elif isinstance(value, list):
+                entries = cast("list[Any]", value)
+                self._undo.append(partial(_refill_list, entries, list(entries)))
+                left += entries
+            elif isinstance(value, tuple):
+                left += cast("tuple[Any, ...]", value)
+        self._mapped = map_tensors(torch, found)
+        self._undo += [_TensorState(torch, each, self._mapped.get(id(each))).restore for each in found]
+
+    def restore(self) -> None:
+        """Bring all of it back, modes of training too."""
+        for each in self._undo:
+            each()
+
+    def begin(self) -> None:
+        """Bring all of it back, in eval mode."""
+        self.restore()
+        self._module.eval()
+
+    def find(self, array: Array) -> Array | None:
+        """The kept elements of an array that lies in a large tensor of the module; None if it does not."""
+        return next(
+            (found for each in self._mapped.values() if (found := each.find(array)) is not None), None
+        )
+
+
+@contextlib.contextmanager
+def preserve_state(torch: Any, module: Any, call: ModuleCall) -> Generator[ModuleState]:
+    """The module in eval mode; what is yielded brings it back there, with the state that it has now.
+
+    Afterwards its modes, parameters, buffers and attributes (tensors, lists and dicts) are as before, and PyTorch's
+    random numbers go on as if none had been drawn.
+    """
+    tensors = [*module.parameters(), *module.buffers(), *filter(torch.is_tensor, call.leaves(torch).values())]
+    state = ModuleState(torch, module)
+    with torch.random.fork_rng(devices=sorted({tensor.device.index for tensor in tensors if tensor.is_cuda})):
+        state.begin()
+        try:
+            yield state
+        finally:
+            state.restore()
+
+
+def refill_dict(items: dict[Any, Any], before: dict[Any, Any]) -> None:
+    """What a dict had before; one that is as it was is left alone: some kinds refuse to be written to."""
+    if not _same([*items, *items.values()], [*before, *before.values()]):
+        items.clear()
+        items.update(before)
+
+
+def _refill_list(entries: list[Any], before: list[Any]) -> None:
+    if not _same(entries, before):
+        entries[:] = before
+
+
+def _same(now: Sequence[Any], before: Sequence[Any]) -> bool:
+    return len(now) == len(before) and all(one is other for one, other in zip(now, before))
+
+
+class MappedTensor(NamedTuple):
+    """Where a large tensor is, and its elements as they are kept in a file."""
+
+    address: int
+    kept: Array
+
+    def find(self, array: Array) -> Array | None:
+        """The kept elements of an array that lies in the tensor; None if it does not."""
+        first, behind = np.lib.array_utils.byte_bounds(array)
+        if first < self.address or behind > self.address + self.kept.nbytes or array.ctypes.data != first:
+            return None
+        place = first - self.address
+        found = np.ndarray(array.shape, array.dtype, self.kept.view(np.uint8).data, place, array.strides)
+        found.flags.writeable = False
+        return found
+
+
+def map_tensors(torch: Any, tensors: Sequence[Any]) -> dict[int, MappedTensor]:
+    """The large tensors of those in a file, by their identities; none if all together are small.
+
+    Raises LoadError: the folder of temporary files has no space for them
+    """
+    large = [each for each in tensors if _is_large(torch, each)]
+    if sum(each.nbytes for each in large) < ENOUGH:
+        return {}
+    arrays: list[Array] = [each.detach().numpy().reshape(-1) for each in large]
+    try:
+        kept = map_arrays(arrays)
+    except OSError as error:
+        raise LoadError(
+            f"{sum(each.nbytes for each in large) / 1e6:.0f} MB of weights cannot be kept in {tempfile.gettempdir()} "
+            f"({error.strerror}); set TMPDIR to a folder with space"
+        ) from error
+    return {id(each): MappedTensor(each.data_ptr(), copy) for each, copy in zip(large, kept)}
+
+
+def _is_large(torch: Any, tensor: Any) -> bool:
+    plain = tensor.layout == torch.strided and tensor.device.type == "cpu" and not tensor.is_inference()
+    return (
+        plain
+        and tensor.dtype in (torch.float32, torch.float64)
+        and tensor.nbytes >= LARGE
+        and tensor.is_contiguous()
+    )
+
+
+class _TensorState:
+    """The contents of a tensor; they are written back only if something else was written, as autograd takes note.
+
+    mapped  where they are kept already; otherwise in a copy
+    """
+
+    def __init__(self, torch: Any, tensor: Any, mapped: MappedTensor | None) -> None:
+        self._torch = torch
+        self._tensor = tensor
+        self._mapped = mapped
+        self._version = self._write_count()
+        self._contents = tensor.detach().clone() if mapped is None and self._version is not None else None
+
+    def _write_count(self) -> int | None:
+        """How often the tensor was written to; None for one of inference mode, which cannot be."""
+        return None if self._tensor.is_inference() else self._tensor._version
+
+    def restore(self) -> None:
+        """Write the contents back."""
+        if self._write_count() == self._version:
+            return
+        contents = self._contents
+        if self._mapped is not None:
+            contents = self._torch.from_numpy(self._mapped.kept.copy()).view(self._tensor.shape)
+        with self._torch.no_grad():
+            self._tensor.copy_(contents)
+        self._version = self._write_count()

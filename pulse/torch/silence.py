@@ -1,0 +1,78 @@
+# pyright: basic
+"""Nothing of what PyTorch's exporter says of its own parts; other threads speak as before."""
+
+import contextlib
+import io
+import logging
+import sys
+import threading
+import warnings
+from collections.abc import Generator
+from typing import Any, cast
+
+_LOGGERS = ("torch", "onnxscript")
+"""The packages whose records are left out."""
+
+
+@contextlib.contextmanager
+def silence_exporter() -> Generator[None]:
+    """Keep to itself what the exporter prints, logs and warns of in this thread."""
+    owner = OwnThread()
+    roots = [logging.getLogger(name) for name in logging.root.manager.loggerDict if _is_exporters(name)]
+    handlers = {handler for logger in (logging.root, *roots) for handler in logger.handlers}
+    if logging.lastResort is not None:
+        handlers.add(logging.lastResort)
+    for handler in handlers:
+        handler.addFilter(owner.filter)
+    try:
+        with (
+            warnings.catch_warnings(),
+            contextlib.redirect_stdout(_Silenced(sys.stdout, owner)),
+            contextlib.redirect_stderr(_Silenced(sys.stderr, owner)),
+        ):
+            warnings.simplefilter("ignore")
+            cast("list[Any]", warnings.filters)[0] = ("ignore", owner, Warning, None, 0)
+            yield
+    finally:
+        for handler in handlers:
+            handler.removeFilter(owner.filter)
+
+
+def _is_exporters(name: str) -> bool:
+    return name.partition(".")[0] in _LOGGERS
+
+
+class OwnThread:
+    """The thread that made this."""
+
+    def __init__(self) -> None:
+        self._number = threading.get_ident()
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is the thread that asks."""
+        return threading.get_ident() == self._number
+
+    def match(self, text: str) -> bool:
+        """As a pattern of warnings: those of this thread, whatever they say."""
+        return self.is_here
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record is to be shown."""
+        return not (self.is_here and _is_exporters(record.name))
+
+
+class _Silenced(io.TextIOBase):
+    """A stream that takes no text from one thread."""
+
+    def __init__(self, stream: Any, owner: OwnThread) -> None:
+        self._stream, self._owner = stream, owner
+
+    def write(self, text: str) -> int:
+        return len(text) if self._owner.is_here else self._stream.write(text)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)

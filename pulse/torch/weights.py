@@ -1,0 +1,31 @@
+# pyright: basic
+"""The weights of an exported program, which need not go through its file."""
+
+from typing import Any
+
+from pulse.facts import Array
+from pulse.torch.preservation import ModuleState
+
+LARGE = 1 << 14
+"""Bytes from which on a weight is taken out."""
+
+
+def take_weights(program: Any, state: ModuleState) -> dict[str, Array]:
+    """The large weights of an exported program by their names; its file then has only their shapes.
+
+    Nothing that becomes of the module changes them: they are what ``state`` keeps, or copies.
+    """
+    from onnx_ir import ExternalTensor
+
+    taken: dict[str, Array] = {}
+    for name, value in program.model.graph.initializers.items():
+        tensor = value.const_value
+        if tensor is None or tensor.nbytes < LARGE or tensor.dtype.name not in ("FLOAT", "DOUBLE"):
+            continue
+        array = tensor.numpy()
+        kept = state.find(array)
+        taken[name] = array.copy() if kept is None else kept
+        value.const_value = ExternalTensor(
+            name, 0, tensor.nbytes, tensor.dtype, shape=tensor.shape, name=name
+        )
+    return taken

@@ -1,0 +1,127 @@
+# pyright: basic
+"""Numbers that a module keeps in tensors: buffers of one integer, such as a stride, and roundings of sizes."""
+
+import contextlib
+import math
+import operator
+from collections.abc import Callable, Generator
+from typing import Any
+
+from pulse.errors import InputError
+from pulse.torch.preservation import Restore
+from pulse.torch.silence import OwnThread
+
+
+class WholeNumber(int):
+    """An integer with what a tensor of one integer has, besides arithmetic."""
+
+    def to(self, *_: Any, **__: Any) -> int:
+        """Itself: it has no other type, and no device."""
+        return self
+
+    item = long = int = to
+    __hash__ = int.__hash__
+
+
+def _plain(operation: Callable[[Any, Any], Any], swap: bool) -> Callable[[WholeNumber, Any], Any]:
+    """An operator that takes a number as Python's own: sizes that are symbols know no other."""
+
+    def compute(self: WholeNumber, other: Any) -> Any:
+        number = other.__pos__() if isinstance(other, WholeNumber) else other
+        return operation(number, +self) if swap else operation(+self, number)
+
+    return compute
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
+    setattr(WholeNumber, f"__{_name}__", _plain(getattr(operator, _name), False))
+    setattr(WholeNumber, f"__r{_name}__", _plain(getattr(operator, _name), True))
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    setattr(WholeNumber, f"__{_name}__", _plain(getattr(operator, _name), False))
+
+
+@contextlib.contextmanager
+def keep_whole_numbers(
+    torch: Any, module: Any, run: Callable[[], object], restore: Restore
+) -> Generator[None]:
+    """While this lasts, buffers of one integer are numbers, and roundings of sizes are sizes.
+
+    An exporter does not know what a tensor holds, and so no length that an author computes with such buffers.
+    Buffers stay tensors if the module assigns them, or does not run without them.
+
+    run      the module on its example
+    restore  brings its state back
+    """
+    owner = OwnThread()
+    functions = {name: getattr(torch, name) for name in ROUNDINGS}
+    methods = ("to", "item", "long", "int")
+    for name, function in functions.items():
+        setattr(torch, name, _rounding(torch, owner, function, ROUNDINGS[name]))
+    for name in methods:
+        setattr(torch.SymInt, name, WholeNumber.to)
+    places = _to_numbers(torch, module)
+    try:
+        if places:
+            alike = _runs_alike(places, run)
+            _to_tensors(places)
+            restore()
+            places = _to_numbers(torch, module) if alike else []
+        yield
+    finally:
+        _to_tensors(places)
+        for name in methods:
+            delattr(torch.SymInt, name)
+        for name, function in functions.items():
+            setattr(torch, name, function)
+
+
+ROUNDINGS: dict[str, Callable[[Any], Any]] = {"ceil": math.ceil, "floor": math.floor}
+"""PyTorch's functions, and what they do with numbers."""
+
+
+def _rounding(torch: Any, owner: OwnThread, function: Any, rounded: Callable[[Any], Any]) -> Any:
+    numbers = (int, float, torch.SymInt, torch.SymFloat)
+
+    def round_value(value: Any, *others: Any, **named: Any) -> Any:
+        if not isinstance(value, numbers) or not owner.is_here:
+            return function(value, *others, **named)
+        result = rounded(value)
+        return WholeNumber(result) if isinstance(result, int) else result
+
+    return round_value
+
+
+_Place = tuple[Any, str, Any]
+"""A module, the name of a buffer of it, and the buffer."""
+
+
+def _to_numbers(torch: Any, module: Any) -> list[_Place]:
+    places: list[_Place] = []
+    for each in module.modules():
+        for name, value in list(each._buffers.items()):
+            whole = torch.is_tensor(value) and value.dim() == 0 and value.dtype in (torch.int64, torch.int32)
+            if (
+                whole
+                and name != "num_batches_tracked"
+                and not isinstance(value, torch._subclasses.FakeTensor)
+            ):
+                places.append((each, name, value))
+                del each._buffers[name]
+                each.__dict__[name] = WholeNumber(value.item())
+    return places
+
+
+def _to_tensors(places: list[_Place]) -> None:
+    for module, name, value in places:
+        module.__dict__.pop(name, None)
+        module._buffers[name] = value
+
+
+def _runs_alike(places: list[_Place], run: Callable[[], object]) -> bool:
+    """Whether the module runs with the numbers, and assigns none of them."""
+    before = [module.__dict__[name] for module, name, _ in places]
+    try:
+        run()
+    except InputError:
+        return False
+    return all(module.__dict__.get(name) is number for number, (module, name, _) in zip(before, places))

@@ -1,0 +1,132 @@
+"""The demos in C, C++ and Rust, and programs that find a library by CMake and pkg-config."""
+
+import subprocess
+from pathlib import Path
+from shutil import which
+
+import numpy as np
+import pytest
+import soundfile
+
+from streaming import Session
+from streaming.builtin import model_path, noisy_path
+from streaming.cli.model import open_model
+from streaming.cli.options import ModelOptions
+from streaming.deploy.building import build_model, find_target
+from tests.streaming.deploy.building import HERE
+
+ROOT = Path(__file__).parents[2]
+DEMO = ROOT / "demos" / "c" / "denoise.c"
+CMAKE = """
+cmake_minimum_required(VERSION 3.13)
+project(consumer C)
+find_package(denoise CONFIG REQUIRED)
+add_executable(of_archive {demo})
+target_link_libraries(of_archive denoise::denoise)
+add_executable(of_shared {demo})
+target_link_libraries(of_shared denoise::shared)
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that ``pulse build -o denoise`` writes."""
+    if HERE is None:
+        pytest.skip("no level for this system")
+    folder = tmp_path_factory.mktemp("demo") / "denoise"
+    opened = open_model(model_path(), ModelOptions())
+    program = opened.compile(None, "numba", None)
+    build_model(opened, program, "denoise", find_target(HERE), folder, True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def noisy() -> np.ndarray:
+    """Half of a second and a bit, so that the end fills no pulse."""
+    sound, _ = soundfile.read(noisy_path(), dtype="int16")
+    return sound[:8123]
+
+
+@pytest.fixture(scope="module")
+def wanted(noisy: np.ndarray) -> np.ndarray:
+    """What Python gives."""
+    session = Session(open_model(model_path(), ModelOptions()).compile(None, "numba", None))
+    pieces = [session.push(noisy[None] / np.float32(32768)), session.flush()]
+    return np.concatenate([piece["denoised"] for piece in pieces], 1)[0]
+
+
+def require_same(program: Path, noisy: np.ndarray, wanted: np.ndarray) -> None:
+    """A program that was compiled gives the sound of Python, of 16 bits."""
+    done = subprocess.run([program], input=noisy.tobytes(), capture_output=True)
+    assert done.returncode == 0, done.stderr
+    got = np.frombuffer(done.stdout, np.int16)
+    assert got.shape == wanted.shape
+    assert np.abs(got - 32767 * wanted.clip(-1, 1)).max() < 1.1
+
+
+def compile_with(*command: str | Path) -> None:
+    """Run a compiler; skips if it is missing."""
+    if which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-O1")
+
+
+@pytest.mark.parametrize(
+    ("compiler", "options", "demo"),
+    [
+        ("cc", "-std=c99", "denoise.c"),
+        ("c++", "-std=c++17", "denoise.cpp"),
+        ("clang", "-std=c99", "denoise.c"),
+    ],
+)
+def test_c(
+    library: Path,
+    noisy: np.ndarray,
+    wanted: np.ndarray,
+    tmp_path: Path,
+    compiler: str,
+    options: str,
+    demo: str,
+) -> None:
+    source, archive = ROOT / "demos" / "c" / demo, library / "libdenoise.a"
+    compile_with(compiler, options, *STRICT, f"-I{library}", source, archive, "-o", tmp_path / "clean")
+    require_same(tmp_path / "clean", noisy, wanted)
+
+
+def test_rust(library: Path, noisy: np.ndarray, wanted: np.ndarray, tmp_path: Path) -> None:
+    source = ROOT / "demos" / "rust" / "denoise.rs"
+    options = ("--edition", "2021", "-O", "-D", "warnings", f"-L{library}")
+    compile_with("rustc", *options, source, "-o", tmp_path / "clean")
+    require_same(tmp_path / "clean", noisy, wanted)
+
+
+def test_cmake_finds_the_library(
+    library: Path, noisy: np.ndarray, wanted: np.ndarray, tmp_path: Path
+) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(CMAKE.format(demo=DEMO))
+    compile_with("cmake", "-S", tmp_path, "-B", tmp_path / "made", f"-DCMAKE_PREFIX_PATH={library}")
+    compile_with("cmake", "--build", tmp_path / "made")
+    for name in ("of_archive", "of_shared"):
+        require_same(tmp_path / "made" / name, noisy, wanted)
+
+
+def test_pkg_config_finds_the_library(
+    library: Path, noisy: np.ndarray, wanted: np.ndarray, tmp_path: Path
+) -> None:
+    if which("pkg-config") is None:
+        pytest.skip("pkg-config is not installed")
+    command = ("pkg-config", "--cflags", "--libs", "denoise")
+    found = subprocess.run(
+        command,
+        env={"PATH": "/usr/bin:/bin", "PKG_CONFIG_PATH": str(library)},
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == 0, found.stderr
+    more = (f"-Wl,-rpath,{library}", "-o", tmp_path / "clean")
+    compile_with("cc", "-std=c99", DEMO, *found.stdout.split(), *more)
+    require_same(tmp_path / "clean", noisy, wanted)

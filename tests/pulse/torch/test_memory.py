@@ -1,0 +1,84 @@
+"""How much memory a large module takes on its way to a program, and what becomes of weights that are mapped."""
+
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.mapping import let_pages_go, map_arrays
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+
+def test_mapped_arrays_are_the_same() -> None:
+    """Also after their memory has gone; nobody writes to them."""
+    arrays = [np.arange(5000.0).reshape(50, 100).T, np.ones(3, np.float32)]
+    mapped = map_arrays(arrays)
+    for array, copy in zip(arrays, mapped):
+        for _ in range(2):
+            np.testing.assert_array_equal(copy, array)
+            let_pages_go(copy)
+        assert not copy.flags.writeable and copy.dtype == array.dtype
+
+
+def test_a_model_of_mapped_weights_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever becomes of the module: also what lies in a tensor in another order."""
+    monkeypatch.setattr("pulse.torch.preservation.ENOUGH", 1)
+    monkeypatch.setattr("pulse.torch.preservation.LARGE", 1)
+    monkeypatch.setattr("pulse.torch.weights.LARGE", 1)
+    module: Any = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3))
+    x = torch.randn(1, 12, 6)
+    expected = module(x).detach().numpy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pulse.PulseWarning)
+        model = pulse.from_torch(module, x, dynamic={0: {1: "T"}})
+    with torch.no_grad():
+        for each in module.parameters():
+            each.zero_()
+    (got,) = model.analyse().run(x.numpy()).values()
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_module_that_writes_to_its_weights_gets_them_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the file in which they are kept."""
+    monkeypatch.setattr("pulse.torch.preservation.ENOUGH", 1)
+    monkeypatch.setattr("pulse.torch.preservation.LARGE", 1)
+
+    class Writes(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.randn(2, 3))
+
+        def forward(self, x: Any) -> Any:
+            if not torch.compiler.is_exporting():
+                self.weight.data.copy_(self.weight * 1)
+                self.weight.zero_()
+            return x * 2
+
+    module = Writes()
+    before = module.weight.detach().clone()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pulse.PulseWarning)
+        pulse.from_torch(module, torch.randn(1, 3, 20), dynamic={0: {2: "T"}})
+    assert torch.equal(module.weight, before)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux, which tells the peak")
+def test_memory_of_a_large_module() -> None:
+    """Beside the module itself: up to twice its weights, in the end 1.2 times."""
+    script = Path(__file__).with_name("memory_of_a_module.py")
+    root = Path(__file__).parents[3]
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", str(script)], capture_output=True, text=True, check=True, cwd=root
+    )
+    found = json.loads(run.stdout.splitlines()[-1])
+    assert found["weights"] > 400e6 and found["rows"] > 32
+    assert found["peak"] < 2 * found["weights"], found
+    assert found["rest"] < 1.2 * found["weights"], found

@@ -1,0 +1,156 @@
+"""Weights in a file beside the library: the frames of a library that has them, and codes for what is not the file."""
+
+import ctypes
+import subprocess
+from pathlib import Path
+from shutil import which
+from zlib import adler32
+
+import numpy as np
+import pytest
+
+from pulse.errors import InputError
+from pulse.program.backends.native_program import NativeProgram
+from pulse.proof.signals import feeds_of
+from tests.streaming.deploy.building import HERE, built, compiled
+from tests.streaming.deploy.c_library import ALIGNMENT, NULL, OK, WEIGHTS, CLibrary, CStream, addresses
+from tests.streaming.deploy.node import require_tools, run_node
+from tests.streaming.deploy.sound import RATE_HZ, noise
+from tests.streaming.models import filtered
+
+PULSE = 16
+
+
+@pytest.fixture(scope="module")
+def program() -> NativeProgram:
+    return compiled(filtered(), PULSE)
+
+
+@pytest.fixture(scope="module")
+def folder(program: NativeProgram, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if HERE is None:
+        pytest.skip("no level for this system")
+    path = tmp_path_factory.mktemp("external")
+    library = built(program, path, external_weights=True)
+    assert "all within the tolerance" in library.outcome
+    assert library.sizes["small.weights"] == program.weights.size
+    return path
+
+
+@pytest.fixture(scope="module")
+def content(folder: Path) -> np.ndarray:
+    """The file of weights at an address as it is mapped."""
+    return np.memmap(folder / "small.weights", np.uint8, "r")
+
+
+def give(stream: CStream, weights: np.ndarray | None, first: int = 0) -> int:
+    """The code of ``weights``, from an address on."""
+    address = None if weights is None else ctypes.c_void_p(weights.ctypes.data + first)
+    return stream.library.call(
+        "weights", stream.address, address, ctypes.c_size_t(0 if weights is None else weights.size - first)
+    )
+
+
+def test_frames_are_those_of_a_library_with_weights(
+    folder: Path, content: np.ndarray, program: NativeProgram, tmp_path: Path
+) -> None:
+    built(program, tmp_path)
+    feeds = feeds_of(program.model, 5 * PULSE + 3)
+    stream = CLibrary(folder, "small").stream()
+    assert give(stream, content) == OK
+    wanted = CLibrary(tmp_path, "small").stream().whole(feeds)
+    for name, array in stream.whole(feeds).items():  # after a reset: the weights stay
+        assert array.tobytes() == wanted[name].tobytes()
+
+
+def test_what_is_not_the_file_is_refused(folder: Path, content: np.ndarray) -> None:
+    stream = CLibrary(folder, "small").stream()
+    pulses = addresses([np.zeros((1, PULSE), np.float32)]), addresses([None, None])
+    assert stream.library.call("step", stream.address, *pulses) == WEIGHTS
+    assert stream.library.call("flush", stream.address, None, None, pulses[1]) == WEIGHTS
+    assert give(stream, None) == NULL
+    assert give(stream, content, 1) == ALIGNMENT
+    assert give(stream, content[:-1]) == WEIGHTS
+    lines = np.zeros(content.size + 64, np.uint8)
+    other = lines[-lines.ctypes.data % 64 :][: content.size]
+    other[:] = content
+    other[content.size // 2] ^= 1
+    assert give(stream, other) == WEIGHTS
+    assert stream.library.call("step", stream.address, *pulses) == WEIGHTS
+    other[content.size // 2] ^= 1
+    assert give(stream, other) == OK
+    assert stream.library.call("step", stream.address, *pulses) == OK
+    assert stream.library.call("weights", None, None, ctypes.c_size_t(0)) == NULL
+
+
+def test_the_checksum_is_that_of_zlib(tmp_path: Path) -> None:
+    """Over several of its blocks, with bytes that make the sums as large as they get."""
+    if which("gcc") is None:
+        pytest.skip("gcc is not installed")
+    from pulse.deploy.texts import TEMPLATES
+
+    text = (TEMPLATES / "weights" / "external.c").read_text()
+    start = text.index("static uint32_t checksum")
+    function = text[start : text.index("\n}\n", start) + 3]
+    code = "#include <stddef.h>\n#include <stdint.h>\n" + function.replace("static", "", 1)
+    (tmp_path / "sum.c").write_text(code)
+    subprocess.run(["gcc", "-shared", "-fPIC", tmp_path / "sum.c", "-o", tmp_path / "sum.so"], check=True)
+    checksum = ctypes.CDLL(str(tmp_path / "sum.so")).checksum
+    checksum.restype = ctypes.c_uint32
+    for data in (b"", b"a", b"\xff" * 5552, b"\xff" * 30_000, np.random.default_rng(0).bytes(20_001)):
+        assert checksum(data, ctypes.c_size_t(len(data))) == adler32(data)
+
+
+@pytest.mark.parametrize(("compiler", "options"), [("gcc", "-std=c99"), ("g++", "-std=c++17")])
+def test_the_header_compiles_without_warnings(folder: Path, compiler: str, options: str) -> None:
+    if which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    header = folder / "small.h"
+    assert len(header.read_text().splitlines()) <= 60
+    strict = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only")
+    kind = "c++" if "++" in compiler else "c"
+    done = subprocess.run(
+        [compiler, options, *strict, "-x", kind, "-"], input=f'#include "{header}"\n', text=True
+    )
+    assert done.returncode == 0
+
+
+def test_a_module_takes_them_too(program: NativeProgram, tmp_path: Path) -> None:
+    """In Node.js: frames, sound, and what is said of a missing or a wrong file."""
+    require_tools()
+    for external in (False, True):
+        folder = tmp_path / str(external)
+        library = built(program, folder, "wasm32", rate_hz=RATE_HZ, external_weights=external)
+        assert library.outcome.endswith("all within the tolerance")
+    _, printed = run_node(
+        """
+        const file = readFileSync(`${folder}/small.weights`), said = [];
+        const weights = file.buffer.slice(file.byteOffset, file.byteOffset + file.length);
+        const attempt = (action) => { try { action(); } catch (error) { said.push(error.message); } };
+        attempt(() => new Model(module));
+        attempt(() => new Model(module, weights.slice(1)));
+        const wrong = weights.slice();
+        new Uint8Array(wrong)[3] ^= 1;
+        attempt(() => new Sound(module, 16000, 128, wrong));
+        const inside = new WebAssembly.Module(readFileSync(`${folder}/../False/module.wasm`));
+        const sounds = [new Sound(module, 48000, 128, weights), new Sound(inside, 48000)].map((sound) => {
+          const result = new Float32Array(heard.length);
+          sound.process([heard], result, heard.length);
+          return result;
+        });
+        const same = sounds[0].every((frame, i) => frame === sounds[1][i]);
+        console.log(JSON.stringify([...said, same, sounds[0].some((frame) => frame)]));
+        """,
+        tmp_path / "True",
+        tmp_path,
+        noise(900).tobytes(),
+    )
+    assert printed.strip() == (
+        '["small: give the content of small.weights, an ArrayBuffer, too",'
+        '"small: the weights are not those of the model","small: the weights are not those of the model",true,true]'
+    )
+
+
+def test_a_plug_in_has_its_weights_inside(program: NativeProgram, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a plug-in is one file with the weights in it"):
+        built(program, tmp_path, rate_hz=RATE_HZ, plugins=("lv2",), external_weights=True)
