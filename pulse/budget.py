@@ -7,7 +7,7 @@ limits hold for all of a file together. Nothing is measured: a file gives the sa
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Any, cast
 
 from pulse.collector import fewer_collections
@@ -50,7 +50,7 @@ class Budget:
         return replace(cls(), **limits)
 
 
-@dataclass
+@record(frozen=False)
 class Spending:
     """What the analysis of a file has taken so far.
 

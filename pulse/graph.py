@@ -24,7 +24,7 @@ class InletId(NamedTuple):
     slot: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Outlet(Generic[F]):
     """What is known of a wire, and the inlets that read it: an ordered set, since one wire may have many readers."""
 
@@ -32,7 +32,7 @@ class Outlet(Generic[F]):
     successors: dict[InletId, None] = field(default_factory=dict[InletId, None])
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Node(Generic[F, O]):
     """An operation, the outlets it reads and the outlets it makes."""
 

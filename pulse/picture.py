@@ -1,15 +1,16 @@
 """Pictures of graphs in the language of Graphviz: boxes in groups by the scopes of their names, and arrows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pulse.printable import printable
+from pulse.record import record
 
 SCOPE = "/"
 """The separator of the name scopes of a node."""
 
 
-@dataclass
+@record(frozen=False)
 class _Group:
     """The boxes of one scope, and the scopes in it."""
 

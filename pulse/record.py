@@ -1,4 +1,4 @@
-"""Frozen dataclasses that are declared quickly.
+"""Dataclasses, nearly all frozen, that are declared quickly.
 
 ``dataclasses`` writes and compiles six methods for each frozen class when its module is imported, half a millisecond of
 them, used or not. Here only ``__init__`` is written, when it is first asked for, and compiled once for all classes
@@ -20,17 +20,20 @@ T = TypeVar("T")
 @overload
 def record(cls: type[T], /) -> type[T]: ...
 @overload
-def record(*, eq: bool = True, kw_only: bool = False) -> Callable[[type[T]], type[T]]: ...
+def record(
+    *, eq: bool = True, kw_only: bool = False, frozen: bool = True
+) -> Callable[[type[T]], type[T]]: ...
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def record(
-    cls: type[T] | None = None, /, *, eq: bool = True, kw_only: bool = False
+    cls: type[T] | None = None, /, *, eq: bool = True, kw_only: bool = False, frozen: bool = True
 ) -> type[T] | Callable[[type[T]], type[T]]:
-    """Make a class a frozen dataclass, as ``dataclass(frozen=True)`` does; methods of its own stay.
+    """Make a class a dataclass, as ``dataclass(frozen=True)`` does; methods of its own stay.
 
     eq       compare and hash by value; by identity otherwise
     kw_only  all fields are given by name
+    frozen   whether fields keep their values; what is compared by values that may change has no hash
     """
 
     def declare(cls: type[T]) -> type[T]:
@@ -38,7 +41,12 @@ def record(
         dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
         if "__eq__" in own and getattr(cls, "__hash__", None) is None:
             own.discard("__hash__")
-        methods = {"__init__": _UnwrittenInit(cls), **_SHARED, **(_comparison(cls) if eq else {})}
+        methods = {
+            "__init__": _UnwrittenInit(cls),
+            "__repr__": _repr,
+            **(_FROZEN if frozen else {}),
+            **(_comparison(cls, frozen) if eq else {}),
+        }
         for name, method in methods.items():
             if name not in own:
                 setattr(cls, name, method)
@@ -107,8 +115,8 @@ def _init_code(factories: tuple[bool, ...], positional: int, post: bool) -> Code
     return made["__init__"].__code__
 
 
-def _comparison(cls: type) -> dict[str, Callable[..., Any]]:
-    """``__eq__`` and ``__hash__`` of the values of all fields."""
+def _comparison(cls: type, frozen: bool) -> dict[str, Callable[..., Any] | None]:
+    """``__eq__`` and ``__hash__`` of the values of all fields; no ``__hash__`` if they may change."""
     names = [each.name for each in fields(cls)]
     get: Callable[[Any], Any] = attrgetter(*names) if names else lambda of: ()
 
@@ -120,7 +128,7 @@ def _comparison(cls: type) -> dict[str, Callable[..., Any]]:
     def hash_fields(self: Any) -> int:
         return hash(get(self))
 
-    return {"__eq__": equal, "__hash__": hash_fields}
+    return {"__eq__": equal, "__hash__": hash_fields if frozen else None}
 
 
 @recursive_repr()
@@ -147,4 +155,4 @@ def _is_frozen(self: Any, name: str) -> bool:
 
 
 _NOT_GIVEN = object()
-_SHARED: dict[str, Any] = {"__repr__": _repr, "__setattr__": _setattr, "__delattr__": _delattr}
+_FROZEN: dict[str, Any] = {"__setattr__": _setattr, "__delattr__": _delattr}

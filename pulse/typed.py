@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Self, TypeAlias
 
@@ -38,7 +38,7 @@ class Variable:
     how: str = "a variable of the file"
 
 
-@dataclass
+@record(frozen=False)
 class TypedNetwork:
     """What runs offline: a graph of typed ops over one scope of symbols."""
 

@@ -4,7 +4,6 @@ That keeps within the budget of the file.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from pulse.budget import Spending, current_spending
 from pulse.errors import DimError, FactError
@@ -15,6 +14,7 @@ from pulse.ops.elementwise import Cast
 from pulse.ops.op import Op, known_inputs, symbolic_eval
 from pulse.ops.source import Const
 from pulse.ops.work import CALL_S
+from pulse.record import record
 from pulse.typed import TypedGraph
 from pulse.wiring_sizes import integer_sizes
 
@@ -62,7 +62,7 @@ class TooLongError(Exception):
     """A constant takes longer to compute than the budget allows."""
 
 
-@dataclass
+@record(frozen=False)
 class _Fold:
     """An op while it is computed before running: how long it takes."""
 

@@ -17,12 +17,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pulse.errors import CompileError
+from pulse.jit import library as carried
 from pulse.jit.compiled import CompiledFunction
 from pulse.jit.levels import LEVELS, Level
-from pulse.jit.library import FOLDER, ROOT, LibraryIndex, checksum, checksum_of_sources, file_of, symbol_of
+from pulse.jit.library import LibraryIndex, checksum, checksum_of_sources, file_of, symbol_of
 from streaming.warming import function_of, kernel_names
 
 OURS = ("pulse.", "streaming.")
+FOLDER, ROOT = Path(carried.FOLDER), Path(carried.ROOT)
 COMPILER = ROOT / "pulse" / "jit"
 LINKING = (
     *("-shared", "-nostdlib", "--gc-sections", "--strip-all", "--hash-style=gnu", "--build-id=none"),

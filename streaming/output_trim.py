@@ -10,7 +10,7 @@ from pulse.bounds import FAR
 from pulse.errors import InputError
 from pulse.facts import Array, DType
 from pulse.interface import Port
-from pulse.ops.stateful import frames_at, most_frames
+from pulse.ops.clock import frames_at, most_frames
 from pulse.program.streams.executable import Executable
 from pulse.pulsify.lengths import lag
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.interface import Port
-from pulse.ops.stateful import frames_at
+from pulse.ops.clock import frames_at
 
 
 class Reblocker:

@@ -118,7 +118,7 @@ def nemo() -> Given:
 def _relative_attention(shifted: bool) -> Given:
     """Chunks of four frames that see two chunks before them; positions by frame, or by distance and shifted."""
     torch = _torch()
-    nn, width, heads, longest = torch.nn, 32, 4, 500
+    nn, width, heads, longest = torch.nn, 32, 4, 5000
 
     class Attention(nn.Module):
         def __init__(self) -> None:

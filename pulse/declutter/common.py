@@ -1,9 +1,9 @@
 """Nodes that compute the same."""
 
 from collections.abc import Hashable
-from hashlib import blake2b
 from weakref import WeakKeyDictionary
 
+from pulse.blake2 import blake2b
 from pulse.declutter.rewrite import Rewrite, TypedNode
 from pulse.facts import Array, is_symbolic
 from pulse.graph import OutletId

@@ -13,7 +13,7 @@ import numpy as np
 from pulse.errors import InputError, WriteError
 from pulse.facts import Array
 from pulse.interface import Interface, Port
-from pulse.ops.stateful import frames_at
+from pulse.ops.clock import frames_at
 from pulse.program.program import Program
 from pulse.program.whole import stream_whole
 from pulse.proof.signals import feeds_of, integer_ranges

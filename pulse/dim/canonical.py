@@ -21,6 +21,8 @@ from pulse.errors import DimError
 
 MOST_TERMS, MOST_FACTORS, MOST_BITS = 1 << 12, 64, 1024
 """The most terms of a product. Beyond this, an expression is not a length but an attempt to fill the memory."""
+PLAIN = 1 << MOST_BITS // 2
+"""Numbers below have products that are not too large."""
 
 ZERO, ONE = constant(0), constant(1)
 
@@ -60,7 +62,7 @@ def combine(left: TDim, a: int, right: TDim, b: int) -> TDim:
 
 def multiply(left: TDim, right: TDim) -> TDim:
     """The product. Raises DimError if it is too large to be a length."""
-    if not left.terms and not right.terms and max(abs(left.const), abs(right.const)) < 1 << MOST_BITS // 2:
+    if not left.terms and not right.terms and -PLAIN < left.const < PLAIN and -PLAIN < right.const < PLAIN:
         return constant(left.const * right.const)
     if right.terms and left == ONE:
         return right

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import cache, cached_property
 from numbers import Integral
@@ -43,7 +43,7 @@ class DimOperators:
     algebra: ClassVar[Algebra]
 
     def _combine(self, other: object, mine: int, theirs: int) -> TDim:
-        right = _coerce(other)
+        right = other if type(other) is TDim else _coerce(other)
         return NotImplemented if right is None else self.algebra.combine(TDim.of(self), mine, right, theirs)
 
     def __add__(self, other: DimLike) -> TDim:
@@ -65,7 +65,7 @@ class DimOperators:
         return TDim.of(self)
 
     def __mul__(self, other: DimLike) -> TDim:
-        right = _coerce(other)
+        right = other if type(other) is TDim else _coerce(other)
         return NotImplemented if right is None else self.algebra.multiply(TDim.of(self), right)
 
     def __rmul__(self, other: DimLike) -> TDim:
@@ -330,7 +330,7 @@ class Proof:
         return self.yes
 
 
-@dataclass(eq=False)
+@record(eq=False, frozen=False)
 class Cache:
     """Results that hold until the next assumption."""
 
@@ -376,6 +376,8 @@ def constant(value: int) -> TDim:
 
 
 def _coerce(value: object) -> TDim | None:
+    if type(value) is int:
+        return constant(value)
     if isinstance(value, TDim):
         return value
     if isinstance(value, int):

@@ -19,6 +19,7 @@ from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import operator
 from pulse.ops.check import Check
+from pulse.ops.clock import Clock
 from pulse.ops.concat import Concat
 from pulse.ops.conv import Conv
 from pulse.ops.elementwise import Cast, Elementwise
@@ -49,7 +50,7 @@ from pulse.ops.reduce import Reduce
 from pulse.ops.scatter import ScatterND
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
-from pulse.ops.stateful import Clock, Stateful
+from pulse.ops.stateful import Stateful
 from pulse.ops.time_position import Range
 from pulse.ops.work import Work
 from pulse.program.backends.implementations import implements

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Self, TypeAlias
 
 from pulse.budget import Spending, count_spending, current_spending
@@ -68,7 +68,7 @@ class Constant(ModelOp):
 ModelGraph: TypeAlias = Graph[InferenceFact, ModelOp]
 
 
-@dataclass
+@record(frozen=False)
 class FileNetwork:
     """A model as its file states it: nodes of the file's format, over one scope of symbols.
 

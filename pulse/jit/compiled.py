@@ -4,7 +4,6 @@
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,6 +12,8 @@ from pulse.jit.python_call import CallForm
 from pulse.not_copyable import NotCopyable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pulse.jit.kept_code import KeptCode
     from pulse.jit.kernel_file import NativeCode
 
@@ -97,7 +98,7 @@ class CompiledFunction(NotCopyable, ABC):
             self.unkept = disk.keep(code)
         return code
 
-    def path(self) -> Path | None:
+    def path(self) -> "Path | None":
         """Its file; None if nothing is kept."""
         return self._on_disk().path
 

@@ -4,7 +4,6 @@ import os
 import platform
 import sys
 from functools import cache
-from pathlib import Path
 
 from pulse.errors import CompileError
 from pulse.record import record
@@ -96,7 +95,7 @@ def processor_flags() -> frozenset[str]:
     """What Linux says that this processor has and the system lets programs use; nothing on other systems."""
     if sys.platform != "linux":
         return frozenset()
-    with Path("/proc/cpuinfo").open("rb") as file:
+    with open("/proc/cpuinfo", "rb") as file:
         for line in file:
             name, _, values = line.partition(b":")
             if name.strip() in (b"flags", b"Features"):

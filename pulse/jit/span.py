@@ -5,7 +5,6 @@ from typing import Any, TypeAlias
 from numpy.typing import NDArray
 
 from pulse.jit.pointer import WEIGHTS, Pointer
-from pulse.record import record
 
 LARGEST_NUMBER = 1 << 31
 """Of the numbers of a row that stand for elements and frames: sums and products of them stay exact."""
@@ -13,17 +12,16 @@ SIZES = (1, 2, 4, 8)
 """Bytes of the elements that are moved as they are."""
 
 
-@record
 class Span:
     """Elements from the one that a pointer shows: from ``low`` to ``last``, none if ``empty``.
 
     loops   how often a kernel comes by
     """
 
-    low: int
-    last: int
-    loops: int
-    empty: bool = False
+    __slots__ = ("empty", "last", "loops", "low")
+
+    def __init__(self, low: int, last: int, loops: int, empty: bool = False) -> None:
+        self.low, self.last, self.loops, self.empty = low, last, loops, empty
 
     def __add__(self, other: "Span") -> "Span":
         """All sums of two."""
@@ -60,10 +58,12 @@ class Located(Pointer):
 
 def run(count: int, step: int = 1) -> Span:
     """This many elements, ``step`` apart. Raises UnsafeRowError: a negative number."""
-    if count < 0:
-        raise UnsafeRowError(f"a count of {count}")
-    far = (count - 1) * step if count else 0
-    return Span(min(far, 0), max(far, 0), max(count, 1), count == 0)
+    if count <= 0:
+        if count < 0:
+            raise UnsafeRowError(f"a count of {count}")
+        return NOTHING
+    far = (count - 1) * step
+    return Span(0, far, count) if far >= 0 else Span(far, 0, count)
 
 
 def table(pointer: Pointer, count: int) -> Span:
@@ -73,7 +73,7 @@ def table(pointer: Pointer, count: int) -> Span:
         raise UnsafeRowError("a table of offsets that rows may change")
     pointer.covered = True
     if count == 0:
-        return Span(0, 0, 1, True)
+        return NOTHING
     if pointer.start < 0 or pointer.start + count > len(pointer.elements):
         raise UnsafeRowError("a table of offsets beyond the weights")
     words = pointer.elements[pointer.start : pointer.start + count]

@@ -7,7 +7,7 @@ an integer divided by 0, a float that becomes an integer which cannot hold it. A
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -99,7 +99,7 @@ def replace_failing(check: Check, operand: Array, failing: NDArray[np.bool_]) ->
     return fixed
 
 
-@dataclass
+@record(frozen=False)
 class Tally:
     """Faults that are counted in place of being raised.
 

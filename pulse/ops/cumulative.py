@@ -8,8 +8,9 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact
 from pulse.ops.arithmetic import accumulator_type
+from pulse.ops.clock import Clock, frames_at
 from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole
-from pulse.ops.stateful import Carried, Clock, frames_at
+from pulse.ops.stateful import Carried
 from pulse.ops.work import Work
 from pulse.record import record
 

@@ -292,11 +292,14 @@ def normal_axis(axis: int, rank: int, what: str) -> int:
 
 def known_inputs(op: Op, inputs: Sequence[TypedFact]) -> list[Array]:
     """The values of all inputs, where an op can be computed of them before running; else none."""
-    values = [fact.value for fact in inputs]
-    if not op.folds or any(value is None for value in values):
+    if not op.folds:
         return []
-    known = [value for value in values if value is not None]
-    return [] if any(is_symbolic(value) for value in known) and not op.symbolic else known
+    known = list[Array]()
+    for fact in inputs:
+        if fact.value is None:
+            return []
+        known.append(fact.value)
+    return known if op.symbolic or not any(map(is_symbolic, known)) else []
 
 
 def symbolic_eval(op: Op, inputs: Sequence[TypedFact]) -> list[Array] | None:

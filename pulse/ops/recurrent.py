@@ -7,9 +7,10 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, DType, PulsedFact, TypedFact
+from pulse.ops.clock import Clock
 from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole, unify
 from pulse.ops.recurrent_cells import CELL_CALLS, CELL_STEPS, GATES, Cell, Wide
-from pulse.ops.stateful import Carried, Clock
+from pulse.ops.stateful import Carried
 from pulse.ops.weight_units import UnitLayout
 from pulse.ops.work import Work, numpy_seconds
 from pulse.record import record

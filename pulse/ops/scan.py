@@ -8,8 +8,9 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.arithmetic import arithmetic_in_use
+from pulse.ops.clock import Clock, frames_at
 from pulse.ops.op import Cumulative, Env, Op, Relation, Whole, unify
-from pulse.ops.stateful import Carried, Clock, frames_at
+from pulse.ops.stateful import Carried
 from pulse.ops.work import Work, graph_work, iteration_seconds
 from pulse.record import record
 from pulse.typed import TypedNetwork

@@ -1,57 +1,14 @@
 """The base class of ops of pulsed models that read their own state or the time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from pulse.bounds import FAR
-from pulse.dim import Symbol, TDim, cache_in_scope
+from pulse.dim import TDim
 from pulse.facts import Array, PulsedFact, TypedFact
+from pulse.ops.clock import Clock
 from pulse.ops.op import Env, Op
 from pulse.ops.weight_units import UnitLayout
 from pulse.ops.work import Work
 from pulse.record import record
-
-
-@cache_in_scope
-def most_frames(length: TDim) -> int:
-    """The most frames that a wire of this length can have, FAR if there is no proven bound."""
-    if _is_endless(length):
-        return FAR
-    highest = length.bounds()[1]
-    return FAR if highest is None else max(0, highest)
-
-
-def _is_endless(length: TDim) -> bool:
-    """Whether it surely has no bound: it rises with its only symbol, which has none. Its residues need no look."""
-    if len(length.symbols) != 1:
-        return False
-    (symbol,) = length.symbols
-    return TDim.of(symbol).bounds()[1] is None and length.slope(symbol) > 0
-
-
-@dataclass
-class Clock:
-    """The two registers of a running stream.
-
-    pulse   how many pulses came before this one
-    end     frames of the symbol in the whole stream, None as long as it has not ended
-    last    the number of the last pulse, None as long as the stream has not ended
-    """
-
-    symbol: Symbol
-    pulse: int = 0
-    end: int | None = None
-    last: int | None = None
-
-    def frames(self, length: TDim) -> int:
-        """A wire's length; as long as the stream has not ended, the most that it can be."""
-        return most_frames(length) if self.end is None else max(0, length.eval({self.symbol: self.end}))
-
-    def span(self, frames: int, offset: int, length: TDim) -> tuple[int, int]:
-        """Which of a pulse's frames belong to the stream, as start and stop."""
-        first = self.pulse * frames - offset
-        start = min(frames, max(0, -first))
-        return start, max(start, min(frames, self.frames(length) - first))
 
 
 class Stateful(Op):
@@ -105,8 +62,3 @@ class Carried(OnPulses):
     @property
     def awaits(self) -> tuple[int, TDim]:
         return self.offset, self.length
-
-
-def frames_at(array: Array, axis: int, start: int, stop: int) -> Array:
-    """Frames of one axis, a view."""
-    return array[(slice(None),) * axis + (slice(start, stop),)]

@@ -6,7 +6,8 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.facts import Array, TypedFact
-from pulse.ops.stateful import Clock, Stateful, frames_at
+from pulse.ops.clock import Clock, frames_at
+from pulse.ops.stateful import Stateful
 from pulse.record import record
 
 

@@ -6,8 +6,9 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.facts import Array, TypedFact
+from pulse.ops.clock import Clock, frames_at
 from pulse.ops.op import PadMode
-from pulse.ops.stateful import Clock, Stateful, frames_at
+from pulse.ops.stateful import Stateful
 from pulse.record import record
 
 

@@ -6,8 +6,9 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.facts import Array, DType, TypedFact, dtype_name
+from pulse.ops.clock import Clock
 from pulse.ops.op import Env, Op, Positional, Relation
-from pulse.ops.stateful import Clock, Stateful
+from pulse.ops.stateful import Stateful
 from pulse.ops.work import Work
 from pulse.record import record
 

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from hashlib import blake2b
 from typing import TypeGuard
 
 import numpy as np
 
+from pulse.blake2 import blake2b
 from pulse.facts import Array
 from pulse.jit.simd import LANES
 from pulse.ops.spectral import unit_circle

@@ -3,14 +3,16 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from os import PathLike
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from pulse.errors import InputError, PulseError, WriteError
 from pulse.program.streams.executable import Executable
 from pulse.program.streams.feeds import Feed
-from pulse.program.streams.lanes import Lanes, lane_count
 from pulse.program.streams.state import State
 from pulse.wording import spell
+
+if TYPE_CHECKING:
+    from pulse.program.streams.lanes import Lanes
 
 
 class Program(Executable):
@@ -57,8 +59,10 @@ class Program(Executable):
     def spawn(self, constants: Feed | None = None) -> State:
         """A new stream. ``constants`` gives the inputs that do not stream. Raises InputError."""
 
-    def spawn_many(self, count: int, constants: Feed | None = None) -> Lanes:
+    def spawn_many(self, count: int, constants: Feed | None = None) -> "Lanes":
         """``count`` streams that step in one call; ``constants`` are those of all. Raises InputError."""
+        from pulse.program.streams.lanes import Lanes, lane_count
+
         return Lanes(self, [self.spawn(constants) for _ in range(lane_count(count))])
 
 

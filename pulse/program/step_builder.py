@@ -9,7 +9,7 @@ from pulse.bounds import FAR
 from pulse.dim import TDim
 from pulse.facts import Array, DType
 from pulse.ops.check import Check
-from pulse.ops.stateful import most_frames
+from pulse.ops.clock import most_frames
 from pulse.program.table.emitted import Emitted
 from pulse.program.table.memory import Buffer, Image, Region, Value, dense_strides, plan
 

@@ -8,7 +8,7 @@ import numpy as np
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.interface import Interface
-from pulse.ops.stateful import frames_at
+from pulse.ops.clock import frames_at
 from pulse.program.backends.compiled import CompiledProgram
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.program import Program

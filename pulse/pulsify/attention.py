@@ -1,7 +1,7 @@
 """Attention with limited reach, found in a graph: the product of queries and keys, a mask, a softmax, a product."""
 
 from collections.abc import Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -58,7 +58,7 @@ class Attention:
     relative: RelativeScores | None = None
 
 
-@dataclass
+@record(frozen=False)
 class BandedModel:
     """A model with its attentions of limited reach written as such.
 
@@ -146,7 +146,7 @@ def _attention(
         return None
     if symbol not in q.shape[-2].symbols or k.rank < 2 or symbol not in k.shape[-1].symbols:
         return None
-    readers = tuple(_readers(graph, OutletId(node.id), symbol, scores, _hiding(graph, steps)))
+    readers = tuple(_readers(graph, OutletId(node.id), symbol, scores, _hiding_conditions(graph, steps)))
     return Attention(node.id, product, steps, scale, readers, relative) if readers else None
 
 
@@ -162,7 +162,7 @@ def _trace_scores(
             return node.id, tuple(reversed(steps)), scale, None
         slots = [slot for slot, read in enumerate(node.inputs) if not static(read)]
         if len(slots) == 2 and isinstance(node.op, Elementwise) and node.op.kind == "add":
-            product, relative = _shifted(graph, node, symbol, static)
+            product, relative = _shifted_scores(graph, node, symbol, static)
             return None if relative is None else (product, tuple(reversed(steps)), scale, relative)
         if len(slots) != 1 or not _keeps_scores(graph, node, slots[0]):
             return None
@@ -175,7 +175,7 @@ def _trace_scores(
         outlet = node.inputs[slots[0]]
 
 
-def _shifted(
+def _shifted_scores(
     graph: TypedGraph, node: Node[TypedFact, Op], symbol: Symbol, static: _StaticWires
 ) -> tuple[int, RelativeScores | None]:
     """The product and the relative scores of their sum."""
@@ -309,7 +309,7 @@ def _is_zero(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> bool:
     return value is not None and not value.any()
 
 
-def _hiding(graph: TypedGraph, steps: Sequence[ScoreStep]) -> set[tuple[OutletId, int]]:
+def _hiding_conditions(graph: TypedGraph, steps: Sequence[ScoreStep]) -> set[tuple[OutletId, int]]:
     """The conditions by which masked numbers take the place of scores, and the slot of the scores.
 
     The weights there are 0 already, or all weights of the row are NaN.

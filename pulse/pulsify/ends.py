@@ -7,8 +7,8 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.errors import PulsifyError
 from pulse.facts import Array, DType, StreamFact
+from pulse.ops.clock import frames_at
 from pulse.ops.op import Ends
-from pulse.ops.stateful import frames_at
 from pulse.ops.time_ends import FillEnds, shown_frame
 from pulse.pulsify.lengths import lag
 from pulse.pulsify.wiring import Mirrored, StreamWire, Wiring, require_size

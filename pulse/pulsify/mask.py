@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,7 +171,7 @@ class ShownBand:
     doubt: str | None
 
 
-@dataclass(eq=False)
+@record(eq=False, frozen=False)
 class Mask:
     """The way of the scores from their product to the softmax.
 

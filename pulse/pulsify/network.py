@@ -1,7 +1,7 @@
 """PulsedNetwork: every wire of constant shape, memory in the open, time in every fact."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pulse.chunks.chunking import Chunks
 from pulse.dim import Symbol, TDim
@@ -28,7 +28,7 @@ class ScheduledWire:
     fact: PulsedFact
 
 
-@dataclass
+@record(frozen=False)
 class PulsedNetwork:
     """A model that takes pulses of constant size.
 

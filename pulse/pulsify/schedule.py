@@ -12,13 +12,13 @@ ends, edge or reflect: the smallest D at which each new frame is in a pulse that
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from pulse.dim import TDim
 from pulse.errors import PulsifyError
 from pulse.facts import Array, StreamFact, TypedFact
 from pulse.graph import Node, OutletId
+from pulse.ops.clock import Clock, frames_at
 from pulse.ops.op import (
     Banded,
     Cumulative,
@@ -33,17 +33,18 @@ from pulse.ops.op import (
     Window,
 )
 from pulse.ops.source import Source
-from pulse.ops.stateful import Clock, Stateful, frames_at
+from pulse.ops.stateful import Stateful
 from pulse.ops.time import LastFrames
 from pulse.pulsify.ends import delay_until_sure, extend_ends, sure_delay, write_mirrored_ends
 from pulse.pulsify.faults import body_sites
 from pulse.pulsify.relate import Related, WireFlow
 from pulse.pulsify.windows import fix_offset, schedule_window, takes_mirrored
 from pulse.pulsify.wiring import Free, Mirrored, StreamWire, Wire, Wiring, evaluate_prefix, static_outlet
+from pulse.record import record
 from pulse.typed import TypedNetwork
 
 
-@dataclass
+@record(frozen=False)
 class Scheduler:
     """Carries each typed wire into the pulsed graph."""
 

@@ -6,8 +6,8 @@ from fractions import Fraction
 from pulse.dim import TDim
 from pulse.facts import Array, StreamFact, TypedFact
 from pulse.graph import Node, OutletId
+from pulse.ops.clock import frames_at
 from pulse.ops.op import Ends, Op, Relation, Window
-from pulse.ops.stateful import frames_at
 from pulse.ops.time_ends import FillEnds
 from pulse.pulsify.ends import (
     delay_until_sure,

@@ -1,22 +1,22 @@
 """Building the pulsed graph: wires with their place in time, and the buffers between them."""
 
-import hashlib
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
 
+from pulse.blake2 import blake2b
 from pulse.dim import Symbol, TDim
 from pulse.errors import FactError, PulsifyError
 from pulse.facts import Array, PulsedFact, StreamFact, TypedFact, shape_text
 from pulse.graph import OutletId
 from pulse.ops.check import replace_all_failing
+from pulse.ops.clock import frames_at
 from pulse.ops.op import Ends, Op
 from pulse.ops.slice import Slice
-from pulse.ops.stateful import frames_at
 from pulse.ops.time import Delay
 from pulse.pulsify.network import PulsedGraph
 from pulse.record import record
@@ -116,7 +116,7 @@ def static_outlet(wire: Wire) -> OutletId:
     return wire
 
 
-@dataclass
+@record(frozen=False)
 class Wiring:
     """The pulsed graph under construction."""
 
@@ -196,7 +196,7 @@ class Wiring:
         return self._buffer(outlet, op, f"{name}.window", stream.fact)
 
     def _buffer(self, outlet: OutletId, op: Delay, name: str, fact: StreamFact) -> OutletId:
-        digest = hashlib.blake2b(op.initial.tobytes(), digest_size=16).digest()
+        digest = blake2b(op.initial.tobytes(), digest_size=16).digest()
         key = (outlet, op.delay, op.overlap, digest)
         if key not in self._buffers:
             self._buffers[key] = self.add(name, op, [outlet], fact)

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from pulse.facts import Array
-from pulse.ops.stateful import frames_at
+from pulse.ops.clock import frames_at
 from streaming.wire.ports import WirePort
 
 

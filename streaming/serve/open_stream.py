@@ -7,7 +7,7 @@ import anyio
 
 from pulse.facts import Array
 from pulse.not_copyable import NotCopyable
-from pulse.ops.stateful import frames_at
+from pulse.ops.clock import frames_at
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.hosted_model import HostedModel
 from streaming.serve.lane_stream import Answer, Block, Flush, LaneStream, Message

@@ -12,7 +12,7 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.interface import Port
-from pulse.ops.stateful import frames_at
+from pulse.ops.clock import frames_at
 from pulse.program.program import Program
 from pulse.record import record
 from streaming.latency import Latency

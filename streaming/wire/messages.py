@@ -134,17 +134,3 @@ def _count(message: Message, name: str) -> int | None:
 
 def _wrong(what: str, hint: str) -> WireError:
     return WireError("hello", f"hello: {what}", hint)
-
-
-@record
-class Limits:
-    """What a server says of its limits in ``ready``.
-
-    message_bytes  of one message
-    window         frames of an input ahead of the steps
-    idle_s         without any message
-    """
-
-    message_bytes: int = 1 << 18
-    window: int = 32000
-    idle_s: float = 60.0

@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("pulse", "streaming", "bench")
 LAYERS: Mapping[str, str] = {
-    "base": "pulse: version record printable report wording errors not_copyable collector plugins budget bounds "
+    "base": "pulse: version blake2 record printable report wording errors not_copyable collector plugins budget bounds "
     "mapping",
     "jit": "pulse: jit",
     "dims": "pulse: dim",

@@ -16,6 +16,7 @@ from pulse.jit.instruction import Instruction
 from pulse.jit.pointer import REGION_SHIFT
 from pulse.models import PulsedModel
 from pulse.ops.attention import BandedAttention
+from pulse.ops.clock import Clock
 from pulse.ops.concat import Concat
 from pulse.ops.cumulative import CumSum
 from pulse.ops.elementwise import Elementwise
@@ -26,7 +27,7 @@ from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.ops.recurrent_cells import GATES, Activation, Cell, CellKind
 from pulse.ops.shape import Reshape, Transpose
 from pulse.ops.source import Const
-from pulse.ops.stateful import Clock, OnPulses, Stateful
+from pulse.ops.stateful import OnPulses, Stateful
 from pulse.ops.time import Delay, LastFrames
 from pulse.ops.time_ends import FillEnds
 from pulse.ops.time_position import Positions, Range

@@ -37,7 +37,7 @@ FAMILIES: Mapping[str, str] = {
 
 FOLDERS: Mapping[str, frozenset[str]] = {
     "pulse/ops": frozenset(
-        {"arithmetic", "bodies", "check", "generic", "op", "stateful", "weight_units", "work"}
+        {"arithmetic", "bodies", "check", "clock", "generic", "op", "stateful", "weight_units", "work"}
     ),
     "pulse/onnx/operators": frozenset(),
     "pulse/tensorflow/operators": frozenset(),

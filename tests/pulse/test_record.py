@@ -203,3 +203,19 @@ def test_threads_may_call_a_class_at_once():
         with ThreadPoolExecutor(4) as threads:
             found = [each.result() for each in [threads.submit(made) for _ in range(4)]]
         assert all(each == found[0] and hash(each) == hash(found[0]) for each in found)
+
+
+def test_a_record_that_changes():
+    """Its fields may be set; it is compared by them, and has no hash."""
+
+    @record(frozen=False)
+    class Counted:
+        name: str
+        count: int = 0
+
+    one, other = Counted("a"), Counted("a")
+    one.count += 2
+    assert (one.count, other.count, repr(one).endswith("Counted(name='a', count=2)")) == (2, 0, True)
+    assert replace(one, name="b").count == 2 and one != other and one == Counted("a", 2)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(one)

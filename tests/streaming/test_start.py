@@ -46,6 +46,8 @@ MODELS = (
     "pulse.program.lowering",
 )
 """What reads and analyses models."""
+SLOW = ("pathlib", "_hashlib", "pulse.ops.op", "pulse.program.streams.lanes", "pulse.program.table.cost")
+"""What takes milliseconds and a program of a file runs without: OpenSSL, ops, lanes, reports."""
 UNUSED = ("pulse.program.kernels.recurrent", "pulse.program.native.profile")
 """Kernels that a Relu has none of, and what a step does not need."""
 
@@ -85,6 +87,18 @@ def test_a_program_of_a_file(relu: str, tmp_path: Path):
     pulse.stream(relu, 4).save(path)
     heavy = (*HEAVY, *MODELS, *UNUSED, *unless_compiled(*CARRIED, *KEPT))
     assert ran(STORED.format(heavy=heavy), str(path)) == ["4.0", ""]
+
+
+def test_a_program_of_a_file_takes_nothing_slow(relu: str, tmp_path: Path):
+    """Beside what numpy imports; without the site module, which imports more where packages are edited in place."""
+    path = tmp_path / "relu.pulse"
+    pulse.stream(relu, 4).save(path)
+    folders = [str(Path(package.__path__[0]).parent) for package in (pulse, np)]
+    code = f"import sys; sys.path[:0] = {folders!r}\n{STORED.format(heavy=unless_compiled(*SLOW))}"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code, str(path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == ["4.0", ""]
 
 
 def commanded(folder: Path, heavy: Sequence[str], *arguments: str) -> str:

@@ -1,10 +1,10 @@
 """A program that was made in this process: it has its model, graph and all."""
 
-import hashlib
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
+from pulse.blake2 import blake2b
 from pulse.errors import PulseError
 from pulse.ops.bodies import nodes_within
 from pulse.ops.op import Op
@@ -67,7 +67,7 @@ class CompiledProgram(Program):
         ]
 
     def _digest(self) -> bytes:
-        digest = hashlib.blake2b(f"{self.backend} {self.pulse} {self.form}".encode(), digest_size=16)
+        digest = blake2b(f"{self.backend} {self.pulse} {self.form}".encode(), digest_size=16)
         for node in nodes_within(self.network.graph.nodes):
             value = node.op.value.tobytes() if isinstance(node.op, Const) else node.op.detail().encode()
             digest.update(f"{node.name} {node.op.name} {node.inputs}".encode() + value)

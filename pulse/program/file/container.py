@@ -9,15 +9,17 @@ import json
 import mmap
 import sys
 from collections.abc import Mapping
-from hashlib import blake2b
-from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from pulse.blake2 import blake2b
 from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.record import record
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 KIND = b"pulse program "
 MAGIC = KIND + b"2\n"
@@ -58,7 +60,7 @@ def is_program(head: bytes) -> bool:
     return head.startswith(KIND)
 
 
-def is_program_file(path: Path) -> bool:
+def is_program_file(path: "Path") -> bool:
     """Whether a file is a program file; one that cannot be read is none."""
     try:
         with path.open("rb") as file:
@@ -87,9 +89,12 @@ def encode(header: Mapping[str, Any], sections: Mapping[str, Array]) -> bytes:
     return bytes(content)
 
 
-def open_container(source: Path | bytes) -> Container:
-    """A file, mapped into memory, or its bytes. Raises LoadError: it is none, or damaged, or of another format."""
-    name = "the program" if isinstance(source, bytes) else str(source)
+def open_container(source: str | bytes) -> Container:
+    """A file, mapped into memory, or the bytes of one.
+
+    Raises LoadError: it is none, or damaged, or of another format.
+    """
+    name = "the program" if isinstance(source, bytes) else source
     content = _map(source)
     head = content[: len(MAGIC)].tobytes()
     if not head.startswith(KIND):
@@ -117,7 +122,7 @@ def open_container(source: Path | bytes) -> Container:
     return Container(name, content, cast(dict[str, Any], header))
 
 
-def _map(source: Path | bytes) -> Array:
+def _map(source: str | bytes) -> Array:
     if isinstance(source, bytes):
         aligned = np.zeros(len(source) + ALIGNMENT, np.uint8)
         start = -aligned.ctypes.data % ALIGNMENT
@@ -126,7 +131,7 @@ def _map(source: Path | bytes) -> Array:
         content.flags.writeable = False
         return content
     try:
-        with source.open("rb") as file:
+        with open(source, "rb") as file:
             return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error

@@ -3,13 +3,13 @@
 import json
 import os
 from collections.abc import Mapping
-from hashlib import blake2b
+from contextlib import suppress
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pulse.blake2 import blake2b
 from pulse.errors import WriteError
 from pulse.facts import dtype_name
 from pulse.jit.instruction import RowFields, fields_of
@@ -88,13 +88,16 @@ def encode_program(
 
 def write_file(content: bytes, path: "str | PathLike[str]") -> None:
     """Put a whole file in the place of whatever is there, at once. Raises WriteError."""
-    target = Path(path)
-    unfinished = target.with_name(f".{target.name}.{os.urandom(16).hex()}")
+    target = os.fspath(path)
+    folder, name = os.path.split(target)
+    unfinished = os.path.join(folder, f".{name}.{os.urandom(16).hex()}")
     try:
-        unfinished.write_bytes(content)
+        with open(unfinished, "wb") as file:
+            file.write(content)
         os.replace(unfinished, target)
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(unfinished)
         raise WriteError(f"{target}: cannot be written ({error.strerror}); check the folder") from error
 
 

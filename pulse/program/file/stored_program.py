@@ -1,12 +1,12 @@
 """A program that was read from a file. Neither the model nor numba is needed to run it."""
 
 import json
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from os import PathLike
-from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +27,12 @@ from pulse.program.file.proof_note import ProofNote
 from pulse.program.file.safety import require_safe
 from pulse.program.file.stored_interface import read_interface
 from pulse.program.native.streams import NativeStreams
-from pulse.program.table.cost import Cost, RowNote
 from pulse.program.table.memory import Region
 from pulse.program.table.place import Place
 from pulse.version import __version__
+
+if TYPE_CHECKING:
+    from pulse.program.table.cost import RowNote
 
 OURS = "pulse.program.kernels."
 """Where the kernels of this package are declared."""
@@ -93,7 +95,7 @@ class StoredProgram(NativeStreams):
         return self._fingerprint
 
     @property
-    def notes(self) -> Sequence[RowNote]:
+    def notes(self) -> "Sequence[RowNote]":
         """What is reported of each instruction. Raises LoadError: the file tells nothing of them."""
         rows = self._read_notes("rows")
         if len(rows) != self.rows:
@@ -113,7 +115,9 @@ class StoredProgram(NativeStreams):
     def __reduce__(self) -> tuple[Any, ...]:
         return _read_again, (self._container.content.tobytes(), self.threads)
 
-    def _note(self, row: Any, kernel: Kernel) -> RowNote:
+    def _note(self, row: Any, kernel: Kernel) -> "RowNote":
+        from pulse.program.table.cost import Cost, RowNote
+
         given: list[Any] = cast(list[Any], row) if isinstance(row, list) else []
         if [type(value) for value in given] != [str, str, int, int, int, int]:
             raise self._silent()
@@ -142,7 +146,7 @@ def read_program(source: "str | PathLike[str] | bytes") -> StoredProgram:
     Raises LoadError: it is no program, damaged, of another version, or not safe to run; or a kernel is not installed
     """
     with fewer_collections():
-        return StoredProgram(open_container(source if isinstance(source, bytes) else Path(source)))
+        return StoredProgram(open_container(source if isinstance(source, bytes) else os.fspath(source)))
 
 
 def _read_again(content: bytes, threads: int) -> StoredProgram:

@@ -1,7 +1,7 @@
 """Elementwise ops that a product does on its rows while they are in the cache: see ``kernels.matmul_finish``."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class FusedStep:
     operand: "Value | Array | None" = None
 
 
-@dataclass
+@record(frozen=False)
 class Finishing:
     """What follows a product, up to the wire that the product makes in its place.
 

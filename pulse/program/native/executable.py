@@ -17,8 +17,6 @@ from pulse.program.machine.array_step import ArrayStep, headers_are_known
 from pulse.program.streams.executable import Executable
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
-from pulse.program.table.cost import RowNote
-from pulse.program.table.emitted import Emitted
 from pulse.program.table.memory import Region, align
 from pulse.program.table.place import Place
 from pulse.program.table.table import link
@@ -28,6 +26,8 @@ if TYPE_CHECKING:
     from pulse.program.machine.team import Team
     from pulse.program.machine.thread_cuts import ThreadCuts
     from pulse.program.native.profile import Profile
+    from pulse.program.table.cost import RowNote
+    from pulse.program.table.emitted import Emitted
 
 
 class NativeExecutable(Executable):
@@ -73,7 +73,7 @@ class NativeExecutable(Executable):
 
     @property
     @abstractmethod
-    def notes(self) -> Sequence[RowNote]:
+    def notes(self) -> "Sequence[RowNote]":
         """What is reported of each instruction."""
 
     @property
@@ -124,7 +124,7 @@ class NativeExecutable(Executable):
         )
 
     @property
-    def emitted_instructions(self) -> Sequence[Emitted]:
+    def emitted_instructions(self) -> "Sequence[Emitted]":
         """The instructions; none if the program is from a file, which has only their rows."""
         return ()
 

@@ -1,13 +1,15 @@
 """The streams of a program of native kernels, one by one or in lanes."""
 
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from pulse.errors import InputError
 from pulse.program.native.executable import NativeExecutable, NativeState
 from pulse.program.program import Program
 from pulse.program.streams.feeds import Feed
-from pulse.program.streams.lanes import Lanes
 from pulse.program.table.memory import aligned_bytes
+
+if TYPE_CHECKING:
+    from pulse.program.streams.lanes import Lanes
 
 
 class NativeStreams(NativeExecutable, Program):
@@ -29,7 +31,7 @@ class NativeStreams(NativeExecutable, Program):
         made.threads = threads
         return made
 
-    def spawn_many(self, count: int, constants: Feed | None = None) -> Lanes:
+    def spawn_many(self, count: int, constants: Feed | None = None) -> "Lanes":
         if self.threads > 1:
             raise InputError(
                 f"{self.model.title}: streams in lanes step on one thread; call "

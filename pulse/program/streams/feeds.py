@@ -8,7 +8,7 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array, dtype_name, shape_text
 from pulse.interface import Port
-from pulse.ops.stateful import frames_at
+from pulse.ops.clock import frames_at
 from pulse.wording import spell
 
 Feed = Mapping[str, Array]

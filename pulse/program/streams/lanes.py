@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pulse.errors import FaultError, InputError
 from pulse.facts import Array, dtype_name, shape_text
 from pulse.interface import Port
-from pulse.ops.stateful import Clock
+from pulse.ops.clock import Clock
 from pulse.program.streams.executable import Executable
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State

@@ -1,6 +1,5 @@
 """State: one stream of a program."""
 
-import hashlib
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
@@ -9,10 +8,11 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
+from pulse.blake2 import blake2b
 from pulse.errors import Fault, FaultError, InputError
 from pulse.facts import Array
 from pulse.ops.check import Site
-from pulse.ops.stateful import Clock
+from pulse.ops.clock import Clock
 from pulse.program.machine.array_step import ArrayStep
 from pulse.program.streams.ending import stream_end
 from pulse.program.streams.executable import Executable
@@ -343,7 +343,7 @@ class State(ABC):
 
     @cached_property
     def _fingerprint(self) -> bytes:
-        digest = hashlib.blake2b(self.program.fingerprint, digest_size=16)
+        digest = blake2b(self.program.fingerprint, digest_size=16)
         for name, array in sorted(self.constants.items()):
             digest.update(name.encode() + array.tobytes())
         return digest.digest()

@@ -3,7 +3,7 @@
 import hashlib
 import mmap
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from math import prod
 
@@ -26,7 +26,7 @@ class Region(IntEnum):
     ARENA = 2
 
 
-@dataclass(eq=False)
+@record(eq=False, frozen=False)
 class Buffer:
     """A run of bytes in one region; its place in the arena is found when all instructions are known."""
 
@@ -123,7 +123,7 @@ def dense_strides(shape: Sequence[int], order: Sequence[int]) -> tuple[int, ...]
     return tuple(strides)
 
 
-@dataclass
+@record(frozen=False)
 class Image:
     """Bytes that are known at compile time, each run aligned."""
 

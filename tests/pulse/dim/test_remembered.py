@@ -5,7 +5,7 @@ import weakref
 
 from pulse.bounds import FAR
 from pulse.dim import Symbol, SymbolScope, TDim, cache_in_scope
-from pulse.ops.stateful import most_frames
+from pulse.ops.clock import most_frames
 
 
 def test_once_for_equal_dims_and_arguments() -> None:

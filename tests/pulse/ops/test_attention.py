@@ -9,8 +9,8 @@ from pulse.dim import SymbolScope, TDim
 from pulse.errors import FactError
 from pulse.facts import TypedFact
 from pulse.ops.attention import BandedAttention, BandedAttentionStream
+from pulse.ops.clock import Clock
 from pulse.ops.op import Banded, Pointwise, Whole
-from pulse.ops.stateful import Clock
 
 LOW = -np.inf
 

@@ -85,7 +85,9 @@ def test_the_report_tells_its_streams() -> None:
     lines, found = dict(report.pairs()), report.as_dict()
     assert lines["streams"].startswith(f"{len(report.tried)} of 3 to ") and "seed 0" in lines["streams"]
     assert "noise, quiet, loud, steps, gaps, silence, mixed" in lines["streams"]
-    assert lines["long enough"] == f"an output sees 3 frames; the longest stream has {report.lengths[-1]:,}"
+    longest = f"an output sees 3 frames; the longest stream has {report.lengths[-1]:,}"
+    buffers = f"; the longest buffer holds {found['buffer_frames']}, and overflows"
+    assert lines["long enough"] == longest + buffers and found["buffer_frames"] > 0 and found["overflowed"]
     assert [stream["length"] for stream in found["streams"]] == [trial.length for trial in report.tried]
     assert (found["seen_frames"], found["seed"], other.seed) == (3, 0, 7)
     assert report.outputs[0].largest != other.outputs[0].largest

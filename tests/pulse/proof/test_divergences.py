@@ -12,7 +12,7 @@ from pulse.api import verify
 from pulse.errors import DivergenceError, PulsifyError
 from pulse.facts import Array
 from pulse.models import TypedModel
-from pulse.ops.stateful import Clock
+from pulse.ops.clock import Clock
 from pulse.ops.time import Delay
 from pulse.ops.time_ends import FillEnds
 from pulse.ops.time_position import Range

@@ -10,8 +10,9 @@ import pytest
 import pulse
 from pulse.dim import TDim
 from pulse.facts import Array, TypedFact
+from pulse.ops.clock import Clock, frames_at
 from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation
-from pulse.ops.stateful import Clock, OnPulses, frames_at
+from pulse.ops.stateful import OnPulses
 from pulse.record import record
 from tests.pulse.models import Sketch
 

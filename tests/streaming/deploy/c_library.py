@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.ops.stateful import frames_at
+from pulse.ops.clock import frames_at
 
 OK, ENDED = 0, 1
 NULL, MEMORY, ALIGNMENT, STREAM, SNAPSHOT, LENGTH, REST, FAULT, WEIGHTS = range(-1, -10, -1)

@@ -158,13 +158,19 @@ async def test_a_new_version_beside_the_old_one(fleet):
 
 
 async def test_up_and_down_by_load(fleet):
-    fleet.deploy(deployment(load=0.01, most=4, down_after_s=1.0), open_programs)
+    """A client that sends eight times as fast as real time makes the fleet grow; it shrinks when the load is gone."""
+    fleet.deploy(deployment(load=0.03, most=4, down_after_s=1.0), open_programs)
+    urls = [each.url for each in live(fleet)]
+    async with connect(urls, patience_s=30) as stream, anyio.create_task_group() as tasks:
 
-    def grow(worker, process):
-        live(fleet, 4)
+        async def hurry():
+            while True:
+                await stream.send(np.zeros(BLOCK, np.float32))
+                await anyio.sleep(BLOCK / 16000 / 8)
 
-    connections, _ = await speak(fleet, grow)
-    assert connections == 1
+        tasks.start_soon(hurry)
+        await anyio.to_thread.run_sync(live, fleet, 4)
+        tasks.cancel_scope.cancel()
     fleet.deploy(deployment(down_after_s=1.0), open_programs)
     fleet.wait(lambda status: len(status.table.workers) == 3, LONG_S)
 

@@ -274,8 +274,10 @@ def fuzz(server, messages: int, seed: int) -> int:
     expected = [session.push(x.reshape(shape))["y"], session.flush()["y"]]
     with raw(server) as good:
         good.hello(model="filtered", outputs=["y"])
-        fed = 0
+        fed, came = 0, []
         while sent < messages:
+            good.send({"type": "ping"})  # it is not idle, however long this takes
+            came += good.until("pong")
             connections += 1
             with raw(server) as bad:
                 if rng.random() < 0.9:
@@ -294,7 +296,8 @@ def fuzz(server, messages: int, seed: int) -> int:
                 fed = min(fed + 7, x.size)
         good.frames(x[fed:], fed)
         good.send({"type": "flush"})
-        found = [samples_of(m) for m in good.until("flushed", 30) if isinstance(m, bytes) and m[0] == 2]
+        came += good.until("flushed", 30)
+        found = [samples_of(m) for m in came if isinstance(m, bytes) and m[0] == 2]
     joined = np.concatenate([array.reshape(-1) for array in found])
     np.testing.assert_allclose(
         joined, np.concatenate([e.reshape(-1) for e in expected]), rtol=1e-5, atol=1e-6

@@ -6,7 +6,7 @@ import pytest
 from pulse.bounds import FAR
 from pulse.dim import SymbolScope, TDim
 from pulse.ops.attention import BandedAttention, BandedAttentionStream
-from pulse.ops.stateful import Clock
+from pulse.ops.clock import Clock
 from pulse.program.kernels.attention import band_attention
 from tests.pulse.program.kernels.rows import At, run_both
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pulse.bounds import FAR
 from pulse.dim import SymbolScope, TDim
-from pulse.ops.stateful import Clock
+from pulse.ops.clock import Clock
 from pulse.program.kernels.scan import keep_frame
 from tests.pulse.program.kernels.rows import At, run_both
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pulse.bounds import FAR
 from pulse.dim import SymbolScope, TDim
 from pulse.facts import TypedFact
-from pulse.ops.stateful import Clock
+from pulse.ops.clock import Clock
 from pulse.ops.time import LastFrames
 from pulse.ops.time_ends import FillEnds
 from pulse.ops.time_position import Positions, TableRows

@@ -1,0 +1,90 @@
+"""How streamed attention is checked: against onnxruntime offline, at several pulses, on all backends."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from onnx import ModelProto
+
+import pulse
+from pulse.models import PulsedModel, TypedModel
+from pulse.ops.attention import BandedAttention
+from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.whole import run_whole
+from pulse.pulsify.attention import band_attention
+from tests.pulse.cases.attention import (
+    WIDTH,
+    Graph,
+    Mask,
+    heads,
+    self_attention,
+)
+from tests.pulse.cases.build import Feeds, floats
+from tests.pulse.onnx.reference import reference
+
+LENGTHS = (1, 2, 5, 13, 31)
+
+
+def loaded(proto: ModelProto) -> TypedModel:
+    return pulse.load(proto).analyse().declutter()
+
+
+def at_length(feeds: Feeds, axis: int, length: int) -> Feeds:
+    """Random inputs like these, of another length."""
+    shapes = {name: list(value.shape) for name, value in feeds.items()}
+    for shape in shapes.values():
+        shape[axis] = length
+    return {name: floats((name, length), *shape) for name, shape in shapes.items()}
+
+
+def check(
+    proto: ModelProto,
+    feeds: Feeds,
+    axis: int,
+    pulses: Sequence[int] = (1, 4, 7),
+    lengths: Sequence[int] = LENGTHS,
+    max_context: int | None = None,
+) -> PulsedModel:
+    """Stream every length by every pulse on both backends; gives the model of the last pulse."""
+    typed = loaded(proto)
+    models = [typed.pulsify(pulse=n, max_context=max_context) for n in pulses]
+    for length in lengths:
+        values = at_length(feeds, axis, length)
+        wanted = reference(proto, values)
+        for model in models:
+            for backend in BACKENDS:
+                got, _ = run_whole(compile_model(model, backend).spawn(), values, np.nan)
+                for result, expected in zip(got.values(), wanted, strict=True):
+                    assert result.shape == expected.shape
+                    np.testing.assert_allclose(
+                        result,
+                        expected,
+                        1e-4,
+                        1e-5,
+                        err_msg=f"{backend}, pulse {model.pulse}, {length} frames",
+                    )
+    return models[-1]
+
+
+def band_of(proto: ModelProto, max_context: int | None = None) -> BandedAttention:
+    """The only attention of a model."""
+    typed = loaded(proto)
+    graph = band_attention(typed, typed.find_symbol(None), max_context).model.graph
+    (op,) = (node.op for node in graph.nodes if isinstance(node.op, BandedAttention))
+    return op
+
+
+def example(mask: Mask, clean: bool = False) -> tuple[ModelProto, Feeds]:
+    feeds = {"x": floats("x", 1, 9, WIDTH)}
+    return self_attention(mask, clean).model(feeds), feeds
+
+
+def subsampled(mask: Mask) -> tuple[ModelProto, Feeds]:
+    """Two frames become one before the attention."""
+    g = Graph(frames_axis=2)
+    w = g.constant(floats("w", WIDTH, WIDTH, 2) / 4)
+    h = g.add("Conv", "x", w, kernel_shape=[2], strides=[2], pads=[0, 1])
+    h = g.add("Transpose", h, perm=[0, 2, 1])
+    g.frame_count = g.add("Gather", g.add("Shape", h), g.number(1))
+    g.add("Identity", heads(g, h, h, h, mask), name="y")
+    feeds = {"x": floats("x", 1, WIDTH, 9)}
+    return g.model(feeds), feeds
