@@ -25,7 +25,7 @@ these as their authors wrote them.
   stream of this pulse can have less; a lower bound, since it looks at some frames only.
 - *convert*: seconds from the module to a program, most of them in PyTorch's exporter. *step*: microseconds, median.
   *real-time factor*: seconds of computing for a second of input. *torch*: the same of the package's own streaming
-  mode on one thread, in pulses of the same length; without such a mode, of the module on the whole input, marked by *w*.
+  mode on one thread, in pulses of the same length; without such a mode, of the module on the whole input, marked *w*.
 
 An empty place was not measured.
 
