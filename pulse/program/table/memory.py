@@ -1,6 +1,5 @@
 """The three memories: weights (shared by all streams), state (of one stream), arena (scratch of a step)."""
 
-import hashlib
 import mmap
 from collections.abc import Sequence
 from dataclasses import field
@@ -9,6 +8,7 @@ from math import prod
 
 import numpy as np
 
+from pulse.blake2 import blake2b
 from pulse.facts import Array, DType
 from pulse.record import record
 
@@ -164,7 +164,7 @@ class Image:
 
 def _identity(raw: Array) -> bytes:
     """What tells bytes apart: they themselves; of many, their digest."""
-    return raw.tobytes() if raw.size < LARGE_RUN else hashlib.blake2b(raw.data, digest_size=32).digest()
+    return raw.tobytes() if raw.size < LARGE_RUN else blake2b(raw.data, digest_size=32).digest()
 
 
 def align(size: int) -> int:
