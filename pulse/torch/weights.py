@@ -1,4 +1,4 @@
-# pyright: basic
+# pyright: basic, reportMissingImports=false
 """The weights of an exported program, which need not go through its file."""
 
 from typing import Any

@@ -20,7 +20,9 @@ class WholeNumber(int):
         return self
 
     item = long = int = to
-    __hash__ = int.__hash__
+
+    def __hash__(self) -> "int":
+        return super().__hash__()
 
 
 def _plain(operation: Callable[[Any, Any], Any], swap: bool) -> Callable[[WholeNumber, Any], Any]:

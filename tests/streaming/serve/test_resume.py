@@ -37,6 +37,13 @@ def cut_all(server):
     loop.call_soon_threadsafe(cut)
 
 
+async def has_saved(server):
+    """Wait until a checkpoint of a stream of the server is on the disk."""
+    with anyio.fail_after(20):
+        while not server.service.counts["checkpoints"]:
+            await anyio.sleep(0.01)
+
+
 @contextlib.contextmanager
 def servers(folder, count, **settings_of_all):
     from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
@@ -76,7 +83,7 @@ async def test_the_same_bits_after_a_server_is_lost(tmp_path, reset):
             for number, block in enumerate(blocks):
                 await stream.send(block)
                 if number in (12, 25):
-                    await anyio.sleep(0.1)
+                    await has_saved(found[number // 13])
                     cut_all(found[number // 13])
             outputs = await stream.flush()
         expected = session_outputs(program, {port.name: x})
