@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+pytest.importorskip("uvicorn", reason="needs the extra serve")
+
 from pulse.errors import InputError
 from streaming.fleet.cluster import Lost
 from streaming.fleet.control import MISSES, RETRY_S, START_S, FleetControl

@@ -4,6 +4,8 @@ import anyio
 import numpy as np
 import pytest
 
+pytest.importorskip("uvicorn", reason="needs the extra serve")
+
 from pulse.client import connect
 from streaming.fleet.rendezvous import ranking
 from streaming.fleet.stream_name import StreamName
