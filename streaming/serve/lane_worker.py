@@ -119,13 +119,13 @@ class LaneWorker(NotCopyable):
             if answer.closed:
                 group.ready.pop(stream, None)
                 return
-        if stream.has_pulse and not stalls:
+        if stream.waiting_pulses and not stalls:
             group.ready[stream] = None
         else:
             group.ready.pop(stream, None)
 
     def _step(self, group: LaneGroup) -> list[LaneStream]:
-        """Step a group; the streams that it had."""
+        """Step a group; the streams that it had and that have more to do."""
         streams = list(group.ready)
         try:
             self._answers.extend(group.step())
@@ -135,4 +135,4 @@ class LaneWorker(NotCopyable):
             self._answers.extend(
                 (each, each.fail(InputError(f"the step failed: {error}"))) for each in streams
             )
-        return streams
+        return [each for each in streams if each.has_orders or each.waiting_pulses]
