@@ -1,9 +1,9 @@
 """``python -m bench.serve``: streams that a server holds in real time, and the same with onnxruntime behind it.
 
-A server in a process of its own, or one on each core; clients in another process, on the same cores. Streams are *held* if 99 of 100 blocks are
-answered within the limit, from sending a block to the last output frame that needs it, as the client sees it. CPU is
-the time of the server's process for each pulse that it has answered, and of the clients' for each block; it depends
-less on what else the machine runs.
+A server in a process of its own, or one on each core; clients in another process, on the same cores. Streams are
+*held* if 99 of 100 blocks are answered within the limit, from sending a block to the last output frame that needs it,
+as the client sees it. CPU is the time of the server's process for each pulse that it has answered, and of the clients'
+for each block; it depends less on what else the machine runs.
 """
 
 import argparse
@@ -98,10 +98,10 @@ def text(row: Row, streams: int) -> str:
     clients = row.held
     good = clients.p99_ms < LIMIT_MS and not clients.late and clients.streams == streams
     return (
-        f"{row.model:9} {row.behind:12} {streams:4} streams at {row.servers or 'one'} servers, {row.block_ms:5.1f} ms blocks: p50 {clients.p50_ms:7.1f} "
-        f"p99 {clients.p99_ms:7.1f} max {clients.max_ms:7.1f} ms; in the server p99 {row.answer_p99_ms:7.1f} ms; "
-        f"{clients.late} late, {clients.lost} lost; {row.pulses} pulses, {row.cpu_us:6.1f} us CPU each, "
-        f"clients {clients.cpu_us:6.1f} us a block; "
+        f"{row.model:9} {row.behind:12} {streams:4} streams at {row.servers or 'one'} servers, {row.block_ms:5.1f} ms "
+        f"blocks: p50 {clients.p50_ms:7.1f} p99 {clients.p99_ms:7.1f} max {clients.max_ms:7.1f} ms; "
+        f"in the server p99 {row.answer_p99_ms:7.1f} ms; {clients.late} late, {clients.lost} lost; "
+        f"{row.pulses} pulses, {row.cpu_us:6.1f} us CPU each, clients {clients.cpu_us:6.1f} us a block; "
         f"{'held' if good else 'not held'} {' '.join(clients.refused)}"
     )
 
@@ -116,7 +116,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=8.0)
     parser.add_argument("--block", type=int, default=160, help="samples in each message")
     parser.add_argument("--format", choices=("f32", "pcm16"), default="pcm16")
-    parser.add_argument("--servers", type=int, default=0, help="processes, each on a core; 0: one on all cores")
+    parser.add_argument(
+        "--servers", type=int, default=0, help="processes, each on a core; 0: one on all cores"
+    )
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     rows: list[Row] = []

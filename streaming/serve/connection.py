@@ -282,13 +282,13 @@ class Connection(NotCopyable):
             for number, message in enumerate(messages, 1):
                 self._push(message, step if number == len(messages) else None)
             return
-        self._protocol.write(*[_written(message) for message in messages])
+        self._protocol.write(*[_message_data(message) for message in messages])
         self._counts["messages_out"] += len(messages)
         self._note_sent(step)
 
     def _push(self, message: Message | WireError, step: Step | None = None) -> None:
         """Send a message, or end the stream with an error, after all that waits."""
-        written = message if isinstance(message, WireError) else _written(message)
+        written = message if isinstance(message, WireError) else _message_data(message)
         self._outbox.append((written, step))
         if self.open is not None and not isinstance(written, WireError):
             self._stalled = self.open.add_unsent(len(written)) or self._stalled
@@ -371,5 +371,5 @@ class Connection(NotCopyable):
                 self._counts["gone_before_the_error"] += 1
 
 
-def _written(message: Message) -> bytes | str:
+def _message_data(message: Message) -> bytes | str:
     return write_message(message) if isinstance(message, dict) else message

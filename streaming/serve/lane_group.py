@@ -17,7 +17,7 @@ from streaming.serve.lane_stream import Answer, LaneStream
 from streaming.serve.turn import Step, TurnResults
 
 MOST_LANES = 128
-"""Lanes of a group. Its streams' pulses come at any time: of so many, enough come while one waits to share a step."""
+"""Lanes of a group. Pulses come at any time: in a large group, enough come to share a step while one waits."""
 FULL = 16
 """Streams with which a pulse waits as long as it may; with fewer, it waits less."""
 TRIALS = 40
@@ -31,7 +31,7 @@ class LaneGroup(NotCopyable):
     """Lanes in one thread. The event loop hands lanes out (``free``); all else is for the thread of its worker.
 
     gather_s  how long a pulse may wait for those of the group's other streams
-    pulses    that a stream steps before the others of its turn answer, if so many are there
+    pulses    of a stream in a turn, at most
     alone     each lane steps by itself, so that its bits do not depend on the others
     """
 

@@ -14,8 +14,8 @@ STREAM_S = 20e-6
 class LoopRounds(NotCopyable):
     """Has the loop sleep before it asks again which sockets are ready, if it has asked a moment ago.
 
-    Messages of many clients come at any time. A loop that wakes for each of them spends more on waking than on the message,
-    and takes the lock of Python away from the threads of the lanes each time.
+    Messages of many clients come at any time. A loop that wakes for each of them spends more on waking than on the
+    message, and takes the lock of Python away from the threads of the lanes each time.
     """
 
     instead = "it belongs to an event loop"

@@ -37,9 +37,7 @@ class TurnResults:
 
     def of_place(self, place: int, pulses: int) -> list[dict[str, Array]]:
         """Those of one stream, pulse by pulse."""
-        return [
-            {name: array[place] for name, array in results.items()} for results in self._rounds[:pulses]
-        ]
+        return [{name: array[place] for name, array in results.items()} for results in self._rounds[:pulses]]
 
     def encoded(self, place: int, pulses: int, port: WirePort, form: str) -> bytes:
         """The values of a stream's pulses in a format."""
