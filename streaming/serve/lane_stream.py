@@ -56,7 +56,7 @@ class StepResults:
         """Those of one lane."""
         return {name: array[place] for name, array in self._arrays.items()}
 
-    def encoded(self, place: int, port: WirePort, form: str) -> bytes:
+    def encode(self, place: int, port: WirePort, form: str) -> bytes:
         """The values of one lane in a format."""
         key = port.number, form
         found = self._encoded.get(key)
@@ -168,7 +168,7 @@ class LaneStream(NotCopyable):
                     if not self._end_input(item):
                         return self._flush()
                     continue
-                self._session.feed({item.input: self._form.taken(item.input, item.frames, item.size)})
+                self._session.feed({item.input: self._form.decode_input(item.input, item.frames, item.size)})
                 self._arrived_ns = item.arrived_ns
             except InputError as error:
                 return self.fail(error)
@@ -231,7 +231,7 @@ class LaneStream(NotCopyable):
             count = 1 if port.axis is None else value.shape[port.axis]
             header = Header(FINAL, port.number, self._epoch % EPOCHS, count, 0)
             messages.append(pack_frames(header, port.encode(value, self._format)))
-        received = self._form.counted_in(self._session.received)
+        received = self._form.counted_in(self._session.frames_in)
         sent = self._form.counted_out(self._session.frames_out)
         flushed = {"type": "flushed", "epoch": self._epoch, "received": received, "sent": sent}
         return self._answer((*messages, *self._event_messages(self._events.flush()), flushed))
@@ -251,7 +251,7 @@ class LaneStream(NotCopyable):
         found = self._saving.resumed
         try:
             self._session.restore(found.snapshot)
-            if list(self._session.received.values()) != list(found.received):
+            if list(self._session.frames_in.values()) != list(found.received):
                 raise InputError("its numbers are not those of its snapshot")
         except InputError as error:
             return self._answer((), error=WireError("resume", str(error), "begin a new stream"))
@@ -281,7 +281,7 @@ class LaneStream(NotCopyable):
             if shared is None:
                 values = port.encode(array, self._format)
             else:
-                values = shared[0].encoded(shared[1], port, self._format)
+                values = shared[0].encode(shared[1], port, self._format)
             messages.append(pack_frames(header, values))
         return messages
 
@@ -309,7 +309,7 @@ class LaneStream(NotCopyable):
     def _checkpoint(self, model: str) -> Checkpoint:
         session = self._session
         snapshot = session.snapshot()
-        received, sent = tuple(session.received.values()), tuple(session.frames_out.values())
+        received, sent = tuple(session.frames_in.values()), tuple(session.frames_out.values())
         return Checkpoint(model, self._epoch, received, sent, snapshot)
 
 
