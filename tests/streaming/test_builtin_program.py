@@ -45,7 +45,9 @@ def test_it_is_the_model(built: Path):
 
 def test_what_it_is_made_of(built: Path):
     sources = json.loads((built / INDEX).read_text())["sources"]
-    assert {"streaming/builtin/denoise.onnx", "pulse/pulsify/schedule.py", "pulse/dim/tdim.py"} <= set(sources)
+    assert {"streaming/builtin/denoise.onnx", "pulse/pulsify/schedule.py", "pulse/dim/tdim.py"} <= set(
+        sources
+    )
     assert not any(Path(name).is_absolute() for name in sources)
 
 
