@@ -37,7 +37,7 @@ def build(folder: Path = FOLDER) -> Path:
 
 
 def carried_program(folder: Path = FOLDER) -> StoredProgram | None:
-    """The denoiser in pulses of 10 ms; None if there is no program of these sources, or a warning says what is wrong."""
+    """The denoiser in pulses of 10 ms; None if there is none of these sources, or a damaged one (with a warning)."""
     try:
         index = json.loads((folder / INDEX).read_bytes())
     except FileNotFoundError:
