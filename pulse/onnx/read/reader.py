@@ -209,7 +209,7 @@ _FIELDS = {
 def _is_stored(node: NodeProto, attributes: Mapping[str, Any]) -> bool:
     """Whether a node Constant is what an initializer is: a tensor of the file, and no operator of a plugin."""
     plain = node.domain in DEFAULT_DOMAINS and node.op_type not in GIVEN and not node.input
-    return plain and attributes.keys() == {"value"} and isinstance(attributes["value"], np.ndarray)
+    return plain and list(attributes) == ["value"] and isinstance(attributes["value"], np.ndarray)
 
 
 def _trace(node: NodeProto) -> str:
