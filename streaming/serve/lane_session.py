@@ -38,7 +38,7 @@ class LaneSession(NotCopyable, Session):
         return self._output_trim.sent
 
     @property
-    def received(self) -> Mapping[str, int]:
+    def received_frames(self) -> Mapping[str, int]:
         """Input name -> frames that have arrived."""
         return self._input_blocks.received
 

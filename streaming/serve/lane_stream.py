@@ -145,7 +145,7 @@ class LaneStream(NotCopyable):
                     if not self._end_input(item):
                         return self._flush()
                     continue
-                self._session.feed({item.input: self._form.taken(item.input, item.frames, item.size)})
+                self._session.feed({item.input: self._form.decode_input(item.input, item.frames, item.size)})
                 self.arrived_ns = item.arrived_ns
             except InputError as error:
                 return self.fail(error)
@@ -212,7 +212,7 @@ class LaneStream(NotCopyable):
             count = 1 if port.axis is None else value.shape[port.axis]
             header = Header(FINAL, port.number, self._epoch % EPOCHS, count, 0)
             messages.append(pack_frames(header, port.encode(value, self._format)))
-        received = self._form.counted_in(self._session.received)
+        received = self._form.counted_in(self._session.received_frames)
         sent = self._form.counted_out(self._session.frames_out)
         flushed = {"type": "flushed", "epoch": self._epoch, "received": received, "sent": sent}
         return self._answer((*messages, *self._event_messages(self._events.flush()), flushed))
@@ -232,7 +232,7 @@ class LaneStream(NotCopyable):
         found = self._saving.resumed
         try:
             self._session.restore(found.snapshot)
-            if list(self._session.received.values()) != list(found.received):
+            if list(self._session.received_frames.values()) != list(found.received):
                 raise InputError("its numbers are not those of its snapshot")
         except InputError as error:
             return self._answer((), error=WireError("resume", str(error), "begin a new stream"))
@@ -252,7 +252,7 @@ class LaneStream(NotCopyable):
         for port, frames in self._frames:
             count = step.pulses * frames
             header = Header(OUTPUT, port.number, epoch, count, sent[port.name] - count, *times)
-            messages.append(pack_frames(header, results.encoded(place, step.pulses, port, self._format)))
+            messages.append(pack_frames(header, results.encode(place, step.pulses, port, self._format)))
         return tuple(messages)
 
     def _output_messages(self, frames: Mapping[str, Array], step: Step | None) -> list[bytes]:
@@ -294,7 +294,7 @@ class LaneStream(NotCopyable):
     def _checkpoint(self, model: str) -> Checkpoint:
         session = self._session
         snapshot = session.snapshot()
-        received, sent = tuple(session.received.values()), tuple(session.frames_out.values())
+        received, sent = tuple(session.received_frames.values()), tuple(session.frames_out.values())
         return Checkpoint(model, self._epoch, received, sent, snapshot)
 
 

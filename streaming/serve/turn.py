@@ -39,15 +39,15 @@ class TurnResults:
         """Those of one stream, pulse by pulse."""
         return [{name: array[place] for name, array in results.items()} for results in self._rounds[:pulses]]
 
-    def encoded(self, place: int, pulses: int, port: WirePort, form: str) -> bytes:
+    def encode(self, place: int, pulses: int, port: WirePort, form: str) -> bytes:
         """The values of a stream's pulses in a format."""
         key = port.number, pulses, form
         found = self._encoded.get(key)
         if found is None:
-            found = self._encoded[key] = port.encode_all(self._joined_arrays(port, pulses), form)
+            found = self._encoded[key] = port.encode_all(self._join_pulses(port, pulses), form)
         return found[place]
 
-    def _joined_arrays(self, port: WirePort, pulses: int) -> Array:
+    def _join_pulses(self, port: WirePort, pulses: int) -> Array:
         """The first pulses of all streams that have as many, [places, …]."""
         arrays = [results[port.name] for results in self._rounds[:pulses]]
         if pulses == 1:
