@@ -190,7 +190,7 @@ class ModelOptions:
         typer.Option(
             "--budget",
             metavar="LIMIT=NUMBER",
-            help="Limit of the work of reading the file: nodes that its loops unfold to, elements of computed constants, "
+            help="Limit of the work of reading the file: nodes that its loops unfold to, elements of constants, "
             "or seconds for these. May be repeated.",
             show_default=False,
         ),
