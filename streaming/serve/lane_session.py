@@ -33,7 +33,7 @@ class LaneSession(NotCopyable, Session):
         return self._output_trim.sent
 
     @property
-    def frames_in(self) -> Mapping[str, int]:
+    def frames_by_input(self) -> Mapping[str, int]:
         """Input name -> frames that have arrived."""
         return self._input_blocks.received
 

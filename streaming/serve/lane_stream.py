@@ -231,7 +231,7 @@ class LaneStream(NotCopyable):
             count = 1 if port.axis is None else value.shape[port.axis]
             header = Header(FINAL, port.number, self._epoch % EPOCHS, count, 0)
             messages.append(pack_frames(header, port.encode(value, self._format)))
-        received = self._form.counted_in(self._session.frames_in)
+        received = self._form.counted_in(self._session.frames_by_input)
         sent = self._form.counted_out(self._session.frames_out)
         flushed = {"type": "flushed", "epoch": self._epoch, "received": received, "sent": sent}
         return self._answer((*messages, *self._event_messages(self._events.flush()), flushed))
@@ -251,7 +251,7 @@ class LaneStream(NotCopyable):
         found = self._saving.resumed
         try:
             self._session.restore(found.snapshot)
-            if list(self._session.frames_in.values()) != list(found.received):
+            if list(self._session.frames_by_input.values()) != list(found.received):
                 raise InputError("its numbers are not those of its snapshot")
         except InputError as error:
             return self._answer((), error=WireError("resume", str(error), "begin a new stream"))
@@ -309,7 +309,7 @@ class LaneStream(NotCopyable):
     def _checkpoint(self, model: str) -> Checkpoint:
         session = self._session
         snapshot = session.snapshot()
-        received, sent = tuple(session.frames_in.values()), tuple(session.frames_out.values())
+        received, sent = tuple(session.frames_by_input.values()), tuple(session.frames_out.values())
         return Checkpoint(model, self._epoch, received, sent, snapshot)
 
 
