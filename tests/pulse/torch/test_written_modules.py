@@ -2,6 +2,7 @@
 
 import importlib.util
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -107,6 +108,14 @@ def as_moshi_begins(x: Any) -> Any:
     return torch.cat([before, x], -1)
 
 
+def as_resamplers_end(x: Any) -> Any:
+    """A part of the frames, in a number that a tensor's function rounds up."""
+    length = x.shape[-1]
+    wanted = torch.ceil(torch.as_tensor(2 * length / 3)).long()
+    frames = F.pad(x, (1, 4)).unfold(2, 4, 3)
+    return torch.cat([frames.mean(3), frames.amax(3)], 1).transpose(1, 2).reshape(1, 1, -1)[..., :wanted]
+
+
 def folded(x: Any) -> Any:
     """Frames of 16 samples, 4 apart, added."""
     length = (x.shape[1] - 1) * 4 + 16
@@ -129,6 +138,7 @@ def folded(x: Any) -> Any:
         (as_demucs_pads, (1, 3, 8, 4), (1, 1, 80), 2),
         (in_fours, None, (1, 1, 41), 2),
         (as_moshi_begins, (2, 3, 4), (1, 2, 20), 2),
+        (as_resamplers_end, None, (1, 1, 40), 2),
         (lambda x: F.interpolate(x, scale_factor=4, mode="linear"), None, (1, 2, 20), 2),
         (lambda x: F.interpolate(x, 2 * x.shape[-1], mode="linear"), None, (1, 2, 20), 2),
     ],
@@ -146,7 +156,7 @@ def folded(x: Any) -> Any:
             "complex",
             "demucs",
         ),
-        *("fours", "moshi", "linear", "twice"),
+        *("fours", "moshi", "resampled", "linear", "twice"),
     ],
 )
 def test_streams(forward: Callable[..., Any], layer: Any, shape: tuple[int, ...], axis: int) -> None:
@@ -320,6 +330,11 @@ def test_errors_say_what_to_write(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(pulse.LoadError, match="exporter fails: GuardOnDataDependentSymNode") as caught:
         pulse.from_torch(Written(lambda x: x if x.sum() > 0 else -x), x, {"x": {2: "T"}})
     assert "Original traceback" not in str(caught.value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of TorchScript itself
+        scripted = torch.jit.script(nn.Conv1d(2, 2, 3))
+    with pytest.raises(pulse.InputError, match=r"is a program of TorchScript.*load an ONNX file"):
+        pulse.from_torch(scripted, x, {"x": {2: "T"}})
     with pytest.raises(pulse.LoadError, match="draws random numbers"):
         pulse.from_torch(Written(lambda x: x + torch.randn_like(x)), x, {"x": {2: "T"}})
     with pytest.raises(pulse.InputError, match="Written does not run on the example: RuntimeError: "):
