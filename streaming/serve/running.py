@@ -35,7 +35,7 @@ def run_server(settings: ServerSettings, programs: Sequence[HostedProgram], leve
 
 
 def loop_options() -> dict[str, bool]:
-    """What anyio is told of the event loop of a server: uvloop's, if it is installed."""
+    """The options of anyio for a server: the event loop of uvloop, if it is installed."""
     return {"use_uvloop": find_spec("uvloop") is not None}
 
 
