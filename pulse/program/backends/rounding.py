@@ -41,12 +41,12 @@ def _with_rounded_weights(prefix: str, form: str, body: TypedNetwork) -> TypedNe
     for node in list(graph.nodes):
         name = f"{prefix}/{node.name}"
         node.op = with_rounded_bodies(name, node.op, form)
-        inputs = [_pulsed(fact) for fact in graph.input_facts(node)]
+        inputs = [_pulsed_fact(fact) for fact in graph.input_facts(node)]
         for slot, value in rounded_operands(name, node.op, inputs, form):
             weight = constant(graph, graph.unique(f"{node.name}.weight{slot}"), value)
             graph.connect(weight, InletId(node.id, slot))
     return rounded
 
 
-def _pulsed(fact: TypedFact) -> PulsedFact:
+def _pulsed_fact(fact: TypedFact) -> PulsedFact:
     return PulsedFact(fact.dtype, fact.shape, fact.value)
