@@ -112,7 +112,10 @@ def _decide_where(graph: TypedGraph, node: TypedNode) -> Patch | None:
     condition = known_value(graph, node.inputs[0])
     if condition is None or not condition.size or condition.min() != condition.max():
         return None
-    return bypass(graph, node, node.inputs[1 if condition.all() else 2])
+    branch, shape = node.inputs[1 if condition.all() else 2], node.outputs[0].fact.shape
+    if graph.fact(branch).shape == shape:
+        return bypass(graph, node, branch)
+    return replace_op(graph, result(node), node.name, Expand(shape), [branch])
 
 
 NOOPS = (
