@@ -17,6 +17,7 @@ from pulse.ops.op import Op
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.ops.source import Source
 from pulse.patch import Patch
+from pulse.pulsify.attention_refusals import refuse_unknown_scores
 from pulse.pulsify.attention_sums import join_products
 from pulse.pulsify.limit import longest_stream
 from pulse.pulsify.mask import MASKED, Band, Mask, NoBandError, ScoreStep
@@ -87,6 +88,8 @@ def band_attention(model: TypedNetwork, symbol: Symbol, max_context: int | None 
     for node_id in graph.order():
         attention = _attention(graph, graph.nodes[node_id], symbol, static)
         if attention is None:
+            refused = refuse_unknown_scores(graph, graph.nodes[node_id], symbol, static)
+            result.refused = {**refused, **result.refused}
             continue
         same = _key(graph, attention)
         if same not in bands:
