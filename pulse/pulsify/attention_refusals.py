@@ -1,6 +1,7 @@
-"""Why attention cannot stream whose scores are more than a product of queries and keys and a known mask."""
+"""Refusals of attention: one for all of its nodes."""
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from pulse.dim import Symbol
 from pulse.errors import Refusal
@@ -28,6 +29,9 @@ def both_directions_help() -> str:
     )
 
 
+TypedNode: TypeAlias = Node[TypedFact, Op]
+
+
 @record(eq=False, frozen=False)
 class _Scores:
     """What the scores of a softmax are made of.
@@ -45,9 +49,9 @@ class _Scores:
 
 
 def refuse_unknown_scores(
-    graph: TypedGraph, node: Node[TypedFact, Op], symbol: Symbol, static: Callable[[OutletId], bool]
+    graph: TypedGraph, node: TypedNode, symbol: Symbol, static: Callable[[OutletId], bool]
 ) -> dict[str, Refusal | None]:
-    """Refusals by the names of nodes, one for the whole attention and None for its other parts; empty if it is none."""
+    """Refusals by the names of nodes where scores are more than a product and a known mask; empty if they are not."""
     if not isinstance(node.op, Softmax) or not node.outputs or static(OutletId(node.id)):
         return {}
     if len(node.outputs[0].fact.symbolic_axes(symbol)) != 2:
@@ -60,17 +64,29 @@ def refuse_unknown_scores(
         names = ", ".join(sorted({name for outlet in scores.data for name in _sources(graph, outlet)}))
         reason = f"its mask is computed from {names}, so which frames meet is not known before the stream"
         help = "leave out a mask of padding, which a stream does not have; compute others from positions (arange)"
-    product = graph.nodes[scores.products[0]]
+    return refuse_attention(graph, node, graph.nodes[scores.products[0]], symbol, static, reason, help)
+
+
+def refuse_attention(
+    graph: TypedGraph,
+    softmax: TypedNode,
+    product: TypedNode,
+    symbol: Symbol,
+    static: Callable[[OutletId], bool],
+    reason: str,
+    help: str,
+) -> dict[str, Refusal | None]:
+    """The refusal by the name of the product, and None by the names of the nodes of its scores and of its mask."""
+    nodes = _read_scores(graph, softmax, symbol, static).nodes
+    refused: dict[str, Refusal | None] = dict.fromkeys(graph.nodes[each].name for each in nodes)
     axis = graph.fact(OutletId(product.id)).symbolic_axes(symbol)[0]
-    refused: dict[str, Refusal | None] = dict.fromkeys(graph.nodes[each].name for each in scores.nodes)
-    refused[product.name] = Refusal(
-        product.name, "attention", axis, "whole", f"(softmax {node.name}) {reason}", help
-    )
+    why = f"(softmax {softmax.name}) {reason}"
+    refused[product.name] = Refusal(product.name, "attention", axis, "whole", why, help)
     return refused
 
 
 def _read_scores(
-    graph: TypedGraph, softmax: Node[TypedFact, Op], symbol: Symbol, static: Callable[[OutletId], bool]
+    graph: TypedGraph, softmax: TypedNode, symbol: Symbol, static: Callable[[OutletId], bool]
 ) -> _Scores:
     scores = _Scores([], [], False, [])
     pending, seen = [*softmax.inputs], set[OutletId]()

@@ -25,7 +25,7 @@ def length(s: Small, more: int = 0) -> OutletId:
 
 
 def masked(s: Small, condition: OutletId) -> OutletId:
-    """x where the condition is true, else 0."""
+    """The input where the condition is true, else 0."""
     row = s.add("row", AddAxis(0), condition)
     return s.add("y", el("where"), s.add("rows", AddAxis(0), row), s.x, 0.0)
 

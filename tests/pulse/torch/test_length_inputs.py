@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import pulse
-from pulse.errors import LoadError, PulseWarning
+from pulse.errors import PulseWarning
 from pulse.ops.time_position import Range
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
