@@ -10,6 +10,7 @@ import numpy as np
 from pulse.budget import count_spending
 from pulse.declutter.affine import AFFINE
 from pulse.declutter.broadcasts import BROADCASTS
+from pulse.declutter.caches import CACHES
 from pulse.declutter.common import COMMON
 from pulse.declutter.conditions import CONDITIONS
 from pulse.declutter.constants import CONSTANTS
@@ -35,6 +36,7 @@ DECLUTTER: tuple[Rewrite, ...] = (
     *BROADCASTS,
     *PADS,
     *AFFINE,
+    *CACHES,
     *COMMON,
 )
 """Every rewrite, in the order in which they are tried on a node."""
