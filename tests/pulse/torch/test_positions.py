@@ -27,7 +27,9 @@ class Attention(nn.Module):
         q, k, v = (each.view(1, frames, 2, 4).transpose(1, 2) for each in self.qkv(x).chunk(3, -1))
         behind = torch.arange(frames)[:, None] - torch.arange(frames)
         q, k, bias = self.place(q, k, behind)
-        scores = (q @ k.transpose(-1, -2) * 0.5 + bias).masked_fill((behind < 0) | (behind > BACK), -torch.inf)
+        scores = (q @ k.transpose(-1, -2) * 0.5 + bias).masked_fill(
+            (behind < 0) | (behind > BACK), -torch.inf
+        )
         return (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
 
 
