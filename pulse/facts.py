@@ -75,7 +75,8 @@ def is_symbolic(value: Array) -> bool:
 
 def volume(shape: Sequence[TDim]) -> TDim:
     """The number of elements."""
-    return prod(shape, start=TDim.of(1))
+    plain = prod(dim.const for dim in shape if not dim.terms)
+    return prod((dim for dim in shape if dim.terms), start=TDim.of(1) * plain)
 
 
 @record(eq=False)

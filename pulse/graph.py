@@ -90,12 +90,13 @@ class Graph(Generic[F, O]):
 
     def add(self, name: str, op: O, inputs: Sequence[OutletId], facts: Sequence[F]) -> list[OutletId]:
         """Append a node; the outlets it makes, one for each fact."""
-        sources = [self.outlet(outlet) for outlet in inputs]
-        place, chosen = len(self.nodes), self.unique(name)
-        for slot, source in enumerate(sources):
-            source.successors[InletId(place, slot)] = None
+        place, names = len(self.nodes), self._names
+        chosen = self.unique(name) if name in names else name
+        if inputs:
+            for slot, source in enumerate([self.outlet(outlet) for outlet in inputs]):
+                source.successors[InletId(place, slot)] = None
         self.nodes.append(Node(place, chosen, op, list(inputs), [Outlet(fact, {}) for fact in facts]))
-        self._names.add(chosen)
+        names.add(chosen)
         return [OutletId(place, slot) for slot in range(len(facts))]
 
     def unique(self, name: str) -> str:
@@ -298,14 +299,15 @@ class Graph(Generic[F, O]):
 
     def check(self) -> None:
         """Prove that successors and inputs say the same, and that names and outputs are sound."""
-        successors = sorted(
-            (outlet, inlet) for outlet in self.wires() for inlet in self.outlet(outlet).successors
-        )
-        inputs = sorted(
-            (outlet, InletId(node.id, slot)) for node in self.nodes for slot, outlet in enumerate(node.inputs)
-        )
+        successors = {
+            (node.id, slot, *inlet)
+            for node in self.nodes
+            for slot, outlet in enumerate(node.outputs)
+            for inlet in outlet.successors
+        }
+        inputs = {(*outlet, node.id, slot) for node in self.nodes for slot, outlet in enumerate(node.inputs)}
         if successors != inputs:
-            raise PulseError(f"successors are wrong: {set(successors) ^ set(inputs)}")
+            raise PulseError(f"successors are wrong: {successors ^ inputs}")
         names = [node.name for node in self.nodes if node.outputs]
         if len(set(names)) != len(names):
             raise PulseError("two nodes share a name")

@@ -2,7 +2,6 @@
 
 import ctypes
 import mmap
-import tempfile
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
@@ -21,9 +20,11 @@ def map_arrays(arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
 
     Raises OSError: the folder of temporary files refuses, or has no space
     """
+    from tempfile import TemporaryFile
+
     sizes = [-(-array.nbytes // ALIGNMENT) * ALIGNMENT for array in arrays]
     places = list(accumulate(sizes, initial=0))[:-1]
-    with tempfile.TemporaryFile() as file:
+    with TemporaryFile() as file:
         file.truncate(sum(sizes))
         for place, array in zip(places, arrays):
             file.seek(place)

@@ -122,9 +122,9 @@ class InputBlocks:
         self.received = received
         return min([queue.pending_frames // queue.frames for queue in self._queues.values()])
 
-    def take(self) -> dict[str, Array]:
-        """The next pulse, valid until the next call."""
-        return {name: queue.take() for name, queue in self._queues.items()}
+    def take(self, pulses: int = 1) -> dict[str, Array]:
+        """The next pulses, joined, valid until the next call."""
+        return {name: queue.take(pulses) for name, queue in self._queues.items()}
 
     def keep(self) -> None:
         """Copy what is left of the blocks, so that the caller may change them."""

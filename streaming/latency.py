@@ -117,20 +117,20 @@ class Latency:
         self._total_ns = 0
         self._max_ns = 0
 
-    def record_ns(self, ns: int) -> None:
-        """Count one that took ``ns`` nanoseconds."""
+    def record_ns(self, ns: int, times: int = 1) -> None:
+        """Count one that took ``ns`` nanoseconds, or several."""
         shift = ns.bit_length() - FINE_BITS - 1
         if shift <= 0:
-            self.counts[ns if ns > 0 else 0] += 1
+            self.counts[ns if ns > 0 else 0] += times
         else:
             place = (shift << FINE_BITS) + (ns >> shift)
-            self.counts[place if place < BUCKETS else BUCKETS - 1] += 1
-        self.count += 1
-        self._total_ns += ns
+            self.counts[place if place < BUCKETS else BUCKETS - 1] += times
+        self.count += times
+        self._total_ns += times * ns
         if ns > self._max_ns:
             self._max_ns = ns
         if ns > self._deadline_ns:
-            self.missed += 1
+            self.missed += times
 
     def merge(self, other: "Latency") -> None:
         """Add what another has counted, against its own deadline."""

@@ -79,11 +79,11 @@ class OutputTrim:
         """Whether the results of the next pulse are what is delivered: all are valid, and no frame is held back."""
         return self._plain_from is not None and self.pulses >= self._plain_from and self.end is None
 
-    def count_pulse(self) -> None:
-        """A pulse whose results were delivered as they are, and which is not undone."""
+    def count_pulse(self, pulses: int = 1) -> None:
+        """Pulses whose results were delivered as they are, and which are not undone."""
         for name, frames in self._frames:
-            self.sent[name] += frames
-        self.pulses += 1
+            self.sent[name] += pulses * frames
+        self.pulses += pulses
 
     def check_end(self, frames: int) -> None:
         """Raise InputError where a stream of this many frames leaves an output unknown."""

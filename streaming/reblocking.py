@@ -62,20 +62,20 @@ class Reblocker:
         """Add a block; ``take`` its pulses, then ``keep`` the rest before the caller has it back."""
         self._block, self._taken = block, 0
 
-    def take(self) -> Array:
-        """The next pulse, valid until the next call. At least ``frames`` frames must be held."""
-        buffered = self._stop - self._start
+    def take(self, pulses: int = 1) -> Array:
+        """The next pulses, joined, valid until the next call. As many frames must be held."""
+        buffered, frames = self._stop - self._start, pulses * self.frames
         if buffered == 0:
-            if self._block.shape[self.axis] == self.frames:
-                self._taken = self.frames
+            if self._block.shape[self.axis] == frames:
+                self._taken = frames
                 return self._block
-            pulse = frames_at(self._block, self.axis, self._taken, self._taken + self.frames)
-            self._taken += self.frames
+            pulse = frames_at(self._block, self.axis, self._taken, self._taken + frames)
+            self._taken += frames
             return pulse
-        if buffered < self.frames:
-            self._append(self.frames - buffered)
-        pulse = frames_at(self._buffer, self.axis, self._start, self._start + self.frames)
-        self._start += self.frames
+        if buffered < frames:
+            self._append(frames - buffered)
+        pulse = frames_at(self._buffer, self.axis, self._start, self._start + frames)
+        self._start += frames
         if self._start == self._stop:
             self._start = self._stop = 0
             if self._mark is not None and self._buffer is self._mark[0]:

@@ -133,7 +133,7 @@ def _parts(costs: UnitCosts, assumed: Assumptions) -> list[Part]:
     def steady(value: float) -> tuple[float, ...]:
         return tuple(value for _ in SIZES)
 
-    def growing(name: str, filled_by_worker: float, power: int = 1) -> Part:
+    def growing_part(name: str, filled_by_worker: float, power: int = 1) -> Part:
         filled = tuple(filled_by_worker * workers(size) ** power for size in SIZES)
         return Part(name, filled, worker_streams * (1 / filled_by_worker) ** (1 / power))
 
@@ -153,10 +153,12 @@ def _parts(costs: UnitCosts, assumed: Assumptions) -> list[Part]:
             steady(machine_streams * assumed.copies * costs.checkpoint_bytes / HOLDER_BYTES),
             None,
         ),
-        growing("control: a look at all workers each half second", look),
-        growing("event loop: new successors for all streams of a worker in 20 ms", told),
-        growing("event loop: the worker of one stream in 20 ms", 1e-6 * costs.rank / STALL_S),
-        growing("network: a changed table to all workers in 1 s", costs.table_bytes / assumed.nic_bytes_s, 2),
+        growing_part("control: a look at all workers each half second", look),
+        growing_part("event loop: new successors for all streams of a worker in 20 ms", told),
+        growing_part("event loop: the worker of one stream in 20 ms", 1e-6 * costs.rank / STALL_S),
+        growing_part(
+            "network: a changed table to all workers in 1 s", costs.table_bytes / assumed.nic_bytes_s, 2
+        ),
     ]
 
 

@@ -1,20 +1,24 @@
 """``python -m bench.serve``: streams that a server holds in real time, and the same with onnxruntime behind it.
 
-A server in a process of its own, clients in another one, on the same cores. Streams are *held* if 99 of 100 blocks are
-answered within the limit, from sending a block to the last output frame that needs it, as the client sees it. CPU is
-the time of the server's process for each pulse that it has answered; it depends less on what else the machine runs.
+A server in a process of its own, or one on each core; clients in another process, on the same cores. Streams are
+*held* if 99 of 100 blocks are answered within the limit, from sending a block to the last output frame that needs it,
+as the client sees it. CPU is the time of the server's process for each pulse that it has answered, and of the clients'
+for each block; it depends less on what else the machine runs.
 """
 
 import argparse
 import contextlib
 import json
 import multiprocessing
+import os
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from itertools import cycle, islice
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from bench.host import Host
 from bench.serve.clients import Held, hold
@@ -28,12 +32,15 @@ BEHIND = ("pulse", "onnxruntime")
 class Row:
     """A run.
 
-    pulses  answered
-    cpu_us  what the server's process took for each of them
+    servers  processes, each on a core of its own; 0: one on all cores
+    pulses   answered
+    cpu_us   what the servers took for each of them
+    answer_p99_ms  of the server that was slowest
     """
 
     model: str
     behind: str
+    servers: int
     block_ms: float
     held: Held
     pulses: int
@@ -43,12 +50,12 @@ class Row:
 
 @contextlib.contextmanager
 def server(
-    name: str, source: str | None, behind: str, streams: int
+    name: str, source: str | None, behind: str, streams: int, core: int | None
 ) -> Iterator[tuple[tuple[str, int], Connection]]:
     """A server process, and the end of the pipe that asks it."""
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
     process = multiprocessing.get_context("spawn").Process(
-        target=serve, args=(name, source, behind, streams, theirs)
+        target=serve, args=(name, source, behind, streams, core, theirs)
     )
     process.start()
     try:
@@ -59,20 +66,31 @@ def server(
         process.kill()
 
 
-def run(
-    name: str, source: str | None, behind: str, streams: int, seconds: float, block: int, form: str
-) -> Row:
+def run(name: str, source: str | None, behind: str, streams: int, given: argparse.Namespace) -> Row:
     """One run."""
-    with server(name, source, behind, streams + 8) as (address, port):
+    places = list(islice(cycle(sorted(os.sched_getaffinity(0))), given.servers)) or [None]
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(server(name, source, behind, streams + 8, core)) for core in places]
         time.sleep(0.5)
-        result = hold(address, name, streams, seconds, block, 16000, form)
-        port.send("figures")
-        figures = port.recv()
-    answer = figures["times"]["answer_us"]
-    pulses = answer["count"]
-    return Row(
-        name, behind, block / 16, result, pulses, 1e6 * figures["cpu_s"] / max(1, pulses), answer["p99"] / 1e3
+        found: list[list[dict[str, Any]]] = []
+
+        def ask() -> None:
+            for _, port in servers:
+                port.send("figures")
+            found.append([port.recv() for _, port in servers])
+
+        addresses = [address for address, _ in servers]
+        result = hold(addresses, name, streams, given.seconds, given.block, 16000, given.format, ask)
+        ask()
+    before, after = found
+    answers = [each["times"]["answer_us"] for each in after]
+    pulses = sum(answer["count"] for answer in answers) - sum(
+        each["times"]["answer_us"]["count"] for each in before
     )
+    cpu_s = sum(each["cpu_s"] for each in after) - sum(each["cpu_s"] for each in before)
+    p99_ms = max(answer["p99"] for answer in answers) / 1e3
+    cpu_us = 1e6 * cpu_s / max(1, pulses)
+    return Row(name, behind, given.servers, given.block / 16, result, pulses, cpu_us, p99_ms)
 
 
 def text(row: Row, streams: int) -> str:
@@ -80,9 +98,10 @@ def text(row: Row, streams: int) -> str:
     clients = row.held
     good = clients.p99_ms < LIMIT_MS and not clients.late and clients.streams == streams
     return (
-        f"{row.model:9} {row.behind:12} {streams:4} streams, {row.block_ms:5.1f} ms blocks: p50 {clients.p50_ms:7.1f} "
-        f"p99 {clients.p99_ms:7.1f} max {clients.max_ms:7.1f} ms; in the server p99 {row.answer_p99_ms:7.1f} ms; "
-        f"{clients.late} late, {clients.lost} lost; {row.pulses} pulses, {row.cpu_us:6.1f} us CPU each; "
+        f"{row.model:9} {row.behind:12} {streams:4} streams at {row.servers or 'one'} servers, {row.block_ms:5.1f} ms "
+        f"blocks: p50 {clients.p50_ms:7.1f} p99 {clients.p99_ms:7.1f} max {clients.max_ms:7.1f} ms; "
+        f"in the server p99 {row.answer_p99_ms:7.1f} ms; {clients.late} late, {clients.lost} lost; "
+        f"{row.pulses} pulses, {row.cpu_us:6.1f} us CPU each, clients {clients.cpu_us:6.1f} us a block; "
         f"{'held' if good else 'not held'} {' '.join(clients.refused)}"
     )
 
@@ -97,13 +116,16 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=8.0)
     parser.add_argument("--block", type=int, default=160, help="samples in each message")
     parser.add_argument("--format", choices=("f32", "pcm16"), default="pcm16")
+    parser.add_argument(
+        "--servers", type=int, default=0, help="processes, each on a core; 0: one on all cores"
+    )
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     rows: list[Row] = []
     for streams in given.streams:
         for behind in given.behind or BEHIND:
             source = str(given.gtcrn) if given.model == "gtcrn" else None
-            row = run(given.model, source, behind, streams, given.seconds, given.block, given.format)
+            row = run(given.model, source, behind, streams, given)
             rows.append(row)
             print(text(row, streams), flush=True)
     if given.json:

@@ -1,5 +1,6 @@
 """Many clients in one process, cheap enough to leave the cores to the server: blocks in real time, answers timed."""
 
+import heapq
 import json
 import os
 import random
@@ -7,6 +8,7 @@ import selectors
 import socket
 import struct
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,7 +27,6 @@ class Client:
     block: int
     payload: bytes
     delay: int
-    next_s: float = 0.0
     sent: int = 0
     answered: int = 0
     messages: int = 0
@@ -97,7 +98,8 @@ def open_client(address: tuple[str, int], model: str, form: str, block: int) -> 
 class Held:
     """A run: streams that were held, and the milliseconds from sending a block to its last answer.
 
-    late  blocks whose answers had not come at the end
+    late    blocks whose answers had not come at the end
+    cpu_us  of the clients' process, for each block
     """
 
     streams: int
@@ -108,43 +110,54 @@ class Held:
     p50_ms: float
     p99_ms: float
     max_ms: float
+    cpu_us: float
 
 
 def hold(
-    address: tuple[str, int], model: str, streams: int, seconds: float, block: int, rate_hz: int, form: str
+    addresses: Sequence[tuple[str, int]],
+    model: str,
+    streams: int,
+    seconds: float,
+    block: int,
+    rate_hz: int,
+    form: str,
+    begin: Callable[[], None],
 ) -> Held:
-    """Keep streams at real time."""
+    """Keep streams at real time, at the servers in turn; ``begin`` is called when all are open."""
     clients: list[Client] = []
     refused: list[str] = []
     selector = selectors.DefaultSelector()
-    for _ in range(streams):
-        client = open_client(address, model, form, block)
+    for number in range(streams):
+        client = open_client(addresses[number % len(addresses)], model, form, block)
         if isinstance(client, str):
             refused.append(client)
             break
         clients.append(client)
         selector.register(client.stream, selectors.EVENT_READ, client)
+    begin()
+    computed_s = time.process_time()
     block_s, start = block / rate_hz, time.perf_counter() + 0.2
     order = random.Random(0)
-    for client in clients:
-        client.next_s = start + order.random() * block_s
+    due = [(start + order.random() * block_s, number) for number in range(len(clients))]
+    heapq.heapify(due)
     times: list[float] = []
     warm, end, counted = start + min(2.0, seconds / 4), start + seconds, False
     while (now := time.perf_counter()) < end and clients:
         if not counted and now > warm:
             times.clear()
             counted = True
-        due = end
-        for client in clients:
-            if client.next_s <= now:
-                client.send(time.perf_counter())
-                client.next_s += block_s
-            due = min(due, client.next_s)
-        for key, _ in selector.select(max(0.0, due - time.perf_counter())):
+        while due and due[0][0] <= now:
+            next_s, number = due[0]
+            if not clients[number].closed:
+                clients[number].send(now)
+            heapq.heapreplace(due, (next_s + block_s, number))
+        for key, _ in selector.select(max(0.0, (due[0][0] if due else end) - time.perf_counter())):
             key.data.receive(time.perf_counter(), times)
             if key.data.closed:
                 selector.unregister(key.data.stream)
-                clients.remove(key.data)
+    computed_s = time.process_time() - computed_s
+    blocks = sum(client.sent for client in clients) // block
+    clients = [client for client in clients if not client.closed]
     late = sum(len([s for s in c.sent_at.values() if s < end - 0.1 - block_s]) for c in clients)
     for client in clients:
         client.stream.close()
@@ -160,6 +173,7 @@ def hold(
         float(p50),
         float(p99),
         float(times_ms.max()),
+        1e6 * computed_s / max(1, blocks),
     )
 
 

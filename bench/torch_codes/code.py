@@ -45,8 +45,8 @@ class Code:
 def code(name: str, *packages: str) -> Callable[[Callable[[], Given]], Callable[[], Given]]:
     """Add a row: ``packages`` are those of PyPI that have it."""
 
-    def added(make: Callable[[], Given]) -> Callable[[], Given]:
+    def add_code(make: Callable[[], Given]) -> Callable[[], Given]:
         CODES[name] = Code(name, packages, make)
         return make
 
-    return added
+    return add_code

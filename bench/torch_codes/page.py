@@ -72,8 +72,8 @@ def page(outcomes: Sequence[Outcome]) -> str:
         "real-time factor",
         "torch",
     )
-    text += _table(columns, map(_streamed, streamed))
-    text += "\n## Not streamed\n\n" + _table(("code", "package", "reason"), map(_refused, others))
+    text += _table(columns, map(_streamed_row, streamed))
+    text += "\n## Not streamed\n\n" + _table(("code", "package", "reason"), map(_refused_row, others))
     pins = {
         name: found
         for each in outcomes
@@ -85,7 +85,7 @@ def page(outcomes: Sequence[Outcome]) -> str:
     return text + INSTALL.format(pins=names)
 
 
-def _streamed(each: Outcome) -> Sequence[str]:
+def _streamed_row(each: Outcome) -> Sequence[str]:
     return (
         each.name + (f" ({each.change})" if each.change else ""),
         _packages(each),
@@ -102,7 +102,7 @@ def _streamed(each: Outcome) -> Sequence[str]:
     )
 
 
-def _refused(each: Outcome) -> Sequence[str]:
+def _refused_row(each: Outcome) -> Sequence[str]:
     reason = re.sub(r"\s+", " ", re.sub(r"/\S*/(?=[\w.]+\.py)", "", each.reason))
     if len(reason) > LONGEST_REASON:
         reason = reason[:LONGEST_REASON].rsplit(" ", 1)[0] + " …"

@@ -10,7 +10,7 @@ def _torch() -> Any:
     return import_module("torch")
 
 
-def _written(forward: Any) -> Any:
+def _module_of(forward: Any) -> Any:
     torch = _torch()
 
     class Written(torch.nn.Module):
@@ -26,13 +26,13 @@ def _written(forward: Any) -> Any:
 
 
 @code("stft, GRU mask, istft", "torch")
-def masked() -> Given:
+def mask_spectrum() -> Given:
     def forward(torch: Any, self: Any, x: Any) -> Any:
         z = torch.stft(x, 64, 16, window=self.window, return_complex=True)
         mask = torch.sigmoid(self.gru(z.abs().transpose(1, 2))[0]).transpose(1, 2)
         return torch.istft(z * mask, 64, 16, window=self.window, length=x.shape[-1])
 
-    return Given(_written(forward), _torch().randn(1, 512), 16000, 16)
+    return Given(_module_of(forward), _torch().randn(1, 512), 16000, 16)
 
 
 @code("stft, complex mask, istft", "torch")
@@ -42,7 +42,7 @@ def complex_masked() -> Given:
         phase = self.gru(torch.log1p(z.abs()).transpose(1, 2))[0].transpose(1, 2)
         return torch.istft(z * torch.exp(1j * phase), 64, 16, window=self.window)
 
-    return Given(_written(forward), _torch().randn(1, 512), 16000, 16)
+    return Given(_module_of(forward), _torch().randn(1, 512), 16000, 16)
 
 
 @code("stft, magnitude and phase, istft", "torch")
@@ -53,12 +53,12 @@ def polar() -> Given:
         mask = torch.sigmoid(self.gru(magnitude.transpose(1, 2))[0]).transpose(1, 2)
         return torch.istft(torch.polar(magnitude * mask, phase), 64, 16, window=self.window)
 
-    return Given(_written(forward), _torch().randn(1, 512), 16000, 16)
+    return Given(_module_of(forward), _torch().randn(1, 512), 16000, 16)
 
 
 @code("linear interpolation", "torch")
-def interpolated() -> Given:
+def interpolate() -> Given:
     def forward(torch: Any, self: Any, x: Any) -> Any:
         return torch.nn.functional.interpolate(x, scale_factor=4, mode="linear")
 
-    return Given(_written(forward), _torch().randn(1, 4, 40), 100, options={"dynamic": {"x": {2: "T"}}})
+    return Given(_module_of(forward), _torch().randn(1, 4, 40), 100, options={"dynamic": {"x": {2: "T"}}})

@@ -89,6 +89,21 @@ class Canvas:
         node = self.graph.nodes[node_id]
         return len(node.op.slots) if isinstance(node.op, OnnxOp) else len(node.inputs)
 
+    def open_places(self, node_id: int) -> list[int]:
+        """The data inputs of an operator that neither a node nor a wire of the user feeds."""
+        sources = {place: self.source(node_id, place) for place in range(self.places(node_id))}
+        ops = {place: self.op(outlet) for place, outlet in sources.items() if outlet is not None}
+        return [place for place, op in ops.items() if isinstance(op, OpenInput) and not op.given]
+
+    def share(self, node_id: int) -> int:
+        """Append a node of the same operator, which reads the same constants; its other inputs are open."""
+        node = self.graph.nodes[node_id]
+        inputs = [
+            outlet if isinstance(self.op(outlet), Constant) else self.add("x", OpenInput())
+            for outlet in node.inputs
+        ]
+        return self.add(node.name, node.op, inputs, len(node.outputs)).node
+
     def _slot(self, node_id: int, place: int) -> int | None:
         op, count = self.graph.nodes[node_id].op, self.places(node_id)
         most = max(count, most_inputs(op.domain, op.type)) if isinstance(op, OnnxOp) else count

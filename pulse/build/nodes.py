@@ -3,90 +3,35 @@
 Where nodes of two graphs are connected, the graphs become one; handles stay what they are.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, TypeAlias
-from weakref import WeakSet
 
-import numpy as np
-
-from pulse.build.canvas import Canvas, OpenInput, is_open, is_operator
-from pulse.build.conversions import LAYOUTS, convert_layout, convert_types, round_parameters
+from pulse.build.canvas import OpenInput, is_open, is_operator
+from pulse.build.drawing import Drawing, Handle, Part
+from pulse.build.part_view import PartView
 from pulse.build.schemas import check_attributes
-from pulse.dim import SymbolScope
 from pulse.errors import InputError
-from pulse.facts import Array, dtype_name
-from pulse.graph import OutletId, View
-from pulse.infer.network import Constant, ModelGraph
+from pulse.graph import OutletId
+from pulse.infer.network import Constant
 from pulse.infer.op import ModelOp
 from pulse.matching import find_matches
 from pulse.models import Model, Sketch
 from pulse.onnx.read.node import OnnxOp
-from pulse.pulsify.receptive import Receptive
 
 
-class Drawing:
-    """A canvas and the handles of what is on it."""
-
-    def __init__(self, graph: ModelGraph | None = None, scope: SymbolScope | None = None) -> None:
-        self.canvas = Canvas(graph, scope)
-        self._nodes: dict[int, Node] = {}
-        self.views: WeakSet[GraphView] = WeakSet()
-        self.kept: list[GraphView] = []
-        """The views that models are to know, in the order in which they were named."""
-
-    def node(self, node_id: int) -> "Node":
-        """The one handle of a node."""
-        if node_id not in self._nodes:
-            self._nodes[node_id] = Node(self, node_id)
-        return self._nodes[node_id]
-
-    def named_views(self) -> dict[str, View]:
-        """The views that models are to know, by name. Raises InputError: two with one name."""
-        views: dict[str, View] = {}
-        for number, view in enumerate(self.kept):
-            name = view.name or f"view {number}"
-            if name in views:
-                raise InputError(f"two views are called {name}; give each a name of its own")
-            views[name] = View({node.id for node in view.nodes}, view.backend, view.kernel)
-        return views
-
-    def keep(self, view: "GraphView") -> None:
-        """Let models know a view."""
-        if view not in self.kept:
-            self.kept.append(view)
-
-    def join(self, other: "Drawing") -> None:
-        """Take over all that is on another one. Raises InputError: both were read from files with named lengths."""
-        if other is self:
-            return
-        scopes = [each.canvas.scope for each in (self, other) if each.canvas.scope is not None]
-        if len(scopes) > 1:
-            raise InputError(
-                "nodes of two models that were read cannot be connected here; join the models with pulse.chain"
-            )
-        offset = self.canvas.graph.absorb(other.canvas.graph)
-        self.canvas.scope = next(iter(scopes), None)
-        for node in other._nodes.values():
-            node.drawing, node.id = self, node.id + offset
-            self._nodes[node.id] = node
-        for view in other.views:
-            view.drawing = self
-            self.views.add(view)
-        self.kept += other.kept
-        other._nodes, other.kept = {}, []
-
-
-class Node(Sketch):
+class Node(Handle, Sketch):
     """An operator in a graph, with what it reads and who reads it.
 
     Inputs and outputs are counted from 0, in the order in which ONNX has them: of a convolution 0 is the data, 1 the
     weight, 2 the bias. Parameters are nodes of their own (``Producer``), which belong to the nodes that read them.
     """
 
-    def __init__(self, drawing: Drawing, node_id: int) -> None:
-        self.drawing, self.id = drawing, node_id
+    @classmethod
+    def of(cls, drawing: Drawing, node_id: int) -> "Node":
+        """The one handle of a node."""
+        handle = drawing.handles.get(node_id)
+        return handle if isinstance(handle, Node) else cls(drawing, node_id)
 
     @property
     def _node(self) -> Any:
@@ -140,7 +85,7 @@ class Node(Sketch):
         return [
             None
             if outlet is None or is_open(canvas.op(outlet))
-            else Connector.of(self.drawing.node(outlet.node), outlet.slot)
+            else Connector.of(Node.of(self.drawing, outlet.node), outlet.slot)
             for outlet in sources
         ]
 
@@ -158,7 +103,7 @@ class Node(Sketch):
         """The nodes that read it, or one of its outputs; each once."""
         outlets = self._node.outputs if out is None else [self._node.outputs[self._output(out)]]
         readers = (inlet.node for outlet in outlets for inlet in outlet.successors)
-        return [self.drawing.node(node_id) for node_id in dict.fromkeys(readers)]
+        return [Node.of(self.drawing, node_id) for node_id in dict.fromkeys(readers)]
 
     def _output(self, out: int) -> int:
         if not 0 <= out < self.outputs:
@@ -182,8 +127,8 @@ class Node(Sketch):
         A node that is fed already stays as it is, and another one with the same operator and the same parameters
         (``share``) is fed. Raises InputError: another number of connectors than data inputs
         """
-        node = self if self._open_places() else self.share()
-        places = node._open_places()
+        node = self if self.drawing.canvas.open_places(self.id) else self.share()
+        places = node.drawing.canvas.open_places(node.id)
         if len(connectors) != len(places):
             raise InputError(
                 f"{node.name} ({node.type}): it has {len(places)} data inputs, and {len(connectors)} connectors are "
@@ -194,25 +139,12 @@ class Node(Sketch):
         made = [Connector.of(node, slot) for slot in range(node.outputs)]
         return made[0] if len(made) == 1 else tuple(made)
 
-    def _open_places(self) -> list[int]:
-        """The data inputs that neither a node nor a connector feeds."""
-        canvas = self.drawing.canvas
-        sources = {place: canvas.source(self.id, place) for place in range(canvas.places(self.id))}
-        ops = {place: canvas.op(outlet) for place, outlet in sources.items() if outlet is not None}
-        return [place for place, op in ops.items() if isinstance(op, OpenInput) and not op.given]
-
     def share(self) -> "Node":
         """Another node of the same operator, not fed yet.
 
         Both read the same parameters, which are stored and counted once; each has a state of its own.
         """
-        canvas, node = self.drawing.canvas, self._node
-        inputs = [
-            outlet if isinstance(canvas.op(outlet), Constant) else canvas.add("x", OpenInput())
-            for outlet in node.inputs
-        ]
-        outlet = canvas.add(node.name, node.op, inputs, len(node.outputs))
-        return self.drawing.node(outlet.node)
+        return Node.of(self.drawing, self.drawing.canvas.share(self.id))
 
     def replace(self, other: "Node | GraphView") -> None:
         """Put a node or a view in the place of this one; as ``GraphView.replace``."""
@@ -234,7 +166,7 @@ class Connector(Sketch):
 
     def __init__(self, name: str = "x", shape: str = "") -> None:
         drawing = Drawing()
-        self.node = drawing.node(drawing.canvas.add(name, OpenInput(shape, True, name)).node)
+        self.node = Node.of(drawing, drawing.canvas.add(name, OpenInput(shape, True, name)).node)
         self.slot = 0
 
     @classmethod
@@ -274,7 +206,7 @@ class Connector(Sketch):
             self.node.drawing.join(other.node.drawing)
         drawing = self.node.drawing
         order = drawing.canvas.graph.order([end.outlet for end in ends])
-        handles = [drawing.node(node_id) for node_id in order]
+        handles = [Node.of(drawing, node_id) for node_id in order]
         inputs = [Connector.of(node) for node in handles if is_open(node.op)]
         return GraphView([node for node in handles if is_operator(node.op)], inputs, ends)
 
@@ -303,7 +235,7 @@ def require_connector(given: object) -> Connector:
     raise InputError(f"nodes and views are called with connectors, not with {given!r}")
 
 
-class GraphView(Sketch):
+class GraphView(PartView):
     """Some nodes of a graph: the whole or a part of it; views may overlap. Nothing is copied.
 
     nodes    operators; parameters belong to those that read them
@@ -314,7 +246,7 @@ class GraphView(Sketch):
     Raises   InputError: nodes of two graphs
     """
 
-    _names: list[str] | None = None
+    _called = False
 
     def __init__(
         self,
@@ -329,35 +261,37 @@ class GraphView(Sketch):
         if len(drawings) != 1:
             what = "no nodes" if not drawings else "nodes of several graphs; connect them first"
             raise InputError(f"a view of {what}")
-        (self.drawing,) = drawings.values()
-        self.nodes = [node for node in listed if is_operator(node.op)]
-        """The nodes, in the order in which they were made."""
-        self.nodes.sort(key=lambda node: node.id)
-        self._inputs, self._outputs = inputs, outputs
-        self.name, self.backend, self.kernel = name, "", ""
-        self._called = False
-        if name:
-            self.drawing.keep(self)
-        self.drawing.views.add(self)
+        (drawing,) = drawings.values()
+        reads, gives = (None if ends is None else [end.outlet for end in ends] for ends in (inputs, outputs))
+        self.part = Part(drawing, [node.id for node in listed], reads, gives, name)
+
+    @classmethod
+    def of_part(cls, part: Part) -> "GraphView":
+        """The view of a part."""
+        view = cls.__new__(cls)
+        view.part = part
+        return view
 
     @classmethod
     def of(cls, model: Model) -> "GraphView":
         """The whole of a model that was read, in a graph that can be changed; ``graph()`` gives the model back."""
         copy = model.graph.rebuilt()
-        drawing = Drawing(copy, model.scope)
-        nodes = [drawing.node(node.id) for node in copy.nodes]
-        inputs = [Connector.of(nodes[outlet.node], outlet.slot) for outlet in copy.inputs]
-        outputs = [Connector.of(nodes[outlet.node], outlet.slot) for outlet in copy.outputs]
-        names = list(copy.output_names)
+        part = Part(Drawing(copy, model.scope), range(len(copy.nodes)), list(copy.inputs), list(copy.outputs))
+        part.titles = list(copy.output_names)
         copy.inputs = []
         copy.set_outputs([], [])
-        view = cls(nodes, inputs, outputs)
-        view._names = names
-        return view
+        return cls.of_part(part)
 
     @property
-    def _ids(self) -> list[int]:
-        return [node.id for node in self.nodes]
+    def nodes(self) -> list[Node]:
+        """The nodes, in the order in which they were made."""
+        return self._handles(self.part.nodes)
+
+    def _handles(self, node_ids: Iterable[int]) -> list[Node]:
+        return [Node.of(self.part.drawing, node_id) for node_id in node_ids]
+
+    def _connectors(self, outlets: Iterable[OutletId]) -> list[Connector]:
+        return [Connector.of(Node.of(self.part.drawing, outlet.node), outlet.slot) for outlet in outlets]
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self.nodes)
@@ -382,26 +316,11 @@ class GraphView(Sketch):
 
     def inputs(self) -> list[Connector]:
         """The wires that it reads and does not make, each once; constants left out."""
-        ends = [self._connector(outlet) for outlet in self.drawing.canvas.open_inputs(self._ids)]
-        inside = set(self.nodes)
-        ends += [end for end in self.outputs() if end.node not in inside and end not in ends]
-        first = [wire for wire in self._inputs or () if wire in ends]
-        return [*first, *(wire for wire in ends if wire not in first)]
-
-    def _input_names(self) -> list[str]:
-        """What the inputs of its model are called, in the order of ``inputs``."""
-        wires = [wire.outlet for wire in self.inputs()]
-        names = {outlet: name for name, outlet in self.drawing.canvas.input_names(wires).items()}
-        return [names[outlet] for outlet in wires]
+        return self._connectors(self.part.inputs())
 
     def outputs(self) -> list[Connector]:
         """The wires that are its results."""
-        if self._outputs is not None:
-            return list(self._outputs)
-        return [self._connector(outlet) for outlet in self.drawing.canvas.results(self._ids)]
-
-    def _connector(self, outlet: OutletId) -> Connector:
-        return Connector.of(self.drawing.node(outlet.node), outlet.slot)
+        return self._connectors(self.part.outputs())
 
     def input_nodes(self) -> list[Node]:
         """The nodes that read no node of the view."""
@@ -423,17 +342,13 @@ class GraphView(Sketch):
         parents = dict.fromkeys(parent for node in self.nodes for parent in node.parents())
         return [node for node in parents if isinstance(node.op, Constant)]
 
-    def uncovered_operators(self) -> list[str]:
-        """The operators that nothing can compute, by name."""
-        return sorted({node.type for node in self.nodes if not node.op.is_covered})
-
     def match(self, query: str) -> "list[GraphView]":
         """The parts of the view that fit a query, such as ``Conv->BatchNorm?->Relu``; see docs/aidge.md.
 
         Raises InputError: not a query
         """
-        matches = find_matches(self.drawing.canvas.graph, query, set(self._ids))
-        return [GraphView(self.drawing.node(node_id) for node_id in match.nodes) for match in matches]
+        matches = find_matches(self.part.drawing.canvas.graph, query, set(self.part.nodes))
+        return [GraphView(self._handles(match.nodes)) for match in matches]
 
     # use
 
@@ -467,140 +382,15 @@ class GraphView(Sketch):
 
     def open_inputs(self) -> list[Connector]:
         """The inputs that no node feeds yet."""
-        return [wire for wire in self.inputs() if is_open(wire.node.op)]
+        return self._connectors(self.part.open_inputs())
 
     def feed(self, place: Connector, source: Connector) -> None:
         """Let all that read an open input read another wire. Raises InputError: that would close a circle."""
         source.require_there()
         source.node.drawing.join(place.node.drawing)
-        graph = self.drawing.canvas.graph
-        if place == source:
-            return
-        readers = {inlet.node for inlet in graph.outlet(place.outlet).successors}
-        if readers & set(graph.order([source.outlet])):
-            raise InputError(f"{place.node.name}: reading {graph.label(source.outlet)} would close a circle")
-        graph.redirect(place.outlet, source.outlet)
-        for view in self.drawing.views:
-            view._follow(place, source)
-        graph.retire(place.node.id)
-
-    def _follow(self, old: Connector, new: Connector) -> None:
-        """Name a wire as it is called now."""
-        if self._inputs is not None:
-            self._inputs = [new if wire == old else wire for wire in self._inputs]
-        if self._outputs is not None:
-            self._outputs = [new if wire == old else wire for wire in self._outputs]
-
-    def graph(
-        self,
-        inputs: Mapping[str, str] | str | None = None,
-        outputs: Sequence[str] | None = None,
-        title: str = "model",
-    ) -> Model:
-        """The part as a model of its own, which ``pulse.load`` and all other calls take.
-
-        inputs   name -> shape, such as ``{"x": "1,80,T"}``; the shape alone if there is one input. Others
-                 are found from the weights, or were given with the Connector
-        outputs  their names; those of their nodes by default
-        Raises   InputError: no such input, no such shape, another number of names
-        """
-        wires, ends = self.inputs(), self.outputs()
-        if isinstance(inputs, str):
-            names = self._input_names()
-            if len(names) != 1:
-                raise InputError(f"{title}: give shapes by name, the inputs are {', '.join(names) or 'none'}")
-            inputs = {names[0]: inputs}
-        network = self.drawing.canvas.network(
-            self._ids,
-            [wire.outlet for wire in wires],
-            [end.outlet for end in ends],
-            inputs or {},
-            self.drawing.named_views(),
-            title,
-        )
-        names = self._names if outputs is None else list(outputs)
-        if names is not None:
-            if len(names) != len(ends) or len(set(names)) != len(names):
-                raise InputError(f"{title}: {len(ends)} outputs need as many different names, not {names}")
-            network.graph.set_outputs(network.graph.outputs, names)
-        return Model.of(network)
-
-    def to_model(self, inputs: Mapping[str, str] | None = None) -> Model:
-        return self.graph(inputs)
-
-    def forward(self, feeds: Mapping[str, Array] | Array) -> dict[str, Array]:
-        """Its outputs, computed by numpy from what its inputs are fed; nothing outside of the view is computed.
-
-        feeds   input -> array; one array if there is one input
-        Raises  InputError: another input, or arrays that do not fit
-        """
-        names = self._input_names()
-        if not isinstance(feeds, Mapping):
-            if len(names) != 1:
-                raise InputError(f"the view has the inputs {', '.join(names) or 'none'}; feed them by name")
-            feeds = {names[0]: feeds}
-        if missing := sorted(set(names) - set(feeds)):
-            raise InputError(f"the view's input {', '.join(missing)} is not fed")
-        arrays = {name: np.asarray(array) for name, array in feeds.items()}
-        return self.graph(_shapes(arrays)).analyse().run(arrays)
-
-    def receptive_field(
-        self, inputs: Mapping[str, str] | str | None = None, symbol: str | None = None
-    ) -> dict[str, Receptive]:
-        """Output -> the frames of the input that one of its frames depends on.
-
-        inputs, symbol  as in ``graph`` and in ``pulse.load``
-        Raises  PulsifyError: the view does not stream
-        """
-        return self.graph(inputs).analyse().declutter().pulsify(symbol).fields
+        source.node.drawing.feed(place.outlet, source.outlet)
 
     # changes
-
-    def set_backend(self, backend: str, kernel: str = "") -> None:
-        """Let programs run its nodes on a backend, and if there are several kernels of an operator, by that one.
-
-        backend  ``numba``, ``numpy`` or ``onnxruntime``; "" for the one that a program is compiled for
-        kernel   such as ``fft`` of convolutions in numpy; see docs/aidge.md
-        """
-        self.backend, self.kernel = backend, kernel
-        self.drawing.keep(self)
-
-    def set_dtype(self, dtype: str, weights_only: bool = False) -> None:
-        """Let its nodes compute in another type of floats: its parameters are rounded, its inputs and outputs cast.
-
-        What it reads and gives stays f32, and must be floats. Kernels of the numba backend compute in f32: give the
-        view the backend ``numpy`` too, or round the parameters alone.
-
-        dtype         ``f16``, ``f32`` or ``f64``
-        weights_only  round the parameters and compute in f32; programs then store those of f16 in 16 bits
-        Raises        InputError: another type
-        """
-        if weights_only:
-            round_parameters(self.drawing.canvas, self._ids, dtype)
-        else:
-            self._convert(partial(convert_types, name=dtype))
-
-    def set_layout(self, layout: str) -> None:
-        """Let its tensors have channels last (``NHWC``): transposes are added, which decluttering absorbs.
-
-        Its open inputs, and results that nothing reads, have channels last from now on. ``NCHW`` is how they are.
-        Raises InputError: another layout, or an operator that names axes
-        """
-        if layout not in LAYOUTS:
-            raise InputError(f"layout {layout!r} is none of {', '.join(LAYOUTS)}")
-        if layout == LAYOUTS[1]:
-            self._convert(convert_layout)
-
-    def _convert(self, convert: "Conversion") -> None:
-        """Add the nodes of a conversion to this view, and to all that have the whole of it."""
-        holders = [view for view in self.drawing.views if set(self.nodes) <= set(view.nodes)]
-        inputs, outputs = ([wire.outlet for wire in wires] for wires in (self.inputs(), self.outputs()))
-        added, moved = convert(self.drawing.canvas, self._ids, inputs, outputs)
-        nodes = [self.drawing.node(node_id) for node_id in added]
-        for view in holders:
-            view.nodes += nodes
-            for old, new in moved.items():
-                view._follow(self._connector(old), self._connector(new))
 
     def clone(self, share: str = "") -> "GraphView":
         """The same nodes once more, in a graph of their own.
@@ -610,31 +400,7 @@ class GraphView(Sketch):
         """
         if share not in ("", "params"):
             raise InputError(f"share is 'params', or left out, not {share!r}")
-        graph, drawing = self.drawing.canvas.graph, Drawing(scope=self.drawing.canvas.scope)
-        made: dict[OutletId, OutletId] = {}
-        inside = set(self._ids)
-        for wire in self.inputs():
-            op = wire.node.op
-            label = graph.label(wire.outlet)
-            made[wire.outlet] = drawing.canvas.add(label, op if is_open(op) else OpenInput(called=label))
-        for node_id in graph.order([OutletId(node_id) for node_id in self._ids]):
-            node, outlet = graph.nodes[node_id], OutletId(node_id)
-            if isinstance(node.op, Constant):
-                value = node.op.value if share else node.op.value.copy()
-                made[outlet] = drawing.canvas.constant(node.name, value)
-            elif node_id in inside:
-                first = drawing.canvas.add(
-                    node.name, node.op, [made[source] for source in node.inputs], len(node.outputs)
-                )
-                made |= {
-                    OutletId(node_id, slot): OutletId(first.node, slot) for slot in range(len(node.outputs))
-                }
-        inputs, outputs = (
-            [Connector.of(drawing.node(made[wire.outlet].node), made[wire.outlet].slot) for wire in wires]
-            for wires in (self.inputs(), self.outputs())
-        )
-        nodes = [drawing.node(made[OutletId(node_id)].node) for node_id in self._ids]
-        return GraphView(nodes, inputs, outputs)
+        return GraphView.of_part(self.part.clone(bool(share)))
 
     def replace(self, other: "Node | GraphView") -> None:
         """Put another node or view in the place of this one; whatever reads this one reads the other.
@@ -644,43 +410,8 @@ class GraphView(Sketch):
         Raises InputError: another number of inputs or outputs
         """
         new = other if isinstance(other, GraphView) else GraphView([other])
-        reads, gives = self.inputs(), self.outputs()
-        places, ends = new.open_inputs(), new.outputs()
-        if (len(places), len(ends)) != (len(reads), len(gives)):
-            raise InputError(
-                f"a part with {len(reads)} inputs and {len(gives)} outputs cannot be replaced by one with "
-                f"{len(places)} and {len(ends)}"
-            )
-        self.drawing.join(new.drawing)
-        graph = self.drawing.canvas.graph
-        for place, source in zip(places, reads):
-            new.feed(place, source)
-        old, views = list(self.nodes), list(self.drawing.views)
-        holders = [view for view in views if view is not new and set(old) <= set(view.nodes)]
-        for before, after in zip(gives, ends):
-            graph.redirect(before.outlet, after.outlet)
-            for view in views:
-                if view is not new:
-                    view._follow(before, after)
-        for node in old:
-            graph.retire(node.id)
-        gone = {node for node in old if not graph.nodes[node.id].outputs}
-        for view in views:
-            added = new.nodes if view in holders else []
-            view.nodes = sorted({*(n for n in view.nodes if n not in gone), *added}, key=lambda node: node.id)
+        self.part.replace(new.part)
 
-
-Conversion: TypeAlias = Callable[
-    [Canvas, Iterable[int], Sequence[OutletId], Sequence[OutletId]],
-    tuple[list[int], dict[OutletId, OutletId]],
-]
-"""A part, its inputs and outputs -> the nodes that were added; output -> what it is now."""
 
 Component: TypeAlias = "Node | GraphView | Sequence[Component]"
 """What structures are made of: nodes, views, and lists of them, which are sequences."""
-
-
-def _shapes(arrays: Mapping[str, Array]) -> dict[str, str]:
-    return {
-        name: ",".join([*map(str, array.shape), dtype_name(array.dtype)]) for name, array in arrays.items()
-    }

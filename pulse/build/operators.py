@@ -6,7 +6,8 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from pulse.build.canvas import OpenInput
-from pulse.build.nodes import Drawing, Node
+from pulse.build.drawing import Drawing
+from pulse.build.nodes import Node
 from pulse.build.schemas import OPSET, check_attributes, schema_of
 from pulse.errors import InputError
 from pulse.facts import DTYPES, Array, TypedFact
@@ -61,7 +62,7 @@ def new_node(op: ModelOp, places: Sequence[Place], name: str, outputs: int = 1) 
         for place in places
         if place is not None
     ]
-    return drawing.node(canvas.add(name, op, inputs, outputs).node)
+    return Node.of(drawing, canvas.add(name, op, inputs, outputs).node)
 
 
 def GenericOperator(
@@ -109,7 +110,7 @@ def Producer(value: Any, name: str = "producer") -> Node:
     if array.dtype not in DTYPES.values():
         raise InputError(f"{name} (Producer): {value!r} is not numbers")
     drawing = Drawing()
-    return drawing.node(drawing.canvas.constant(name, array).node)
+    return Node.of(drawing, drawing.canvas.constant(name, array).node)
 
 
 Evaluation: TypeAlias = Callable[..., "Array | Sequence[Array]"]

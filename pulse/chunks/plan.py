@@ -74,11 +74,11 @@ def plan_chunks(
         given.delay, [port.name for port in made if port.axis is not None], "a delay", "a streaming output"
     )
     if main.name not in given.context:
-        _warn_of_context(typed, main, made)
+        _warn_about_context(typed, main, made)
     return Chunks(pairs, tuple(inputs), tuple(made), dict(given.context))
 
 
-def _warn_of_context(typed: TypedNetwork, main: PortAxis, outputs: Iterable[PortAxis]) -> None:
+def _warn_about_context(typed: TypedNetwork, main: PortAxis, outputs: Iterable[PortAxis]) -> None:
     """Warn where sound goes in and fewer frames of sound come out: chunks that overlap look like that."""
     if not _is_sound(typed.inputs[main.name]):
         return

@@ -25,7 +25,7 @@ def _two_transposes(graph: TypedGraph, node: TypedNode) -> Patch | None:
     return replace_op(graph, result(node), node.name, Transpose(perm), first.inputs)
 
 
-def _there_and_back(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _undo_regrouping(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, REGROUPINGS):
         return None
     for outlet in _find_regrouped(graph, node):
@@ -122,7 +122,7 @@ MOVEMENT = (
     Rewrite(
         "there_and_back",
         "regrouping keeps the order, so back in the old shape it is the old tensor",
-        _there_and_back,
+        _undo_regrouping,
         REGROUPINGS,
     ),
     Rewrite(

@@ -15,12 +15,12 @@ def undefined_symbols(data: bytes) -> set[str] | None:
     if not data.startswith(MAGIC):
         return None
     try:
-        return _undefined(data)
+        return _read_undefined(data)
     except (struct.error, IndexError, ValueError) as error:
         raise ValueError(f"an ELF file of {len(data)} bytes is cut short or damaged ({error})") from error
 
 
-def _undefined(data: bytes) -> set[str]:
+def _read_undefined(data: bytes) -> set[str]:
     wide = data[4] == 2
     head, section, symbol = (
         ("<40xQ10xHH", "<4xI16xQQI", "<IBBH16x") if wide else ("<32xI10xHH", "<4xI8xIII", "<I8xBBH")

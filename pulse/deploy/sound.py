@@ -80,8 +80,8 @@ def blocks_source(
 
 def plugin_names(made: Deployed, ports: SoundPorts) -> Mapping[str, str]:
     """What the templates of plug-ins say of a model."""
-    text = _quoted(made.title)
-    names = [_quoted(name) for name in input_names(made)]
+    text = _quote(made.title)
+    names = [_quote(name) for name in input_names(made)]
     ports_of_lv2 = [
         f"    [\n        a lv2:AudioPort, lv2:InputPort ;\n        lv2:index {number} ;\n"
         f'        lv2:symbol "in{number}" ;\n        lv2:name {name}\n    ] ,\n'
@@ -109,6 +109,6 @@ def input_names(made: Deployed) -> list[str]:
     return ["Input"] if len(inputs) == 1 else [f"Input {port.name}" for port in inputs]
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """A string of C, Turtle and SPA-JSON; what one of them would have to escape is replaced."""
     return '"' + re.sub(r"[^ !#-\[\]-~]|\?", "_", text) + '"'

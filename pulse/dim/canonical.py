@@ -325,7 +325,10 @@ def _options(kind: type[Min | Max | Broadcast], dims: Iterable[DimLike]) -> list
 
 
 def _extreme(kind: type[Min | Max], dims: Iterable[DimLike], covers: Callable[[TDim, TDim], bool]) -> TDim:
-    options = sorted(set(_options(kind, dims)), key=str)
+    options = _options(kind, dims)
+    if not any(option.terms for option in options):
+        return constant((min if kind is Min else max)(option.const for option in options))
+    options = sorted(set(options), key=str)
     scope = common_scope(*options)
     kept: list[TDim] = []
     for option in options:

@@ -9,7 +9,8 @@ from pulse.jit.byte_dots import BYTES
 from pulse.jit.pointer_codegen import PointerType
 from pulse.jit.processor import has_features
 from pulse.jit.simd import LANES
-from pulse.jit.simd_codegen import BIT, INT32, INT64, INTS, INTS_LL, call, constant, lowers, vector_pointer
+from pulse.jit.simd_codegen import BIT, INT32, INT64, INTS, INTS_LL, call, constant, lowers
+from pulse.jit.simd_memory_codegen import vector_pointer
 
 SIZE = BYTES * LANES  # bytes of a register
 BYTES_LL = ir.VectorType(ir.IntType(8), SIZE)

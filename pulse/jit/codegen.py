@@ -11,6 +11,7 @@ from pulse.jit import (
     raw_codegen,
     row_codegen,
     simd_codegen,
+    simd_memory_codegen,
     stack_codegen,
     structs_codegen,
 )
@@ -27,6 +28,7 @@ LANGUAGE = (
     raw_codegen,
     row_codegen,
     simd_codegen,
+    simd_memory_codegen,
     stack_codegen,
     structs_codegen,
 )

@@ -14,7 +14,8 @@ from pulse.jit.dispatch import names_of
 from pulse.jit.pointer_codegen import INT64, PointerType, declare_type
 from pulse.jit.row_codegen import RowType
 from pulse.jit.simd import LANES
-from pulse.jit.simd_codegen import FLOATS, vector_pointer
+from pulse.jit.simd_codegen import FLOATS
+from pulse.jit.simd_memory_codegen import vector_pointer
 
 DOUBLE = ir.DoubleType()
 POINTERS = {"f32": PointerType(types.float32), "f64": PointerType(types.float64)}

@@ -1,4 +1,4 @@
-"""Sixteen float32 lanes as a value, as plain Python; ``simd_codegen`` gives numba the same functions.
+"""Sixteen float32 lanes as a value, as plain Python. ``simd*_codegen`` give numba the same functions.
 
 Three values: lanes of float32, lanes of int32 (for the bits of floats), and masks (one bool a lane).
 ``+ - * /`` (and ``+=`` …) and unary ``-`` work on float lanes, ``+ - * & | ^ << >>`` on int lanes (``>>``

@@ -1,19 +1,29 @@
 """The graphs that ops run inside of themselves."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pulse.graph import Node
 from pulse.ops.control import Loop
 from pulse.ops.op import Op
 from pulse.ops.scan import Scan, ScanStream
-from pulse.typed import TypedGraph
+from pulse.typed import TypedGraph, TypedNetwork
 
 
 def bodies(op: Op) -> Sequence[TypedGraph]:
     """The bodies of a scan or a loop; none of another op."""
     inner = op.op if isinstance(op, ScanStream) else op
     return [inner.body.graph] if isinstance(inner, Scan | Loop) else []
+
+
+def with_bodies(op: Op, change: Callable[[TypedNetwork], TypedNetwork]) -> Op:
+    """The op with its bodies changed; one without bodies as it is."""
+    if isinstance(op, ScanStream):
+        inner = with_bodies(op.op, change)
+        assert isinstance(inner, Scan)
+        return replace(op, op=inner)
+    return replace(op, body=change(op.body)) if isinstance(op, Scan | Loop) else op
 
 
 def nodes_within(nodes: Iterable[Node[Any, Op]]) -> Iterator[Node[Any, Op]]:

@@ -103,100 +103,95 @@ Unary = Callable[[Array], Array]
 Binary = Callable[[Array, Array], Array]
 
 
-def one(run: Unary, result: Result = "same", symbolic: Unary | None = None) -> Row:
+def unary(run: Unary, result: Result = "same", symbolic: Unary | None = None) -> Row:
     """A function of one tensor."""
     return Row(1, run, result, symbolic)
 
 
-def one_and_param(run: Callable[[Array, float], Array]) -> Row:
-    """A function of one tensor and a number."""
+def parametric(run: Callable[[Array, float], Array] | Callable[[Array, float, float], Array]) -> Row:
+    """A function of one tensor and one or two numbers."""
     return Row(1, run)
 
 
-def one_and_params(run: Callable[[Array, float, float], Array]) -> Row:
-    """A function of one tensor and two numbers."""
-    return Row(1, run)
-
-
-def two(run: Binary, result: Result = "same", symbolic: Binary | None = None) -> Row:
+def binary(run: Binary, result: Result = "same", symbolic: Binary | None = None) -> Row:
     """A function of two tensors."""
     return Row(2, run, result, symbolic)
 
 
-def several(run: Callable[..., Array], symbolic: Callable[..., Array] | None = None) -> Row:
+def variadic(run: Callable[..., Array], symbolic: Callable[..., Array] | None = None) -> Row:
     """A function of any number of tensors."""
     return Row(-1, run, "same", symbolic)
 
 
 ELEMENTWISE: dict[str, Row] = {
-    "add": two(np.add, symbolic=np.add),
-    "sub": two(np.subtract, symbolic=np.subtract),
-    "mul": two(np.multiply, symbolic=np.multiply),
-    "div": two(_divide, symbolic=_symbolic_divide),
-    "pow": two(lambda x, y: np.power(x, y).astype(x.dtype)),
-    "mod": two(np.mod, symbolic=np.mod),
-    "fmod": two(np.fmod),
-    "min": several(_fold(np.minimum), symbolic=_pairwise(dim_min)),
-    "max": several(_fold(np.maximum), symbolic=_pairwise(dim_max)),
-    "sum": several(_fold(np.add), symbolic=_fold(np.add)),
-    "mean": several(lambda *xs: _fold(np.add)(*xs) / len(xs)),
-    "mul_round": two(lambda x, y: np.rint(x * y)),
-    "prelu": two(lambda x, slope: np.where(x < 0, x * slope, x)),
-    "abs": one(np.abs),
-    "neg": one(np.negative, symbolic=np.negative),
-    "exp": one(np.exp),
-    "log": one(np.log),
-    "sqrt": one(np.sqrt),
-    "reciprocal": one(lambda x: 1 / x),
-    "floor": one(np.floor),
-    "ceil": one(np.ceil),
-    "round": one(np.rint),
-    "sign": one(np.sign),
-    "sin": one(np.sin),
-    "cos": one(np.cos),
-    "tan": one(np.tan),
-    "asin": one(np.arcsin),
-    "acos": one(np.arccos),
-    "atan": one(np.arctan),
-    "sinh": one(np.sinh),
-    "cosh": one(np.cosh),
-    "asinh": one(np.arcsinh),
-    "acosh": one(np.arccosh),
-    "atanh": one(np.arctanh),
-    "erf": one(_erf_like),
-    "relu": one(lambda x: np.maximum(x, 0)),
-    "leaky_relu": one_and_param(lambda x, alpha: np.where(x < 0, x * alpha, x)),
-    "thresholded_relu": one_and_param(lambda x, alpha: np.where(x > alpha, x, 0)),
-    "elu": one_and_param(lambda x, alpha: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x)),
-    "celu": one_and_param(lambda x, a: np.maximum(x, 0) + np.minimum(0, a * np.expm1(np.minimum(x, 0) / a))),
-    "selu": one_and_params(
+    "add": binary(np.add, symbolic=np.add),
+    "sub": binary(np.subtract, symbolic=np.subtract),
+    "mul": binary(np.multiply, symbolic=np.multiply),
+    "div": binary(_divide, symbolic=_symbolic_divide),
+    "pow": binary(lambda x, y: np.power(x, y).astype(x.dtype)),
+    "mod": binary(np.mod, symbolic=np.mod),
+    "fmod": binary(np.fmod),
+    "min": variadic(_fold(np.minimum), symbolic=_pairwise(dim_min)),
+    "max": variadic(_fold(np.maximum), symbolic=_pairwise(dim_max)),
+    "sum": variadic(_fold(np.add), symbolic=_fold(np.add)),
+    "mean": variadic(lambda *xs: _fold(np.add)(*xs) / len(xs)),
+    "mul_round": binary(lambda x, y: np.rint(x * y)),
+    "prelu": binary(lambda x, slope: np.where(x < 0, x * slope, x)),
+    "abs": unary(np.abs),
+    "neg": unary(np.negative, symbolic=np.negative),
+    "exp": unary(np.exp),
+    "log": unary(np.log),
+    "sqrt": unary(np.sqrt),
+    "reciprocal": unary(lambda x: 1 / x),
+    "floor": unary(np.floor),
+    "ceil": unary(np.ceil),
+    "round": unary(np.rint),
+    "sign": unary(np.sign),
+    "sin": unary(np.sin),
+    "cos": unary(np.cos),
+    "tan": unary(np.tan),
+    "asin": unary(np.arcsin),
+    "acos": unary(np.arccos),
+    "atan": unary(np.arctan),
+    "sinh": unary(np.sinh),
+    "cosh": unary(np.cosh),
+    "asinh": unary(np.arcsinh),
+    "acosh": unary(np.arccosh),
+    "atanh": unary(np.arctanh),
+    "erf": unary(_erf_like),
+    "relu": unary(lambda x: np.maximum(x, 0)),
+    "leaky_relu": parametric(lambda x, alpha: np.where(x < 0, x * alpha, x)),
+    "thresholded_relu": parametric(lambda x, alpha: np.where(x > alpha, x, 0)),
+    "elu": parametric(lambda x, alpha: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x)),
+    "celu": parametric(lambda x, a: np.maximum(x, 0) + np.minimum(0, a * np.expm1(np.minimum(x, 0) / a))),
+    "selu": parametric(
         lambda x, alpha, gamma: gamma * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
     ),
-    "gelu": one_and_param(_gelu),
-    "sigmoid": one(_sigmoid),
-    "hard_sigmoid": one_and_params(lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1)),
-    "hard_swish": one(lambda x: x * np.clip(x / 6 + 0.5, 0, 1)),
-    "swish": one_and_param(lambda x, alpha: x * _sigmoid(alpha * x)),
-    "tanh": one(np.tanh),
-    "softplus": one(_softplus),
-    "softsign": one(lambda x: x / (1 + np.abs(x))),
-    "mish": one(lambda x: x * np.tanh(_softplus(x))),
-    "and": two(np.logical_and, "bool"),
-    "or": two(np.logical_or, "bool"),
-    "xor": two(np.logical_xor, "bool"),
-    "not": one(np.logical_not, "bool"),
-    "bitwise_and": two(np.bitwise_and),
-    "bitwise_or": two(np.bitwise_or),
-    "bitwise_xor": two(np.bitwise_xor),
-    "bitwise_not": one(np.bitwise_not),
-    "shift_left": two(np.left_shift),
-    "shift_right": two(np.right_shift),
-    "isnan": one(np.isnan, "bool"),
-    "equal": two(np.equal, "bool", _compare_proven("prove_eq")),
-    "greater": two(np.greater, "bool", _compare_proven("prove_gt")),
-    "greater_equal": two(np.greater_equal, "bool", _compare_proven("prove_ge")),
-    "less": two(np.less, "bool", _compare_proven("prove_lt")),
-    "less_equal": two(np.less_equal, "bool", _compare_proven("prove_le")),
+    "gelu": parametric(_gelu),
+    "sigmoid": unary(_sigmoid),
+    "hard_sigmoid": parametric(lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1)),
+    "hard_swish": unary(lambda x: x * np.clip(x / 6 + 0.5, 0, 1)),
+    "swish": parametric(lambda x, alpha: x * _sigmoid(alpha * x)),
+    "tanh": unary(np.tanh),
+    "softplus": unary(_softplus),
+    "softsign": unary(lambda x: x / (1 + np.abs(x))),
+    "mish": unary(lambda x: x * np.tanh(_softplus(x))),
+    "and": binary(np.logical_and, "bool"),
+    "or": binary(np.logical_or, "bool"),
+    "xor": binary(np.logical_xor, "bool"),
+    "not": unary(np.logical_not, "bool"),
+    "bitwise_and": binary(np.bitwise_and),
+    "bitwise_or": binary(np.bitwise_or),
+    "bitwise_xor": binary(np.bitwise_xor),
+    "bitwise_not": unary(np.bitwise_not),
+    "shift_left": binary(np.left_shift),
+    "shift_right": binary(np.right_shift),
+    "isnan": unary(np.isnan, "bool"),
+    "equal": binary(np.equal, "bool", _compare_proven("prove_eq")),
+    "greater": binary(np.greater, "bool", _compare_proven("prove_gt")),
+    "greater_equal": binary(np.greater_equal, "bool", _compare_proven("prove_ge")),
+    "less": binary(np.less, "bool", _compare_proven("prove_lt")),
+    "less_equal": binary(np.less_equal, "bool", _compare_proven("prove_le")),
     "where": Row(3, np.where, symbolic=_symbolic_where),
 }
 

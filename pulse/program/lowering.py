@@ -109,11 +109,9 @@ class Lowering:
     ) -> list[Value]:
         """Emit the nodes of a body, its inputs at the given places; where its outputs are.
 
-        The weights of a body stay f32.
-
         look  for faults at each node; None: neither here nor in the bodies of the nodes
         """
-        inner = Lowering(body, self.builder, look=look, unchecked=range(len(body.nodes)))
+        inner = Lowering(body, self.builder, form=self.form, look=look, unchecked=range(len(body.nodes)))
         inner.values.update(given)
         inner.lower(body.order())
         return [inner.value(outlet) for outlet in body.outputs]

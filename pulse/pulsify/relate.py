@@ -169,17 +169,8 @@ def _relate_node(
     facts = [outlet.fact for outlet in node.outputs]
     incoming = [flows.get(outlet) for outlet in node.inputs]
     bearing = any(fact.symbolic_axes(symbol) for fact in facts)
-    others = sorted({s.name for fact in facts for dim in fact.shape for s in dim.symbols} - {symbol.name})
-    if others and isinstance(node.op, Source):
-        return _refusal(
-            node,
-            None,
-            "source",
-            f"its shape {node.op.fact} has other symbols beside {symbol.name}: {', '.join(others)}",
-            f"give them sizes, such as {spell('inputs', {node.name: _shape_text(node.op.fact, symbol)})}",
-        )
     if isinstance(node.op, Source):
-        return _relate_source(node, symbol) if bearing else None
+        return _relate_source(node, node.outputs[0].fact, symbol)
     if isinstance(node.op, Const):
         return (
             None
@@ -236,9 +227,21 @@ def _constant_of(op: Const, symbol: Symbol) -> bool:
     return all(symbol not in TDim.of(dim).symbols for dim in op.value.ravel().tolist())
 
 
-def _relate_source(node: TypedNode, symbol: Symbol) -> tuple[Relation, list[WireFlow]] | Refusal:
-    (fact,) = (outlet.fact for outlet in node.outputs)
+def _relate_source(
+    node: TypedNode, fact: TypedFact, symbol: Symbol
+) -> tuple[Relation, list[WireFlow]] | Refusal | None:
+    others = sorted({other.name for dim in fact.shape for other in dim.symbols} - {symbol.name})
+    if others:
+        return _refusal(
+            node,
+            None,
+            "source",
+            f"its shape {fact} has other symbols beside {symbol.name}: {', '.join(others)}",
+            f"give them sizes, such as {spell('inputs', {node.name: _shape_text(fact, symbol)})}",
+        )
     axes = fact.symbolic_axes(symbol)
+    if not axes:
+        return None
     if len(axes) > 1:
         return _refusal(
             node,

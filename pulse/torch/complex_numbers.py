@@ -16,9 +16,9 @@ def complex_result(torch: Any, function: Any, args: tuple[Any, ...], named: dict
     if not any(is_complex(torch, value) for value in (*args, *listed)):
         return None
     if name in ARITHMETIC and len(args) == 2:
-        return joined(torch, ARITHMETIC[name](torch, parts(torch, first), parts(torch, args[1])))
+        return join_parts(torch, ARITHMETIC[name](torch, parts(torch, first), parts(torch, args[1])))
     if name in FUNCTIONS:
-        return joined(torch, FUNCTIONS[name](torch, parts(torch, first)))
+        return join_parts(torch, FUNCTIONS[name](torch, parts(torch, first)))
     if name in PARTWISE and all(map(torch.is_tensor, listed or [first])):
         return _partwise(torch, function, args, named)
     return None
@@ -39,7 +39,7 @@ def parts(torch: Any, value: Any) -> Pair:
     return pairs[..., 0], pairs[..., 1]
 
 
-def joined(torch: Any, pair: Pair) -> Any:
+def join_parts(torch: Any, pair: Pair) -> Any:
     """The complex tensor of both parts; a part may be a number."""
     real, imaginary = pair
     if not torch.is_tensor(real):
@@ -78,7 +78,7 @@ def _exponential(torch: Any, x: Pair) -> Pair:
     return _times(size, torch.cos(x[1])), _times(size, torch.sin(x[1]))
 
 
-def _reversed(function: Callable[[Any, Pair, Pair], Pair]) -> Callable[[Any, Pair, Pair], Pair]:
+def _swap_operands(function: Callable[[Any, Pair, Pair], Pair]) -> Callable[[Any, Pair, Pair], Pair]:
     return lambda torch, x, y: function(torch, y, x)
 
 
@@ -93,10 +93,10 @@ def _difference(torch: Any, x: Pair, y: Pair) -> Pair:
 ARITHMETIC: dict[str, Callable[[Any, Pair, Pair], Pair]] = {
     **dict.fromkeys(("mul", "rmul", "imul", "multiply"), _product),
     **dict.fromkeys(("div", "truediv", "itruediv", "divide"), _quotient),
-    "rtruediv": _reversed(_quotient),
+    "rtruediv": _swap_operands(_quotient),
     **dict.fromkeys(("add", "radd", "iadd"), _sum),
     **dict.fromkeys(("sub", "isub", "subtract"), _difference),
-    **dict.fromkeys(("rsub",), _reversed(_difference)),
+    **dict.fromkeys(("rsub",), _swap_operands(_difference)),
 }
 """By the names of PyTorch's functions without underscores."""
 

@@ -32,10 +32,10 @@ def inverse_transform(
     frames = torch.fft.irfft(frames, n=n_fft, dim=-1, norm="ortho" if normalized else None) * window
     total, start = n_fft + hop * (count - 1), n_fft // 2 if center else 0
 
-    def added(each: Any) -> Any:
+    def add_frames(each: Any) -> Any:
         return torch.ops.aten.unfold_backward(each, (each.shape[0], total), 1, n_fft, hop)[
             :, start : start + length
         ]
 
-    result = added(frames) / added(window.square().expand(1, count, n_fft))
+    result = add_frames(frames) / add_frames(window.square().expand(1, count, n_fft))
     return result if input.dim() == 3 else result.squeeze(0)

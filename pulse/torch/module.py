@@ -50,7 +50,7 @@ def wide_parameters(torch: Any, dtype: Any) -> Any:
     """A context: every function and attribute of PyTorch sees parameters of floats in another type."""
     tree = torch.utils._pytree
 
-    def widened(value: Any) -> Any:
+    def widen(value: Any) -> Any:
         return (
             value.detach().to(dtype)
             if isinstance(value, torch.nn.Parameter) and value.is_floating_point()
@@ -61,7 +61,7 @@ def wide_parameters(torch: Any, dtype: Any) -> Any:
         def __torch_function__(
             self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
         ) -> Any:
-            args, named = tree.tree_map(widened, (args, kwargs or {}))
+            args, named = tree.tree_map(widen, (args, kwargs or {}))
             return function(*args, **named)
 
     return Widen()

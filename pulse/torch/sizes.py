@@ -163,15 +163,15 @@ def _exact_division(torch: Any, owner: OwnThread, divide: Any) -> Any:
 
         def __add__(self, other: Any) -> Any:
             if isinstance(other, whole):
-                return made(self.upper + other * self.lower, self.lower)
+                return quotient(self.upper + other * self.lower, self.lower)
             if isinstance(other, Quotient):
-                return made(self.upper * other.lower + other.upper * self.lower, self.lower * other.lower)
+                return quotient(self.upper * other.lower + other.upper * self.lower, self.lower * other.lower)
             return super().__add__(other)
 
         __radd__ = __add__
 
         def __neg__(self) -> Any:
-            return made(-self.upper, self.lower)
+            return quotient(-self.upper, self.lower)
 
         def __sub__(self, other: Any) -> Any:
             return self + -other
@@ -181,14 +181,14 @@ def _exact_division(torch: Any, owner: OwnThread, divide: Any) -> Any:
 
         def __mul__(self, other: Any) -> Any:
             if isinstance(other, whole):
-                return made(self.upper * other, self.lower)
+                return quotient(self.upper * other, self.lower)
             return super().__mul__(other)
 
         __rmul__ = __mul__
 
         def __truediv__(self, other: Any) -> Any:
             if isinstance(other, int) and other > 0:
-                return made(self.upper, self.lower * +other)
+                return quotient(self.upper, self.lower * +other)
             return super().__truediv__(other)
 
         def __floor__(self) -> Any:
@@ -202,12 +202,12 @@ def _exact_division(torch: Any, owner: OwnThread, divide: Any) -> Any:
 
     whole = (int, torch.SymInt)
 
-    def made(upper: Any, lower: int) -> Any:
+    def quotient(upper: Any, lower: int) -> Any:
         return Quotient(upper, lower) if isinstance(upper, torch.SymInt) else upper / lower
 
     def division(size: Any, other: Any) -> Any:
         if isinstance(other, int) and not isinstance(other, bool) and other > 0 and owner.is_here:
-            return made(size, +other)
+            return quotient(size, +other)
         return divide(size, other)
 
     return division

@@ -67,7 +67,7 @@ def find_states(
             raise InputError(
                 f"{title}: states names {key!r} as the next value of {name}; the result has {listed}"
             )
-        before, after = _named(torch, name, call.arguments[name]), _leaves(torch, parts[key])
+        before, after = _tensors_by_name(torch, name, call.arguments[name]), _leaves(torch, parts[key])
         if len(before) != len(after):
             raise InputError(
                 f"{title}: state {name} has {len(before)} tensors, and its next value, {key!r}, has {len(after)}"
@@ -90,7 +90,7 @@ def _leaves(torch: Any, value: Any) -> list[Any]:
     return [leaf for leaf in torch.utils._pytree.tree_leaves(value) if torch.is_tensor(leaf)]
 
 
-def _named(torch: Any, name: str, value: Any) -> dict[str, Any]:
+def _tensors_by_name(torch: Any, name: str, value: Any) -> dict[str, Any]:
     found, _ = torch.utils._pytree.tree_flatten_with_path({name: value})
     return {"_".join(map(path_key, path)): leaf for path, leaf in found if torch.is_tensor(leaf)}
 

@@ -58,7 +58,7 @@ def keep_whole_numbers(
     functions = {name: getattr(torch, name) for name in ROUNDINGS}
     methods = ("to", "item", "long", "int")
     for name, function in functions.items():
-        setattr(torch, name, _rounding(torch, owner, function, ROUNDINGS[name]))
+        setattr(torch, name, _wrap_rounding(torch, owner, function, ROUNDINGS[name]))
     for name in methods:
         setattr(torch.SymInt, name, WholeNumber.to)
     places = _to_numbers(torch, module)
@@ -81,7 +81,7 @@ ROUNDINGS: dict[str, Callable[[Any], Any]] = {"ceil": math.ceil, "floor": math.f
 """PyTorch's functions, and what they do with numbers."""
 
 
-def _rounding(torch: Any, owner: OwnThread, function: Any, rounded: Callable[[Any], Any]) -> Any:
+def _wrap_rounding(torch: Any, owner: OwnThread, function: Any, rounded: Callable[[Any], Any]) -> Any:
     numbers = (int, float, torch.SymInt, torch.SymFloat)
 
     def round_value(value: Any, *others: Any, **named: Any) -> Any:

@@ -126,6 +126,13 @@ class Commands(TyperGroup):
         return _leave_default(_hide_type(super().get_help_option(ctx)))
 
     def main(self, args: Sequence[str] | None = None, *others: Any, **named: Any) -> Any:
+        try:
+            return self._main(args, *others, **named)
+        except OSError as error:  # of what is printed before a command is invoked
+            fail(error, f"standard output: {error.strerror}")
+            sys.exit(BAD_USE)
+
+    def _main(self, args: Sequence[str] | None, *others: Any, **named: Any) -> Any:
         if "--json" not in (sys.argv[1:] if args is None else args):
             return super().main(args, *others, **named)
         named["standalone_mode"] = False

@@ -18,6 +18,7 @@ from pulse.program.file.stored_program import read_program
 from pulse.program.machine.array_step import STEPPING
 from pulse.program.program import Program
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
+from streaming.builtin.program import carried_program
 from streaming.cli.chunk_options import budget, chunking, constants, pairs
 from streaming.cli.options import ModelOptions
 from streaming.reports.opened_model import OpenedModel
@@ -62,6 +63,17 @@ def open_model(path: Path | None, options: ModelOptions) -> OpenedModel:
         model.typed_model.find_symbol(options.symbol)
     rate, origin = _rate(model, options.rate, builtin=path is None)
     return OpenedModel(model, rate, origin, options.max_context)
+
+
+def open_or_carried(
+    path: Path | None, options: ModelOptions, backend: str, weights: str | None
+) -> OpenedModel:
+    """The model as ``open_model`` does; the built-in one as the program that a wheel carries, if that is asked for."""
+    if path is None and options == ModelOptions() and backend == "numba" and weights in (None, "f32"):
+        program = carried_program()
+        if program is not None:
+            return OpenedModel(Loaded(program), SAMPLE_RATE_HZ, "builtin")
+    return open_model(path, options)
 
 
 def parse_inputs(texts: Sequence[str] | None) -> dict[str, str]:

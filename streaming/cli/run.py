@@ -87,13 +87,13 @@ def run(
 
       [cyan]pulse run model.onnx in.wav out.wav --live[/cyan]      the file replaces the microphone, in real time
     """
-    from streaming.cli.model import compile_model, open_model
+    from streaming.cli.model import compile_model, open_or_carried
     from streaming.cli.run_request import RunRequest, sort_paths
 
     model, source, target = sort_paths(model, source, target, sound, live.live)
     request = RunRequest(model, source, target, sound, events.choice())
     request.refuse_live(live) if live.live else request.refuse_file(live)
-    opened = open_model(model, given)
+    opened = open_or_carried(model, given, backend, weights)
     program = compile_model(opened, given.pulse, backend, weights, live.live, threads)
     if live.live:
         from streaming.cli.live.command import run_live

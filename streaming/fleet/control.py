@@ -220,7 +220,7 @@ class FleetControl(NotCopyable):
             ]
             scaling = self._scalings.setdefault(version, Scaling())
             load = self._load([each.name for each in workers])
-            self._wanted[version] = scaling.wanted(deployment, load, len(staying), now_s)
+            self._wanted[version] = scaling.wanted_workers(deployment, load, len(staying), now_s)
             if deployment.weight == 0 and not workers and not self._wanted[version]:
                 for known in (self._deployments, self._scalings, self._wanted):
                     del known[version]

@@ -87,12 +87,12 @@ def read_deployment(path: Path) -> Deployment:
         if not isinstance(own, dict):
             raise InputError("fleet: give a table")
         server = read_table({"port": 0, **table}, path.parent)
-        return replace(Deployment(server=server), **_checked(cast("dict[str, Any]", own)))
+        return replace(Deployment(server=server), **_check_types(cast("dict[str, Any]", own)))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 
 
-def _checked(table: dict[str, Any]) -> dict[str, Any]:
+def _check_types(table: dict[str, Any]) -> dict[str, Any]:
     kinds = {each.name: each.type for each in fields(Deployment)}
     found: dict[str, Any] = {}
     for key, value in table.items():

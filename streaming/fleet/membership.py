@@ -29,7 +29,7 @@ class Membership:
             stream = StreamName(key, self._version_of(key) if follows else self.version)
         else:
             stream = StreamName.of_text(name)
-        best = self._ranked(stream)
+        best = self._rank_workers(stream)
         elsewhere = best and best[0].name != self.worker
         if elsewhere and (follows or stream.version != self.version):
             raise MovedError(str(stream), [each.url for each in best[:SUCCESSORS]])
@@ -41,7 +41,7 @@ class Membership:
 
     def successors(self, name: str) -> list[str]:
         """Addresses of the workers that go on with a stream if this one is lost, the best first."""
-        ranked = self._ranked(StreamName.of_text(name))
+        ranked = self._rank_workers(StreamName.of_text(name))
         return [each.url for each in ranked if each.name != self.worker][:SUCCESSORS]
 
     def _version_of(self, key: str) -> str:
@@ -54,6 +54,6 @@ class Membership:
                 return version
         return next(iter(sorted(shares, reverse=True)), self.version)
 
-    def _ranked(self, stream: StreamName) -> list[WorkerEntry]:
+    def _rank_workers(self, stream: StreamName) -> list[WorkerEntry]:
         live = {each.name: each for each in self.table.live(stream.version)}
         return [live[name] for name in ranking(stream.key, live)]

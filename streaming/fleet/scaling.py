@@ -32,7 +32,7 @@ class Scaling:
         self._lower_since_s: float | None = None
         self._empty_since_s: float | None = None
 
-    def wanted(self, deployment: Deployment, load: Load, count: int, now_s: float) -> int:
+    def wanted_workers(self, deployment: Deployment, load: Load, count: int, now_s: float) -> int:
         """The number of workers that there should be.
 
         count  that there are, those that start included
@@ -43,19 +43,21 @@ class Scaling:
         target = ceil(load.filled / deployment.load)
         if load.refused:
             target = max(target, count + 1)
-        return self._lowered(_within(target, deployment.least, deployment.most), deployment, count, now_s)
+        return self._lower_slowly(
+            _within(target, deployment.least, deployment.most), deployment, count, now_s
+        )
 
     def _wanted_at_the_end(self, deployment: Deployment, load: Load, count: int, now_s: float) -> int:
         if load.streams:
             self._empty_since_s = None
             least = min(LEAST_WITH_STREAMS, deployment.most)
             target = _within(ceil(load.filled / deployment.load), least, max(count, least))
-            return self._lowered(target, deployment, count, now_s)
+            return self._lower_slowly(target, deployment, count, now_s)
         if self._empty_since_s is None:
             self._empty_since_s = now_s
         return 0 if now_s - self._empty_since_s >= LINGER_S else count
 
-    def _lowered(self, target: int, deployment: Deployment, count: int, now_s: float) -> int:
+    def _lower_slowly(self, target: int, deployment: Deployment, count: int, now_s: float) -> int:
         """The target; a lower one only if it has been lower for a while, one worker at a time."""
         if target >= count:
             self._lower_since_s = None

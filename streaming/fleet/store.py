@@ -46,7 +46,7 @@ class HolderStore:
     def save(self, name: str, generation: int, checkpoint: Checkpoint) -> bool:
         """Save it on other nodes; whether all copies are there. A holder that is full or gone is passed over."""
         data = checkpoint.as_bytes()
-        waiting, missing = self._ranked(name), self.copies
+        waiting, missing = self._rank_holders(name), self.copies
         while missing and waiting:
             asked, waiting = waiting[:missing], waiting[missing:]
             answers = self.holders.ask(asked, "save", name, generation, data)
@@ -74,13 +74,13 @@ class HolderStore:
 
     def remove(self, name: str) -> None:
         """Forget a stream. A copy that an earlier ranking left elsewhere expires."""
-        self.holders.ask(self._ranked(name)[: self.copies], "remove", name)
+        self.holders.ask(self._rank_holders(name)[: self.copies], "remove", name)
 
     def sweep(self) -> int:
         """Holders do it themselves."""
         return 0
 
-    def _ranked(self, name: str) -> list[str]:
+    def _rank_holders(self, name: str) -> list[str]:
         """Those of other nodes first."""
         nodes = self._nodes()
         return sorted(ranking(name, nodes), key=lambda each: nodes[each] == self.node)

@@ -92,12 +92,12 @@ def config_text(name: str, model: SequenceModel) -> str:
         *(_tensor("input", value) for value in model.inputs),
         *(_tensor("output", value) for value in model.outputs),
         _block("instance_group", ["count: 1", "kind: KIND_CPU"]),
-        _block("sequence_batching", _batching(model.states)),
+        _block("sequence_batching", _batching_lines(model.states)),
     ]
     return "\n".join(fields) + "\n"
 
 
-def _batching(states: Iterable[SequenceState]) -> list[str]:
+def _batching_lines(states: Iterable[SequenceState]) -> list[str]:
     start = _block("control", ["kind: CONTROL_SEQUENCE_START", "bool_false_true: [ false, true ]"])
     return [
         f"max_sequence_idle_microseconds: {IDLE_US}",

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 from uuid import uuid4
 
@@ -14,12 +14,13 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketDiscon
 from pulse.not_copyable import NotCopyable
 from streaming.serve.admission import Admission
 from streaming.serve.checkpoints import Checkpoint
-from streaming.serve.lane_stream import Answer, Message, Step
+from streaming.serve.lane_stream import Answer, Message
 from streaming.serve.open_stream import OpenStream
 from streaming.serve.pace import Pace
 from streaming.serve.placement import CheckpointStore, Placement
 from streaming.serve.settings import LimitSettings
 from streaming.serve.stream_protocol import protocol_of
+from streaming.serve.turn import Step
 from streaming.wire import SUBPROTOCOL, VERSION
 from streaming.wire.errors import WireError
 from streaming.wire.messages import REQUESTS, Hello, read_message, write_message
@@ -265,21 +266,29 @@ class Connection(NotCopyable):
         stream = self.open
         if stream is None:
             return
-        for number, message in enumerate(answer.messages):
-            last = number == len(answer.messages) - 1
-            self._push(message, answer.step if last else None)
-        for ack in stream.note(answer):
-            self._push(ack)
-        self._go_on()
+        acks = stream.note(answer)
+        self._send([*answer.messages, *acks] if acks else answer.messages, answer.step)
+        if self._is_held:
+            self._go_on()
         if answer.error is not None:
             self._push(answer.error)
         if answer.checkpoint is not None:
             self._unsaved = answer.checkpoint
             self._to_save.set()
 
+    def _send(self, messages: Sequence[Message], step: Step | None) -> None:
+        """Send messages: at once, if nothing waits, else after all that waits."""
+        if self._outbox or not self._protocol.is_writable or not messages:
+            for number, message in enumerate(messages, 1):
+                self._push(message, step if number == len(messages) else None)
+            return
+        self._protocol.write(*[_message_data(message) for message in messages])
+        self._counts["messages_out"] += len(messages)
+        self._note_sent(step)
+
     def _push(self, message: Message | WireError, step: Step | None = None) -> None:
         """Send a message, or end the stream with an error, after all that waits."""
-        written = write_message(message) if isinstance(message, dict) else message
+        written = message if isinstance(message, WireError) else _message_data(message)
         self._outbox.append((written, step))
         if self.open is not None and not isinstance(written, WireError):
             self._stalled = self.open.add_unsent(len(written)) or self._stalled
@@ -300,11 +309,14 @@ class Connection(NotCopyable):
             self._counts["messages_out"] += 1
             if self.open is not None:
                 self.open.add_unsent(-len(message))
-                if step is not None:
-                    self.open.times.answer.record_ns(time.monotonic_ns() - step.arrived_ns)
+            self._note_sent(step)
         if self.open is not None and self._stalled and self.open.has_space:
             self._stalled = False
             self.open.wake()
+
+    def _note_sent(self, step: Step | None) -> None:
+        if step is not None and self.open is not None:
+            self.open.times.answer.record_ns(time.monotonic_ns() - step.arrived_ns, step.pulses)
 
     def _name(self, hello: Hello) -> str:
         """What the checkpoints of the stream are called. Raises WireError: another server of the fleet has it."""
@@ -357,3 +369,7 @@ class Connection(NotCopyable):
                 await self._socket.close(error.status, error.code)
             except (*GONE, RuntimeError):
                 self._counts["gone_before_the_error"] += 1
+
+
+def _message_data(message: Message) -> bytes | str:
+    return write_message(message) if isinstance(message, dict) else message

@@ -29,6 +29,8 @@ GATHER_PART = 0.25
 """The part of a pulse for which it may wait for those of other streams, if steps of many lanes are cheaper."""
 GATHER_S = 0.003
 """The longest such wait."""
+MOST_PULSES = 8
+"""Pulses of a stream in a turn: then a message costs little, beside the steps."""
 TRIALS = 9
 CHEAPER = 0.7
 """A lane's share in a step of several, to that of a lane alone, from which on waiting is worth it."""
@@ -72,13 +74,12 @@ class HostedModel(NotCopyable):
                 f"{self.name}: checkpoints do not hold detectors of events; serve it without one of them"
             )
         self._new_events()
-        count, gather_s = self._group_size()
+        count, gather_s, pulses = self._group_size()
         self.groups: list[tuple[LaneWorker, LaneGroup]] = []
         for first in range(0, settings.streams, count):
             worker = workers[first // count % len(workers)]
-            group = LaneGroup(
-                program, min(count, settings.streams - first), self._constants, gather_s, save_s is not None
-            )
+            lanes = min(count, settings.streams - first)
+            group = LaneGroup(program, lanes, self._constants, gather_s, pulses, save_s is not None)
             worker.groups.append(group)
             self.groups.append((worker, group))
 
@@ -194,16 +195,20 @@ class HostedModel(NotCopyable):
             self._choices, self.program, self.rate_hz, self.rate_hz if form is None else form.wire_hz
         )
 
-    def _group_size(self) -> tuple[int, float]:
-        """How many lanes step together, and how long a pulse waits for others: both by the times of steps."""
-        count = 1
-        alone = share = self._step_s(1)
+    def _group_size(self) -> tuple[int, float, int]:
+        """How many lanes step together, how long a pulse waits for others, and how many pulses are a turn.
+
+        All by the times of steps.
+        """
+        count, longest_s = 1, STEP_PART * self.pulse_s
+        alone = step_s = self._step_s(1)
         while 2 * count <= min(MOST_LANES, self.settings.streams):
-            step_s = self._step_s(2 * count)
-            if step_s > STEP_PART * self.pulse_s:
+            next_s = self._step_s(2 * count)
+            if next_s > longest_s:
                 break
-            count, share = 2 * count, step_s / (2 * count)
-        return count, min(GATHER_PART * self.pulse_s, GATHER_S) if share < CHEAPER * alone else 0.0
+            count, step_s = 2 * count, next_s
+        gather_s = min(GATHER_PART * self.pulse_s, GATHER_S) if step_s < CHEAPER * alone * count else 0.0
+        return count, gather_s, min(max(1, int(longest_s / step_s)), MOST_PULSES)
 
     def _step_s(self, count: int) -> float:
         """The median time of a step of ``count`` lanes, of the processor."""

@@ -1,42 +1,54 @@
 """LaneGroup: lanes of one model that step together, and what a step costs."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from operator import attrgetter
 
 import numpy as np
 
 from pulse.errors import FaultError
 from pulse.facts import Array
+from pulse.interface import Port
 from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
 from streaming.latency import Latency
 from streaming.serve.lane_session import LaneSession
-from streaming.serve.lane_stream import Answer, LaneStream, Step, StepResults
+from streaming.serve.lane_stream import Answer, LaneStream
+from streaming.serve.turn import Step, TurnResults
 
-MOST_LANES = 32
-"""Lanes of a group: beyond these the share of a lane in a step hardly falls, and its wait for the others grows."""
+MOST_LANES = 128
+"""Lanes of a group. Pulses come at any time: in a large group, enough come to share a step while one waits."""
 FULL = 16
 """Streams with which a pulse waits as long as it may; with fewer, it waits less."""
 TRIALS = 40
 """Steps whose times are measured before the first stream."""
 RECENT_S = 10.0
 """The cost is that of the last one or two spans of this length."""
+_waiting_pulses = attrgetter("waiting_pulses")
 
 
 class LaneGroup(NotCopyable):
     """Lanes in one thread. The event loop hands lanes out (``free``); all else is for the thread of its worker.
 
     gather_s  how long a pulse may wait for those of the group's other streams
+    pulses    of a stream in a turn, at most
     alone     each lane steps by itself, so that its bits do not depend on the others
     """
 
     instead = "it has the lanes of a running server"
 
     def __init__(
-        self, program: Program, count: int, constants: Mapping[str, Array], gather_s: float, alone: bool
+        self,
+        program: Program,
+        count: int,
+        constants: Mapping[str, Array],
+        gather_s: float,
+        pulses: int,
+        alone: bool,
     ) -> None:
         self.program = program
         self.gather_ns = int(gather_s * 1e9)
+        self._most_pulses = pulses
         self._lanes = program.spawn_many(count, constants)
         self._lanes.alone = alone
         self.sessions = [LaneSession(program, state) for state in self._lanes]
@@ -45,9 +57,7 @@ class LaneGroup(NotCopyable):
         """Streams that have a lane."""
         self.ready: dict[LaneStream, None] = {}
         """Streams with a pulse, in the order in which they came."""
-        self._feed = {
-            port.name: np.zeros((count, *port.shape), port.dtype) for port in program.inputs if port.streams
-        }
+        self._inputs = [_LaneInput(port, pulses, count) for port in program.inputs if port.streams]
         self.cost = StepCost(self._measure(count))
 
     def due_ns(self) -> int:
@@ -58,33 +68,52 @@ class LaneGroup(NotCopyable):
         return min(stream.arrived_ns for stream in self.ready) + wait_ns
 
     def step(self) -> list[tuple[LaneStream, Answer]]:
-        """One pulse of each stream that has one."""
-        streams, self.ready = list(self.ready), {}
-        for place, stream in enumerate(streams):
-            for name, pulse in stream.take().items():
-                self._feed[name][place] = pulse
-        arrivals = [stream.arrived_ns for stream in streams]
-        started_ns, computed_ns = time.monotonic_ns(), time.thread_time_ns()
-        fault: FaultError | None = None
-        try:
-            results = self._run([stream.lane for stream in streams])
-        except FaultError as error:
-            fault, results = error, error.outputs
+        """A turn: the pulses of each stream that has any, as many as a turn may have."""
+        streams, self.ready = sorted(self.ready, key=_waiting_pulses, reverse=True), {}
+        pulses = [min(stream.waiting_pulses, self._most_pulses) for stream in streams]
+        for place, (stream, count) in enumerate(zip(streams, pulses)):
+            taken = stream.take(count)
+            for each in self._inputs:
+                each.put(place, taken[each.name], count)
+        started_ns = time.monotonic_ns()
+        rounds, failed = self._run_rounds([stream.lane for stream in streams], pulses)
         ended_ns = time.monotonic_ns()
-        self.cost.record(time.thread_time_ns() - computed_ns, len(streams))
         answers: list[tuple[LaneStream, Answer]] = []
-        shared = StepResults(results)
-        for place, (stream, arrived_ns) in enumerate(zip(streams, arrivals)):
-            if fault is not None and stream.lane in fault.lanes:
+        results = TurnResults(rounds)
+        for place, (stream, count) in enumerate(zip(streams, pulses)):
+            stepped = failed.get(place, count)
+            if stepped:
+                step = Step(stream.arrived_ns, started_ns, ended_ns, stepped)
+                answers.append((stream, stream.give(results, place, step)))
+            if place in failed:
                 answers.append((stream, stream.fail(self._lanes[stream.lane].failure("in this stream"))))
-            else:
-                step = Step(arrived_ns, started_ns, ended_ns)
-                answers.append((stream, stream.give(shared, place, step)))
         return answers
 
-    def _run(self, lanes: Sequence[int]) -> dict[str, Array]:
+    def _run_rounds(
+        self, lanes: Sequence[int], pulses: Sequence[int]
+    ) -> tuple[list[dict[str, Array]], dict[int, int]]:
+        """The results of each step, and the places of lanes that failed, with the pulses before."""
+        rounds: list[dict[str, Array]] = []
+        failed: dict[int, int] = {}
+        for number in range(pulses[0]):
+            count = sum(each > number for each in pulses)
+            started_ns = time.thread_time_ns()
+            try:
+                rounds.append(self._run_lanes(lanes[:count], number, failed))
+            except FaultError as error:
+                rounds.append(_of_places(error.outputs, [p for p in range(count) if p not in failed], count))
+                failed.update((place, number) for place in range(count) if lanes[place] in error.lanes)
+            self.cost.record(time.thread_time_ns() - started_ns, count)
+        return rounds, failed
+
+    def _run_lanes(self, lanes: Sequence[int], number: int, failed: Collection[int]) -> dict[str, Array]:
+        """Step the lanes that have not failed, with the pulse of this number."""
         count = len(lanes)
-        return self._lanes.step({name: array[:count] for name, array in self._feed.items()}, lanes)
+        if not failed:
+            return self._lanes.step({each.name: each.pulses[number, :count] for each in self._inputs}, lanes)
+        places = [place for place in range(count) if place not in failed]
+        feed = {each.name: each.pulses[number, places] for each in self._inputs}
+        return _of_places(self._lanes.step(feed, [lanes[place] for place in places]), places, count)
 
     def _measure(self, count: int) -> list[int]:
         """A lane's share in steps of all lanes, in nanoseconds of the processor's time."""
@@ -93,11 +122,37 @@ class LaneGroup(NotCopyable):
             for session in self.sessions if self.program.limit else ():
                 session.reset()
             started_ns = time.thread_time_ns()
-            self._run(lanes)
+            self._run_lanes(lanes, 0, ())
             times.append((time.thread_time_ns() - started_ns) // count)
         for session in self.sessions:
             session.reset()
         return times
+
+
+class _LaneInput:
+    """The pulses of one input in a turn, [pulses, places, …]."""
+
+    def __init__(self, port: Port, pulses: int, places: int) -> None:
+        axis, shape = port.axis or 0, port.shape
+        self.name = port.name
+        self.pulses: Array = np.zeros((pulses, places, *shape), port.dtype)
+        self._split = (*shape[:axis], -1, *shape[axis:])
+        self._order = (axis, *range(axis), *range(axis + 1, len(self._split)))
+
+    def put(self, place: int, frames: Array, count: int) -> None:
+        """As many pulses of a stream, joined along the stream axis."""
+        if count == 1:
+            self.pulses[0, place] = frames
+        else:
+            self.pulses[:count, place] = frames.reshape(self._split).transpose(self._order)
+
+
+def _of_places(results: Mapping[str, Array], places: Sequence[int], count: int) -> dict[str, Array]:
+    """Results of some places among all; the others are 0."""
+    found = {name: np.zeros((count, *array.shape[1:]), array.dtype) for name, array in results.items()}
+    for name, array in results.items():
+        found[name][places] = array
+    return found
 
 
 class StepCost:

@@ -1,6 +1,6 @@
 """LaneSession: a session whose pulses are stepped by its group, together with those of other streams."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pulse.facts import Array
 from pulse.not_copyable import NotCopyable
@@ -23,9 +23,14 @@ class LaneSession(NotCopyable, Session):
         self._pulses = 0
 
     @property
-    def has_pulse(self) -> bool:
-        """Whether a whole pulse waits."""
-        return self._pulses > 0
+    def waiting_pulses(self) -> int:
+        """Whole pulses that wait."""
+        return self._pulses
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the results of the next pulses are what is delivered."""
+        return self._output_trim.is_plain
 
     @property
     def frames_out(self) -> Mapping[str, int]:
@@ -33,7 +38,7 @@ class LaneSession(NotCopyable, Session):
         return self._output_trim.sent
 
     @property
-    def received(self) -> Mapping[str, int]:
+    def received_frames(self) -> Mapping[str, int]:
         """Input name -> frames that have arrived."""
         return self._input_blocks.received
 
@@ -44,20 +49,22 @@ class LaneSession(NotCopyable, Session):
         if not self._pulses:
             self._input_blocks.keep()
 
-    def take(self) -> dict[str, Array]:
-        """The pulse that waits, valid until the next call."""
-        self._pulses -= 1
-        return self._input_blocks.take()
+    def take(self, pulses: int) -> dict[str, Array]:
+        """As many of the pulses that wait, joined, valid until the next call."""
+        self._pulses -= pulses
+        return self._input_blocks.take(pulses)
 
-    def give(self, results: Mapping[str, Array]) -> Mapping[str, Array]:
-        """The results of the pulse that was taken; every streaming output: the valid frames that are ready."""
+    def count(self, pulses: int) -> None:
+        """The results of pulses that were taken are delivered as they are; ``is_plain`` says when."""
         if not self._pulses:
             self._input_blocks.keep()
-        trim = self._output_trim
-        if trim.is_plain:
-            trim.count_pulse()
-            return results
-        return trim.valid([results], 1)
+        self._output_trim.count_pulse(pulses)
+
+    def give(self, results: Sequence[Mapping[str, Array]]) -> Mapping[str, Array]:
+        """The results of pulses that were taken; every streaming output: the valid frames that are ready."""
+        if not self._pulses:
+            self._input_blocks.keep()
+        return self._output_trim.valid(results, len(results))
 
     def snapshot(self) -> bytes:
         """All of the stream, pulses that wait included."""

@@ -13,6 +13,7 @@ from streaming.serve.lane_session import LaneSession
 from streaming.serve.sound_form import Coded, SoundForm
 from streaming.serve.stream_events import StreamEvents
 from streaming.serve.stream_times import StreamTimes
+from streaming.serve.turn import Step, TurnResults
 from streaming.wire.errors import WireError
 from streaming.wire.frames import EPOCHS, FINAL, OUTPUT, Header, pack_frames
 from streaming.wire.ports import WirePort
@@ -37,41 +38,13 @@ class Flush(NamedTuple):
     epoch: int
 
 
-class Step(NamedTuple):
-    """When a pulse's last sample was there, and its step began and ended."""
-
-    arrived_ns: int
-    started_ns: int
-    ended_ns: int
-
-
-class StepResults:
-    """The results of lanes that stepped together, the lanes along the first axis; encoded for all of them at once."""
-
-    def __init__(self, arrays: Mapping[str, Array]) -> None:
-        self._arrays = arrays
-        self._encoded: dict[tuple[int, str], list[bytes]] = {}
-
-    def of_place(self, place: int) -> dict[str, Array]:
-        """Those of one lane."""
-        return {name: array[place] for name, array in self._arrays.items()}
-
-    def encoded(self, place: int, port: WirePort, form: str) -> bytes:
-        """The values of one lane in a format."""
-        key = port.number, form
-        found = self._encoded.get(key)
-        if found is None:
-            found = self._encoded[key] = port.encode_all(self._arrays[port.name], form)
-        return found[place]
-
-
 class Answer(NamedTuple):
     """What a lane has for its connection.
 
     messages  to be sent in order
     epoch     to which they belong
     pulses    stepped so far in it
-    step      of the last pulse; None without one
+    step      of the pulses; None without any
     error     ends the stream after the messages
     closed    the lane is free
     checkpoint  of this moment
@@ -132,21 +105,25 @@ class LaneStream(NotCopyable):
         self.times = StreamTimes()
         self._session, self._events = session, events
         self._outputs, self._form, self._format = outputs, form, form.name
+        frames = {port.name: port.frames for port in session.program.outputs}
+        self._frames = [(port, frames[port.name]) for port in outputs]
         self._rest: deque[tuple[str, Array]] = deque()
         self._saving = saving
         self._epoch = 0
-        self._arrived_ns = 0
+        self.arrived_ns = 0
+        """When the last sample of the pulses came that are there."""
+        self._is_plain = form.is_plain and not events.detects
         self._over = self._ends = False
 
     @property
-    def has_pulse(self) -> bool:
-        """Whether a pulse is there to be stepped."""
-        return self._session.has_pulse and not self._over
+    def waiting_pulses(self) -> int:
+        """Pulses that are there to be stepped."""
+        return 0 if self._over else self._session.waiting_pulses
 
     @property
-    def arrived_ns(self) -> int:
-        """When the last sample of the pulse came that is there."""
-        return self._arrived_ns
+    def has_orders(self) -> bool:
+        """Whether there is anything else to do than to step."""
+        return bool(self.inbox or self.orders)
 
     def prepare(self) -> Answer | None:
         """Take of the inbox until a pulse is there. What there is to tell meanwhile; then call it again."""
@@ -159,7 +136,7 @@ class LaneStream(NotCopyable):
                 if order == "reset"
                 else self._close()
             )
-        while self.inbox and not self.has_pulse:
+        while self.inbox and not self.waiting_pulses:
             item = self.inbox.popleft()
             if item.epoch != self._epoch or self._over:
                 continue
@@ -168,8 +145,8 @@ class LaneStream(NotCopyable):
                     if not self._end_input(item):
                         return self._flush()
                     continue
-                self._session.feed({item.input: self._form.taken(item.input, item.frames, item.size)})
-                self._arrived_ns = item.arrived_ns
+                self._session.feed({item.input: self._form.decode_input(item.input, item.frames, item.size)})
+                self.arrived_ns = item.arrived_ns
             except InputError as error:
                 return self.fail(error)
             except WireError as error:
@@ -189,24 +166,28 @@ class LaneStream(NotCopyable):
         self._session.feed({name: frames})
         return True
 
-    def take(self) -> dict[str, Array]:
-        """The pulse that is there, valid until the next call."""
-        return self._session.take()
+    def take(self, pulses: int) -> dict[str, Array]:
+        """As many of the pulses that are there, joined, valid until the next call."""
+        return self._session.take(pulses)
 
-    def give(self, results: StepResults, place: int, step: Step) -> Answer:
-        """The results of the pulse that was taken, at a place among those of its step."""
-        self.times.queue.record_ns(step.started_ns - step.arrived_ns)
-        self.times.step.record_ns(step.ended_ns - step.started_ns)
-        own = results.of_place(place)
-        frames = self._session.give(own)
-        shared = (results, place) if frames is own else None
-        try:
-            events = self._events.push(frames)
-        except InputError as error:
-            return self.fail(error)
+    def give(self, results: TurnResults, place: int, step: Step) -> Answer:
+        """The results of the pulses that were taken and stepped, at a place among those of its turn."""
+        session, pulses = self._session, step.pulses
+        self.times.queue.record_ns(step.started_ns - step.arrived_ns, pulses)
+        self.times.step.record_ns(step.ended_ns - step.started_ns, pulses)
+        before = session.pulses
+        if self._is_plain and session.is_plain:
+            session.count(pulses)
+            messages: tuple[Message, ...] = self._plain_messages(results, place, step)
+        else:
+            frames = session.give(results.of_place(place, pulses))
+            try:
+                events = self._events.push(frames)
+            except InputError as error:
+                return self.fail(error)
+            messages = (*self._output_messages(frames, step), *self._event_messages(events))
         every = 0 if self._saving is None else self._saving.pulses
-        saves = every > 0 and self._session.pulses % every == 0
-        messages = (*self._output_messages(frames, step, shared), *self._event_messages(events))
+        saves = every > 0 and session.pulses // every > before // every
         return self._answer(messages, step, saves=saves)
 
     def fail(self, error: InputError) -> Answer:
@@ -231,7 +212,7 @@ class LaneStream(NotCopyable):
             count = 1 if port.axis is None else value.shape[port.axis]
             header = Header(FINAL, port.number, self._epoch % EPOCHS, count, 0)
             messages.append(pack_frames(header, port.encode(value, self._format)))
-        received = self._form.counted_in(self._session.received)
+        received = self._form.counted_in(self._session.received_frames)
         sent = self._form.counted_out(self._session.frames_out)
         flushed = {"type": "flushed", "epoch": self._epoch, "received": received, "sent": sent}
         return self._answer((*messages, *self._event_messages(self._events.flush()), flushed))
@@ -251,7 +232,7 @@ class LaneStream(NotCopyable):
         found = self._saving.resumed
         try:
             self._session.restore(found.snapshot)
-            if list(self._session.received.values()) != list(found.received):
+            if list(self._session.received_frames.values()) != list(found.received):
                 raise InputError("its numbers are not those of its snapshot")
         except InputError as error:
             return self._answer((), error=WireError("resume", str(error), "begin a new stream"))
@@ -264,9 +245,17 @@ class LaneStream(NotCopyable):
         self._session.reset()
         return self._answer((), closed=True)
 
-    def _output_messages(
-        self, frames: Mapping[str, Array], step: Step | None, shared: tuple[StepResults, int] | None = None
-    ) -> list[bytes]:
+    def _plain_messages(self, results: TurnResults, place: int, step: Step) -> tuple[bytes, ...]:
+        """Results that are sent as they are."""
+        times, epoch, sent = _microseconds(step), self._epoch % EPOCHS, self._session.frames_out
+        messages: list[bytes] = []
+        for port, frames in self._frames:
+            count = step.pulses * frames
+            header = Header(OUTPUT, port.number, epoch, count, sent[port.name] - count, *times)
+            messages.append(pack_frames(header, results.encode(place, step.pulses, port, self._format)))
+        return tuple(messages)
+
+    def _output_messages(self, frames: Mapping[str, Array], step: Step | None) -> list[bytes]:
         queue_us, step_us = _microseconds(step)
         messages: list[bytes] = []
         for port in self._outputs:
@@ -278,11 +267,7 @@ class LaneStream(NotCopyable):
                 continue
             first = self._session.frames_out[port.name] - count
             header = Header(OUTPUT, port.number, self._epoch % EPOCHS, count, first, queue_us, step_us)
-            if shared is None:
-                values = port.encode(array, self._format)
-            else:
-                values = shared[0].encoded(shared[1], port, self._format)
-            messages.append(pack_frames(header, values))
+            messages.append(pack_frames(header, port.encode(array, self._format)))
         return messages
 
     def _coded_messages(self, port: WirePort, coded: Iterable[Coded], step: Step | None) -> list[bytes]:
@@ -309,12 +294,12 @@ class LaneStream(NotCopyable):
     def _checkpoint(self, model: str) -> Checkpoint:
         session = self._session
         snapshot = session.snapshot()
-        received, sent = tuple(session.received.values()), tuple(session.frames_out.values())
+        received, sent = tuple(session.received_frames.values()), tuple(session.frames_out.values())
         return Checkpoint(model, self._epoch, received, sent, snapshot)
 
 
 def _microseconds(step: Step | None) -> tuple[int, int]:
-    """How long a pulse waited, and how long its step took."""
+    """How long pulses waited, and how long their steps took."""
     if step is None:
         return 0, 0
     return (step.started_ns - step.arrived_ns) // 1000, (step.ended_ns - step.started_ns) // 1000

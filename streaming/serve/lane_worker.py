@@ -12,6 +12,7 @@ from pulse.jit.events import NativeEvent
 from pulse.not_copyable import NotCopyable
 from streaming.serve.lane_group import LaneGroup
 from streaming.serve.lane_stream import Answer, LaneStream
+from streaming.serve.loop_rounds import LoopRounds
 
 UNSENT_BYTES = 1 << 20
 """A lane stalls while more than this waits to be sent to its client."""
@@ -23,13 +24,15 @@ class LaneWorker(NotCopyable):
 
     The lock of Python is held where blocks become pulses and results become messages, and not while lanes step.
 
+    rounds    of the event loop
     answered  set when there are answers: the event loop then calls ``deliver``
     """
 
     instead = "it has a thread"
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, rounds: LoopRounds) -> None:
         self.groups: list[LaneGroup] = []
+        self._rounds = rounds
         self.answered = NativeEvent()
         self._of: dict[LaneStream, LaneGroup] = {}
         self._woken: deque[LaneStream] = deque()
@@ -52,6 +55,7 @@ class LaneWorker(NotCopyable):
         """Step a stream of a group of this worker from now on."""
         self._of[stream] = group
         group.open += 1
+        self._rounds.streams += 1
 
     def wake(self, stream: LaneStream) -> None:
         """Look at a stream: it has blocks or orders, or space for answers. In the event loop.
@@ -59,17 +63,20 @@ class LaneWorker(NotCopyable):
         The thread is woken once for all that the loop receives in one round.
         """
         self._woken.append(stream)
+        self._rounds.note()
         if not self._will_ring:
             self._will_ring = True
             asyncio.get_running_loop().call_soon(self._ring)
 
     def deliver(self) -> None:
         """Give the answers to their streams; in the event loop."""
+        self._rounds.note()
         while self._answers:
             stream, answer = self._answers.popleft()
             if answer.closed:
                 group = self._of.pop(stream)
                 group.open -= 1
+                self._rounds.streams -= 1
                 group.free.append(stream.lane)
             stream.deliver(answer)
 
@@ -119,13 +126,13 @@ class LaneWorker(NotCopyable):
             if answer.closed:
                 group.ready.pop(stream, None)
                 return
-        if stream.has_pulse and not stalls:
+        if stream.waiting_pulses and not stalls:
             group.ready[stream] = None
         else:
             group.ready.pop(stream, None)
 
     def _step(self, group: LaneGroup) -> list[LaneStream]:
-        """Step a group; the streams that it had."""
+        """Step a group; the streams that it had and that have more to do."""
         streams = list(group.ready)
         try:
             self._answers.extend(group.step())
@@ -135,4 +142,4 @@ class LaneWorker(NotCopyable):
             self._answers.extend(
                 (each, each.fail(InputError(f"the step failed: {error}"))) for each in streams
             )
-        return streams
+        return [each for each in streams if each.has_orders or each.waiting_pulses]

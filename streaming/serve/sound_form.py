@@ -94,7 +94,7 @@ class SoundForm(NotCopyable):
         """Frames of the model, as frames of the wire."""
         return frames if self.is_plain else frames * (self.wire_hz or 1) // (self._model_hz or 1)
 
-    def taken(self, name: str, frames: Array | bytes, count: int) -> Array:
+    def decode_input(self, name: str, frames: Array | bytes, count: int) -> Array:
         """What the model gets of frames of an input. Raises WireError: a packet that cannot be decoded."""
         if self.inward:
             return self.inward[name].push(frames, count)
@@ -178,11 +178,11 @@ class InwardSound(NotCopyable):
         """What the model gets, in the port's shape. Raises WireError: a packet that cannot be decoded."""
         samples = frames.ravel() if not isinstance(frames, bytes) else self._decode(frames, count)
         self.received += count
-        return self._resampled(samples)
+        return self._resample(samples)
 
     def flush(self) -> Array:
         """The rest."""
-        return self._resampled(np.zeros(self.delay_frames, np.float32))
+        return self._resample(np.zeros(self.delay_frames, np.float32))
 
     def reset(self) -> None:
         """A new sound."""
@@ -203,7 +203,7 @@ class InwardSound(NotCopyable):
             )
         return samples
 
-    def _resampled(self, samples: Array) -> Array:
+    def _resample(self, samples: Array) -> Array:
         if self._resampler is not None:
             samples = self._resampler.process(samples)
         return samples.reshape(self._shape)
@@ -236,13 +236,13 @@ class OutwardSound(NotCopyable):
             samples = self._resampler.process(samples)
         self.sent += samples.size
         if self._encoder is not None:
-            return self._coded(self._encoder.encode(samples))
-        return self._coded([(samples.size, self._encode(samples))] if samples.size else [])
+            return self._number_packets(self._encoder.encode(samples))
+        return self._number_packets([(samples.size, self._encode(samples))] if samples.size else [])
 
     def flush(self) -> list[Coded]:
         """The messages of the rest."""
         rest = self.push(np.zeros(self._rest_frames, np.float32))
-        return rest if self._encoder is None else rest + self._coded(self._encoder.flush())
+        return rest if self._encoder is None else rest + self._number_packets(self._encoder.flush())
 
     def reset(self) -> None:
         """A new sound."""
@@ -257,7 +257,7 @@ class OutwardSound(NotCopyable):
             samples.reshape([-1 if size is None else size for size in self.port.shape]), self._form
         )
 
-    def _coded(self, packets: Sequence[tuple[int, bytes]]) -> list[Coded]:
+    def _number_packets(self, packets: Sequence[tuple[int, bytes]]) -> list[Coded]:
         found: list[Coded] = []
         for count, values in packets:
             found.append((self._coded_frames, count, values))

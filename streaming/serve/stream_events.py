@@ -34,6 +34,11 @@ class StreamEvents:
             if port.name in choices
         }
 
+    @property
+    def detects(self) -> bool:
+        """Whether there are any detectors."""
+        return bool(self._detectors)
+
     def push(self, frames: Mapping[str, Array]) -> list[dict[str, Any]]:
         """The events that are known with these frames of outputs. Raises InputError: they are no probabilities."""
         found: list[dict[str, Any]] = []

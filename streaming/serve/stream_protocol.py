@@ -80,12 +80,15 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         """Whether little waits to be sent."""
         return self.writable.is_set()
 
-    def write(self, message: bytes | str) -> None:
-        """Send a message; nothing happens if the connection has ended."""
+    def write(self, *messages: bytes | str) -> None:
+        """Send messages, all at once; nothing happens if the connection has ended."""
         if self.close_sent or self.transport.is_closing():
             return
-        data = message.encode() if isinstance(message, str) else message
-        self.transport.write(_head(TEXT if isinstance(message, str) else BINARY, len(data)) + data)
+        parts: list[bytes] = []
+        for message in messages:
+            data = message.encode() if isinstance(message, str) else message
+            parts += (_head(TEXT if isinstance(message, str) else BINARY, len(data)), data)
+        self.transport.write(b"".join(parts))
 
     def resume_writing(self) -> None:
         """The client reads again."""

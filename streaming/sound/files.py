@@ -1,6 +1,8 @@
 """Sound files in blocks."""
 
 import os
+import re
+import warnings
 from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
@@ -9,7 +11,7 @@ from typing import NoReturn
 import numpy as np
 import soundfile
 
-from pulse.errors import InputError
+from pulse.errors import InputError, PulseWarning
 from pulse.wording import spell
 from streaming.atomic_files import publish, temporary_file, write_error
 from streaming.partial_file import write_all
@@ -21,6 +23,10 @@ from streaming.sound.sound import BLOCK_S, Clipping, SoundReader, SoundWriter
 EXACT_BITS = 24
 """Integers of up to this many bits are all float32."""
 LENGTHENED = ("WAV", "WAVEX")
+_CUT_SHORT = re.compile(r": (\d+) \(should be (\d+)\)")
+"""What libsndfile notes of a header that announces more or fewer bytes than there are; the last is the sound's."""
+_UNKNOWN_BYTES = 0x7FFF_0000
+"""A header announces this many or more where its writer did not know the length, as in a pipe."""
 
 
 class AudioReader(SoundReader):
@@ -46,6 +52,7 @@ class AudioReader(SoundReader):
         if self.frames == 0:
             self.close()
             raise InputError(f"{self.path}: the file has no samples")
+        self._warn_if_cut_short()
 
     @property
     def frames(self) -> int:
@@ -92,6 +99,18 @@ class AudioReader(SoundReader):
                 f"{self.path}: cannot be read as sound ({_reason(error)}); give {common_suffixes()} or what else "
                 "libsndfile reads, or convert it: ffmpeg -i FILE new.wav"
             ) from error
+
+    def _warn_if_cut_short(self) -> None:
+        notes = _CUT_SHORT.findall(self._file.extra_info)
+        announced, present = map(int, notes[-1]) if notes else (0, 0)
+        if present < announced < _UNKNOWN_BYTES:
+            lost = 1 - present / announced
+            warnings.warn(
+                f"{self.path}: the file is cut short, {lost:.0%} of the sound that its header announces are missing; "
+                f"{self.frames:,} samples ({self.duration_s:.3f} s) are read",
+                PulseWarning,
+                stacklevel=3,
+            )
 
     def _read(self, size: int, done: int) -> Samples:
         try:

@@ -9,11 +9,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 MOST_LINES = 450
-LONG = {
-    "pulse/build/nodes.py": "handles of nodes, wires and views make each other",
-    "pulse/jit/simd_codegen.py": "one function for each operation of vectors",
-}
-"""Files with more lines, and why."""
 FOLDERS = ("pulse", "streaming", "bench", "demos")
 
 IRREGULAR = {
@@ -61,16 +56,6 @@ WORDS = {
     "timing": "a noun: frames before and after a resampler",
 }
 """Function names that only look like participles."""
-OLDER = {
-    "pulse/deploy": {"quoted", "undefined"},
-    "pulse/torch": {"added", "joined", "made", "named", "reversed", "rounding", "widened"},
-    "streaming/fleet": {"checked", "lowered", "ranked", "wanted"},
-    "streaming/reports": {"batching"},
-    "streaming/serve": {"coded", "encoded", "received", "resampled", "taken"},
-    "bench/fleet": {"growing"},
-    "bench/torch_codes": {"added", "interpolated", "masked", "refused", "streamed", "written"},
-}
-"""Folder -> names from before the rule; none is added."""
 
 
 def is_participle(name: str) -> bool:
@@ -113,19 +98,12 @@ def test_participles_are_found(text: str, names: list[str]) -> None:
 
 
 def test_functions_are_verbs_or_name_what_they_give() -> None:
-    older: set[tuple[str, str]] = set()
-    wrong: list[str] = []
-    for path in sources(*FOLDERS):
-        name = path.relative_to(ROOT).as_posix()
-        folder = next((each for each in OLDER if name.startswith(f"{each}/")), "")
-        for function in functions(path.read_text("utf-8")):
-            if function in OLDER.get(folder, ()):
-                older.add((folder, function))
-            else:
-                wrong.append(f"{name}: {function}")
+    wrong = [
+        f"{path.relative_to(ROOT).as_posix()}: {function}"
+        for path in sources(*FOLDERS)
+        for function in functions(path.read_text("utf-8"))
+    ]
     assert not wrong
-    listed = {(folder, function) for folder, names in OLDER.items() for function in names}
-    assert not listed - older, "these have another name by now: take them off the list"
 
 
 def test_files_are_short() -> None:
@@ -133,5 +111,5 @@ def test_files_are_short() -> None:
         path.relative_to(ROOT).as_posix(): len(path.read_text("utf-8").splitlines())
         for path in sources(*FOLDERS, "tests")
     }
-    long = {name for name, lines in lengths.items() if lines > MOST_LINES}
-    assert long == LONG.keys()
+    assert lengths
+    assert not {name: lines for name, lines in lengths.items() if lines > MOST_LINES}

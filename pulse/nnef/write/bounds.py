@@ -15,7 +15,7 @@ ALIKE = frozenset({"Unsqueeze", "Squeeze", "Identity"})
 """Operators that leave a number what it is."""
 
 
-def texts_of_bounds(
+def bound_texts(
     nodes: Iterable[NodeProto],
     facts: Mapping[str, tuple[DType, Sizes]],
     constants: Mapping[str, Array],

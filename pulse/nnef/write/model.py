@@ -14,7 +14,7 @@ from pulse.nnef import operators as operators
 from pulse.nnef.archive import Archive
 from pulse.nnef.properties import properties_fragment
 from pulse.nnef.syntax import Assignment, Call, Document, Expression, Fragment, Name
-from pulse.nnef.write.bounds import texts_of_bounds, without_bounds
+from pulse.nnef.write.bounds import bound_texts, without_bounds
 from pulse.nnef.write.expansion import expand
 from pulse.nnef.write.graph import Scope, Shared, Sizes, kind_of
 from pulse.nnef.write.scan import ScanWriter
@@ -105,7 +105,7 @@ class _Offline(_Export):
 
     def archive(self) -> Archive:
         names, _ = self.begin(())
-        texts = texts_of_bounds(self.graph.node, self.root.facts, self.root.constants)
+        texts = bound_texts(self.graph.node, self.root.facts, self.root.constants)
         self.shared.bounds.update(texts)
         write_nodes(
             self.root, without_bounds(self.graph.node, texts, [value.name for value in self.graph.output])

@@ -117,11 +117,15 @@ def _check(proto: ModelProto, what: str) -> ModelProto:
 
 def _find_broken_texts(message: Message) -> Iterator[bytes]:
     """Every text of a message and of those in it that is not valid UTF-8."""
-    ahead = [message]
+    ahead, kinds = [message], dict[FieldDescriptor, tuple[int, bool]]()
     while ahead:
         for field, value in ahead.pop().ListFields():
-            if field.type == FieldDescriptor.TYPE_MESSAGE:
-                ahead += value if field.is_repeated else (value,)
-            elif field.type == FieldDescriptor.TYPE_STRING:
-                texts = value if field.is_repeated else (value,)
-                yield from (text for text in texts if not isinstance(text, str))
+            if field not in kinds:
+                kinds[field] = field.type, field.is_repeated
+            kind, is_repeated = kinds[field]
+            if kind == FieldDescriptor.TYPE_MESSAGE:
+                ahead += value if is_repeated else (value,)
+            elif kind == FieldDescriptor.TYPE_STRING:
+                for text in value if is_repeated else (value,):
+                    if not isinstance(text, str):
+                        yield text

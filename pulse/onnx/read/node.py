@@ -58,7 +58,9 @@ class OnnxOp(ModelOp):
 
     @property
     def origin(self) -> str:
-        lines: list[tuple[str, str]] = _TRACE_LINE.findall(self.trace) if self.trace else []
+        if not self.trace:
+            return f"node {self.title}" if self.title else ""
+        lines: list[tuple[str, str]] = _TRACE_LINE.findall(self.trace)
         lines = [line for line in lines if not line[0].startswith(_OWN)]
         lines = [line for line in lines if "site-packages" not in line[0]] or lines
         node_text = [f"node {self.title}"] if self.title else []

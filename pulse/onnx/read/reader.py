@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pulse.budget import Budget, Spending, count_spending, current_spending
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError
@@ -18,6 +20,7 @@ from pulse.onnx.read.file import ModelSource, read_source
 from pulse.onnx.read.inputs import check_given, claimed_fact, frees_lengths, input_facts, named_fact
 from pulse.onnx.read.node import OnnxOp
 from pulse.onnx.read.opsets import opsets
+from pulse.onnx.registry import DEFAULT_DOMAINS, GIVEN
 from pulse.onnx.subgraph import BodyGraph, free_names
 from pulse.onnx.tensors import tensor_value
 
@@ -134,6 +137,9 @@ class _Builder:
         named = [name for name in read if name]
         places = iter(range(len(named)))
         attributes = {entry.name: self._attribute(entry, what) for entry in node.attribute}
+        if kind == "Constant" and len(made) == 1 and _is_stored(node, attributes):
+            self._constant(made[0], attributes["value"])
+            return
         bodies = [value for value in attributes.values() if isinstance(value, BodyGraph)]
         captures = tuple(dict.fromkeys(name for body in bodies for name in body.captures))
         op = OnnxOp(
@@ -198,6 +204,12 @@ _FIELDS = {
     AttributeProto.TYPE_PROTOS: "type_protos",
 }
 """Type of an attribute -> the field that holds it; a tensor and a graph are read otherwise."""
+
+
+def _is_stored(node: NodeProto, attributes: Mapping[str, Any]) -> bool:
+    """Whether a node Constant is what an initializer is: a tensor of the file, and no operator of a plugin."""
+    plain = node.domain in DEFAULT_DOMAINS and node.op_type not in GIVEN and not node.input
+    return plain and list(attributes) == ["value"] and isinstance(attributes["value"], np.ndarray)
 
 
 def _trace(node: NodeProto) -> str:

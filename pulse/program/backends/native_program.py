@@ -142,7 +142,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
         return encode_program(self, {**model.typed.metadata, **metadata}, proof, chunks, (*lines, *sizes))
 
     def _storage_text(self) -> str:
-        """In what form the instructions have their weights; those of small matrices and of loops stay f32."""
+        """In what form the instructions have their weights; those of small matrices stay f32."""
         forms = [row.instruction.form for row in self.instructions if len(row.instruction.forms()) > 1]
         counts = [f"{forms.count(form)} with weights of {form}" for form in dict.fromkeys(forms)]
         return f"; {', '.join(counts)}" if counts else ""

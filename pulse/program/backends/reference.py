@@ -16,9 +16,9 @@ from pulse.ops.source import Source
 from pulse.ops.stateful import Stateful
 from pulse.program.backends.compiled import CompiledProgram
 from pulse.program.backends.implementations import Compute
+from pulse.program.backends.rounding import rounded_operands, with_rounded_bodies
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
-from pulse.program.weights import stored_operand
 from pulse.pulsify.faults import body_sites, find_unchecked_bodies
 from pulse.pulsify.network import PulsedNetwork
 
@@ -56,17 +56,14 @@ class ReferenceProgram(CompiledProgram):
         sites = (site for node in looked_at for site in body_sites(node.name, node.op))
         self.sites = {site: place for place, site in enumerate(dict.fromkeys(sites))}
         """What is looked at for faults in bodies, and where it is counted."""
-        self.rounded = dict(self._round_weights())
+        self.rounded = {
+            (node.id, slot): value
+            for node in nodes
+            for slot, value in rounded_operands(node.name, node.op, graph.input_facts(node), form)
+        }
         """(node, slot) -> the weight as f32 that its stored form stands for, where that differs."""
-
-    def _round_weights(self) -> Iterator[tuple[tuple[int, int], Array]]:
-        graph = self.network.graph
-        for node in map(graph.nodes.__getitem__, self.order):
-            facts = [graph.fact(outlet) for outlet in node.inputs]
-            for slot in range(len(facts)):
-                stored = stored_operand(node.name, node.op, facts, slot, self.form)
-                if stored is not None and stored.codes is not facts[slot].value:
-                    yield (node.id, slot), stored.values
+        self.ops = {node.id: with_rounded_bodies(node.name, node.op, form) for node in nodes}
+        """node -> its op, the weights of its bodies rounded."""
 
     @property
     def backend(self) -> str:
@@ -111,7 +108,7 @@ class ReferenceState(State):
         self._next = memory
         values: dict[OutletId, Array] = {}
         for node_id in self._program.order:
-            node = graph.nodes[node_id]
+            node, op = graph.nodes[node_id], self._program.ops[node_id]
             inputs = [rounded.get((node_id, slot), values[outlet]) for slot, outlet in enumerate(node.inputs)]
             if isinstance(node.op, Source) and node_id in memory:
                 results = memory[node_id]
@@ -121,7 +118,7 @@ class ReferenceState(State):
             else:
                 dtypes = [outlet.fact.dtype for outlet in node.outputs]
                 try:
-                    results = arithmetic.evaluate(node.op, inputs, dtypes, partial(self.evaluate, node_id))
+                    results = arithmetic.evaluate(op, inputs, dtypes, partial(self.evaluate, node_id))
                 except (ValueError, IndexError) as error:
                     raise InputError(f"{node.name} ({node.op.name}): {error}") from error
             for slot, result in enumerate(results):
@@ -138,7 +135,7 @@ class ReferenceState(State):
         return outputs
 
     def evaluate(self, node_id: int, inputs: Sequence[Array]) -> Sequence[Array]:
-        op = self._program.network.graph.nodes[node_id].op
+        op = self._program.ops[node_id]
         if isinstance(op, Stateful):
             return self._with_bodies(node_id, lambda: op.step(inputs, self._next[node_id], self.clock))
         if self._program.read_back:

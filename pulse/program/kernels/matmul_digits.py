@@ -181,7 +181,7 @@ def with_two(a: Sums, b: Sums, words: Pointer, h: Pointer, w: Pointer, K: int) -
 
 
 @device
-def three_of_digits(digits: Digits, h: Pointer, w: Pointer, K: int) -> tuple[Vector, Vector, Vector]:
+def sum_three_blocks(digits: Digits, h: Pointer, w: Pointer, K: int) -> tuple[Vector, Vector, Vector]:
     """``sum_k h[k] * w[k]`` of three blocks of columns, w [K, 3, 16]."""
     a, b, c, words = no_sums(), no_sums(), no_sums(), digits[0]
     for k in range(K >> 2):
@@ -196,7 +196,7 @@ def three_of_digits(digits: Digits, h: Pointer, w: Pointer, K: int) -> tuple[Vec
 
 
 @device
-def four_of_digits(digits: Digits, h: Pointer, w: Pointer, K: int) -> tuple[Vector, Vector, Vector, Vector]:
+def sum_four_blocks(digits: Digits, h: Pointer, w: Pointer, K: int) -> tuple[Vector, Vector, Vector, Vector]:
     """The same of four blocks of columns, w [K, 4, 16]."""
     a, b, c, d, words = no_sums(), no_sums(), no_sums(), no_sums(), digits[0]
     for k in range(K >> 2):
@@ -212,7 +212,7 @@ def four_of_digits(digits: Digits, h: Pointer, w: Pointer, K: int) -> tuple[Vect
 
 
 @device
-def narrow_of_taps(digits: Digits, x: Pointer, taps: Pointer, T: int, K: int, w: Pointer) -> Vector:
+def sum_taps(digits: Digits, x: Pointer, taps: Pointer, T: int, K: int, w: Pointer) -> Vector:
     """``sum_tk x[taps[t] + k] * w[t * K + k]``, w [T * K, 16]."""
     a = no_sums()
     for t in range(T):
@@ -221,7 +221,7 @@ def narrow_of_taps(digits: Digits, x: Pointer, taps: Pointer, T: int, K: int, w:
 
 
 @device
-def wide_of_taps(
+def sum_taps_wide(
     digits: Digits, x: Pointer, taps: Pointer, T: int, K: int, w: Pointer
 ) -> tuple[Vector, Vector]:
     """The same of two blocks of columns, w [T * K, 2, 16]."""

@@ -104,6 +104,19 @@ def load_sum(y: Pointer, n: int, rest: int, accumulate: int) -> Vector:
 
 
 @device
+def first_sums(
+    bias: Pointer, y: Pointer, rest: int, accumulate: int
+) -> tuple[Vector, Vector, Vector, Vector]:
+    """What the sums of four columns of a row begin with; ``rest`` of them exist."""
+    return (
+        vsplat(bias[0]) + load_sum(y, 0, rest, accumulate),
+        vsplat(bias[1]) + load_sum(y, 1, rest, accumulate),
+        vsplat(bias[2]) + load_sum(y, 2, rest, accumulate),
+        vsplat(bias[3]) + load_sum(y, 3, rest, accumulate),
+    )
+
+
+@device
 def store_columns(y: Pointer, rest: int, a: Vector, b: Vector, c: Vector, d: Vector) -> None:
     """Four columns, of which ``rest`` exist."""
     vstore(y, 0, a)
@@ -121,15 +134,10 @@ def four_rows(
     y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, rest: int, accumulate: int,
 ) -> None:  # fmt: skip
     """Four rows, four columns."""
-    a, b, c, d = vsplat(bias[0]), vsplat(bias[1]), vsplat(bias[2]), vsplat(bias[3])
-    a0, b0 = a + load_sum(y0, 0, rest, accumulate), b + load_sum(y0, 1, rest, accumulate)
-    c0, d0 = c + load_sum(y0, 2, rest, accumulate), d + load_sum(y0, 3, rest, accumulate)
-    a1, b1 = a + load_sum(y1, 0, rest, accumulate), b + load_sum(y1, 1, rest, accumulate)
-    c1, d1 = c + load_sum(y1, 2, rest, accumulate), d + load_sum(y1, 3, rest, accumulate)
-    a2, b2 = a + load_sum(y2, 0, rest, accumulate), b + load_sum(y2, 1, rest, accumulate)
-    c2, d2 = c + load_sum(y2, 2, rest, accumulate), d + load_sum(y2, 3, rest, accumulate)
-    a3, b3 = a + load_sum(y3, 0, rest, accumulate), b + load_sum(y3, 1, rest, accumulate)
-    c3, d3 = c + load_sum(y3, 2, rest, accumulate), d + load_sum(y3, 3, rest, accumulate)
+    a0, b0, c0, d0 = first_sums(bias, y0, rest, accumulate)
+    a1, b1, c1, d1 = first_sums(bias, y1, rest, accumulate)
+    a2, b2, c2, d2 = first_sums(bias, y2, rest, accumulate)
+    a3, b3, c3, d3 = first_sums(bias, y3, rest, accumulate)
     for t in range(T):
         tap = taps[t] * LANES
         p0, p1, p2, p3 = x0 + tap, x1 + tap, x2 + tap, x3 + tap
@@ -157,11 +165,8 @@ def two_rows(
     y0: Pointer, y1: Pointer, rest: int, accumulate: int,
 ) -> None:  # fmt: skip
     """Two rows, four columns."""
-    a, b, c, d = vsplat(bias[0]), vsplat(bias[1]), vsplat(bias[2]), vsplat(bias[3])
-    a0, b0 = a + load_sum(y0, 0, rest, accumulate), b + load_sum(y0, 1, rest, accumulate)
-    c0, d0 = c + load_sum(y0, 2, rest, accumulate), d + load_sum(y0, 3, rest, accumulate)
-    a1, b1 = a + load_sum(y1, 0, rest, accumulate), b + load_sum(y1, 1, rest, accumulate)
-    c1, d1 = c + load_sum(y1, 2, rest, accumulate), d + load_sum(y1, 3, rest, accumulate)
+    a0, b0, c0, d0 = first_sums(bias, y0, rest, accumulate)
+    a1, b1, c1, d1 = first_sums(bias, y1, rest, accumulate)
     for t in range(T):
         tap = taps[t] * LANES
         p0, p1 = x0 + tap, x1 + tap
@@ -181,22 +186,8 @@ def one_row(
     accumulate: int,
 ) -> None:  # fmt: skip
     """One row, two tiles of columns; the weights of the second lie ``far`` further on."""
-    a0, b0 = (
-        vsplat(bias[0]) + load_sum(y, 0, rest, accumulate),
-        vsplat(bias[1]) + load_sum(y, 1, rest, accumulate),
-    )
-    c0, d0 = (
-        vsplat(bias[2]) + load_sum(y, 2, rest, accumulate),
-        vsplat(bias[3]) + load_sum(y, 3, rest, accumulate),
-    )
-    a1, b1 = (
-        vsplat(bias[4]) + load_sum(y, 4, rest, accumulate),
-        vsplat(bias[5]) + load_sum(y, 5, rest, accumulate),
-    )
-    c1, d1 = (
-        vsplat(bias[6]) + load_sum(y, 6, rest, accumulate),
-        vsplat(bias[7]) + load_sum(y, 7, rest, accumulate),
-    )
+    a0, b0, c0, d0 = first_sums(bias, y, rest, accumulate)
+    a1, b1, c1, d1 = first_sums(bias + COLUMNS, y + COLUMNS * LANES, rest - COLUMNS, accumulate)
     z = w + far
     for t in range(T):
         p = x + taps[t] * LANES
@@ -254,7 +245,7 @@ def step_rows(step: FinishStep, y: Pointer, rows_y: Pointer, M: int, N: int) -> 
 
 @device
 def finish_rows(row: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
-    """The steps, one after the other."""
+    """Run the steps in order."""
     steps: Any = row.steps
     for i in range(row.step_count):
         step_rows(steps[i], y, rows_y, M, N)

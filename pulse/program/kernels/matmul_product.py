@@ -29,7 +29,7 @@ from pulse.jit.simd import (
 )
 from pulse.jit.span import Reach, run
 from pulse.jit.stack import stack_f32
-from pulse.program.kernels.matmul_digits import DIGITS, digits_of_taps, narrow_of_taps, wide_of_taps
+from pulse.program.kernels.matmul_digits import DIGITS, digits_of_taps, sum_taps, sum_taps_wide
 from pulse.program.kernels.matmul_finish import Finish, finish
 from pulse.program.kernels.matmul_scales import Scales, begin_sum, end_sum, offset_scales
 from pulse.program.kernels.matmul_windows import ProductRows
@@ -274,7 +274,7 @@ def eight_rows_narrow(
 
 
 @device
-def row_of_digits(
+def digit_row(
     x: Pointer,
     taps: Pointer,
     T: int,
@@ -296,11 +296,11 @@ def row_of_digits(
             if rest > LANES:
                 more = rest - LANES
                 second = initial_sum(vload_part(b + LANES, 0, more), here + LANES, more, accumulate)
-                low, high = wide_of_taps(digits, x, taps, T, K, w)
+                low, high = sum_taps_wide(digits, x, taps, T, K, w)
                 vstore_part(here, 0, rest, end_sum(low, first, s, 0, rest))
                 vstore_part(here + LANES, 0, more, end_sum(high, second, s, LANES, more))
             else:
-                low = narrow_of_taps(digits, x, taps, T, K, w)
+                low = sum_taps(digits, x, taps, T, K, w)
                 vstore_part(here, 0, rest, end_sum(low, first, s, 0, rest))
         elif rest > LANES:
             one_row_wide(x, taps, T, K, w, b, s, here, rest, accumulate)
@@ -310,7 +310,7 @@ def row_of_digits(
 
 
 @device
-def rows_of_digits(row: "Product", scales: Scales) -> int:
+def digit_rows(row: "Product", scales: Scales) -> int:
     """All panels, where digits are faster: one row or two of int8; how many columns are done."""
     if scales is None:
         return 0
@@ -319,7 +319,7 @@ def rows_of_digits(row: "Product", scales: Scales) -> int:
         return 0
     memory = stack_f32(DIGITS)
     for m in range(M):
-        row_of_digits(
+        digit_row(
             x + rows_x[m], row.taps, row.T, row.K, row.W, row.bias, scales,
             y + rows_y[m], N, row.accumulate, memory,
         )  # fmt: skip
@@ -327,7 +327,7 @@ def rows_of_digits(row: "Product", scales: Scales) -> int:
 
 
 @device
-def panels_of_one_row(row: "Product", scales: Scales) -> int:
+def one_row_panels(row: "Product", scales: Scales) -> int:
     """The whole panels, if there is one row; how many columns are done then.
 
     A loop of its own: nothing is stored in parts, and what leads from panel to panel stays in registers.
@@ -382,9 +382,9 @@ def product(row: Product) -> None:
     x, weights, bias, y, scales = row.x, row.W, row.bias, row.y, row.scales
     M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
     accumulate = row.accumulate
-    n = rows_of_digits(row, scales)
+    n = digit_rows(row, scales)
     if n == 0:
-        n = panels_of_one_row(row, scales)
+        n = one_row_panels(row, scales)
     while n < N:
         w, s, rest = weights + n * T * K, offset_scales(scales, n), N - n
         m = 0

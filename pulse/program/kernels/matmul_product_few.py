@@ -51,7 +51,7 @@ def pack_few(w: NDArray[Any], width: int) -> NDArray[Any]:
     return packed.reshape(-1)
 
 
-def width_of_few(M: int, K: int, N: int) -> int | None:
+def few_width(M: int, K: int, N: int) -> int | None:
     """The columns of a vector with which ``product_few`` has the least to multiply; None if ``product`` has less."""
     for width in WIDTHS:
         inputs = LANES // width

@@ -27,9 +27,9 @@ from pulse.jit.simd import (
 )
 from pulse.program.kernels.matmul_digits import (
     Digits,
-    four_of_digits,
     no_sums,
-    three_of_digits,
+    sum_four_blocks,
+    sum_three_blocks,
     value_of,
     with_one,
     with_two,
@@ -203,7 +203,7 @@ def three_sums(
     if scales is None:
         return three_float_sums(h, w, K, scales)
     if digits[1] > 0:
-        a, b, c = three_of_digits(digits, h, w, K)
+        a, b, c = sum_three_blocks(digits, h, w, K)
         return apply_scales(a, scales, 0), apply_scales(b, scales, 16), apply_scales(c, scales, 32)
     return three_float_sums(h, w, K, scales)
 
@@ -216,7 +216,7 @@ def four_sums(
     if scales is None:
         return four_float_sums(h, w, K, scales)
     if digits[1] > 0:
-        a, b, c, d = four_of_digits(digits, h, w, K)
+        a, b, c, d = sum_four_blocks(digits, h, w, K)
         return (
             apply_scales(a, scales, 0),
             apply_scales(b, scales, 16),

@@ -14,7 +14,7 @@ from pulse.facts import Array
 from pulse.program.dft_basis import DftBasis, find_dft_basis, tables
 from pulse.program.kernels.matmul_finish import NO_FINISH, Finish
 from pulse.program.kernels.matmul_product import Product, pack_product
-from pulse.program.kernels.matmul_product_few import ProductFew, pack_few, width_of_few
+from pulse.program.kernels.matmul_product_few import ProductFew, few_width, pack_few
 from pulse.program.kernels.spectral import Fourier
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.table.memory import Value
@@ -100,7 +100,7 @@ def emit_product(
         "scales": None if scales is None else cx.constant(np.ascontiguousarray(scales)),
         "finish": finish,
     }
-    width = width_of_few(len(rows_x), depth, columns)
+    width = few_width(len(rows_x), depth, columns)
     if width is None:
         cx.emit(Product(W=cx.constant(pack_product(np.ascontiguousarray(matrix))), **fields))
     else:

@@ -95,7 +95,7 @@ def _read_ticks():
 
 
 @entry("machine.ticks_of_readings", 1, gives_int=True)
-def _ticks_of_readings(count):
+def _ticks(count):
     first = last = tick_count()
     for _ in range(count):
         last = tick_count()
@@ -146,7 +146,7 @@ def ticks_per_second() -> float:
 @functools.cache
 def seconds_per_reading() -> float:
     """What one reading of the counter takes, which ``run_profiled`` adds to each row; measured once, in a loop."""
-    read = _ticks_of_readings.call
+    read = _ticks.call
     return min(read(READINGS) for _ in range(20)) / READINGS / ticks_per_second()
 
 

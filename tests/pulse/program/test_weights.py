@@ -283,20 +283,50 @@ def test_memory_shrinks_and_the_error_is_small_and_told(name: str) -> None:
     assert sizes == sorted(sizes, reverse=True) and len(set(sizes)) == 3
 
 
-def test_the_listing_says_that_the_body_of_a_loop_stays_f32() -> None:
+def recurrence() -> onnx.ModelProto:
+    """``h = tanh(h @ w + x)`` as a Scan; a scan inside of it multiplies with the same matrix once more."""
+
+    def info(*names: str) -> list[onnx.ValueInfoProto]:
+        return [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [64]) for name in names]
+
+    inner = onnx.helper.make_graph(
+        [node("MatMul", "g w", "grown"), node("Tanh", "grown", "after"), node("Identity", "after", "seen")],
+        "inner",
+        info("g", "one"),
+        info("after", "seen"),
+    )
+    rows = node("Scan", "mixed single", "again many", body=inner, num_scan_inputs=1)
     body = onnx.helper.make_graph(
-        [node("MatMul", "h w", "grown"), node("Add", "grown frame", "next"), node("Identity", "next", "out")],
+        [
+            node("MatMul", "h w", "grown1"),
+            node("Add", "grown1 frame", "mixed"),
+            node("Unsqueeze", "frame front", "single"),
+            rows,
+            node("Tanh", "again", "next"),
+            node("Identity", "next", "out"),
+        ],
         "body",
-        [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [64]) for name in ("h", "frame")],
-        [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [64]) for name in ("next", "out")],
+        info("h", "frame"),
+        info("next", "out"),
     )
     scan = node("Scan", "zeros x", "last y", body=body, num_scan_inputs=1)
-    constants = {"w": floats("w", 64, 64) / 16, "zeros": np.zeros(64, np.float32)}
-    program = pulse.stream(
-        model([scan], {"x": floats("x", 9, 64)}, constants, stream={"x": 0}), pulse=1, weights="bf16"
-    )
+    constants = {"w": floats("w", 64, 64) / 8, "zeros": np.zeros(64, np.float32), "front": np.array([0])}
+    return model([scan], {"x": floats("x", 9, 64)}, constants, stream={"x": 0})
+
+
+@pytest.mark.parametrize("frames", [1, 3])
+@pytest.mark.parametrize("form", FORMS)
+def test_weights_in_the_bodies_of_scans_have_the_form_too(form: str, frames: int) -> None:
+    proto = recurrence()
+    program = pulse.stream(proto, pulse=frames, weights=form)
     assert isinstance(program, NativeProgram)
-    assert "(bf16)" in program.listing()[0] and "; 1 with weights of f32" in program.listing()[0]
+    assert f"; {2 * frames} with weights of {form}" in program.listing()[0]
+    reference = pulse.stream(proto, pulse=frames, weights=form, backend="numpy")
+    got, wanted, full = (
+        streamed(each, 5)["y"] for each in (program, reference, pulse.stream(proto, pulse=frames))
+    )
+    np.testing.assert_allclose(got, wanted, 1e-4, 1e-5)
+    assert np.abs(got - full).max() > 1e-3, "rounded weights change what it gives"
 
 
 def test_transforms_stay_f32() -> None:

@@ -1,6 +1,10 @@
 """The help of the commands shows what a value means, not its type in Python."""
 
+import errno
+import io
+import os
 import re
+import sys
 
 import pytest
 
@@ -30,3 +34,19 @@ def test_every_option_with_a_value_says_which() -> None:
     options = [param for param in params if param.param_type_name == "option"]
     assert len(options) > 100
     assert not {option.opts[0] for option in options if not option.is_flag and not option.metavar}
+
+
+class FullOutput(io.StringIO):
+    """A file on a disk that is full."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], []])
+def test_a_full_standard_output_is_one_line(arguments: list[str], capsys, monkeypatch) -> None:
+    monkeypatch.setattr(sys, "stdout", FullOutput())
+    with pytest.raises(SystemExit) as ended:
+        app(arguments)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == "error: standard output: No space left on device\n"

@@ -83,7 +83,7 @@ def test_two_versions_share_the_nodes():
 
 
 def wanted(scaling, load, count, now_s, **changes):
-    return scaling.wanted(Deployment(**changes), load, count, now_s)
+    return scaling.wanted_workers(Deployment(**changes), load, count, now_s)
 
 
 def test_up_at_once():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from pulse.errors import InputError
+from pulse.errors import InputError, PulseWarning
 from streaming.sound.channels import Channels
 from streaming.sound.files import AudioReader, AudioWriter
 from tests.streaming.disks import limited
@@ -166,6 +166,30 @@ def test_a_file_cut_short_is_refused_where_it_ends(tmp_path):
     cut.write_bytes(whole.read_bytes()[:40_000])
     with AudioReader(cut) as reader, pytest.raises(InputError, match=r"damaged at sample .* of 50000"):
         list(reader)
+
+
+@pytest.mark.parametrize("name", ["a.wav", "a.aiff", "a.au", "a.w64"])
+def test_a_header_that_announces_more_than_the_file_has_is_told(tmp_path, name):
+    path = tmp_path / name
+    soundfile.write(path, noise(8000), 16000)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 4])
+    with pytest.warns(PulseWarning, match=r"cut short, 75% .* are missing; 1,9\d\d samples \(0\.12\d s\)"):
+        reader = AudioReader(path)
+    with reader:
+        assert sum(len(block) for block in reader) == reader.frames
+
+
+@pytest.mark.parametrize("announced", [0xFFFFFFFF, 0x7FFFFFFF])
+def test_a_header_of_unknown_length_is_no_cut(tmp_path, announced):
+    path = tmp_path / "a.wav"
+    soundfile.write(path, noise(800), 16000)
+    written = bytearray(path.read_bytes())
+    at = written.index(b"data") + 4
+    written[at : at + 4] = announced.to_bytes(4, "little")
+    path.write_bytes(written)
+    with AudioReader(path) as reader:  # any warning is an error here
+        assert reader.frames == 800
 
 
 def test_nan_names_the_sample(tmp_path):

@@ -8,7 +8,7 @@ from pulse.ops.weight_units import UnitLayout
 from pulse.program.kernels.matmul import matmul
 from pulse.program.kernels.matmul_finish import STEPS
 from pulse.program.kernels.matmul_product import PANEL, pack_product, product
-from pulse.program.kernels.matmul_product_few import WIDTHS, pack_few, product_few, width_of_few
+from pulse.program.kernels.matmul_product_few import WIDTHS, few_width, pack_few, product_few
 from pulse.program.weights import Stored, store
 from tests.pulse.program.kernels.rows import At, run_both, run_row
 
@@ -117,7 +117,7 @@ def test_few_columns_agree_with_numpy(M, T, K, N, accumulate, activation, dense,
     ],
 )  # fmt: skip
 def test_few_columns_where_they_are_less_to_multiply(M, K, N, width):
-    assert width_of_few(M, K, N) == width
+    assert few_width(M, K, N) == width
 
 
 def test_few_columns_keep_infinities_and_nan():

@@ -1,0 +1,236 @@
+"""Drawings: a canvas, the handles of its nodes, and parts of it. Drawings that are connected become one."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
+from weakref import WeakSet
+
+from pulse.build.canvas import Canvas, OpenInput, is_open, is_operator
+from pulse.dim import SymbolScope
+from pulse.errors import InputError
+from pulse.graph import OutletId, View
+from pulse.infer.network import Constant, FileNetwork, ModelGraph
+
+Conversion: TypeAlias = Callable[
+    [Canvas, Iterable[int], Sequence[OutletId], Sequence[OutletId]],
+    tuple[list[int], dict[OutletId, OutletId]],
+]
+"""A part, its inputs and outputs -> the nodes that were added; output -> what it is now."""
+
+
+class Handle:
+    """Stands for a node of a drawing, in whichever drawing the node is."""
+
+    def __init__(self, drawing: "Drawing", node_id: int) -> None:
+        self.drawing, self.id = drawing, node_id
+        drawing.handles[node_id] = self
+
+
+class Drawing:
+    """A canvas, the handles of its nodes by their ids, and the parts of it that are in use."""
+
+    def __init__(self, graph: ModelGraph | None = None, scope: SymbolScope | None = None) -> None:
+        self.canvas = Canvas(graph, scope)
+        self.handles: dict[int, Handle] = {}
+        self.parts: WeakSet[Part] = WeakSet()
+        self.kept: list[Part] = []
+        """The parts that models are to know as views, in the order in which they were named."""
+
+    def named_views(self) -> dict[str, View]:
+        """The views that models are to know, by name. Raises InputError: two with one name."""
+        views: dict[str, View] = {}
+        for number, part in enumerate(self.kept):
+            name = part.name or f"view {number}"
+            if name in views:
+                raise InputError(f"two views are called {name}; give each a name of its own")
+            views[name] = View(set(part.nodes), part.backend, part.kernel)
+        return views
+
+    def keep(self, part: "Part") -> None:
+        """Let models know a part."""
+        if part not in self.kept:
+            self.kept.append(part)
+
+    def join(self, other: "Drawing") -> None:
+        """Take over all that is on another one. Raises InputError: both were read from files with named lengths."""
+        if other is self:
+            return
+        scopes = [each.canvas.scope for each in (self, other) if each.canvas.scope is not None]
+        if len(scopes) > 1:
+            raise InputError(
+                "nodes of two models that were read cannot be connected here; join the models with pulse.chain"
+            )
+        offset = self.canvas.graph.absorb(other.canvas.graph)
+        self.canvas.scope = next(iter(scopes), None)
+        for handle in other.handles.values():
+            handle.drawing, handle.id = self, handle.id + offset
+            self.handles[handle.id] = handle
+        for part in other.parts:
+            part.move(self, offset)
+            self.parts.add(part)
+        self.kept += other.kept
+        other.handles, other.kept = {}, []
+
+    def feed(self, place: OutletId, source: OutletId) -> None:
+        """Let all that read an open input read another wire. Raises InputError: that would close a circle."""
+        graph = self.canvas.graph
+        if place == source:
+            return
+        readers = {inlet.node for inlet in graph.outlet(place).successors}
+        if readers & set(graph.order([source])):
+            name = graph.node(place).name
+            raise InputError(f"{name}: reading {graph.label(source)} would close a circle")
+        graph.redirect(place, source)
+        for part in self.parts:
+            part.follow(place, source)
+        graph.retire(place.node)
+
+
+class Part:
+    """Some operators of a drawing, and what is known of their inputs and outputs; what a view shows.
+
+    nodes    their ids, in the order in which they were made
+    inputs   the order of the wires that are read from outside; that of the nodes where it is None
+    outputs  the wires that are its results; where it is None, those that are read outside, and all of nodes that none
+             of the part reads
+    name     that models know it by; empty for none
+    titles   what the outputs of its model are called, if not as their nodes
+    """
+
+    def __init__(
+        self,
+        drawing: Drawing,
+        nodes: Iterable[int],
+        inputs: Sequence[OutletId] | None = None,
+        outputs: Sequence[OutletId] | None = None,
+        name: str = "",
+    ) -> None:
+        self.drawing, self._inputs, self._outputs = drawing, inputs, outputs
+        graph = drawing.canvas.graph
+        self.nodes = sorted(node_id for node_id in nodes if is_operator(graph.nodes[node_id].op))
+        self.titles: list[str] | None = None
+        self.name, self.backend, self.kernel = name, "", ""
+        if name:
+            drawing.keep(self)
+        drawing.parts.add(self)
+
+    def move(self, drawing: Drawing, offset: int) -> None:
+        """Be a part of another drawing, where its nodes have other ids."""
+        self.drawing = drawing
+        self.nodes = [node_id + offset for node_id in self.nodes]
+        self._inputs, self._outputs = (
+            None if wires is None else [OutletId(wire.node + offset, wire.slot) for wire in wires]
+            for wires in (self._inputs, self._outputs)
+        )
+
+    def follow(self, old: OutletId, new: OutletId) -> None:
+        """Put a wire in the place of one that is no more."""
+        self._inputs, self._outputs = (
+            None if wires is None else [new if wire == old else wire for wire in wires]
+            for wires in (self._inputs, self._outputs)
+        )
+
+    # borders
+
+    def inputs(self) -> list[OutletId]:
+        """The wires that it reads and does not make, each once; constants left out."""
+        ends, inside = self.drawing.canvas.open_inputs(self.nodes), set(self.nodes)
+        ends += [end for end in self.outputs() if end.node not in inside and end not in ends]
+        first = [wire for wire in self._inputs or () if wire in ends]
+        return [*first, *(wire for wire in ends if wire not in first)]
+
+    def open_inputs(self) -> list[OutletId]:
+        """The inputs that no node feeds yet."""
+        return [wire for wire in self.inputs() if is_open(self.drawing.canvas.op(wire))]
+
+    def input_names(self) -> list[str]:
+        """What the inputs of its model are called, in the order of ``inputs``."""
+        wires = self.inputs()
+        names = {outlet: name for name, outlet in self.drawing.canvas.input_names(wires).items()}
+        return [names[outlet] for outlet in wires]
+
+    def outputs(self) -> list[OutletId]:
+        """The wires that are its results."""
+        return self.drawing.canvas.results(self.nodes) if self._outputs is None else list(self._outputs)
+
+    def network(self, shapes: Mapping[str, str], titles: Sequence[str] | None, title: str) -> FileNetwork:
+        """The part as a network of its own.
+
+        shapes  of inputs, by name
+        titles  of the outputs
+        Raises  InputError: no such input, no such shape, another number of titles
+        """
+        ends = self.outputs()
+        network = self.drawing.canvas.network(
+            self.nodes, self.inputs(), ends, shapes, self.drawing.named_views(), title
+        )
+        names = self.titles if titles is None else list(titles)
+        if names is not None:
+            if len(names) != len(ends) or len(set(names)) != len(names):
+                raise InputError(f"{title}: {len(ends)} outputs need as many different names, not {names}")
+            network.graph.set_outputs(network.graph.outputs, names)
+        return network
+
+    # changes
+
+    def convert(self, conversion: Conversion) -> None:
+        """Add the nodes of a conversion to this part, and to all that have the whole of it."""
+        holders = [part for part in self.drawing.parts if set(self.nodes) <= set(part.nodes)]
+        added, moved = conversion(self.drawing.canvas, self.nodes, self.inputs(), self.outputs())
+        for part in holders:
+            part.nodes += added
+            for old, new in moved.items():
+                part.follow(old, new)
+
+    def clone(self, shares_parameters: bool) -> "Part":
+        """The same operators once more, on a drawing of their own."""
+        graph, drawing = self.drawing.canvas.graph, Drawing(scope=self.drawing.canvas.scope)
+        canvas, inside = drawing.canvas, set(self.nodes)
+        made: dict[OutletId, OutletId] = {}
+        for wire in self.inputs():
+            op, label = graph.node(wire).op, graph.label(wire)
+            made[wire] = canvas.add(label, op if is_open(op) else OpenInput(called=label))
+        for node_id in graph.order([OutletId(node_id) for node_id in self.nodes]):
+            node, outlet = graph.nodes[node_id], OutletId(node_id)
+            if isinstance(node.op, Constant):
+                value = node.op.value if shares_parameters else node.op.value.copy()
+                made[outlet] = canvas.constant(node.name, value)
+            elif node_id in inside:
+                first = canvas.add(
+                    node.name, node.op, [made[source] for source in node.inputs], len(node.outputs)
+                )
+                made |= {
+                    OutletId(node_id, slot): OutletId(first.node, slot) for slot in range(len(node.outputs))
+                }
+        inputs, outputs = ([made[wire] for wire in wires] for wires in (self.inputs(), self.outputs()))
+        nodes = [made[OutletId(node_id)].node for node_id in self.nodes]
+        return Part(drawing, nodes, inputs, outputs)
+
+    def replace(self, new: "Part") -> None:
+        """Put another part in the place of this one. Raises InputError: another number of inputs or outputs."""
+        sizes, new_sizes = (
+            (len(self.inputs()), len(self.outputs())),
+            (len(new.open_inputs()), len(new.outputs())),
+        )
+        if new_sizes != sizes:
+            raise InputError(
+                f"a part with {sizes[0]} inputs and {sizes[1]} outputs cannot be replaced by one with "
+                f"{new_sizes[0]} and {new_sizes[1]}"
+            )
+        self.drawing.join(new.drawing)
+        drawing, graph = self.drawing, self.drawing.canvas.graph
+        before, after = self.outputs(), new.outputs()
+        for place, source in zip(new.open_inputs(), self.inputs()):
+            drawing.feed(place, source)
+            after = [source if wire == place else wire for wire in after]
+        old, parts = list(self.nodes), [part for part in drawing.parts if part is not new]
+        holders = [part for part in parts if set(old) <= set(part.nodes)]
+        for outlet, successor in zip(before, after):
+            graph.redirect(outlet, successor)
+            for part in parts:
+                part.follow(outlet, successor)
+        for node_id in old:
+            graph.retire(node_id)
+        gone = {node_id for node_id in old if not graph.nodes[node_id].outputs}
+        for part in [*parts, new]:
+            added = new.nodes if part in holders else []
+            part.nodes = sorted({*(set(part.nodes) - gone), *added})

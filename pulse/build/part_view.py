@@ -1,0 +1,125 @@
+"""A view of a part, as far as it needs no handle of a node: its model, its runs, its backend, type and layout."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from pulse.build.conversions import LAYOUTS, convert_layout, convert_types, round_parameters
+from pulse.build.drawing import Part
+from pulse.errors import InputError
+from pulse.facts import Array, dtype_name
+from pulse.models import Model, Sketch
+from pulse.pulsify.receptive import Receptive
+
+
+class PartView(Sketch):
+    """What views of a part have in common."""
+
+    part: Part
+
+    @property
+    def name(self) -> str:
+        """What models know it by; empty for none."""
+        return self.part.name
+
+    @property
+    def backend(self) -> str:
+        """What programs run its nodes on; empty for the one that a program is compiled for."""
+        return self.part.backend
+
+    def uncovered_operators(self) -> list[str]:
+        """The operators that nothing can compute, by name."""
+        graph = self.part.drawing.canvas.graph
+        ops = [graph.nodes[node_id].op for node_id in self.part.nodes]
+        return sorted({op.name for op in ops if not op.is_covered})
+
+    def graph(
+        self,
+        inputs: Mapping[str, str] | str | None = None,
+        outputs: Sequence[str] | None = None,
+        title: str = "model",
+    ) -> Model:
+        """The part as a model of its own, which ``pulse.load`` and all other calls take.
+
+        inputs   name -> shape, such as ``{"x": "1,80,T"}``; the shape alone if there is one input. Others
+                 are found from the weights, or were given with the Connector
+        outputs  their names; those of their nodes by default
+        Raises   InputError: no such input, no such shape, another number of names
+        """
+        if isinstance(inputs, str):
+            names = self.part.input_names()
+            if len(names) != 1:
+                raise InputError(f"{title}: give shapes by name, the inputs are {', '.join(names) or 'none'}")
+            inputs = {names[0]: inputs}
+        return Model.of(self.part.network(inputs or {}, outputs, title))
+
+    def to_model(self, inputs: Mapping[str, str] | None = None) -> Model:
+        return self.graph(inputs)
+
+    def forward(self, feeds: Mapping[str, Array] | Array) -> dict[str, Array]:
+        """Its outputs, computed by numpy from what its inputs are fed; nothing outside of the view is computed.
+
+        feeds   input -> array; one array if there is one input
+        Raises  InputError: another input, or arrays that do not fit
+        """
+        names = self.part.input_names()
+        if not isinstance(feeds, Mapping):
+            if len(names) != 1:
+                raise InputError(f"the view has the inputs {', '.join(names) or 'none'}; feed them by name")
+            feeds = {names[0]: feeds}
+        if missing := sorted(set(names) - set(feeds)):
+            raise InputError(f"the view's input {', '.join(missing)} is not fed")
+        arrays = {name: np.asarray(array) for name, array in feeds.items()}
+        return self.graph(_shapes(arrays)).analyse().run(arrays)
+
+    def receptive_field(
+        self, inputs: Mapping[str, str] | str | None = None, symbol: str | None = None
+    ) -> dict[str, Receptive]:
+        """Output -> the frames of the input that one of its frames depends on.
+
+        inputs, symbol  as in ``graph`` and in ``pulse.load``
+        Raises  PulsifyError: the view does not stream
+        """
+        return self.graph(inputs).analyse().declutter().pulsify(symbol).fields
+
+    def set_backend(self, backend: str, kernel: str = "") -> None:
+        """Let programs run its nodes on a backend, and if there are several kernels of an operator, by that one.
+
+        backend  ``numba``, ``numpy`` or ``onnxruntime``; "" for the one that a program is compiled for
+        kernel   such as ``fft`` of convolutions in numpy; see docs/aidge.md
+        """
+        self.part.backend, self.part.kernel = backend, kernel
+        self.part.drawing.keep(self.part)
+
+    def set_dtype(self, dtype: str, weights_only: bool = False) -> None:
+        """Let its nodes compute in another type of floats: its parameters are rounded, its inputs and outputs cast.
+
+        What it reads and gives stays f32, and must be floats. Kernels of the numba backend compute in f32: give the
+        view the backend ``numpy`` too, or round the parameters alone.
+
+        dtype         ``f16``, ``f32`` or ``f64``
+        weights_only  round the parameters and compute in f32; programs then store those of f16 in 16 bits
+        Raises        InputError: another type
+        """
+        if weights_only:
+            round_parameters(self.part.drawing.canvas, self.part.nodes, dtype)
+        else:
+            self.part.convert(partial(convert_types, name=dtype))
+
+    def set_layout(self, layout: str) -> None:
+        """Let its tensors have channels last (``NHWC``): transposes are added, which decluttering absorbs.
+
+        Its open inputs, and results that nothing reads, have channels last from now on. ``NCHW`` is how they are.
+        Raises InputError: another layout, or an operator that names axes
+        """
+        if layout not in LAYOUTS:
+            raise InputError(f"layout {layout!r} is none of {', '.join(LAYOUTS)}")
+        if layout == LAYOUTS[1]:
+            self.part.convert(convert_layout)
+
+
+def _shapes(arrays: Mapping[str, Array]) -> dict[str, str]:
+    return {
+        name: ",".join([*map(str, array.shape), dtype_name(array.dtype)]) for name, array in arrays.items()
+    }

@@ -1,0 +1,52 @@
+"""The weights that the stored forms stand for, in a graph and in the bodies of its scans."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from pulse.facts import Array, PulsedFact, TypedFact
+from pulse.graph import InletId
+from pulse.ops.bodies import with_bodies
+from pulse.ops.op import Op
+from pulse.program.weights import stored_operand
+from pulse.typed import TypedNetwork, constant
+
+
+def rounded_operands(
+    name: str, op: Op, inputs: Sequence[PulsedFact], form: str
+) -> Iterator[tuple[int, Array]]:
+    """The constant operands of a node that are not stored as they are: the slot, and what is stored as f32.
+
+    Raises CompileError: int8 cannot hold it
+    """
+    for slot, fact in enumerate(inputs):
+        stored = stored_operand(name, op, inputs, slot, form)
+        if stored is not None and stored.codes is not fact.value:
+            yield slot, stored.values
+
+
+def with_rounded_bodies(name: str, op: Op, form: str) -> Op:
+    """An op with the weights of its bodies rounded. Raises CompileError.
+
+    A body whose shapes are not constant keeps its weights: no kernels run it.
+    """
+    return op if form == "f32" else with_bodies(op, partial(_with_rounded_weights, name, form))
+
+
+def _with_rounded_weights(prefix: str, form: str, body: TypedNetwork) -> TypedNetwork:
+    facts = [outlet.fact for node in body.graph.nodes for outlet in node.outputs]
+    if not all(dim.is_const for fact in facts for dim in fact.shape):
+        return body
+    rounded = body.copy()
+    graph = rounded.graph
+    for node in list(graph.nodes):
+        name = f"{prefix}/{node.name}"
+        node.op = with_rounded_bodies(name, node.op, form)
+        inputs = [_pulsed_fact(fact) for fact in graph.input_facts(node)]
+        for slot, value in rounded_operands(name, node.op, inputs, form):
+            weight = constant(graph, graph.unique(f"{node.name}.weight{slot}"), value)
+            graph.connect(weight, InletId(node.id, slot))
+    return rounded
+
+
+def _pulsed_fact(fact: TypedFact) -> PulsedFact:
+    return PulsedFact(fact.dtype, fact.shape, fact.value)

@@ -1,0 +1,56 @@
+"""A turn: the pulses that the lanes of a group step before any of them answers."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from pulse.facts import Array
+from streaming.wire.ports import WirePort
+
+
+class Step(NamedTuple):
+    """The pulses of one stream in a turn.
+
+    arrived_ns  when the last sample of the last one was there
+    started_ns  when the turn began to step
+    ended_ns    when it had stepped
+    pulses      how many there are
+    """
+
+    arrived_ns: int
+    started_ns: int
+    ended_ns: int
+    pulses: int
+
+
+class TurnResults:
+    """The results of a turn, encoded for all lanes at once.
+
+    rounds  what each step gave: output name -> [places, …]. A stream has the same place in all of its steps; those with
+            more pulses come first
+    """
+
+    def __init__(self, rounds: Sequence[Mapping[str, Array]]) -> None:
+        self._rounds = rounds
+        self._encoded: dict[tuple[int, int, str], list[bytes]] = {}
+
+    def of_place(self, place: int, pulses: int) -> list[dict[str, Array]]:
+        """Those of one stream, pulse by pulse."""
+        return [{name: array[place] for name, array in results.items()} for results in self._rounds[:pulses]]
+
+    def encode(self, place: int, pulses: int, port: WirePort, form: str) -> bytes:
+        """The values of a stream's pulses in a format."""
+        key = port.number, pulses, form
+        found = self._encoded.get(key)
+        if found is None:
+            found = self._encoded[key] = port.encode_all(self._join_pulses(port, pulses), form)
+        return found[place]
+
+    def _join_pulses(self, port: WirePort, pulses: int) -> Array:
+        """The first pulses of all streams that have as many, [places, …]."""
+        arrays = [results[port.name] for results in self._rounds[:pulses]]
+        if pulses == 1:
+            return arrays[0]
+        places = len(arrays[-1])
+        return np.concatenate([array[:places] for array in arrays], (port.axis or 0) + 1)

@@ -1,0 +1,123 @@
+"""Turns of a group of lanes: pulses that wait are answered together, and a fault ends its stream alone."""
+
+import functools
+import time
+
+import numpy as np
+import pytest
+
+from tests.streaming.executor.streams import noise, ready
+from tests.streaming.executor.test_faults import PULSE as FAULTY_PULSE
+from tests.streaming.executor.test_faults import ROWS, lookup
+from tests.streaming.serve.conftest import PULSE, RATE_HZ
+from tests.streaming.serve.servers import running  # skips without the extra serve
+
+from streaming.serve.hosted_model import HostedModel  # isort: skip
+from streaming.serve.lane_stream import Block  # isort: skip
+from streaming.serve.lane_worker import LaneWorker  # isort: skip
+from streaming.serve.loop_rounds import LoopRounds  # isort: skip
+from streaming.serve.settings import ModelSettings  # isort: skip
+from streaming.session import Session  # isort: skip
+from streaming.wire.frames import HEADER, unpack_header  # isort: skip
+from streaming.wire.messages import Hello  # isort: skip
+
+__all__ = ["running"]
+LANES = 4
+
+
+class Group:
+    """The streams of one group, without a thread: turns are taken by hand."""
+
+    def __init__(self, program, rate_hz=RATE_HZ):
+        worker = LaneWorker(0, LoopRounds())
+        self.model = HostedModel(ModelSettings(name="model", streams=LANES), program, rate_hz, [worker])
+        self.group = self.model.groups[0][1]
+        hello = Hello.of_message({"type": "hello"})
+        self.streams = [
+            self.model.open_stream(worker, hello, self.model.form(hello), lambda answer: None)
+            for _ in range(LANES)
+        ]
+
+    def feed(self, number, name, frames):
+        """Give a stream a block."""
+        stream = self.streams[number]
+        block = Block(0, name, frames, frames.size, time.monotonic_ns())
+        stream.inbox.append(block)
+        assert stream.prepare() is None
+        if stream.waiting_pulses:
+            self.group.ready[stream] = None
+
+    def turn(self):
+        """The answers of a turn, for each stream that has any."""
+        found = {}
+        for stream, answer in self.group.step():
+            found.setdefault(self.streams.index(stream), []).append(answer)
+        return found
+
+
+@functools.cache
+def filtered():
+    return ready("filtered", PULSE)
+
+
+def shaped(x):
+    (port,) = (port for port in filtered().inputs if port.streams)
+    return x.reshape([-1 if axis == port.axis else size for axis, size in enumerate(port.shape)])
+
+
+def values(answers, port=0):
+    """The values of all messages of one output."""
+    messages = [each for answer in answers for each in answer.messages if unpack_header(each).port == port]
+    return np.concatenate([np.frombuffer(each[HEADER.size :], np.float32) for each in messages])
+
+
+def test_streams_with_more_and_fewer_pulses_share_a_turn():
+    group = Group(filtered())
+    (name,) = (port.name for port in filtered().inputs if port.streams)
+    x = noise(LANES, 9 * PULSE)
+    expected = [Session(filtered()).push(shaped(row)) for row in x]
+    answers = {number: [] for number in range(LANES)}
+    first = {number: (number % 3 + 1) * PULSE for number in range(LANES)}
+    for parts in (lambda n: slice(0, first[n]), lambda n: slice(first[n], None)):
+        for number in range(LANES):
+            group.feed(number, name, shaped(x[number, parts(number)]))
+        while group.group.ready:
+            for number, found in group.turn().items():
+                (answer,) = found
+                answers[number].append(answer)
+                stream = group.streams[number]
+                if stream.waiting_pulses:
+                    group.group.ready[stream] = None
+    for number, stream in enumerate(group.streams):
+        port = group.model.outputs[0]
+        np.testing.assert_allclose(
+            values(answers[number]), expected[number][port.name].ravel(), rtol=1e-5, atol=1e-6
+        )
+        assert stream.times.step.count == 9
+        assert answers[number][-1].pulses == 9
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 2])
+def test_a_fault_in_a_turn_leaves_the_pulses_before_and_the_other_streams(wrong):
+    group = Group(lookup("numba"), 100 * FAULTY_PULSE)
+    well = np.arange(3 * FAULTY_PULSE) % ROWS
+    bad = well.copy()
+    bad[wrong * FAULTY_PULSE + 1] = ROWS
+    for number in range(LANES):
+        group.feed(number, "i", bad if number == 1 else well)
+    answers = group.turn()
+    good = [group.streams[number] for number in range(LANES) if number != 1]
+    assert not any(stream.waiting_pulses for stream in good)
+    for number in (0, 2, 3):
+        np.testing.assert_array_equal(_rows(answers[number]), well)
+    *before, failed = answers[1]
+    assert failed.error.code == "fault"
+    assert len(before) == (wrong > 0)
+    if before:
+        np.testing.assert_array_equal(_rows(before), bad[: wrong * FAULTY_PULSE])
+    assert not group.streams[1].waiting_pulses
+
+
+def _rows(answers):
+    data = [each[HEADER.size :] for answer in answers for each in answer.messages]
+    return np.frombuffer(b"".join(data), np.float32)

@@ -1,0 +1,91 @@
+"""The built-in denoiser as a program that a wheel carries: the same stream, and only of the very same sources."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+import pulse
+from pulse.errors import PulseWarning
+from pulse.jit import notice
+from streaming import Session
+from streaming.builtin import SAMPLE_RATE_HZ, model_path, noisy_path
+from streaming.builtin import program as builtin_program
+from streaming.builtin.program import INDEX, PROGRAM, carried_program
+from streaming.cli import model as opening
+from streaming.cli.options import ModelOptions
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return builtin_program.build(tmp_path_factory.mktemp("program")).parent
+
+
+@pytest.fixture
+def folder(built: Path, tmp_path: Path) -> Path:
+    for name in (PROGRAM, INDEX):
+        (tmp_path / name).write_bytes((built / name).read_bytes())
+    return tmp_path
+
+
+def streamed(program: pulse.Program) -> bytes:
+    session = Session(program)
+    sound = soundfile.read(noisy_path(), dtype="float32")[0][None, :8000]
+    parts = [session.push(sound)["denoised"], session.flush()["denoised"]]
+    return np.concatenate(parts, 1).tobytes()
+
+
+def test_it_is_the_model(built: Path):
+    carried, compiled = carried_program(built), pulse.stream(model_path(), SAMPLE_RATE_HZ // 100)
+    assert carried is not None and carried.pulse == compiled.pulse
+    assert streamed(carried) == streamed(compiled)
+
+
+def test_what_it_is_made_of(built: Path):
+    sources = json.loads((built / INDEX).read_text())["sources"]
+    assert {"streaming/builtin/denoise.onnx", "pulse/pulsify/schedule.py", "pulse/dim/tdim.py"} <= set(
+        sources
+    )
+    assert not any(Path(name).is_absolute() for name in sources)
+
+
+def test_other_sources(folder: Path):
+    index = json.loads((folder / INDEX).read_text())
+    sources = [name for name in index["sources"] if name != "pulse/pulsify/schedule.py"]
+    (folder / INDEX).write_text(json.dumps({**index, "sources": sources}))
+    assert carried_program(folder) is None
+    (folder / INDEX).write_text(json.dumps({**index, "sources": [*index["sources"], "pulse/none.py"]}))
+    assert carried_program(folder) is None
+
+
+def test_none_is_built(folder: Path):
+    (folder / INDEX).unlink()
+    assert carried_program(folder) is None
+
+
+def test_a_damaged_one(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(notice, "warned", set())
+    content = bytearray((folder / PROGRAM).read_bytes())
+    content[-1] ^= 1
+    (folder / PROGRAM).write_bytes(content)
+    with pytest.warns(PulseWarning, match="checksum is wrong.*install the package again"):
+        assert carried_program(folder) is None
+
+
+def test_when_it_is_opened(built: Path, monkeypatch: pytest.MonkeyPatch):
+    """In place of the built-in model alone, and where no option asks for another program of it."""
+    carried = carried_program(built)
+    monkeypatch.setattr(opening, "carried_program", lambda: carried)
+    plain = ModelOptions()
+    opened = opening.open_or_carried(None, plain, "numba", None)
+    assert opened.model.program is carried
+    assert (opened.title, opened.rate_hz, opened.rate_from) == ("denoise", SAMPLE_RATE_HZ, "builtin")
+    for path, options, backend, weights in (
+        (model_path(), plain, "numba", None),
+        (None, ModelOptions(pulse=320), "numba", None),
+        (None, plain, "numpy", None),
+        (None, plain, "numba", "bf16"),
+    ):
+        assert opening.open_or_carried(path, options, backend, weights).model.program is None
