@@ -49,7 +49,7 @@ def _maps_one(op: Op) -> bool:
     return isinstance(op, Cast) or (isinstance(op, Elementwise) and op.kind == "not")
 
 
-def _settled_comparison(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _decide_comparison(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, Elementwise) or node.op.kind not in STRICT:
         return None
     fact = node.outputs[0].fact
@@ -110,9 +110,9 @@ def _keeps_integers(graph: TypedGraph, node: TypedNode) -> bool:
 
 CONDITIONS = (
     Rewrite(
-        "settled_comparison",
+        "decided_comparison",
         "positions from 0 on are less than the length in every stream",
-        _settled_comparison,
+        _decide_comparison,
         (Elementwise,),
     ),
 )

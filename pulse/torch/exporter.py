@@ -15,6 +15,7 @@ from pulse.torch.advice import BAKED_HELP, COMPLEX_HELP, plain_message
 from pulse.torch.arguments import ModuleCall, path_key
 from pulse.torch.functions import replace_functions
 from pulse.torch.named_axes import keep_named_axes
+from pulse.torch.new_buffers import keep_no_buffers
 from pulse.torch.preservation import ModuleState, refill_dict
 from pulse.torch.recurrent import keep_recurrent_layers
 from pulse.torch.sizes import keep_sizes
@@ -159,6 +160,7 @@ def _export(
             keep_whole_numbers(torch, module, lambda: run_example(torch, module, call, title), state.begin),
             keep_named_axes(torch),
             replace_functions(torch) as functions,
+            keep_no_buffers(torch, module),
             _export_calls(torch, module),
         ):
             made = torch.onnx.export(

@@ -180,7 +180,10 @@ def _known_numbers(torch: Any) -> Any:
                 derived = self._derive(name.strip("_"), name, number, args, named)
                 if derived is not None:
                     whole = isinstance(derived, int | torch.SymInt) or result.is_floating_point()
-                    self._note(result, derived if whole else math.trunc(derived))
+                    derived = derived if whole else math.trunc(derived)
+                    if name not in KEPT and isinstance(derived, torch.SymInt):
+                        result = torch.full(result.shape, derived, dtype=result.dtype)
+                    self._note(result, derived)
                 elif result is args[0]:
                     del self._known[id(result)]  # it was written to
             return result

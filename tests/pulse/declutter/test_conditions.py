@@ -53,7 +53,7 @@ def test_positions_within_the_length_need_no_mask(kind: str, start: int, step: i
     }[kind]
     inputs = (small.constant(np.array(0)), place) if kind == "greater_equal" else (place, bound)
     result, fired = lean(small.model(masked(small, small.add("c", el(kind), *inputs))))
-    assert fired["settled_comparison"] == 1
+    assert fired["decided_comparison"] == 1
     assert ops(result) == []
 
 
@@ -74,7 +74,7 @@ def test_a_comparison_that_changes_once_stays(kind: str, start: int, more: int) 
     small = Small()
     y = masked(small, small.add("c", el(kind), positions(small, start), length(small, more)))
     result, fired = lean(small.model(y))
-    assert not fired["settled_comparison"]
+    assert not fired["decided_comparison"]
     assert "where" in ops(result)
 
 

@@ -1,0 +1,40 @@
+# pyright: basic
+"""Buffers that the first call makes, such as tables of positions, which an export makes in each call."""
+
+import contextlib
+from collections.abc import Generator
+from typing import Any
+
+from pulse.torch.silence import OwnThread
+
+
+@contextlib.contextmanager
+def keep_no_buffers(torch: Any, module: Any) -> Generator[None]:
+    """While this lasts, buffers without a tensor, and those that a call registers, are plain attributes.
+
+    An exporter lists the buffers before a call, and does not find those that the call makes.
+    """
+    owner = OwnThread()
+    own = {id(each) for each in module.modules()}
+    register = torch.nn.Module.register_buffer
+
+    def keep_plain(self: Any, name: str, tensor: Any, *others: Any, **named: Any) -> None:
+        if id(self) in own and owner.is_here and torch.is_tensor(tensor):
+            self.__dict__[name] = tensor
+        else:
+            register(self, name, tensor, *others, **named)
+
+    empty = [
+        (each, name) for each in module.modules() for name, value in each._buffers.items() if value is None
+    ]
+    for each, name in empty:
+        del each._buffers[name]
+        each.__dict__[name] = None
+    torch.nn.Module.register_buffer = keep_plain
+    try:
+        yield
+    finally:
+        torch.nn.Module.register_buffer = register
+        for each, name in empty:
+            each.__dict__.pop(name, None)
+            each._buffers[name] = None
