@@ -120,9 +120,8 @@ def from_torch(
         _warn(title, describe_lengths(lengths_of))
         if dynamic is None:
             with silence_exporter():
-                axes = call.axes or time_of(module, call)
-            call = replace(call, axes=axes)
-            _warn(title, [describe_time(axes)] if axes else [])
+                call = call if call.axes else replace(call, axes=time_of(module, call))
+            _warn(title, [describe_time(call.axes)] if call.axes else [])
         wanted = read_lengths(lengths, call.frames)
         if call.axes and states is None:
             kept = []
