@@ -58,7 +58,7 @@ def page(results: Results) -> str:
 NOT_TIMED = "Forms of a model that another runtime does not load, or for which it gives wrong results.\n"
 
 LANES = """Streams of one model that step in one call (`Program.spawn_many`), and the same number of separate states
-that step one after the other. *streams* is how many of them one core runs in real time, at 100 frames per second for
+that step in turn. *streams* is how many of them one core runs in real time, at 100 frames per second for
 the recurrent networks and 62.5 for GTCRN. *times* is the time of separate states divided by that of lanes. *streams a
 watt* divides the streams of one core by the power of the whole processor while the lanes step, as its energy counters
 tell it; *not told* where a machine has none that this user may read.

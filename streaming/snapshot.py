@@ -35,3 +35,11 @@ def unpack(snapshot: bytes) -> tuple[list[int], list[bytes]]:
     if start != len(snapshot) or not chunks or min(values, default=0) < 0:
         raise InputError("the snapshot of a session is cut short")
     return values[:count], chunks
+
+
+def unpack_parts(snapshot: bytes, numbers: int, chunks: int) -> tuple[list[int], list[bytes]]:
+    """The same, with as many of both. Raises InputError: there are more or fewer."""
+    found = unpack(snapshot)
+    if (len(found[0]), len(found[1])) != (numbers, chunks):
+        raise InputError("this is a snapshot of something else")
+    return found

@@ -153,7 +153,7 @@ def _parts(costs: UnitCosts, assumed: Assumptions) -> list[Part]:
             steady(machine_streams * assumed.copies * costs.checkpoint_bytes / HOLDER_BYTES),
             None,
         ),
-        growing_part("control: a look at all workers each half second", look),
+        growing_part("control: a check of all workers each half second", look),
         growing_part("event loop: new successors for all streams of a worker in 20 ms", told),
         growing_part("event loop: the worker of one stream in 20 ms", 1e-6 * costs.rank / STALL_S),
         growing_part(
@@ -285,8 +285,8 @@ def _cost_rows(costs: UnitCosts) -> list[tuple[str, str]]:
         ("of this the holder", us(costs.ray_save_holder)),
         ("opening and closing a stream, CPU of both sides", us(costs.open)),
         ("finding its worker, for each worker that there is", us(costs.rank)),
-        ("a look of the control, for each worker", us(costs.look)),
-        ("Ray's call of a worker in that look", us(costs.ray_call)),
+        ("a check by the control, for each worker", us(costs.look)),
+        ("Ray's call of a worker in that check", us(costs.ray_call)),
         ("the table, for each worker", f"{costs.table_bytes:.0f} bytes"),
         (
             "sound of a stream in 20 ms blocks of 16 bits, both directions",

@@ -37,7 +37,7 @@ class OnnxRuntimeProgram:
         return getattr(self._program, name)
 
     def spawn_many(self, count: int, constants: Feed | None = None) -> Lanes:
-        """Lanes that step one after the other in onnxruntime."""
+        """Lanes that step in turn in onnxruntime."""
         states = [self._program.spawn(constants) for _ in range(count)]
         return OnnxRuntimeLanes(self._program, states, self._session, self._explicit)
 

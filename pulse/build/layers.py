@@ -344,7 +344,7 @@ def LSTM(
 def Concat(nb_inputs: int, axis: int, name: str = "") -> Node:
     """Its inputs joined along an axis."""
     if nb_inputs < 1:
-        raise InputError(f"{name or 'concat'} (Concat): it needs an input at least")
+        raise InputError(f"{name or 'concat'} (Concat): it needs at least one input")
     return make_node("Concat", [f"x{number}" for number in range(nb_inputs)], name, axis=axis)
 
 

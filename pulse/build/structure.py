@@ -30,7 +30,7 @@ def Sequential(parts: Sequence[Component], name: str = "") -> GraphView:
     """
     views = [view_of(part) for part in parts]
     if not views:
-        raise InputError("a sequence needs a part at least")
+        raise InputError("a sequence needs at least one part")
     _require_once(views)
     inputs = views[0].inputs()
     for before, after in itertools.pairwise(views):
@@ -54,7 +54,7 @@ def Parallel(parts: Sequence[Component], name: str = "") -> GraphView:
     """
     views = [view_of(part) for part in parts]
     if not views:
-        raise InputError("parallel parts need a part at least")
+        raise InputError("parallel parts need at least one part")
     _require_once(views)
     first = views[0].open_inputs()
     for view in views[1:]:

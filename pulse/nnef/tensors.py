@@ -51,7 +51,7 @@ def dump_tensor(value: Array, name: str) -> bytes:
         else np.ascontiguousarray(value, value.dtype.newbyteorder("<")).tobytes()
     )
     if max(len(data), *value.shape, 0) >= 1 << 32:
-        raise WriteError(f"{name}: a .dat file holds less than 4 GiB")
+        raise WriteError(f"{name}: is too large: a .dat file holds less than 4 GiB; write ONNX instead")
     sizes = [*value.shape, *[0] * (RANK - value.ndim)]
     head = HEADER.pack(MAGIC, 1, 0, len(data), value.ndim, *sizes, bits, kind, 0, bytes(32), *[0] * 11)
     return head + data

@@ -4,6 +4,7 @@ import zlib
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from pulse.dim import TDim
 from pulse.errors import FactError
@@ -95,11 +96,13 @@ class BandedAttention(Op):
 
     def full_bias(self, frames: int) -> Array:
         """The bias of every pair of frames, [A..., frames, frames]."""
-        rows, columns = np.arange(frames)[:, None], np.arange(frames)
-        place = columns - rows + self.back
-        inside = (place >= 0) & (place < self.width)
-        bias = self.bias[..., rows % self.period, np.where(inside, place, 0)]
-        return np.where(inside, bias, -np.inf)
+        before, after = max(0, self.back), max(0, -self.back)
+        columns = frames + max(before, after + self.width)
+        wide = np.full((*self.bias.shape[:-2], frames, columns), -np.inf, self.bias.dtype)
+        *lead, row, column = wide.strides
+        band = as_strided(wide[..., after:], (*wide.shape[:-1], self.width), (*lead, row + column, column))
+        band[...] = self.bias[..., np.arange(frames) % self.period, :]
+        return wide[..., before : before + frames]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         q, k, v = (x.astype(accumulator_type(x), copy=False) for x in inputs)

@@ -20,19 +20,19 @@ def extend_ends(
     """The stream with frames added at its ends; constant ones at once, mirrored ones when they are looked at."""
     if ends.mode == "constant":
         if ends.after != 0:
-            stream = delay_until_sure(wiring, stream, name)
+            stream = delay_by_lag(wiring, stream, name)
         return _constant_ends(wiring, name, ends, stream, int(ends.before), length)
     return Mirrored(wiring.delay(stream, max(0, stream.fact.offset), name), ends, length)
 
 
-def delay_until_sure(wiring: Wiring, stream: StreamWire, name: str) -> StreamWire:
-    """The stream, delayed until each of its frames surely exists or surely does not. Raises PulsifyError."""
-    sure = sure_delay(wiring, stream.fact.length, stream.fact.rate, name)
-    return wiring.delay(stream, max(stream.fact.offset, sure), name)
+def delay_by_lag(wiring: Wiring, stream: StreamWire, name: str) -> StreamWire:
+    """The stream, delayed until it is certain of each of its frames whether it exists. Raises PulsifyError."""
+    least = require_lag(wiring, stream.fact.length, stream.fact.rate, name)
+    return wiring.delay(stream, max(stream.fact.offset, least), name)
 
 
-def sure_delay(wiring: Wiring, length: TDim, rate: Fraction, name: str) -> int:
-    """``lag`` of a wire. Raises PulsifyError if no delay suffices."""
+def require_lag(wiring: Wiring, length: TDim, rate: Fraction, name: str) -> int:
+    """The lag of a wire. Raises PulsifyError if no delay suffices."""
     delay = lag(length, rate, wiring.symbol, wiring.pulse)
     if delay is None:
         raise PulsifyError(
@@ -91,8 +91,8 @@ def write_mirrored_ends(wiring: Wiring, name: str, wire: Mirrored) -> StreamWire
     fact, before = wire.stream.fact, int(wire.ends.before)
     require_size([before], name)
     pulse = wiring.frames(fact.rate)
-    sure = sure_delay(wiring, fact.length, fact.rate, name) if wire.ends.after != 0 else 0
-    offset = max(0, fact.offset - before, sure - before)
+    least = require_lag(wiring, fact.length, fact.rate, name) if wire.ends.after != 0 else 0
+    offset = max(0, fact.offset - before, least - before)
     while not all(
         (j + offset) // pulse * pulse + pulse > fact.offset + mirrored_frame(wire.ends, j - before)
         for j in range(before)

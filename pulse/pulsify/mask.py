@@ -372,11 +372,13 @@ class Mask:
             (y,) = node.op.eval(inputs, env)
             if isinstance(node.op, Elementwise) and node.op.kind == "where":
                 _check_replaced(inputs, step.slot)
-            if np.isnan(y).any() or (y == np.inf).any():
+            if not y.max(initial=-np.inf) < np.inf:
                 raise NoBandError(f"{node.name} makes NaN or infinite scores")
-            masked = y <= MASKED
-            finite |= bool((masked & (y > -np.inf)).any())
-            x = np.where(masked, np.asarray(-np.inf, y.dtype), y)
+            x = y
+            if y.min(initial=0) <= MASKED:
+                masked = y <= MASKED
+                finite |= bool((masked & (y > -np.inf)).any())
+                x = np.where(masked, np.asarray(-np.inf, y.dtype), y)
         return Sample(x, finite)
 
     def longest(self) -> int | None:

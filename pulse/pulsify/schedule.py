@@ -35,7 +35,7 @@ from pulse.ops.op import (
 from pulse.ops.source import Source
 from pulse.ops.stateful import Stateful
 from pulse.ops.time import LastFrames
-from pulse.pulsify.ends import delay_until_sure, extend_ends, sure_delay, write_mirrored_ends
+from pulse.pulsify.ends import delay_by_lag, extend_ends, require_lag, write_mirrored_ends
 from pulse.pulsify.faults import body_sites
 from pulse.pulsify.relate import Related, WireFlow
 from pulse.pulsify.windows import fix_offset, schedule_window, takes_mirrored
@@ -54,7 +54,7 @@ class Scheduler:
     wires: dict[OutletId, Wire]
 
     def run(self) -> None:
-        """Place every node."""
+        """Schedule every node."""
         for outlet in self.model.graph.inputs:
             self._source(self.model.graph.node(outlet))
         for node_id in self.related.order:
@@ -72,7 +72,7 @@ class Scheduler:
                     ),
                 )
                 continue
-            results = self._place(node, relation, inputs)
+            results = self._schedule(node, relation, inputs)
             self._keep(node, results)
 
     def _wire(self, outlet: OutletId, relation: Relation | None) -> Wire:
@@ -112,7 +112,7 @@ class Scheduler:
         self.wiring.graph.inputs.append(added)
         self.wires[outlet] = StreamWire(added, stream)
 
-    def _place(self, node: Node[TypedFact, Op], relation: Relation, inputs: list[Wire]) -> Sequence[Wire]:
+    def _schedule(self, node: Node[TypedFact, Op], relation: Relation, inputs: list[Wire]) -> Sequence[Wire]:
         flows = [self.related.flows[OutletId(node.id, slot)] for slot in range(len(node.outputs))]
         axis = flows[0].axis
         length = TDim.of(0) if axis is None else node.outputs[0].fact.shape[axis]
@@ -257,7 +257,7 @@ class Scheduler:
         offset = max(stream.fact.offset for stream in streams)
         if self._state_is_read(node, relation) or any(body_sites(node.name, node.op)):
             fact = streams[0].fact
-            offset = max(offset, sure_delay(self.wiring, fact.length, fact.rate, node.name))
+            offset = max(offset, require_lag(self.wiring, fact.length, fact.rate, node.name))
         past = None
         if offset < 0:
             values = [self._first_frames(wire, -offset) for wire in inputs]
@@ -301,7 +301,7 @@ class Scheduler:
             if isinstance(wire, StreamWire):
                 needs.append(wire.fact.offset - (band.ahead if slot == 0 else 0))
         if band.ahead > 0:
-            needs.append(sure_delay(self.wiring, length, rate, node.name))
+            needs.append(require_lag(self.wiring, length, rate, node.name))
         late = max(needs)
         offset = late + band.ahead
         placed = [self._at(wire, late if slot else offset, node.name) for slot, wire in enumerate(inputs)]
@@ -360,7 +360,7 @@ class Scheduler:
         )
         if stream.fact.offset < 0:
             stream = self.wiring.delay(stream, 0, node.name)
-        stream = delay_until_sure(self.wiring, stream, node.name)
+        stream = delay_by_lag(self.wiring, stream, node.name)
         fact = self.wiring.graph.fact(stream.outlet)
         op = LastFrames(tail.axis, tail.frames, stream.fact.offset, stream.fact.length, fact)
         out = StreamFact(tail.axis, length, Fraction(0), 0)

@@ -10,11 +10,11 @@ from pulse.ops.clock import frames_at
 from pulse.ops.op import Ends, Op, Relation, Window
 from pulse.ops.time_ends import FillEnds
 from pulse.pulsify.ends import (
-    delay_until_sure,
+    delay_by_lag,
     extend_ends,
     look_back,
     mirrored_frame,
-    sure_delay,
+    require_lag,
     write_mirrored_ends,
 )
 from pulse.pulsify.wiring import (
@@ -36,7 +36,7 @@ def fix_offset(wiring: Wiring, wire: Wire, relation: Window | Ends, name: str) -
     assert isinstance(wire, Free)
     ends = relation.ends if isinstance(relation, Window) else relation
     if ends is not None and ends.after != 0:
-        return wire.at(max(0, sure_delay(wiring, wire.length, wire.rate, name)))
+        return wire.at(max(0, require_lag(wiring, wire.length, wire.rate, name)))
     known = isinstance(relation, Window) and wire.first(1) is not None
     return wire.at(-relation.span if known and isinstance(relation, Window) else 0)
 
@@ -62,6 +62,11 @@ def schedule_window(
     rate: Fraction,
     length: TDim,
 ) -> StreamWire:
+    """The output of an op over a window: its ends first, then the buffer, and the offset of ``pulse.pulsify.schedule``.
+
+    rate, length  of the output
+    Raises        PulsifyError: no delay is long enough for its ends, or a buffer would be too large
+    """
     name = node.name
     wire = inputs[window.source]
     stretched = wire if isinstance(wire, Mirrored) else fix_offset(wiring, wire, window, name)
@@ -83,7 +88,7 @@ def schedule_window(
         value is None for slot, value in enumerate(values) if slot != window.source
     ):
         stream = wiring.delay(stream, 0, name)
-    group_offset = -((window.stride - window.span - stream.fact.offset) // window.stride)
+    group_offset = -(-(stream.fact.offset + window.span - window.stride) // window.stride)
     start = stream.fact.offset - group_offset * window.stride
     outlet = wiring.window(stream, max(0, -start), name)
     groups = wiring.frames(stream.fact.rate) // window.stride
@@ -125,12 +130,12 @@ def _wire_mirrored_window(
     front = 0 if outer is None else int(outer.before)
     require_size([before + front], name)
     ends_later = wire.ends.after != 0 or (outer is not None and outer.after != 0)
-    stream = delay_until_sure(wiring, wire.stream, name) if ends_later else wire.stream
+    stream = delay_by_lag(wiring, wire.stream, name) if ends_later else wire.stream
     fact = stream.fact
     pulse = wiring.frames(fact.rate)
     groups = pulse // window.stride
     first = fact.offset - before - front
-    group_offset = max(0, -((window.stride - window.span - first) // window.stride))
+    group_offset = max(0, -(-(first + window.span - window.stride) // window.stride))
     users = _first_users(window, range(front, front + before))
     while not all(
         ((group + group_offset) // groups + 1) * pulse
@@ -155,7 +160,7 @@ def _wire_mirrored_window(
 
 
 def _first_users(window: Window, frames: range) -> dict[int, int]:
-    """The first group that looks at each frame, if any gives it weight: later groups see it nearer to their begin."""
+    """The first group that looks at each frame, if any gives it weight: later groups see it nearer to their start."""
     groups = {frame: max(0, -((window.span - 1 - frame) // window.stride)) for frame in frames}
     return {frame: group for frame, group in groups.items() if frame - group * window.stride >= window.blank}
 

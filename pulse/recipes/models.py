@@ -143,4 +143,4 @@ def _array(path: Path) -> Array:
     except FileNotFoundError:
         raise LoadError(f"{path}: no such file; check the path") from None
     except (OSError, ValueError, EOFError) as error:
-        raise LoadError(f"{path}: no array in the format of numpy: {error}") from error
+        raise LoadError(f"{path}: not an array in numpy's format: {error}") from error

@@ -62,7 +62,7 @@ def pair_stages(first: PairedModel, second: PairedModel) -> Stages:
             return stages
     raise LoadError(
         f"{first.name} gives {shape_text(first.gives.shape)} and {second.name} takes {shape_text(second.reads.shape)}: "
-        "nothing usual leads from one to the other; give them in the order in which they are called, or write the "
+        "no usual transform leads from one to the other; give them in the order in which they are called, or write the "
         "recipe by hand, see docs/recipes.md"
     )
 

@@ -247,7 +247,9 @@ def input_range(node: TfliteNode) -> tuple[int, int]:
     """The least and the largest ``code - zero`` of the first input. Raises LoadError if it has no codes."""
     source = node.read(0)
     if not source.has_codes or source.dtype is None:
-        raise node.error(f"its input {source.name} is {source.kind} and no codes, beside an output of codes")
+        raise node.error(
+            f"its input {source.name} is {source.kind}, but its output is quantized; both must be"
+        )
     return code_range(source.dtype, int(node.quantization(0).zero[0]))
 
 

@@ -39,7 +39,7 @@ def build(
         typer.Option(
             "--name",
             metavar="NAME",
-            help="What the functions and files begin with. Default: the model's name.",
+            help="Prefix of the functions and files. Default: the model's name.",
             show_default=False,
         ),
     ] = None,

@@ -19,7 +19,7 @@ def check(
 
     Tries streams shorter than a pulse, of whole pulses, of other lengths, and long ones that fill all that the model
     remembers; noise, quiet and loud, held levels, bursts between zeros, and silence. The last pulse is padded with NaN,
-    so that nothing can lean on it. What is allowed to differ follows from the rounding of the model's own arithmetic.
+    so that no result can depend on it. The tolerance follows from the rounding of the model's own arithmetic.
     A model that takes chunks and states is compared with a call for each chunk, the states handed on.
     Of a program (.pulse) it shows what pulse compile has proved: to prove it again, give the model.
     The proof is of weights of f32. With --weights bf16 or int8 it tells as well what these change in the outputs.

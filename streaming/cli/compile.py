@@ -36,7 +36,7 @@ def compile(
     proof: ProofOptions,
     shown: ReportOptions,
 ) -> None:
-    """Write the program of a model to a file, which every command takes in place of the model and which starts at once.
+    """Write the program of a model to a file, which starts at once; every command takes it in place of the model.
 
     The file has the instructions, the weights, the inputs and outputs, and what was proved. It does not have the model.
     It is safe to open one from a stranger: nothing in it is run before every instruction is checked.

@@ -190,8 +190,8 @@ class ModelOptions:
         typer.Option(
             "--budget",
             metavar="LIMIT=NUMBER",
-            help="Limit of reading the file: nodes that its loops unfold to, elements of constants that are "
-            "computed, seconds of that. May be repeated.",
+            help="Limit of the work of reading the file: nodes that its loops unfold to, elements of constants, "
+            "or seconds for these. May be repeated.",
             show_default=False,
         ),
     ] = None

@@ -100,7 +100,7 @@ def serve(
         typer.Option(
             "--checkpoints",
             metavar="DIR",
-            help="Folder of checkpoints, shared by servers: clients go on elsewhere if this one dies.",
+            help="Folder of checkpoints, shared by servers: clients continue at another one if this one is lost.",
             show_default=False,
         ),
     ] = None,

@@ -79,9 +79,9 @@ class Detector(ABC, Generic[State]):
         return deepcopy(self._at)
 
     def restore(self, snapshot: Snapshot[State]) -> None:
-        """Go on from a snapshot. Raises InputError: it is not of such a detector."""
+        """Go on from a snapshot. Raises InputError: it is of another kind of detector, or of something else."""
         if type(snapshot.state) is not type(self._at.state):
-            raise InputError("this is not a snapshot of such a detector")
+            raise InputError("this is a snapshot of another kind of detector, or of something else")
         self._at = deepcopy(snapshot)
 
     @abstractmethod

@@ -44,7 +44,7 @@ class Instances(NotCopyable):
         own = sound.delay if sound is not None else 0
         if delay < own:
             raise InputError(
-                f"{program.model.title}: delays the sound by {own} frames where the pipeline has room for {delay}; "
+                f"{program.model.title}: delays the sound by {own} frames, but the pipeline reserves {delay}; "
                 "start with a larger reserve"
             )
         self._outputs = np.zeros((streams, max(self.packed[0].output_bytes, 64)), np.uint8)
@@ -84,7 +84,7 @@ class Instances(NotCopyable):
         return np.zeros(sum(memory.size for memory in self._memories), np.uint8)
 
     def initial_memory(self) -> Array:
-        """The memory of states that have had nothing."""
+        """The memory of states before their first pulse."""
         fresh = [_memory(self.program.spawn(state.constants)) for state in self.states]
         return np.concatenate(fresh)
 
@@ -111,7 +111,7 @@ class Instances(NotCopyable):
             part[:] = _memory(spare)
             counts.add(spare.clock.pulse)
         if len(counts) != 1:
-            raise InputError("the snapshots are not of one moment: take those that one call gave")
+            raise InputError("the snapshots are not of one moment: pass those that one call returned")
         return memory, counts.pop()
 
     def _parts(self, memory: Array) -> list[Array]:
@@ -124,7 +124,7 @@ class Instances(NotCopyable):
         return [{slot.name: slot.view(part).copy() for slot in self.packed[0].outputs} for part in parts]
 
     def faults(self) -> list[str]:
-        """The values for which nodes had no result, by node and stream, in words."""
+        """The values for which nodes had no result, by node and stream, as text."""
         several = len(self.states) > 1
         return [
             f"{f'stream {number}: ' if several else ''}{fault}"
@@ -142,7 +142,7 @@ class Instances(NotCopyable):
     def run(self, slots: NDArray[np.float32]) -> int:
         """A pulse in Python, for programs without a compiled form: [streams, inputs, frames] into the packed outputs.
 
-        Returns for how many values a node had no result.
+        Returns the number of values for which a node had no result.
         """
         faults = 0
         for number, state in enumerate(self.states):

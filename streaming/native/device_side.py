@@ -43,7 +43,7 @@ def from_ring(target: Pointer, ring: int, capacity: int, at: int, frames: int, c
 
 @device
 def store_position(side: Side, place: int, now: int) -> None:
-    """A block has come that begins there; ``position`` never sees a half of this."""
+    """Record the place and time of a block; ``position`` never reads one without the other."""
     store(side, "block_time_ns", 0)
     store(side, "block_position", place)
     store(side, "block_time_ns", now)
@@ -128,7 +128,7 @@ def skip_late(control: ControlBlock, side: Side, available: int, at_ns: int) -> 
 
 @device
 def fill_with_silence(control: ControlBlock, target: Pointer, frames: int) -> None:
-    """The end of a block for which nothing is ready."""
+    """Complete a block for which no more frames are ready."""
     fill_bytes(as_u8(target), 0, frames * control.out_channels * FLOAT)
     grown = delay_growth(control, frames)
     control.delay_growth_frames += grown
@@ -137,7 +137,7 @@ def fill_with_silence(control: ControlBlock, target: Pointer, frames: int) -> No
 
 @device
 def keep_played(control: ControlBlock, source: Pointer, frames: int) -> None:
-    """What was played, silence included, into the ring of it; of a longer block its end."""
+    """Copy what was played, silence included, into the ring of played sound; of a longer block, its end."""
     channels, capacity = control.out_channels, control.out_ring_frames
     kept = min(frames, capacity)
     excess = frames - kept

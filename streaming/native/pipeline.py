@@ -22,7 +22,7 @@ from streaming.native.pulse_out import keep_record, mix, send
 
 @device
 def is_too_late(control: ControlBlock, start: int) -> bool:
-    """Whether nothing of the pulse in the slots would be played any more, if it takes what is expected."""
+    """Whether no frame of the pulse in the slots could still be played, if the pulse takes the expected time."""
     side = control.input_side if control.drift == 0 else control.output_side
     until_its_end = (
         control.out_written
@@ -111,7 +111,7 @@ def pump(address):
 
 @entry("pipeline.next_pulse", 1, gives_int=True)
 def next_pulse(address):
-    """Whether a pulse is there to be computed, by Python; those that are left out are passed over."""
+    """Whether Python has a pulse to compute; pulses that are dropped are passed over."""
     control = control_at(address)
     while True:
         if not has_pulse(control):
@@ -123,7 +123,7 @@ def next_pulse(address):
 
 @entry("pipeline.work", 1)
 def work(address):
-    """A worker's life: until ``stop`` is set, ``pump`` whenever the event is."""
+    """The loop of a worker: until ``stop`` is set, call ``pump`` each time that the event is set."""
     control = control_at(address)
     while load(control, "stop") == 0:
         call_at(control.pump, address)

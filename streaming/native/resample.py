@@ -21,6 +21,7 @@ from pulse.jit.structs import Struct, struct_at
 from pulse.not_copyable import NotCopyable
 from pulse.program.table.memory import aligned_bytes
 from streaming.native.filters import design
+from streaming.snapshot import pack, unpack_parts
 
 UNIT_BITS = 20
 MOST_TUNING = 200
@@ -218,6 +219,27 @@ class NativeResampler(NotCopyable):
         self.state.first, self.state.end, self.state.fraction = 0, silent, 0
         self._changing = False
 
+    def snapshot(self) -> bytes:
+        """The sound up to here, and the tuning; the moment between two blocks. Raises InputError: inside of one."""
+        self._require_whole()
+        state = self.state
+        numbers = [self.rate_in_hz, self.rate_out_hz, state.taps, state.fraction, state.step]
+        return pack(numbers, [self.history[state.first : state.end].tobytes()])
+
+    def restore(self, snapshot: bytes) -> None:
+        """Go on from a snapshot, with the same bits. Raises InputError: that of another resampler; nothing changed."""
+        (rate_in_hz, rate_out_hz, taps, fraction, step), (kept,) = unpack_parts(snapshot, 5, 1)
+        state, frames = self.state, len(kept) // FLOAT
+        ours = self.rate_in_hz, self.rate_out_hz, state.taps
+        most = state.nominal // MOST_TUNING
+        fits = len(kept) % FLOAT == 0 and frames <= state.window and fraction < state.unit
+        if (rate_in_hz, rate_out_hz, taps) != ours or not fits or abs(step - state.nominal) > most:
+            raise InputError("the snapshot belongs to a resampler of other rates or another quality")
+        self._changing = True
+        self.history[:frames] = np.frombuffer(kept, np.float32)
+        state.first, state.end, state.fraction, state.step = 0, frames, fraction, step
+        self._changing = False
+
     def process(self, block: NDArray[np.floating]) -> NDArray[np.float32]:
         """From samples [frames], any number, all that is ready [outputs]; silence of ``delay_frames`` gives the rest.
 
@@ -229,10 +251,7 @@ class NativeResampler(NotCopyable):
             )
         samples = np.ascontiguousarray(block, np.float32)
         target = np.empty(ready_after(self.state, len(samples)), np.float32)
-        if self._changing:
-            raise InputError(
-                "an exception has ended process inside of a block: begin a new sound with reset()"
-            )
+        self._require_whole()
         try:
             self._changing = True
             convert.call(self.address, samples.ctypes.data, len(samples), target.ctypes.data, len(target))
@@ -241,3 +260,9 @@ class NativeResampler(NotCopyable):
         except BaseException:
             self._changing = True
             raise
+
+    def _require_whole(self) -> None:
+        if self._changing:
+            raise InputError(
+                "an exception has ended process inside of a block: begin a new sound with reset()"
+            )

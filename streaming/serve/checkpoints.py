@@ -15,7 +15,7 @@ from pulse.record import record
 from streaming.atomic_files import temporary_file
 from streaming.wire.errors import WireError
 
-MAGIC = b"pulse/checkpoint/1\n"
+MAGIC = b"pulse/checkpoint/2\n"
 NAME = re.compile(r"[0-9a-f]{32}")
 LENGTH = struct.Struct("<I")
 LONGEST_HEAD = 1 << 16
@@ -31,6 +31,7 @@ class Checkpoint:
     received  frames that each input has had up to then
     sent      frames that each output has given up to then
     snapshot  of the session
+    sound     of what is resampled; empty: nothing is
     """
 
     model: str
@@ -38,12 +39,13 @@ class Checkpoint:
     received: tuple[int, ...]
     sent: tuple[int, ...]
     snapshot: bytes
+    sound: bytes = b""
 
     def as_bytes(self) -> bytes:
         """A file of it."""
         fields = {"model": self.model, "epoch": self.epoch, "received": self.received, "sent": self.sent}
-        head = json.dumps(fields).encode()
-        return MAGIC + LENGTH.pack(len(head)) + head + self.snapshot
+        head = json.dumps({**fields, "sound": len(self.sound)}).encode()
+        return MAGIC + LENGTH.pack(len(head)) + head + self.sound + self.snapshot
 
     @classmethod
     def of_bytes(cls, data: bytes) -> "Checkpoint":
@@ -56,11 +58,12 @@ class Checkpoint:
             if size > LONGEST_HEAD:
                 raise ValueError("too long a head")
             head: dict[str, Any] = json.loads(data[at : at + size])
-            numbers = [int(head["epoch"]), *map(int, head["received"]), *map(int, head["sent"])]
-            if min(numbers) < 0:
-                raise ValueError("a negative number")
             received, sent = tuple(map(int, head["received"])), tuple(map(int, head["sent"]))
-            return cls(str(head["model"]), int(head["epoch"]), received, sent, data[at + size :])
+            epoch, begin = int(head["epoch"]), at + size + int(head["sound"])
+            if min(epoch, *received, *sent) < 0 or not at + size <= begin <= len(data):
+                raise ValueError("a number that cannot be")
+            sound, snapshot = data[at + size : begin], data[begin:]
+            return cls(str(head["model"]), epoch, received, sent, snapshot, sound)
         except (ValueError, KeyError, TypeError, struct.error, RecursionError) as error:
             raise InputError(f"not a checkpoint of a stream: {error}") from None
 

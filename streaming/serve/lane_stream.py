@@ -187,7 +187,7 @@ class LaneStream(NotCopyable):
                 return self.fail(error)
             messages = (*self._output_messages(frames, step), *self._event_messages(events))
         every = 0 if self._saving is None else self._saving.pulses
-        saves = every > 0 and session.pulses // every > before // every
+        saves = every > 0 and session.pulses // every > before // every and not self._ends
         return self._answer(messages, step, saves=saves)
 
     def fail(self, error: InputError) -> Answer:
@@ -232,7 +232,8 @@ class LaneStream(NotCopyable):
         found = self._saving.resumed
         try:
             self._session.restore(found.snapshot)
-            if list(self._session.received_frames.values()) != list(found.received):
+            self._form.restore(found.sound)
+            if self._form.counted_in(self._session.received_frames) != list(found.received):
                 raise InputError("its numbers are not those of its snapshot")
         except InputError as error:
             return self._answer((), error=WireError("resume", str(error), "begin a new stream"))
@@ -294,8 +295,9 @@ class LaneStream(NotCopyable):
     def _checkpoint(self, model: str) -> Checkpoint:
         session = self._session
         snapshot = session.snapshot()
-        received, sent = tuple(session.received_frames.values()), tuple(session.frames_out.values())
-        return Checkpoint(model, self._epoch, received, sent, snapshot)
+        received = tuple(self._form.counted_in(session.received_frames))
+        sent = tuple(self._form.counted_out(session.frames_out))
+        return Checkpoint(model, self._epoch, received, sent, snapshot, self._form.snapshot())
 
 
 def _microseconds(step: Step | None) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from pulse.facts import Array
 from pulse.not_copyable import NotCopyable
 from pulse.record import record
 from streaming.native.resample import NativeResampler
+from streaming.snapshot import pack, unpack, unpack_parts
 from streaming.wire.errors import WireError
 from streaming.wire.messages import Hello
 from streaming.wire.opus import RATE_HZ as OPUS_HZ
@@ -113,8 +114,24 @@ class SoundForm(NotCopyable):
 
     def reset(self) -> None:
         """A new sound."""
-        for each in (*self.inward.values(), *self.outward.values()):
+        for each in self._sounds:
             each.reset()
+
+    def snapshot(self) -> bytes:
+        """This moment of all sounds that are resampled; empty if there are none."""
+        return pack([], [each.snapshot() for each in self._sounds]) if self._sounds else b""
+
+    def restore(self, snapshot: bytes) -> None:
+        """Go on from a snapshot. Raises InputError: the stream had another rate."""
+        chunks = unpack(snapshot)[1] if snapshot else []
+        if len(chunks) != len(self._sounds):
+            raise InputError("the stream had another rate; go on at the same one")
+        for each, chunk in zip(self._sounds, chunks):
+            each.restore(chunk)
+
+    @property
+    def _sounds(self) -> list["InwardSound | OutwardSound"]:
+        return [*self.inward.values(), *self.outward.values()]
 
     def _convert(self, wire_hz: int, model_hz: int) -> None:
         opus = self.name == "opus"
@@ -146,11 +163,9 @@ class SoundForm(NotCopyable):
                 f"{model.name} takes {model.rate_hz} Hz, and its input {others[0]} is not sound",
                 f"send it as f32 at {model.rate_hz} Hz",
             )
-        if model.saves:
+        if model.saves and self.name == "opus":
             raise WireError(
-                "rate",
-                f"{model.name} takes {model.rate_hz} Hz, and checkpoints do not hold resamplers",
-                f"send f32 or pcm16 at {model.rate_hz} Hz",
+                "rate", "checkpoints do not hold coders of Opus", f"send f32 or pcm16 at {self.wire_hz} Hz"
             )
 
 
@@ -191,6 +206,18 @@ class InwardSound(NotCopyable):
             self._resampler.reset()
         if self._skip is not None:
             self._decoder = OpusDecoder(self._skip)
+
+    def snapshot(self) -> bytes:
+        """This moment; not for Opus."""
+        assert self._resampler is not None
+        return pack([self.received], [self._resampler.snapshot()])
+
+    def restore(self, snapshot: bytes) -> None:
+        """Go on from a snapshot. Raises InputError: it is of another sound."""
+        assert self._resampler is not None
+        (received,), (resampler,) = unpack_parts(snapshot, 1, 1)
+        self._resampler.restore(resampler)
+        self.received = received
 
     def _decode(self, packet: bytes, count: int) -> Array:
         assert self._decoder is not None
@@ -251,6 +278,18 @@ class OutwardSound(NotCopyable):
             self._resampler.reset()
         if self._encoder is not None:
             self._encoder = OpusEncoder()
+
+    def snapshot(self) -> bytes:
+        """This moment; not for Opus."""
+        assert self._resampler is not None
+        return pack([self.sent, self._coded_frames], [self._resampler.snapshot()])
+
+    def restore(self, snapshot: bytes) -> None:
+        """Go on from a snapshot. Raises InputError: it is of another sound."""
+        assert self._resampler is not None
+        (sent, coded_frames), (resampler,) = unpack_parts(snapshot, 2, 1)
+        self._resampler.restore(resampler)
+        self.sent, self._coded_frames = sent, coded_frames
 
     def _encode(self, samples: Array) -> bytes:
         return self.port.encode(

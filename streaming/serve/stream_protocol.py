@@ -4,14 +4,25 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, cast
 
+import uvicorn
 from starlette.websockets import WebSocket
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
+
+from pulse.errors import InputError
 
 try:
     from websockets.speedups import apply_mask
 except ImportError:
     from websockets.utils import apply_mask
+
+UVICORN = "0.54"
+"""The versions whose protocol is extended here: it is a private part of them."""
+if uvicorn.__version__.startswith(f"{UVICORN}."):
+    from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+else:
+    raise InputError(
+        f"a server needs uvicorn {UVICORN}, and {uvicorn.__version__} is installed; pip install 'pulse-stream[serve]'"
+    )
 
 EXTENSION = "pulse.stream"
 """Where the scope of a WebSocket has its protocol."""

@@ -1,6 +1,7 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 """Titles of pictures: as wide as the picture, whatever names are in them."""
 
+from bisect import bisect_left
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from warnings import catch_warnings, filterwarnings
@@ -43,9 +44,7 @@ def _cut(lines: list[str], font: "_Font") -> list[str]:
     if len(lines) <= MOST_LINES:
         return lines
     last = lines[MOST_LINES - 1]
-    while last and not font.fits(last + MORE):
-        last = last[:-1]
-    return [*lines[: MOST_LINES - 1], last + MORE]
+    return [*lines[: MOST_LINES - 1], last[: font.count(last, MORE)] + MORE]
 
 
 @contextmanager
@@ -73,6 +72,10 @@ class _Font:
         """Whether a line holds it."""
         return SPARE * _width(text, self._properties) <= self._width
 
+    def count(self, text: str, end: str = "") -> int:
+        """How many characters of a text a line holds, with ``end`` behind them."""
+        return bisect_left(range(len(text)), True, key=lambda at: not self.fits(text[: at + 1] + end))
+
     def lines(self, text: str) -> Iterator[str]:
         """Broken between words, and inside of those that are wider than a line."""
         line = ""
@@ -85,11 +88,7 @@ class _Font:
                 yield line
             line = word
             while not self.fits(line):
-                length = next(
-                    length
-                    for length in range(len(line) - 1, 0, -1)
-                    if self.fits(line[:length]) or length == 1
-                )
+                length = max(1, self.count(line))
                 yield line[:length]
                 line = line[length:]
         if line:

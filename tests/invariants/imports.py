@@ -47,9 +47,17 @@ def modules(root: Path = ROOT, packages: tuple[str, ...] = PACKAGES) -> dict[str
     }
 
 
-def imported(path: Path) -> Iterator[str]:
-    """What a file imports anywhere: at its top, in functions, for type checkers; ``module.name`` of what it takes."""
-    for node in ast.walk(ast.parse(path.read_text())):
+@cache
+def imported(path: Path) -> tuple[str, ...]:
+    """What a file imports anywhere: at its top, in functions, for type checkers; ``module.name`` of what it takes.
+
+    Several tests ask for the same files.
+    """
+    return tuple(_imports(path, ast.parse(path.read_text())))
+
+
+def _imports(path: Path, tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -108,7 +108,9 @@ def attempt(
     same = all(front.keeps_length for front in fronts.values())
     try:
         typed = loaded(found.case, found.axes, fronts)
-        model = pulsify(typed, pulse=times * pulsify(typed).pulse)
+        model = pulsify(typed)
+        if times > 1:
+            model = pulsify(typed, pulse=times * model.pulse)
     except (LoadError, FactError) as error:
         assert not same, (what, str(error))
         return "its lengths do not fit"

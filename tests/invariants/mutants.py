@@ -3,7 +3,7 @@
 import os
 import pickle
 import select
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -427,13 +427,13 @@ def apart(work: Callable[[], Any]) -> Any:
 
 
 def same_bits(
-    first: ReferenceProgram | NativeProgram,
-    second: ReferenceProgram | NativeProgram,
+    program: ReferenceProgram | NativeProgram,
     streams: Sequence[Feeds],
+    wanted: Sequence[Mapping[str, Array]],
 ) -> bool:
-    """Whether two programs give the same for each of these inputs, bit by bit."""
-    for feeds in streams:
-        one, two = stream_whole(first, feeds), stream_whole(second, feeds)
-        if any(one[name].tobytes() != two[name].tobytes() for name in one):
+    """Whether a program gives what is wanted for each of these inputs, bit by bit."""
+    for feeds, outputs in zip(streams, wanted, strict=True):
+        found = stream_whole(program, feeds)
+        if any(outputs[name].tobytes() != found[name].tobytes() for name in outputs):
             return False
     return True

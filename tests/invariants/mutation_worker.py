@@ -5,6 +5,7 @@ Usage: python -m tests.invariants.mutation_worker START STOP [MODELS]  changed f
        python -m tests.invariants.mutation_worker tensorflow START STOP changed GraphDefs of these numbers
        python -m tests.invariants.mutation_worker nnef START STOP    changed archives of NNEF
        python -m tests.invariants.mutation_worker program START STOP changed program files, which are run
+With ``--seconds S`` at the end, the budget of a file is that many seconds and not the usual ones.
 Prints a line of JSON for each file: before it is read, and when it is done.
 """
 
@@ -38,9 +39,9 @@ KINDS = (".onnx", ".tflite")
 MODULE = re.compile(r"\.pyc?(\.\d+)?$")
 """A file of Python's own; a number behind the name is one that is being written."""
 MEMORY = 2 << 30
-SECONDS = 3 * Budget().seconds
-"""Of CPU time: the limit of a file counts 10 seconds, about, and a core whose other half is busy takes up to twice as
-long for the same work."""
+TIMES = 3
+"""A file may take so many times its budget of CPU time: the budget is counted, not measured, and a core whose other
+half is busy takes up to twice as long for the same work."""
 
 
 def files() -> Iterator[tuple[str, Path | bytes]]:
@@ -59,11 +60,21 @@ def files() -> Iterator[tuple[str, Path | bytes]]:
         yield from ((path.name, path) for path in sorted(found))
 
 
-def read(source: Path | bytes) -> str:
+def budget_s() -> float:
+    """The seconds that a file may take, about; they and their option leave the command line."""
+    if "--seconds" not in sys.argv:
+        return Budget().seconds
+    at = sys.argv.index("--seconds")
+    _, seconds = sys.argv[at : at + 2]
+    del sys.argv[at : at + 2]
+    return float(seconds)
+
+
+def read(source: Path | bytes, seconds: float) -> str:
     """How far it goes: every stage up to pulses, each printed."""
     stage = "load"
     try:
-        model = pulse.load(source)
+        model = pulse.load(source, budget={"seconds": seconds})
         "\n".join(model.model.lines()).encode()
         stage = "analyse"
         typed = model.analyse()
@@ -131,8 +142,9 @@ def say(**fields: Any) -> None:
 def main() -> None:
     warnings.simplefilter("error")
     warnings.simplefilter("ignore", PulseWarning)
-    read(mutated(0, small_models())[1])
-    read(mutated_graph(0)[1])
+    seconds = budget_s()
+    read(mutated(0, small_models())[1], seconds)
+    read(mutated_graph(0)[1], seconds)
     load_plugins("pulse.operators")
     load_plugins("pulse.kernels")
     programs = sys.argv[1] == "program"
@@ -144,14 +156,15 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     faulthandler.enable()
     faulthandler.register(signal.SIGVTALRM, chain=True)
+    limit_s = TIMES * seconds
     for name, source in files():
         opened.clear()
         say(begin=name)
-        signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+        signal.setitimer(signal.ITIMER_VIRTUAL, limit_s)
         failed: Exception | None = None
         stage = "crash"
         try:
-            stage = run_program(source) if programs and isinstance(source, bytes) else read(source)
+            stage = run_program(source) if programs and isinstance(source, bytes) else read(source, seconds)
         except Exception as error:
             failed = error
         folder = source.parent.resolve() if isinstance(source, Path) else None
@@ -159,7 +172,7 @@ def main() -> None:
             path for path in opened if folder is None or not Path(path).resolve().is_relative_to(folder)
         ]
         failure = "" if failed is None else "".join(traceback.format_exception(failed))
-        spent_s = SECONDS - signal.setitimer(signal.ITIMER_VIRTUAL, 0)[0]
+        spent_s = limit_s - signal.setitimer(signal.ITIMER_VIRTUAL, 0)[0]
         say(end=name, stage=stage, failure=failure, outside=outside, peak_mib=peak_mib(), spent_s=spent_s)
 
 

@@ -1,5 +1,6 @@
 """Broken .tflite files, by number: bytes and words of good files changed at random."""
 
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tests.pulse.tflite import models, recurrent_models
-from tests.pulse.tflite.builder import KINDS, written
+from tests.pulse.tflite.builder import KINDS, Graph, written
 from tests.pulse.tflite.cases.families import all_cases
 
 WORDS = (
@@ -47,7 +48,13 @@ def seeds() -> tuple[bytes, ...]:
         recurrent_models.recurrent("lstm", -1),
         recurrent_models.unfused(),
     ]
-    return (*whole * 3, *(written(case.graph) for case in all_cases()[::EACH]))
+    return (*whole * 3, *map(written, graphs()[::EACH]))
+
+
+@cache
+def graphs() -> tuple[Graph, ...]:
+    """Good graphs of single operators."""
+    return tuple(case.graph for case in all_cases())
 
 
 def mutated(number: int) -> bytes:
@@ -82,8 +89,7 @@ def _damaged(rng: np.random.Generator, data: bytearray) -> bytes:
 
 def _said_otherwise(rng: np.random.Generator) -> bytes:
     """A whole file of a graph that is wrong."""
-    choice = all_cases()
-    graph = choice[int(rng.integers(len(choice)))].graph
+    graph = deepcopy(graphs()[int(rng.integers(len(graphs())))])
     for _ in range(int(rng.integers(1, 3))):
         tensor = graph.tensors[int(rng.integers(len(graph.tensors)))]
         operator = graph.operators[int(rng.integers(len(graph.operators)))]

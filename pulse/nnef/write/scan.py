@@ -7,15 +7,6 @@ from pulse.nnef.write.graph import Scope
 from pulse.record import record
 
 
-@record
-class Sliced:
-    """How a wire is cut along an axis; a negative chunk goes backwards."""
-
-    name: str
-    axis: int
-    chunk: int
-
-
 @record(eq=False)
 class ScanWriter:
     """A scan under construction.

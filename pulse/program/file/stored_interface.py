@@ -90,7 +90,9 @@ def read_interface(record: JsonObject, chunks: Any) -> StoredInterface:
     title = record.text("title")
     twice = any(len({port.name for port in ports}) < len(ports) for ports in (inputs, outputs))
     if twice or not is_title(title):
-        raise LoadError(f"{record.name}: two of its inputs or outputs have one name, or its title is none")
+        raise LoadError(
+            f"{record.name}: two of its inputs or outputs have one name, or its title does not fit into a file's name"
+        )
     if not any(port.streams for port in inputs):
         raise LoadError(f"{record.name}: none of its inputs streams; compile the model again")
     sizes = record.mapping("sizes", int)

@@ -1,7 +1,6 @@
 """The largest or smallest float32 of rows, in order."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from pulse.jit.instruction import Instruction, Operand, reads, writes
 from pulse.jit.registry import device, kernel
@@ -9,7 +8,7 @@ from pulse.jit.span import Reach, run, table
 
 
 @device
-def goes_before(a: Any, b: Any, largest: int) -> bool:
+def goes_before(a: float, b: float, largest: int) -> bool:
     """Whether a is strictly before b in the order; NaN counts as larger than any number."""
     if largest != 0:
         return bool(a > b or (a != a and b == b))

@@ -44,7 +44,7 @@ def lower_layer_norm(cx: Lowering, node: PulsedNode, op: LayerNorm) -> list[Valu
     shape = x.shape[op.axis :]
     parts = [np.ones(shape, np.float32), np.zeros(shape, np.float32)]
     scale, bias = (
-        cx.order_axes(_stretch(cx, node, slot + 1, part), range(len(shape)))
+        cx.order_axes(_broadcast_parameter(cx, node, slot + 1, part), range(len(shape)))
         for slot, part in enumerate(parts)
     )
     size = int(np.prod(shape, dtype=np.int64))
@@ -65,6 +65,7 @@ def lower_layer_norm(cx: Lowering, node: PulsedNode, op: LayerNorm) -> list[Valu
 
 
 def _dense_tail(x: Value, axes: list[int]) -> bool:
+    """Whether these last axes are contiguous in memory."""
     step = 1
     for axis in reversed(axes):
         if x.shape[axis] != 1 and x.strides[axis] != step:
@@ -73,7 +74,7 @@ def _dense_tail(x: Value, axes: list[int]) -> bool:
     return True
 
 
-def _stretch(cx: Lowering, node: PulsedNode, slot: int, neutral: Array) -> Value:
+def _broadcast_parameter(cx: Lowering, node: PulsedNode, slot: int, neutral: Array) -> Value:
     """Scale or bias over all normalised axes."""
     if slot >= len(node.inputs):
         return cx.constant(neutral)

@@ -282,7 +282,7 @@ def test_a_parameter_gives_way_to_a_node() -> None:
         (lambda: Conv1D(1, 1, 3, no_bias=True, bias=[0.0]), "a bias is given, and no_bias"),
         (lambda: Dropout(training=True), "does not train"),
         (lambda: Add()(Connector()), "2 data inputs, and 1 connectors"),
-        (lambda: Sequential([]), "a part at least"),
+        (lambda: Sequential([]), "at least one part"),
         (lambda: Sequential([ReLU(), Add()]), "gives 1 wires and .* has 2 open inputs"),
         (lambda: Sequential([relu := ReLU(), relu]), "is there twice"),
         (lambda: ReLU().add_child("relu"), "feeds a node or a view, not 'relu'"),

@@ -67,7 +67,7 @@ def test_what_is_between(tmp_path: Path, one: Size, other: Size, stages: list[st
 
 def test_models_that_do_not_fit(tmp_path: Path) -> None:
     with pytest.raises(
-        pulse.LoadError, match=r"1\.onnx gives 1,T,1 and 2\.onnx takes 1,257,T,2: nothing usual leads"
+        pulse.LoadError, match=r"1\.onnx gives 1,T,1 and 2\.onnx takes 1,257,T,2: no usual transform leads"
     ):
         pair(tmp_path, [(BANDS, [1, "T", 1]), (SPECTRUM, SPECTRUM)])
 
@@ -113,7 +113,7 @@ def test_every_pair_of_published_models(tmp_path: Path) -> None:
         try:
             found = propose_recipe([tmp_path / one.name, tmp_path / other.name], tmp_path)
         except pulse.LoadError as error:
-            assert "nothing usual leads from one to the other" in str(error), (one, other)
+            assert "no usual transform leads from one to the other" in str(error), (one, other)
             continue
         assert not [note for note in found.notes if "does not fit" in note], (one.name, other.name, found)
         join_stages(parse_recipe(found.text, RecipeContext.of(tmp_path / "recipe.toml")))

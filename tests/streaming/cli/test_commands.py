@@ -44,7 +44,7 @@ def test_run_without_arguments_denoises_the_built_in_sound(tmp_path, backend):
 
 
 def test_run_in_words():
-    words = pulse("run", "--backend", "numpy").stdout
+    words = pulse("run").stdout
     for part in (
         "319 frames = 19.94 ms: 160 of the model + 159 until a pulse is full",
         "real-time factor",
@@ -59,7 +59,7 @@ def test_what_run_writes_is_the_offline_result_aligned(tmp_path):
 
     noisy = soundfile.read(noisy_path(), dtype="float32")[0]
     write_sound("in.wav", noisy, subtype="FLOAT")
-    pulse("run", model_path(), "in.wav", "out.wav", "--pulse", 320, "--backend", "numpy")
+    pulse("run", model_path(), "in.wav", "out.wav", "--pulse", 320)
     offline = load(model_path()).analyse().run(noisy[None])["denoised"][0]
     assert soundfile.info("out.wav").subtype == "FLOAT"
     np.testing.assert_allclose(soundfile.read("out.wav")[0], offline, atol=1e-6)
@@ -70,7 +70,7 @@ def test_stereo_at_44_khz_through_a_16_khz_model_stays_aligned():
     sound = np.stack([tone(rate, 1.0), np.zeros(rate)], axis=1)
     sound[at : at + 20, 1] = 0.5
     write_sound("in.wav", sound, rate)
-    found = report("run", "in.wav", "out.wav", "--channel", "each", "--backend", "numpy")
+    found = report("run", "in.wav", "out.wav", "--channel", "each")
     out, rate_out = soundfile.read("out.wav")
     assert (out.shape, rate_out) == (sound.shape, rate)
     assert (found["streams"], found["file_rate_hz"], found["rate_hz"]) == (2, rate, 16000)

@@ -54,7 +54,7 @@ def test_features_as_a_table(tmp_path):
 @MAKES
 def test_check_bench_and_dump(tmp_path, make):
     path = make(tmp_path)
-    assert report("check", path, "--pulse", "8")["proof"]["outcome"] == "equal"
+    assert report("check", path, "--pulse", "8", "--length", 700)["proof"]["outcome"] == "equal"
     assert report("bench", path, "--pulse", "8", "--steps", "20", "--rounds", "1")["model"] == path.stem
     for stage in ("typed", "decluttered", "pulsed", "program", "costs"):
         assert path.stem in pulse("dump", path, "--stage", stage).stdout or stage == "program"
@@ -199,7 +199,7 @@ def test_a_recipe_inside_of_its_model(tmp_path):
     got, _ = soundfile.read("out.wav", dtype="float32")
     (wanted,) = recipe_model(path).run(x).values()
     np.testing.assert_allclose(got[: wanted.size], wanted[0], 1e-4, 1e-5)
-    assert report("check", "whole.onnx", "--pulse", "8")["proof"]["outcome"] == "equal"
+    assert report("check", "whole.onnx", "--pulse", "8", "--length", 700)["proof"]["outcome"] == "equal"
     assert report("bench", "whole.onnx", "--steps", "20", "--rounds", "1")["rate_hz"] == 8000
     assert report("convert", "whole.onnx", "-o", "one.onnx")["written"]["proof"]["outcome"] == "equal"
     assert report("run", "one.onnx", "in.wav", "out.wav")["rate_hz"] == 8000

@@ -61,7 +61,7 @@ def test_the_short_form_takes_whatever_the_library_reads(name):
     form = {"in.opus": ("OGG", "OPUS"), "in.aif": ("AIFF", "PCM_16")}.get(name)
     form = form or (name[3:].upper() if name[3:] not in ("", "onnx") else "FLAC", None)
     write_sound(name, tone(16000), 16000, format=form[0], subtype=form[1])
-    found = report("run", name, "out.wav", "--backend", "numpy")
+    found = report("run", name, "out.wav")
     assert (found["model"], found["input"], found["duration_s"]) == ("denoise", name, 0.5)
     assert soundfile.info("out.wav").frames == 8000
 

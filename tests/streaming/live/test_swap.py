@@ -82,7 +82,7 @@ def test_what_does_not_fit_is_refused():
             (program(decimated(), 480, "numba"), "has pulses of 480 frames"),
             (
                 ready(quiet),
-                "delays the sound by 9 frames where the pipeline has room for 5; start with a larger reserve",
+                "delays the sound by 9 frames, but the pipeline reserves 5; start with a larger reserve",
             ),
             (ready(late, backend="numpy"), "runs on numpy, in Python; compile all of it"),
         ):

@@ -301,3 +301,31 @@ def test_the_code_calls_nothing_and_computes_in_whole_registers():
     check_calls(code)
     sums = [body for body in loops(host().assembly(code)) if sum("fm" in line for line in body) >= 2]
     assert any(re.search(host().arithmetic, line) for body in sums for line in body)
+
+
+@pytest.mark.parametrize(("rate_in", "rate_out"), RATES[:4])
+def test_a_sound_goes_on_from_a_snapshot_with_the_same_bits(rate_in, rate_out):
+    x = np.random.default_rng(2).standard_normal(rate_in // 4).astype(np.float32)
+    whole = NativeResampler(rate_in, rate_out)
+    whole.tuning_ppm = 300.0
+    expected = whole.process(x)
+    first, then = NativeResampler(rate_in, rate_out), NativeResampler(rate_in, rate_out)
+    first.tuning_ppm = 300.0
+    cut = len(x) // 3
+    parts = [first.process(x[:cut])]
+    then.process(x[:777])
+    then.restore(first.snapshot())
+    parts.append(then.process(x[cut:]))
+    np.testing.assert_array_equal(np.concatenate(parts), expected)
+    assert then.tuning_ppm == first.tuning_ppm
+
+
+def test_a_snapshot_of_another_resampler_is_refused():
+    ours = NativeResampler(48000, 16000)
+    before = ours.snapshot()
+    for other in (NativeResampler(44100, 16000), NativeResampler(48000, 16000, "high")):
+        with pytest.raises(InputError, match="other rates or another quality"):
+            ours.restore(other.snapshot())
+    with pytest.raises(InputError, match="not a snapshot"):
+        ours.restore(b"something else")
+    assert ours.snapshot() == before

@@ -12,6 +12,7 @@ import anyio
 import numpy as np
 import pytest
 
+import pulse
 from pulse.client import ClientError, connect
 from streaming.builtin import model_path
 from streaming.serve.checkpoints import Checkpoint, CheckpointFolder
@@ -19,9 +20,11 @@ from streaming.session import Session
 from streaming.wire.errors import WireError
 from tests.streaming.executor.streams import joined, ready
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
+from tests.streaming.serve.raw import raw
 from tests.streaming.serve.servers import running
 
 pytestmark = pytest.mark.anyio
+SOUND_HZ, SOUND_PULSE = 16_000, 160
 
 
 def cut_all(server):
@@ -62,6 +65,20 @@ def servers(folder, count, **settings_of_all):
         yield [stack.enter_context(running(programs, settings, threads=1)) for _ in range(count)]
 
 
+@contextlib.contextmanager
+def denoisers(folder, count):
+    """Servers of the built-in denoiser, which takes sound, with the same checkpoints."""
+    from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
+
+    model = ModelSettings(streams=4)
+    limits = LimitSettings(speed=1e6)
+    settings = ServerSettings((model,), limits=limits, checkpoints=folder, checkpoint_s=0.2, budget=1000.0)
+    program = pulse.stream(model_path(), pulse=SOUND_PULSE)
+    with contextlib.ExitStack() as stack:
+        programs = [(model, program, SOUND_HZ)]
+        yield [stack.enter_context(running(programs, settings, threads=1)) for _ in range(count)]
+
+
 def session_outputs(program, inputs):
     session = Session(program)
     return joined([session.push(inputs), session.flush()], program)
@@ -90,6 +107,45 @@ async def test_the_same_bits_after_a_server_is_lost(tmp_path, reset):
         for name, array in expected.items():
             assert np.array_equal(outputs[name], array), name
         assert found[1].service.counts["resumed"] + found[2].service.counts["resumed"] >= 2 - reset
+
+
+@pytest.mark.parametrize("rate_hz", [48_000, 44_100, 8_000])
+async def test_the_same_bits_at_another_rate(tmp_path, rate_hz):
+    x = np.random.default_rng(7).uniform(-0.3, 0.3, 2 * rate_hz).astype(np.float32)
+    blocks = np.split(x, np.sort(np.random.default_rng(8).integers(0, x.size, 60)))
+    with denoisers(tmp_path, 3) as found:
+        async with connect(found[2].ws, rate_hz=rate_hz) as stream:
+            await stream.send(x)
+            expected = await stream.flush()
+        urls = [server.ws for server in found]
+        async with connect(urls, rate_hz=rate_hz, patience_s=10) as stream:
+            for number, block in enumerate(blocks):
+                await stream.send(block)
+                if number in (20, 40):
+                    await has_saved(found[number // 20 - 1])
+                    cut_all(found[number // 20 - 1])
+            outputs = await stream.flush()
+        assert stream.connections == 3
+        assert found[2].service.counts["resumed"] == 1
+        (name,) = expected
+        assert outputs[name].shape == expected[name].shape == (1, x.size)
+        assert np.array_equal(outputs[name], expected[name])
+
+
+async def test_a_stream_goes_on_at_its_rate_alone(tmp_path):
+    with denoisers(tmp_path, 2) as (one, two):
+        async with connect([one.ws, two.ws], rate_hz=48_000, patience_s=1) as stream:
+            await stream.send(np.zeros(48_000, np.float32))
+            await has_saved(one)
+            with raw(two) as client:
+                assert client.hello(rate=8_000, resume=stream.resume)["type"] == "ready"
+                (error,) = client.until("error")[-1:]
+        assert (error["code"], "rate" in error["message"]) == ("resume", True)
+
+
+async def test_opus_makes_no_checkpoints(tmp_path):
+    with denoisers(tmp_path, 1) as (server,), raw(server) as client:
+        assert client.hello(format="opus")["code"] == "rate"
 
 
 async def test_lost_before_the_first_checkpoint_begins_again(tmp_path):

@@ -1,6 +1,8 @@
 """Frames of WebSockets, however they are cut: the fast way for whole messages, and the parser for all others."""
 
+import importlib
 import socket
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -9,6 +11,7 @@ from websockets.client import ClientProtocol
 from websockets.frames import Frame, Opcode
 from websockets.uri import parse_uri
 
+from pulse.errors import InputError
 from streaming.wire.frames import HEADER, INPUT, OUTPUT, Header, pack_frames
 from streaming.wire.messages import read_message, write_message
 from tests.streaming.executor.streams import ready
@@ -132,3 +135,15 @@ def test_a_message_within_fragments_is_closed(client):
     (message, *_) = blocks(np.zeros(30_000, np.float32))
     client.send([client.frame(Opcode.BINARY, message[:5], False), client.frame(Opcode.BINARY, message)])
     assert client.status() == 1002
+
+
+@pytest.mark.parametrize("version", ["0.53.9", "0.55.0", "0.540.0", "1.0.0"])
+def test_another_version_of_uvicorn_is_refused(monkeypatch, version):
+    import uvicorn
+
+    name = "streaming.serve.stream_protocol"
+    importlib.import_module(name)
+    monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(uvicorn, "__version__", version)
+    with pytest.raises(InputError, match=f"needs uvicorn 0.54, and {version} is installed; pip install"):
+        importlib.import_module(name)
