@@ -72,10 +72,10 @@ def _export_calls(torch: Any, module: Any) -> Generator[None]:
     kept: list[tuple[dict[str, Any], dict[str, Any]]] = []
 
     def keep(*_: Any) -> None:
-        dicts = cast(
-            "list[dict[str, Any]]", [now for each in module.modules() for now in (each._buffers, vars(each))]
-        )
-        kept[:] = [(now, dict(now)) for now in dicts]
+        kept.clear()
+        for each in module.modules():
+            for now in cast("list[dict[str, Any]]", [each._buffers, vars(each)]):
+                kept.append((now, dict(now)))
 
     def copy_call(_: Any, positional: Any, named: Any, result: Any) -> Any:
         for now, before in kept:

@@ -15,11 +15,11 @@ def keep_no_buffers(torch: Any, module: Any) -> Generator[None]:
     An exporter lists the buffers before a call, and does not find those that the call makes.
     """
     owner = OwnThread()
-    own = {id(each) for each in module.modules()}
+    own = {id(vars(each)) for each in module.modules()}  # tracers wrap modules, and share their attributes
     register = torch.nn.Module.register_buffer
 
     def keep_plain(self: Any, name: str, tensor: Any, *others: Any, **named: Any) -> None:
-        if id(self) in own and owner.is_here and torch.is_tensor(tensor):
+        if id(vars(self)) in own and owner.is_here and torch.is_tensor(tensor):
             self.__dict__[name] = tensor
         else:
             register(self, name, tensor, *others, **named)
