@@ -10,7 +10,7 @@ from pulse.torch.silence import OwnThread
 
 @contextlib.contextmanager
 def keep_no_buffers(torch: Any, module: Any) -> Generator[None]:
-    """While this lasts, buffers without a tensor, and those that a call registers, are plain attributes.
+    """While this lasts, buffers without a tensor, and new ones that a call registers, are plain attributes.
 
     An exporter lists the buffers before a call, and does not find those that the call makes.
     """
@@ -19,7 +19,8 @@ def keep_no_buffers(torch: Any, module: Any) -> Generator[None]:
     register = torch.nn.Module.register_buffer
 
     def keep_plain(self: Any, name: str, tensor: Any, *others: Any, **named: Any) -> None:
-        if id(vars(self)) in own and owner.is_here and torch.is_tensor(tensor):
+        is_new = id(vars(self)) in own and name not in self._buffers
+        if is_new and owner.is_here and torch.is_tensor(tensor):
             self.__dict__[name] = tensor
         else:
             register(self, name, tensor, *others, **named)
