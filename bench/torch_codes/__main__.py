@@ -2,20 +2,18 @@
 
 import argparse
 import json
-import subprocess
-import sys
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-from bench.torch_codes import attention, codecs, enhancers, recognisers, transforms
-from bench.torch_codes.code import CODES, Code
-from bench.torch_codes.measurement import Outcome, measure
+from bench.torch_codes.code import CODES
+from bench.torch_codes.measurement import Outcome
 from bench.torch_codes.page import PAGE, page
+from bench.torch_codes.processes import run_all
 
-GROUPS = (codecs, enhancers, recognisers, transforms, attention)
-"""The modules that add the codes."""
-LONGEST_S = 900
+JOBS = 2
 
 
 def main() -> None:
@@ -26,11 +24,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="add a line for each code to this file")
     parser.add_argument("--read", type=Path, help="run nothing: take what --json wrote")
     parser.add_argument("--docs", action="store_true", help=f"write {PAGE.name}")
-    parser.add_argument("--one", metavar="NAME", help=argparse.SUPPRESS)
+    parser.add_argument("--jobs", type=int, default=JOBS, help=f"codes that run at once; {JOBS} by default")
     options = parser.parse_args()
-    if options.one:
-        print(json.dumps(measure(CODES[options.one]).json()))
-        return
     console = Console(stderr=True)
     if unknown := [name for name in options.names if name not in CODES]:
         parser.error(f"no code is called {', '.join(unknown)}; --list lists them")
@@ -38,35 +33,31 @@ def main() -> None:
         for code in CODES.values():
             console.print(f"{code.name}: {', '.join(code.packages)}", highlight=False)
         return
+    if options.jobs < 1:
+        parser.error("--jobs is 1 or more")
+    begin = time.perf_counter()
     outcomes = read(options.read) if options.read else []
-    for name in [] if options.read else options.names or CODES:
-        outcome = run(CODES[name])
-        console.print(f"{name}: {outcome.stage} {outcome.reason.splitlines()[0] if outcome.reason else ''}")
+    for outcome in () if options.read else run_all(options.names or list(CODES), options.jobs):
+        reason, *_ = outcome.reason.splitlines() or [""]
+        console.print(f"{outcome.name}: {outcome.stage} {reason}", highlight=False)
         outcomes.append(outcome)
         if options.json:
             with options.json.open("a") as file:
                 file.write(json.dumps(outcome.json()) + "\n")
+    console.print(f"{len(outcomes)} codes in {time.perf_counter() - begin:.0f} s", highlight=False)
     if options.docs:
-        PAGE.write_text(page(outcomes))
-
-
-def run(code: Code) -> Outcome:
-    """A code in a process of its own: what it takes or breaks ends with it."""
-    command = [sys.executable, "-W", "ignore", "-m", "bench.torch_codes", "--one", code.name]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S, check=False)
-    except subprocess.TimeoutExpired:
-        return Outcome(code.name, dict.fromkeys(code.packages, ""), reason=f"not done after {LONGEST_S} s")
-    if done.returncode:
-        reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        return Outcome(code.name, dict.fromkeys(code.packages, ""), reason=reason)
-    return Outcome.read(json.loads(done.stdout.strip().splitlines()[-1]))
+        PAGE.write_text(page(in_order(outcomes)))
 
 
 def read(path: Path) -> list[Outcome]:
-    """The last line of each code, in the order of the codes."""
-    found = {each.name: each for each in map(Outcome.read, map(json.loads, path.read_text().splitlines()))}
-    return [found[name] for name in CODES if name in found]
+    """What ``--json`` wrote."""
+    return list(map(Outcome.read, map(json.loads, path.read_text().splitlines())))
+
+
+def in_order(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The last outcome of each code, in the order of the codes."""
+    last = {each.name: each for each in outcomes}
+    return [last[name] for name in CODES if name in last]
 
 
 if __name__ == "__main__":

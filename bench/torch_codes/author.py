@@ -11,8 +11,7 @@ import numpy as np
 
 from pulse.facts import Array
 
-TIMED_S = 3.0
-LEAST_PULSES = 8
+TIMED_S = 1.0
 MOST_FRAMES = 400
 """Output frames whose dependence on the input is found, one by one."""
 

@@ -1,6 +1,6 @@
 """A published code: how its module is built, and the example it is exported with."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,8 @@ class Given:
     change     what is not as its author wrote it; empty if nothing is
     options    of ``from_torch``, such as method
     twin       the author's own streaming, where the package has one
+    max_context  frames that attention to all frames before may need
+    outputs    the places of those that are streamed; all by default
     """
 
     module: Any
@@ -31,6 +33,7 @@ class Given:
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     twin: AuthorStream | None = None
     max_context: int | None = None
+    outputs: Sequence[int] | None = None
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 from bench.torch_codes.code import Given, code
 from bench.torch_codes.twins import moshi_stream
 
-SMALL_SEANET = {"n_filters": 8, "dimension": 64}
+WITHOUT_LOSSES = "without the losses, means over the whole stream"
 
 
 def _torch() -> Any:
@@ -88,7 +88,9 @@ def dac_decoder() -> Given:
 
 @code("DAC encode", "descript-audio-codec")
 def dac_encode() -> Given:
-    return Given(_dac(), _torch().randn(1, 1, 512), 44100, 64, options={"method": "encode"})
+    options = {"method": "encode"}
+    x = _torch().randn(1, 1, 512)
+    return Given(_dac(), x, 44100, 64, WITHOUT_LOSSES, options, outputs=(0, 1, 2))
 
 
 def _dac() -> Any:
@@ -234,7 +236,9 @@ def _hf_dac() -> Any:
 
 @code("transformers DAC encode", "transformers")
 def hf_dac_encode() -> Given:
-    return Given(_hf_dac(), _torch().randn(1, 1, 512), 44100, 64, options={"method": "encode"})
+    options = {"method": "encode"}
+    x = _torch().randn(1, 1, 512)
+    return Given(_hf_dac(), x, 44100, 64, WITHOUT_LOSSES, options, outputs=(1, 2, 3))
 
 
 @code("transformers DAC decoder", "transformers")

@@ -1,6 +1,8 @@
 """Enhancement and separation."""
 
+import sys
 from importlib import import_module
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from bench.torch_codes.code import Given, code
@@ -57,8 +59,12 @@ def asteroid_dprnn() -> Given:
 
 @code("asteroid DCCRN", "asteroid")
 def asteroid_dccrn() -> Given:
+    recurrent, numpy = import_module("asteroid.masknn.recurrent"), import_module("numpy")
+    recurrent.np = SimpleNamespace(prod=lambda sizes: int(numpy.prod(sizes)))
     model = import_module("asteroid.models").DCCRNet(architecture="DCCRN-CL")
-    return Given(model, _torch().randn(1, 8000), 16000)
+    return Given(
+        model, _torch().randn(1, 8000), 16000, change="a size made an int, without which PyTorch refuses it"
+    )
 
 
 @code("asteroid LSTM-TasNet", "asteroid")
@@ -84,7 +90,7 @@ def torchaudio_tasnet() -> Given:
     model = import_module("torchaudio.models").ConvTasNet(
         2, enc_num_feats=32, msk_num_feats=16, msk_num_hidden_feats=32, msk_num_layers=2, msk_num_stacks=1
     )
-    return Given(model, _torch().randn(1, 1, 800), 8000)
+    return Given(model, _torch().randn(1, 1, 803), 8000)
 
 
 @code("speechbrain mask network", "speechbrain")
@@ -153,6 +159,10 @@ def bs_roformer() -> Given:
 
 @code("DeepFilterNet 3", "deepfilternet")
 def deepfilternet() -> Given:
+    stub: Any = ModuleType("torchaudio.backend.common")
+    stub.AudioMetaData = object
+    sys.modules.setdefault("torchaudio.backend", ModuleType("torchaudio.backend"))
+    sys.modules.setdefault(stub.__name__, stub)
     kinds, torch = import_module("df.deepfilternet3"), _torch()
     model = kinds.DfNet(torch.rand(32, 481), torch.rand(481, 32))
     return Given(
@@ -163,4 +173,6 @@ def deepfilternet() -> Given:
             "feat_spec": torch.randn(1, 1, 40, 96, 2),
         },
         100,
+        change="without its reader of files, which needs an older torchaudio",
+        options={"dynamic": {name: {2: "T"} for name in ("spec", "feat_erb", "feat_spec")}},
     )

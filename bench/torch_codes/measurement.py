@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from pulse.models import PulsedModel, TypedModel
 from pulse.program.program import Program
 from pulse.program.whole import stream_whole
 
-STEPS_S = 1.0
+Output = TypeVar("Output")
+STEPS_S = 0.5
 MOST_STEPS = 2000
 AGAIN = 2
 """A stream has this many times the frames of the example."""
@@ -108,7 +109,8 @@ def _stream(given: Given, outcome: Outcome) -> None:
     begin = time.perf_counter()
     model = pulse.from_torch(given.module, given.example, **given.options)
     outcome.export_s, outcome.stage = time.perf_counter() - begin, "exported"
-    typed = model.analyse().declutter()
+    typed = model.analyse()
+    typed = typed.with_outputs(_chosen(given, list(typed.outputs))).declutter()
     pulsed = typed.pulsify(pulse=given.pulse, max_context=given.max_context)
     outcome.stage, outcome.pulse = "pulsified", pulsed.pulse
     outcome.delays = tuple(port.delay for port in pulsed.outputs)
@@ -174,11 +176,17 @@ def module_outputs(given: Given, feeds: Mapping[str, Array]) -> list[Array]:
 
     with torch.no_grad():
         result = _call(given, [torch.from_numpy(value) for value in feeds.values()])
-    return [
+    arrays = [
         (torch.view_as_real(leaf.resolve_conj()) if leaf.is_complex() else leaf).numpy()
         for leaf in torch.utils._pytree.tree_leaves(result)
         if torch.is_tensor(leaf)
     ]
+    return _chosen(given, arrays)
+
+
+def _chosen(given: Given, every: list[Output]) -> list[Output]:
+    """Of all outputs, those that are streamed."""
+    return every if given.outputs is None else [every[place] for place in given.outputs]
 
 
 def _call(given: Given, tensors: Sequence[Any]) -> Any:

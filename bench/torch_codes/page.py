@@ -9,6 +9,7 @@ from bench.torch_codes.measurement import Outcome
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "pytorch_codes.md"
 LONGEST_REASON = 220
+NONE = "–"
 
 HEAD = """# Published PyTorch codes
 
@@ -16,7 +17,7 @@ HEAD = """# Published PyTorch codes
 where their constructors allow it, go through [`pulse.from_torch`](pytorch.md). {streamed} of {tried} stream, {plain} of
 these as their authors wrote them.
 
-{host} Times were measured while other programs used the machine, so only their order of magnitude means something.
+{host} Two codes ran at a time, one thread each, so times vary with what the other one did.
 
 - *error*: the largest difference of the stream, flush included, from the module's own result for an input twice as
   long as the example, as a share of its largest value.
@@ -27,7 +28,8 @@ these as their authors wrote them.
   *real-time factor*: seconds of computing for a second of input. *torch*: the same of the package's own streaming
   mode on one thread, in pulses of the same length; without such a mode, of the module on the whole input, marked *w*.
 
-An empty place was not measured.
+A dash says that there is none: no streaming mode of the package's own (*twin*), no gradients (*least*: of codes, of
+several inputs), no frames (*delay*).
 
 ## Streamed
 
@@ -41,8 +43,8 @@ pip install 'pulse-stream[torch]'
 pip install --no-deps {pins}
 ```
 
-`--no-deps` leaves the installed PyTorch alone; the packages need some small ones more, which Python names when they are
-imported. PyPI has no build of torchaudio for PyTorch without CUDA: its models are plain Python, and run from the
+PyTorch is {torch}. `--no-deps` leaves it alone; the packages need some small ones more, which Python names when they
+are imported. PyPI has no build of torchaudio for PyTorch without CUDA: its models are plain Python, and run from the
 package without its folder `lib`.
 """
 
@@ -80,9 +82,9 @@ def page(outcomes: Sequence[Outcome]) -> str:
         for name, found in each.packages.items()
         if found not in ("", "missing")
     }
-    pins.pop("torch", None)
+    torch = pins.pop("torch", "not the version of this page")
     names = " ".join(f"{name}=={found.partition('+')[0]}" for name, found in sorted(pins.items()))
-    return text + INSTALL.format(pins=names)
+    return text + INSTALL.format(pins=names, torch=torch)
 
 
 def _streamed_row(each: Outcome) -> Sequence[str]:
@@ -91,14 +93,14 @@ def _streamed_row(each: Outcome) -> Sequence[str]:
         _packages(each),
         each.exported,
         f"{each.error:.0e}",
-        "" if each.twin is None else f"{each.twin:.0e}",
+        NONE if each.twin is None else f"{each.twin:.0e}",
         str(each.pulse),
-        str(each.delays[0]) if each.delays else "",
-        "" if each.least is None else str(each.least),
-        f"{each.convert_s:.0f}" if each.convert_s else "",
-        f"{each.step_us:.0f}" if each.step_us else "",
-        f"{each.realtime:.3g}" if each.step_us else "",
-        "" if each.author is None else f"{each.author:.3g}{' w' if each.twin is None else ''}",
+        str(each.delays[0]) if each.delays else NONE,
+        NONE if each.least is None else str(each.least),
+        f"{each.convert_s:.0f}",
+        f"{each.step_us:.0f}",
+        f"{each.realtime:.3g}",
+        NONE if each.author is None else f"{each.author:.3g}{' w' if each.twin is None else ''}",
     )
 
 

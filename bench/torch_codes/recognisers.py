@@ -211,13 +211,15 @@ def llama() -> Given:
 
 @code("torchcrepe", "torchcrepe")
 def crepe() -> Given:
-    return Given(import_module("torchcrepe").Crepe("tiny"), _torch().randn(4, 1024), 100)
+    options = {"dynamic": {"x": {0: "T"}}}
+    return Given(import_module("torchcrepe").Crepe("tiny"), _torch().randn(4, 1024), 100, options=options)
 
 
 @code("pesto", "pesto-pitch")
 def pesto() -> Given:
     kinds, torch = import_module("pesto.model"), _torch()
-    return Given(kinds.Resnet1d(), torch.randn(20, 1, 216), 100)
+    model = kinds.Resnet1d(n_chan_layers=[20, 20, 10, 1])
+    return Given(model, torch.randn(20, 1, 216), 100, options={"dynamic": {"x": {0: "T"}}})
 
 
 @code("ESPnet contextual block conformer", "espnet")

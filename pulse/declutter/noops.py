@@ -111,7 +111,12 @@ def _decide_where(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, Elementwise) or node.op.kind != "where":
         return None
     condition = uniform_value(graph, node.inputs[0])
-    return None if condition is None else bypass(graph, node, node.inputs[1 if condition else 2])
+    if condition is None:
+        return None
+    branch, shape = node.inputs[1 if condition else 2], node.outputs[0].fact.shape
+    if graph.fact(branch).shape == shape:
+        return bypass(graph, node, branch)
+    return replace_op(graph, result(node), node.name, Expand(shape), [branch])
 
 
 NOOPS = (

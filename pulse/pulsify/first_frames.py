@@ -146,6 +146,27 @@ def join_frames(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None
     return patch
 
 
+def repeat_first_frame(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
+    """Rewrite ``concat(the first frame of x, k times, x)`` as x padded with its first frame."""
+    node = graph.nodes[node_id]
+    if not isinstance(node.op, Concat) or len(node.inputs) != 2:
+        return None
+    axis, (front, x) = node.op.axis, node.inputs
+    expanded, shape = graph.node(front), graph.fact(front).shape
+    if not isinstance(expanded.op, Expand) or not shape[axis].is_const:
+        return None
+    first = _first(graph, expanded.inputs[0], symbol)
+    if first is None or first.bare or (first.x, first.axis, first.place) != (x, axis, 0):
+        return None
+    if len(shape) != graph.fact(x).rank:
+        return None
+    patch = Patch(graph)
+    zero = TDim.of(0)
+    pads = tuple((dim if each == axis else zero, zero) for each, dim in enumerate(shape))
+    patch.shunt(OutletId(node_id), patch.wire(node.name, Pad(pads, "edge"), [patch.tap(x)])[0])
+    return patch
+
+
 def hold_first_frame(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
     """Rewrite ``f(first frame) + y`` so that the frame is there at every position.
 

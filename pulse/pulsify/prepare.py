@@ -12,7 +12,7 @@ from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool
 from pulse.ops.shape import Expand
 from pulse.patch import Patch
-from pulse.pulsify.first_frames import begin_scan, hold_first_frame, join_frames
+from pulse.pulsify.first_frames import begin_scan, hold_first_frame, join_frames, repeat_first_frame
 from pulse.typed import TypedNetwork
 
 
@@ -28,7 +28,7 @@ def prepare_model(model: TypedNetwork, symbol: Symbol) -> TypedNetwork:
                 _average_as_quotient(result, node_id, node.op)
                 changed = True
             continue
-        rewrites = (join_frames, hold_first_frame, begin_scan)
+        rewrites = (repeat_first_frame, join_frames, hold_first_frame, begin_scan)
         patch = next(filter(None, (rewrite(result.graph, node_id, symbol) for rewrite in rewrites)), None)
         if patch is not None:
             patch.apply()

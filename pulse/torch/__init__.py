@@ -16,7 +16,7 @@ from pulse.tolerance import offline
 from pulse.torch.arguments import Dynamic, ModuleCall, read_call
 from pulse.torch.axes import Axes, describe_time, find_time
 from pulse.torch.comparison import Comparison
-from pulse.torch.exporter import export, name_outputs, run_example
+from pulse.torch.exporter import ExportRequest, export, name_outputs, run_example
 from pulse.torch.length_inputs import describe_lengths, follow_lengths
 from pulse.torch.lengths import read_lengths
 from pulse.torch.module import (
@@ -135,7 +135,7 @@ def from_torch(
         outputs = name_results(torch, result, kept) if kept else name_outputs(torch, result)
         state.begin()
         with silence_exporter(), computing_in(torch, module, f32):
-            exported = export(torch, module, call, opset, title, outputs, state)
+            exported = export(ExportRequest(torch, module, call, opset, title, outputs, state))
         _warn(title, exported.notes)
         read = read_onnx(exported.proto, ignore_value_info=True, tensors=exported.tensors)
         model = keep_states(read, kept)

@@ -71,6 +71,11 @@ def read_call(torch: Any, module: Any, title: str, example: Any, dynamic: Dynami
             f"{title} has lazy layers whose parameters are not made yet; run it once on the example, "
             "and load its weights"
         )
+    if isinstance(module, torch.jit.ScriptModule):
+        raise InputError(
+            f"{title} is a program of TorchScript, which PyTorch's exporter does not take; give the module that it was "
+            "made of, or load an ONNX file of it with pulse.load"
+        )
     parameters = list(inspect.signature(module.forward).parameters.values())
     if parameters and parameters[0].kind is inspect.Parameter.VAR_POSITIONAL:
         raise InputError(

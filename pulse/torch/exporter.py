@@ -19,6 +19,7 @@ from pulse.torch.new_buffers import keep_no_buffers
 from pulse.torch.preservation import ModuleState, refill_dict
 from pulse.torch.recurrent import keep_recurrent_layers
 from pulse.torch.sizes import keep_sizes
+from pulse.torch.small_constants import keep_small_constants
 from pulse.torch.weights import take_weights
 from pulse.torch.whole_numbers import keep_whole_numbers
 
@@ -38,27 +39,35 @@ class Export(NamedTuple):
     tensors: Mapping[str, Array]
 
 
-def export(
-    torch: Any,
-    module: Any,
-    call: ModuleCall,
-    opset: int | None,
-    title: str,
-    outputs: list[str] | None,
-    state: ModuleState,
-) -> Export:
-    """The exported model.
+class ExportRequest(NamedTuple):
+    """What is to be exported.
 
+    module   in eval mode
+    call     its example and its dynamic axes
+    opset    the version of ONNX; None: the exporter's own choice
+    title    of the module, for messages
     outputs  their names; None: the exporter names them
     state    what the module holds
-    Raises   LoadError
     """
-    if find_spec("onnxscript") is not None:
-        made = _export(torch, module, call, opset, title, outputs, state)
-    else:
-        made = _trace(torch, module, call, opset, title)
-    _require_dynamic(made.proto, call, title)
-    made.proto.graph.name = title
+
+    torch: Any
+    module: Any
+    call: ModuleCall
+    opset: int | None
+    title: str
+    outputs: list[str] | None
+    state: ModuleState
+
+    def run(self) -> Any:
+        """What the module gives for the example. Raises InputError."""
+        return run_example(self.torch, self.module, self.call, self.title)
+
+
+def export(request: ExportRequest) -> Export:
+    """The exported model. Raises LoadError."""
+    made = _export(request) if find_spec("onnxscript") is not None else _trace(request)
+    _require_dynamic(made.proto, request.call, request.title)
+    made.proto.graph.name = request.title
     return made
 
 
@@ -139,16 +148,9 @@ def _mend_squeezes(proto: ModelProto) -> None:
             del node.input[1:]
 
 
-def _export(
-    torch: Any,
-    module: Any,
-    call: ModuleCall,
-    opset: int | None,
-    title: str,
-    outputs: list[str] | None,
-    state: ModuleState,
-) -> Export:
+def _export(request: ExportRequest) -> Export:
     """By the exporter that follows torch.export."""
+    torch, module, call, state = request.torch, request.module, request.call, request.state
     shapes = {name: dict(call.axes[name]) if name in call.axes else None for name in call.arguments}
     positional, named = call.fill(torch, {})
     if positional and isinstance(positional[-1], dict):
@@ -160,7 +162,8 @@ def _export(
         with (
             keep_recurrent_layers(torch),
             keep_sizes(torch, module),
-            keep_whole_numbers(torch, module, lambda: run_example(torch, module, call, title), state.begin),
+            keep_whole_numbers(torch, module, request.run, state.begin),
+            keep_small_constants(),
             keep_named_axes(torch),
             replace_functions(torch) as functions,
             keep_no_buffers(torch, module),
@@ -169,23 +172,24 @@ def _export(
             made = torch.onnx.export(
                 module,
                 positional,
-                output_names=outputs,
+                output_names=request.outputs,
                 kwargs=named or None,
                 dynamic_shapes=shapes if call.axes else None,
-                opset_version=opset,
+                opset_version=request.opset,
                 dynamo=True,
                 verbose=False,
             )
     except Exception as error:
-        raise LoadError(_failure(error, call, title)) from error
+        raise LoadError(_failure(error, call, request.title)) from error
     tensors = take_weights(made, state)
     proto = cast("ModelProto", made.model_proto)
     _mend_squeezes(proto)
     return Export(proto, [], functions.trims, tensors)
 
 
-def _trace(torch: Any, module: Any, call: ModuleCall, opset: int | None, title: str) -> Export:
+def _trace(request: ExportRequest) -> Export:
     """By the older exporter, which traces the example; and what it warns of."""
+    torch, call = request.torch, request.call
     file = io.BytesIO()
     positional, named = call.fill(torch, {})
     names = [name for name, leaf in call.leaves(torch).items() if leaf is not None]
@@ -193,17 +197,17 @@ def _trace(torch: Any, module: Any, call: ModuleCall, opset: int | None, title: 
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             torch.onnx.export(
-                module,
+                request.module,
                 positional,
                 file,
                 kwargs=named or None,
                 input_names=names,
                 dynamic_axes=call.axes,
-                opset_version=opset,
+                opset_version=request.opset,
                 dynamo=False,
             )
     except Exception as error:
-        raise LoadError(_failure(error, call, title)) from error
+        raise LoadError(_failure(error, call, request.title)) from error
     notes = [
         "onnxscript is not installed, so the older exporter was used; pip install onnxscript for the newer one, which "
         "also notices loops over time that are written for the example's length alone"

@@ -61,6 +61,8 @@ def keep_whole_numbers(
         setattr(torch, name, _wrap_rounding(torch, owner, function, ROUNDINGS[name]))
     for name in methods:
         setattr(torch.SymInt, name, WholeNumber.to)
+    as_tensor = torch.as_tensor
+    torch.as_tensor = _quotient_itself(torch, owner, as_tensor)
     places = _to_numbers(torch, module)
     try:
         if places:
@@ -73,6 +75,7 @@ def keep_whole_numbers(
         _to_tensors(places)
         for name in methods:
             delattr(torch.SymInt, name)
+        torch.as_tensor = as_tensor
         for name, function in functions.items():
             setattr(torch, name, function)
 
@@ -91,6 +94,17 @@ def _wrap_rounding(torch: Any, owner: OwnThread, function: Any, rounded: Callabl
         return WholeNumber(result) if isinstance(result, int) else result
 
     return round_value
+
+
+def _quotient_itself(torch: Any, owner: OwnThread, function: Any) -> Any:
+    """``torch.as_tensor``; quotients of sizes stay as they are: an author rounds them with ``torch.ceil``."""
+
+    def convert(value: Any, *others: Any, **named: Any) -> Any:
+        if isinstance(value, torch.SymFloat) and owner.is_here:
+            return value
+        return function(value, *others, **named)
+
+    return convert
 
 
 _Place = tuple[Any, str, Any]

@@ -16,7 +16,7 @@ from pulse.pulsify.relate import relate
 from tests.invariants.fronts import Front, behind, opset_of, raw
 from tests.invariants.operator_cases import Runners, compared
 from tests.pulse.cases.build import Case
-from tests.pulse.cases.families import all_cases
+from tests.pulse.cases.families import all_cases, newest_cases
 
 OLDEST = 10
 """The opset from which on a front can be written."""
@@ -38,16 +38,9 @@ class Streaming:
 
 
 @cache
-def newest_cases() -> tuple[Case, ...]:
-    """One of each that differs in more than its opset or its symbols."""
-    newest: dict[str, tuple[int, Case]] = {}
-    for case in all_cases():
-        found = re.fullmatch(r"(.*)-\d+-(?:fixed|T)", case[0])
-        opset = opset_of(case[1])
-        name = found[1] if found else case[0]
-        if opset >= OLDEST and (name not in newest or newest[name][0] < opset):
-            newest[name] = opset, case
-    return tuple(case for _, case in newest.values())
+def movable_cases() -> tuple[Case, ...]:
+    """The newest cases that a front can be written for."""
+    return newest_cases(case for case in all_cases() if opset_of(case[1]) >= OLDEST)
 
 
 def assignments(feeds: Mapping[str, Array]) -> Iterator[dict[str, int]]:

@@ -13,7 +13,7 @@ from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from tests.invariants.fronts import FRONTS, Front
-from tests.invariants.moved_cases import Streaming, assignments, attempt, newest_cases, streaming
+from tests.invariants.moved_cases import Streaming, assignments, attempt, movable_cases, streaming
 from tests.invariants.operator_cases import Runners
 from tests.invariants.test_fuzzed_pulsify import backends
 
@@ -45,7 +45,7 @@ def takes_softplus(model: PulsedModel) -> bool:
 
 def every_case() -> Iterator[Streaming]:
     """Each case over each of its axes, where it streams."""
-    for case in newest_cases():
+    for case in movable_cases():
         for axes in assignments(case[2]):
             found = streaming(case, axes)
             if found is not None:
@@ -55,7 +55,7 @@ def every_case() -> Iterator[Streaming]:
 def every_kind() -> Iterator[Streaming]:
     """One for each set of operators, number of streaming inputs, and axis counted from the end."""
     seen: set[object] = set()
-    for case in newest_cases():
+    for case in movable_cases():
         operators = frozenset(node.op_type for node in case[1].graph.node)
         for axes in assignments(case[2]):
             name, axis = next(iter(axes.items()))
@@ -121,7 +121,7 @@ def test_fronts_behind_fronts() -> None:
     ended: Counter[str] = Counter()
     pairs: Counter[tuple[str, str]] = Counter()
     keeping = [front for front in FRONTS if front.keeps_length]
-    cases = newest_cases()
+    cases = movable_cases()
     for seed in range(400):
         rng = np.random.default_rng(seed)
         case = cases[int(rng.integers(len(cases)))]

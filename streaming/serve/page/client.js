@@ -15,6 +15,10 @@ export const VERSION = 1;
 const HEADER_BYTES = 24;
 const INPUT = 1, FINAL = 3;
 const EPOCHS = 65536;
+const PATH = "/v1/stream";
+const AGAIN = ["connection", "drain", "busy", "address"]; // errors after which another connection may go on
+const PAUSE_MS = 50; // between two attempts of a lost stream
+const ATTEMPT_MS = 10_000; // in which a server answers a hello
 
 const ARRAYS = {
   f32: Float32Array, f64: Float64Array,
@@ -54,34 +58,41 @@ export async function listModels(base, token = "") {
 /** One stream of a model. */
 export class PulseStream {
   /**
-   * Open a stream. Resolves when the server is ready; rejects with a StreamError.
+   * Open a stream. Resolves when a server is ready; rejects with a StreamError.
    *
-   * url       of the WebSocket: ws://…/v1/stream
-   * options   fields of the hello: model, rate, format ("f32" or "pcm16"), block, outputs, token; and callbacks:
+   * url       of the server: ws://HOST:PORT, its path may be left out; of several, the first that takes the stream. In a fleet, the stream
+   *           goes to the server that is told
+   * options   fields of the hello: model, rate, format ("f32" or "pcm16"), block, outputs, token; and:
+   *   patience          above 0: if the connection is lost, go on over another one, for which so many seconds are
+   *                     looked, with the same bits as a result. The server must keep checkpoints
    *   onframes({name, port, kind, first, frames, values, queue_us, step_us})   output frames, in order
    *   onevent(event)    an event of a detector
    *   onack(ack)        what the server has taken
+   *   onresume(count)   the stream goes on over another connection; how many there were
    *   onclose(error)    the end: null after close(), else a StreamError
    */
-  static open(url, options = {}) {
-    return new PulseStream(url, options)._opened;
+  static async open(url, options = {}) {
+    const stream = new PulseStream(url, options);
+    stream._begin(await stream._first());
+    return stream;
   }
 
   constructor(url, options) {
-    const { onframes, onevent, onack, onclose, ...hello } = options;
+    const { patience, onframes, onevent, onack, onresume, onclose, ...hello } = options;
     const nothing = () => {};
-    this._on = { frames: onframes ?? nothing, event: onevent ?? nothing, ack: onack ?? nothing, close: onclose ?? nothing };
+    this._on = { frames: onframes, event: onevent, ack: onack, resume: onresume, close: onclose };
+    for (const name of Object.keys(this._on)) this._on[name] ??= nothing;
+    this._urls = [url].flat().map((each) => withPath(String(each)));
+    this._hello = hello;
+    this._patience = patience ?? 0;
     this._waiting = { flushed: [], reset: [], pong: [], stats: [] };
     this._error = null;
-    this._closed = false;
+    this._closed = this._flushing = this._ended = false;
+    this._resume = null; // the name under which another connection goes on
+    this._successors = [];
+    this.connections = 1;
     this.ready = null;
     this.epoch = 0;
-    this._socket = new WebSocket(url, "pulse.v1");
-    this._socket.binaryType = "arraybuffer";
-    this._opened = new Promise((resolve, reject) => { this._settle = { resolve, reject }; });
-    this._socket.onopen = () => this._say({ type: "hello", version: VERSION, ...hello });
-    this._socket.onmessage = ({ data }) => (typeof data === "string" ? this._text(JSON.parse(data)) : this._frames(data));
-    this._socket.onclose = ({ code, reason }) => this._end(code, reason);
   }
 
   /** Bytes that were sent and have not left this machine. */
@@ -99,29 +110,27 @@ export class PulseStream {
     const coded = this._isPcm(input) ? toPcm16(values) : values;
     const wanted = this._isPcm(input) ? Int16Array : ARRAYS[input.dtype];
     if (!(coded instanceof wanted)) throw new RangeError(`input ${input.name}: give a ${wanted.name}`);
-    const message = new Uint8Array(HEADER_BYTES + coded.byteLength);
-    const view = new DataView(message.buffer);
-    view.setUint8(0, INPUT);
-    view.setUint8(1, port);
-    view.setUint16(2, this.epoch % EPOCHS, true);
-    view.setUint32(4, frames, true);
-    view.setBigUint64(8, BigInt(this._sent[port]), true);
-    message.set(new Uint8Array(coded.buffer, coded.byteOffset, coded.byteLength), HEADER_BYTES);
+    const block = { first: this._sent[port], frames, values: this._resume === null ? coded : coded.slice() };
     this._sent[port] += frames;
-    this._socket.send(message);
+    if (this._resume !== null) this._unsafe[port].push(block);
+    this._sendBlock(port, block);
   }
 
   /** End the stream; resolves with the numbers of frames when the rest of all outputs has come. */
   flush() {
+    this._flushing = true;
     return this._ask({ type: "flush" }, "flushed");
   }
 
   /** Begin a new stream in the same connection; resolves when the server has begun it. */
-  async reset() {
-    const answer = await this._ask({ type: "reset" }, "reset");
-    this.epoch = answer.epoch;
+  reset() {
+    this.epoch += 1;
+    this._flushing = this._ended = false;
     this._sent.fill(0);
-    return answer;
+    this._got.fill(0);
+    this._unsafe = this.ready.inputs.map(() => []);
+    this._forgot = false;
+    return this._ask({ type: "reset" }, "reset");
   }
 
   /** The time to the server and back in ms. */
@@ -140,10 +149,133 @@ export class PulseStream {
   close() {
     this._closed = true;
     this._socket.close(1000);
+    if (this._isLost) this._finish(null);
   }
 
+  // ---- Connections
+
+  /** A connection to the first server that takes the stream. */
+  async _first() {
+    for (const [number, url] of this._urls.entries()) {
+      try {
+        return await this._try(url, { ...this._hello, follows: true });
+      } catch (error) {
+        if (number + 1 === this._urls.length || !AGAIN.includes(error.code)) throw error;
+      }
+    }
+    throw new StreamError("hello", "no server", "give the address of one");
+  }
+
+  /** A stream of this server, or of those that it names. */
+  async _try(url, hello) {
+    let moved;
+    try {
+      return await connect(url, hello);
+    } catch (error) {
+      if (!error.moved) throw error;
+      moved = error.moved;
+    }
+    const placed = { ...hello, follows: false, ...(hello.resume ? {} : { stream: moved.stream }) };
+    for (const [number, each] of moved.urls.entries()) {
+      try {
+        return await connect(each, placed);
+      } catch (error) {
+        if (number + 1 === moved.urls.length || ![...AGAIN, "hello"].includes(error.code)) throw error;
+      }
+    }
+    throw new StreamError("moved", `${url} names no server that has the stream`, "try again later");
+  }
+
+  _begin({ socket, ready }) {
+    this.ready = ready;
+    this.epoch = ready.epoch;
+    this._sent = ready.received.slice();
+    this._got = ready.sent.slice(); // of each streaming output, the next frame
+    this._streaming = ready.outputs.filter(({ kind }) => kind !== "final").map(({ port }) => port);
+    this._unsafe = ready.inputs.map(() => []); // blocks that no checkpoint has
+    this._forgot = false;
+    this._use(socket, ready);
+  }
+
+  _use(socket, ready) {
+    this._socket = socket;
+    this._isLost = false;
+    this._resume = this._patience > 0 ? ready.resume ?? null : null;
+    this._successors = ready.urls ?? [];
+    socket.onmessage = ({ data }) => (typeof data === "string" ? this._text(JSON.parse(data)) : this._frames(data));
+    socket.onclose = ({ code, reason }) => this._end(code, reason);
+  }
+
+  /** The connection has ended: look for another one, or tell that it is the end. */
+  async _end(code, reason) {
+    if (this._closed) return this._finish(null);
+    const error = this._error ?? lost(code, reason);
+    this._error = null;
+    if (this._resume === null || !AGAIN.includes(error.code)) return this._finish(error);
+    this._isLost = true;
+    const found = await this._find().catch((refused) => refused);
+    if (this._closed) {
+      found.socket?.close(1000);
+      return undefined;
+    }
+    return found.socket ? this._goOn(found) : this._finish(found);
+  }
+
+  /** A server that goes on; its successors in a fleet come first. */
+  async _find() {
+    const end = performance.now() + 1000 * this._patience;
+    let last = null;
+    while (performance.now() < end && !this._closed) {
+      for (const url of new Set([...this._successors.map(withPath), ...this._urls])) {
+        const hello = { ...this._hello, resume: this._resume, follows: !this._successors.map(withPath).includes(url) };
+        try {
+          return await this._try(url, hello);
+        } catch (error) {
+          last = error;
+        }
+        if (last.code === "resume" && !this._forgot) { // under its name, from the first frame: the version stays
+          const again = await this._try(url, { ...hello, resume: undefined, stream: this._resume }).catch((error) => error);
+          if (again.socket) return again;
+        }
+        await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      }
+    }
+    const within = `no server goes on within ${this._patience} s`;
+    throw new StreamError("resume", last ? `${within}: ${last.message}` : within, "begin a new stream");
+  }
+
+  /** Send again what the server of another connection does not have. */
+  _goOn({ socket, ready }) {
+    this._use(socket, ready);
+    this.connections += 1;
+    const behind = this.epoch - ready.epoch;
+    for (let count = 0; count < behind; count++) this._say({ type: "reset" });
+    while (this._waiting.reset.length > behind) this._waiting.reset.shift().resolve({ type: "reset", epoch: this.epoch });
+    for (const [port, blocks] of this._unsafe.entries()) {
+      const from = behind ? 0 : ready.received[port], size = valuesInFrame(this.ready.inputs[port]);
+      for (const { first, frames, values } of blocks) {
+        const had = Math.max(0, from - first);
+        if (had < frames) this._sendBlock(port, { first: first + had, frames: frames - had, values: values.subarray(had * size) });
+      }
+    }
+    if (this._flushing && !this._ended) this._say({ type: "flush" });
+    for (const _ of this._waiting.pong) this._say({ type: "ping" });
+    for (const _ of this._waiting.stats) this._say({ type: "stats" });
+    this._on.resume(this.connections);
+  }
+
+  _finish(error) {
+    this._closed = true;
+    this._error = error;
+    const reason = error ?? new StreamError("connection", "the stream is closed");
+    for (const waiting of Object.values(this._waiting)) for (const each of waiting.splice(0)) each.reject(reason);
+    this._on.close(error);
+  }
+
+  // ---- Messages
+
   _say(message) {
-    this._socket.send(JSON.stringify(message));
+    if (this._socket.readyState === WebSocket.OPEN) this._socket.send(JSON.stringify(message));
   }
 
   _ask(message, answer) {
@@ -152,56 +284,123 @@ export class PulseStream {
     return new Promise((resolve, reject) => this._waiting[answer].push({ resolve, reject }));
   }
 
+  _sendBlock(port, { first, frames, values }) {
+    if (this._socket.readyState !== WebSocket.OPEN) return; // the next connection sends it, if there is one
+    const size = valuesInFrame(this.ready.inputs[port]), bytes = values.BYTES_PER_ELEMENT;
+    const most = Math.max(1, Math.floor((this.ready.limits.message_bytes - HEADER_BYTES) / (size * bytes)));
+    for (let at = 0; at < frames; at += most) {
+      const count = Math.min(most, frames - at), part = values.subarray(at * size, (at + count) * size);
+      const message = new Uint8Array(HEADER_BYTES + part.byteLength);
+      const view = new DataView(message.buffer);
+      view.setUint8(0, INPUT);
+      view.setUint8(1, port);
+      view.setUint16(2, this.epoch % EPOCHS, true);
+      view.setUint32(4, count, true);
+      view.setBigUint64(8, BigInt(first + at), true);
+      message.set(new Uint8Array(part.buffer, part.byteOffset, part.byteLength), HEADER_BYTES);
+      this._socket.send(message);
+    }
+  }
+
   _isPcm(port) {
     return port.kind === "sound" && this.ready.format === "pcm16";
   }
 
   _text(message) {
+    const isCurrent = (message.epoch ?? this.epoch) === this.epoch;
     switch (message.type) {
-      case "ready":
-        this.ready = message;
-        this.epoch = message.epoch;
-        this._sent = message.received.slice();
-        return this._settle.resolve(this);
       case "error":
-        this._error = new StreamError(message.code, message.message, message.hint);
+        this._error = errorOf(message);
         return undefined;
       case "event":
+        return isCurrent ? this._on.event(message) : undefined;
       case "ack":
-        return this._on[message.type](message);
+        return isCurrent ? this._acknowledge(message) : undefined;
+      case "servers":
+        this._successors = message.urls;
+        return undefined;
+      case "flushed":
+        if (!isCurrent) return undefined;
+        this._ended = true;
+      // falls through
       default:
         return this._waiting[message.type]?.shift()?.resolve(message); // types of later versions are left out
     }
   }
 
+  _acknowledge(message) {
+    for (const [port, blocks] of this._unsafe.entries()) {
+      while (blocks.length && blocks[0].first + blocks[0].frames <= message.safe[port]) {
+        blocks.shift();
+        this._forgot = true;
+      }
+    }
+    this._on.ack(message);
+  }
+
   _frames(message) {
     const view = new DataView(message);
     const port = view.getUint8(1);
+    if (view.getUint16(2, true) !== this.epoch % EPOCHS) return;
     const output = this.ready.outputs.find((each) => each.port === port);
     const array = this._isPcm(output) ? Int16Array : ARRAYS[output.dtype];
-    const coded = new array(message, HEADER_BYTES);
+    const kind = view.getUint8(0) === FINAL ? "final" : output.kind, place = this._streaming.indexOf(port);
+    let coded = new array(message, HEADER_BYTES), first = Number(view.getBigUint64(8, true)), frames = view.getUint32(4, true);
+    if (kind !== "final") {
+      const had = Math.max(0, this._got[place] - first); // came over the connection before
+      if (had >= frames) return;
+      this._got[place] = first + frames;
+      coded = had ? coded.slice(had * valuesInFrame(output)) : coded;
+      first += had;
+      frames -= had;
+    }
     this._on.frames({
       name: output.name,
       port,
-      kind: view.getUint8(0) === FINAL ? "final" : output.kind,
-      frames: view.getUint32(4, true),
-      first: Number(view.getBigUint64(8, true)),
+      kind,
+      frames,
+      first,
       values: this._isPcm(output) ? fromPcm16(coded) : coded,
       queue_us: view.getUint32(16, true),
       step_us: view.getUint32(20, true),
     });
   }
+}
 
-  _end(code, reason) {
-    const asked = this._closed;
-    const lost = `the connection ended with status ${code}${reason ? `: ${reason}` : ""}`;
-    if (!asked) this._error ??= new StreamError("connection", lost, "is the server still there?");
-    this._closed = true;
-    const error = this._error ?? new StreamError("connection", "the stream is closed");
-    this._settle.reject(error);
-    for (const waiting of Object.values(this._waiting)) for (const each of waiting.splice(0)) each.reject(error);
-    this._on.close(asked ? null : this._error);
-  }
+/** A connection whose server is ready: its WebSocket, and what the server says. Rejects with a StreamError. */
+function connect(url, hello) {
+  return new Promise((resolve, reject) => {
+    const socket = new WebSocket(url, "pulse.v1");
+    let refusal = null;
+    const timer = setTimeout(() => socket.close(), ATTEMPT_MS);
+    socket.binaryType = "arraybuffer";
+    socket.onopen = () => socket.send(JSON.stringify({ type: "hello", version: VERSION, ...hello }));
+    socket.onmessage = ({ data }) => {
+      clearTimeout(timer);
+      const message = JSON.parse(data);
+      if (message.type === "error") refusal = errorOf(message);
+      else resolve({ socket, ready: message });
+    };
+    socket.onclose = ({ code, reason }) => {
+      clearTimeout(timer);
+      reject(refusal ?? lost(code, reason));
+    };
+  });
+}
+
+function errorOf(message) {
+  const error = new StreamError(message.code, message.message, message.hint);
+  if (message.code === "moved") error.moved = { stream: message.stream, urls: message.urls.map(withPath) };
+  return error;
+}
+
+function lost(code, reason) {
+  const message = `the connection ended with status ${code}${reason ? `: ${reason}` : ""}`;
+  return new StreamError("connection", message, "is the server still there?");
+}
+
+function withPath(url) {
+  return url.includes(PATH) ? url : url.replace(/\/+$/, "") + PATH;
 }
 
 /** Samples in -1..1 as 16-bit numbers, 32768 for 1. */

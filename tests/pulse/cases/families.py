@@ -1,6 +1,7 @@
 """Every family of operator cases."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from functools import cache
 from types import ModuleType
 
@@ -81,6 +82,17 @@ def cases(family: str) -> Iterator[Case]:
     """The cases of a family."""
     for generator in FAMILIES[family].ALL:
         yield from generator()
+
+
+def newest_cases(cases: Iterable[Case]) -> tuple[Case, ...]:
+    """One of each that differs in more than its opset or its symbols: that of the newest opset."""
+    newest: dict[str, tuple[int, Case]] = {}
+    for case in cases:
+        found = re.fullmatch(r"(.*)-(\d+)-(?:fixed|T)", case[0])
+        name, opset = (found[1], int(found[2])) if found else (case[0], 0)
+        if name not in newest or newest[name][0] < opset:
+            newest[name] = opset, case
+    return tuple(case for _, case in newest.values())
 
 
 @cache

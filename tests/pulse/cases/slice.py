@@ -84,6 +84,9 @@ def first_frame_met() -> Iterator[Case]:
     yield from cases("Slice_first_scales", scaled, {"x": x}, ends, stream={"x": 2})
     taken = [node("Gather", "x zero", "g", axis=2), node("Unsqueeze", "g a", "first"), node("Sub", "first x")]
     yield from cases("Gather_first_subtracted", taken, {"x": x}, ends, stream={"x": 2})
+    wide = {**ends, "wide": np.array([1, 2, 3])}
+    repeated = [first, node("Expand", "first wide", "front"), node("Concat", "front x", axis=2)]
+    yield from cases("Slice_first_repeated_in_front", repeated, {"x": x}, wide, stream={"x": 2})
 
 
 ALL = (first_frame_met, slices, split, reverse_sequence)

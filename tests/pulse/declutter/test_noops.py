@@ -71,8 +71,16 @@ STAYS: list[Case] = [
     lambda s: s.add("y", Reduce("sum", (0,), False), s.x),
     lambda s: s.add("y", Reduce("l2", (0,), True), s.x),
     lambda s: s.add("y", el("where"), np.array([[True], [False], [True], [True]]), s.x, 0.0),
-    lambda s: s.add("y", el("where"), np.ones((2, 4, 1), np.bool_), s.x, 0.0),
 ]
+
+
+def test_a_decided_branch_that_is_broadcast_becomes_an_expansion() -> None:
+    small = Small()
+    y = small.add("y", el("where"), np.ones((2, 4, 1), np.bool_), small.x, 0.0)
+    result, fired = lean(small.model(y))
+    assert fired == {"decided_where": 1}
+    assert ops(result) == ["Expand"]
+    assert result.graph.fact(result.graph.outputs[0]).shape == (2, 4, small.dim("T"))
 
 
 @pytest.mark.parametrize("case", STAYS)

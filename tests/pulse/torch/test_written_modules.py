@@ -2,6 +2,7 @@
 
 import importlib.util
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -100,6 +101,21 @@ def in_fours(x: Any) -> Any:
     return x[..., : count * 4].reshape(1, count, 4).mean(-1)
 
 
+def as_moshi_begins(x: Any) -> Any:
+    """A buffer in front of the stream that begins with its first frame."""
+    before, is_first = torch.zeros(1, 2, 3), torch.ones(1, dtype=torch.bool)
+    before[:] = torch.where(is_first.view(-1, 1, 1), x[..., :1], before)
+    return torch.cat([before, x], -1)
+
+
+def as_resamplers_end(x: Any) -> Any:
+    """A part of the frames, in a number that a tensor's function rounds up."""
+    length = x.shape[-1]
+    wanted = torch.ceil(torch.as_tensor(2 * length / 3)).long()
+    frames = F.pad(x, (1, 4)).unfold(2, 4, 3)
+    return torch.cat([frames.mean(3), frames.amax(3)], 1).transpose(1, 2).reshape(1, 1, -1)[..., :wanted]
+
+
 def folded(x: Any) -> Any:
     """Frames of 16 samples, 4 apart, added."""
     length = (x.shape[1] - 1) * 4 + 16
@@ -121,6 +137,8 @@ def folded(x: Any) -> Any:
         (complex_frames, None, (1, 20, 6, 2), 1),
         (as_demucs_pads, (1, 3, 8, 4), (1, 1, 80), 2),
         (in_fours, None, (1, 1, 41), 2),
+        (as_moshi_begins, (2, 3, 4), (1, 2, 20), 2),
+        (as_resamplers_end, None, (1, 1, 40), 2),
         (lambda x: F.interpolate(x, scale_factor=4, mode="linear"), None, (1, 2, 20), 2),
         (lambda x: F.interpolate(x, 2 * x.shape[-1], mode="linear"), None, (1, 2, 20), 2),
     ],
@@ -138,12 +156,29 @@ def folded(x: Any) -> Any:
             "complex",
             "demucs",
         ),
-        *("fours", "linear", "twice"),
+        *("fours", "moshi", "resampled", "linear", "twice"),
     ],
 )
 def test_streams(forward: Callable[..., Any], layer: Any, shape: tuple[int, ...], axis: int) -> None:
     torch.manual_seed(0)
     streamed(Written(forward, None if layer is None else nn.Conv1d(*layer)), torch.randn(shape), axis)
+
+
+def test_constants_that_are_nearly_0_or_1_stay() -> None:
+    """The optimiser of onnxscript takes them for these numbers."""
+
+    def normalised(x: Any) -> Any:
+        frames = F.relu(x)
+        deviation = torch.pow(torch.var(frames, 1, keepdim=True, unbiased=False) + 1e-8, 0.5)
+        return frames / deviation * 1.000005
+
+    silent = -torch.rand(1, 4, 20)
+    model = pulse.from_torch(Written(normalised), silent, {"x": {2: "T"}})
+    typed = model.analyse().declutter()
+    pulse.verify(typed, pulse=1).require()
+    operators = [getattr(node.op, "kind", "") for node in typed.graph.nodes]
+    assert operators.count("add") == 1
+    assert operators.count("mul") >= 1
 
 
 def test_padding_in_front_that_depends_on_the_length_is_refused() -> None:
@@ -295,6 +330,11 @@ def test_errors_say_what_to_write(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(pulse.LoadError, match="exporter fails: GuardOnDataDependentSymNode") as caught:
         pulse.from_torch(Written(lambda x: x if x.sum() > 0 else -x), x, {"x": {2: "T"}})
     assert "Original traceback" not in str(caught.value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of TorchScript itself
+        scripted = torch.jit.script(nn.Conv1d(2, 2, 3))
+    with pytest.raises(pulse.InputError, match=r"is a program of TorchScript.*load an ONNX file"):
+        pulse.from_torch(scripted, x, {"x": {2: "T"}})
     with pytest.raises(pulse.LoadError, match="draws random numbers"):
         pulse.from_torch(Written(lambda x: x + torch.randn_like(x)), x, {"x": {2: "T"}})
     with pytest.raises(pulse.InputError, match="Written does not run on the example: RuntimeError: "):

@@ -159,7 +159,7 @@ async def test_a_new_version_beside_the_old_one(fleet):
 
 async def test_up_and_down_by_load(fleet):
     """A client that sends eight times as fast as real time makes the fleet grow; it shrinks when the load is gone."""
-    fleet.deploy(deployment(load=0.03, most=4, down_after_s=1.0), open_programs)
+    fleet.deploy(deployment(load=0.01, most=4, down_after_s=1.0), open_programs)
     urls = [each.url for each in live(fleet)]
     async with connect(urls, patience_s=30) as stream, anyio.create_task_group() as tasks:
 

@@ -34,7 +34,7 @@ from pulse.program.table.memory import Region, align, aligned_bytes
 from pulse.program.table.table import link, row_starts
 from streaming.session import Session
 from tests.pulse.cases.build import floats, model, node
-from tests.pulse.cases.families import FAMILIES, cases
+from tests.pulse.cases.families import FAMILIES, cases, newest_cases
 from tests.pulse.cases.recurrent import weights
 from tests.pulse.models import Sketch
 from tests.pulse.program.programs import program as small_program
@@ -202,9 +202,9 @@ def test_parts_give_the_bits_of_the_whole_row() -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_parts_of_operators(family: str) -> None:
-    """Every row of every operator case that can be cut."""
+    """Every row that can be cut, of every operator case but those that differ only in their opset or symbols."""
     reached: Counter[str] = Counter()
-    for _, proto, given in cases(family):
+    for _, proto, given in newest_cases(cases(family)):
         typed = pulse.load(proto, inputs=fixed(given)).model.analyse()
         try:
             program = NativeProgram(static_model(typed))

@@ -1,0 +1,48 @@
+"""Codes in processes of their own, some at once."""
+
+import multiprocessing
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext
+from typing import Any
+
+from bench.torch_codes import attention, codecs, enhancers, features, recognisers, transforms
+from bench.torch_codes.code import CODES, Code
+from bench.torch_codes.measurement import Outcome, measure
+
+GROUPS = (codecs, enhancers, recognisers, features, transforms, attention)
+"""The modules that add the codes."""
+LONGEST_S = 600
+
+
+def run_all(names: Sequence[str], jobs: int) -> Iterator[Outcome]:
+    """Some codes, ``jobs`` at once, as they end; each in a process of its own: what it takes or breaks ends with it."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["bench.torch_codes.preload"])
+    with ThreadPoolExecutor(jobs) as pool:
+        for done in as_completed([pool.submit(run, context, CODES[name]) for name in names]):
+            yield done.result()
+
+
+def run(context: ForkServerContext, code: Code) -> Outcome:
+    """A code in a process of ``context``, and why it was not done if the process ends without an outcome."""
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_send_outcome, args=(code.name, sender))
+    process.start()
+    sender.close()
+    unknown = dict.fromkeys(code.packages, "")
+    try:
+        if receiver.poll(LONGEST_S):
+            return receiver.recv()
+        return Outcome(code.name, unknown, reason=f"not done after {LONGEST_S} s")
+    except EOFError:
+        process.join()
+        return Outcome(code.name, unknown, reason=f"its process ended with {process.exitcode}")
+    finally:
+        process.kill()
+        process.join()
+
+
+def _send_outcome(name: str, sender: "Connection[Outcome, Any]") -> None:
+    sender.send(measure(CODES[name]))

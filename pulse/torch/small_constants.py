@@ -1,0 +1,34 @@
+"""Constants that are nearly 0 or 1, and stay in an export."""
+
+import contextlib
+from collections.abc import Generator
+from importlib import import_module
+from importlib.util import find_spec
+from types import SimpleNamespace
+from typing import Any
+
+MATCHER = "onnxscript.rewriter._matcher"
+"""What decides whether a constant is the one of a rewriting rule, through its ``math.isclose``."""
+
+
+@contextlib.contextmanager
+def keep_small_constants() -> Generator[None]:
+    """While this lasts, only sums with 0 and products with 1 are left out of an export.
+
+    onnxscript takes constants within 1e-8 of 0, or 1e-5 of 1, for these numbers: it leaves out the epsilon of a
+    norm, so that frames of silence become 0/0.
+    """
+    if find_spec(MATCHER) is None:
+        yield
+        return
+    matcher: Any = import_module(MATCHER)
+    before = matcher.math
+    matcher.math = SimpleNamespace(isclose=_equal)
+    try:
+        yield
+    finally:
+        matcher.math = before
+
+
+def _equal(value: object, wanted: object, **_: object) -> bool:
+    return value == wanted

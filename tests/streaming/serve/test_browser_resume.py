@@ -1,0 +1,189 @@
+"""The JavaScript client goes on after a cut, with the same bits, and follows a fleet to the server of its stream."""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import numpy as np
+import pytest
+
+import pulse
+from streaming.builtin import SAMPLE_RATE_HZ, model_path
+from streaming.client import connect
+from tests.streaming.chromium import browser, require_browser
+from tests.streaming.fleet.local import blocks_of, fleet, small_deployment
+from tests.streaming.serve.browser import Page
+from tests.streaming.serve.servers import Running, running
+from tests.streaming.serve.test_resume import cut_all
+
+pytestmark = pytest.mark.slow
+require_browser()
+PULSE = 160
+
+OPEN = """
+async ([urls, options]) => {
+  const { PulseStream } = await import("/client.js");
+  const test = { found: [], connections: 1, error: null };
+  window.test = test;
+  test.stream = await PulseStream.open(urls, {
+    ...options,
+    onframes: ({ first, values }) => test.found.push({ first, values: Array.from(values) }),
+    onresume: (count) => { test.connections = count; },
+    onclose: (error) => { test.error = error?.code ?? null; },
+  });
+  return test.stream.ready.stream;
+}
+"""
+SEND = """
+async (samples) => {
+  const parts = Float32Array.from(samples);
+  for (let at = 0; at < parts.length; at += 333) window.test.stream.send(parts.slice(at, at + 333));
+}
+"""
+FLUSH = """
+async () => {
+  const { sent } = await window.test.stream.flush();
+  window.test.stream.close();
+  return { sent, found: window.test.found, connections: window.test.connections };
+}
+"""
+RESET = "async () => { await window.test.stream.reset(); window.test.found.length = 0; }"
+
+
+@contextlib.contextmanager
+def denoisers(folder: Path, count: int) -> Iterator[list[Running]]:
+    """Servers that share checkpoints, and that pages of any address may use."""
+    from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
+
+    model, limits = ModelSettings(streams=4), LimitSettings(speed=1e6)
+    settings = ServerSettings(
+        (model,), limits=limits, checkpoints=folder, checkpoint_s=0.2, budget=1000.0, origins=("*",)
+    )
+    program = pulse.stream(model_path(), pulse=PULSE)
+    with contextlib.ExitStack() as stack:
+        programs = [(model, program, SAMPLE_RATE_HZ)]
+        yield [stack.enter_context(running(programs, settings, threads=1)) for _ in range(count)]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with browser() as found:
+        yield found
+
+
+def wait_for_checkpoint(server: Running) -> None:
+    end = time.monotonic() + 20
+    while not server.service.counts["checkpoints"]:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def joined(answer: dict[str, Any]) -> Any:
+    """The frames of the only output, which have no gaps."""
+    numbers = np.cumsum([0, *(len(part["values"]) for part in answer["found"])])
+    assert [part["first"] for part in answer["found"]] == numbers[:-1].tolist()
+    return np.concatenate([np.array(part["values"], np.float32) for part in answer["found"]])
+
+
+@pytest.mark.parametrize("reset", [False, True])
+@pytest.mark.parametrize("rate_hz", [16_000, 48_000])
+def test_the_same_bits_after_cuts(chromium: Any, tmp_path: Path, rate_hz: int, reset: bool) -> None:
+    x = np.random.default_rng(1).uniform(-0.3, 0.3, 3 * rate_hz).astype(np.float32)
+
+    async def whole(url: str) -> Any:
+        async with connect(url, rate_hz=rate_hz) as stream:
+            await stream.send(x)
+            (found,) = (await stream.flush()).values()
+        return found[0]
+
+    with denoisers(tmp_path, 4) as servers:
+        *lost, last, page_server = servers
+        page = Page(chromium, page_server.url)
+        urls = [f"{server.ws}/v1/stream" for server in (*lost, last)]
+        page.page.evaluate(OPEN, [urls, {"rate": rate_hz, "patience": 10}])
+        if reset:
+            page.page.evaluate(SEND, x[:rate_hz].tolist())
+            page.page.evaluate(RESET)
+        for part, server in zip(np.array_split(x, 3)[:2], lost):
+            page.page.evaluate(SEND, part.tolist())
+            wait_for_checkpoint(server)
+            cut_all(server)
+        page.page.evaluate(SEND, np.array_split(x, 3)[2].tolist())
+        answer = page.page.evaluate(FLUSH)
+        assert (answer["connections"], last.service.counts["resumed"]) == (3, 1)
+        with ThreadPoolExecutor() as threads:  # playwright's event loop is in this one
+            expected = threads.submit(anyio.run, whole, last.ws).result()
+        np.testing.assert_array_equal(joined(answer), expected)
+        page.context.close()
+
+
+def test_without_patience_a_cut_is_the_end(chromium: Any, tmp_path: Path) -> None:
+    with denoisers(tmp_path, 2) as (one, page_server):
+        page = Page(chromium, page_server.url)
+        page.page.evaluate(OPEN, [f"{one.ws}/v1/stream", {}])
+        cut_all(one)
+        page.wait_for("() => window.test.error === 'connection'")
+        page.context.close()
+
+
+def test_a_stream_that_no_server_has_ends_with_the_reason(chromium: Any, tmp_path: Path) -> None:
+    with denoisers(tmp_path, 2) as (one, page_server):
+        page = Page(chromium, page_server.url)
+        page.page.evaluate(OPEN, [f"{one.ws}/v1/stream", {"patience": 0.5}])
+        cut_all(one)
+        page.wait_for("() => window.test.error === 'resume'")
+        page.context.close()
+
+
+def test_a_fleet_tells_where_a_stream_is_and_where_it_goes_on(chromium: Any, tmp_path: Path) -> None:
+    deployment = small_deployment()
+    deployment = replace(deployment, server=replace(deployment.server, origins=("*",)))
+    blocks, expected = blocks_of(60, 20)
+    (name,) = list(expected)[:1]
+    names = ("a", "b", "c")
+    with (
+        denoisers(tmp_path, 1) as (page_server,),
+        fleet(names, *((each, each, deployment) for each in names)) as found,
+    ):
+        page = Page(chromium, page_server.url)
+        at = set()
+        for _ in range(
+            8
+        ):  # the first server is asked each time, and another one has the stream of most names
+            stream = page.page.evaluate(
+                OPEN, [found.urls[0], {"model": "filtered", "patience": 10, "outputs": [name]}]
+            )
+            owner = owner_of(found, stream)
+            at.add(owner)
+            if owner != "a":
+                break
+        assert at - {"a"}
+        for number, block in enumerate(blocks):
+            page.page.evaluate(SEND, block.ravel().tolist())
+            if number == 9:
+                worker = found.workers[owner]
+                end = time.monotonic() + 20
+                while not worker.service.counts["checkpoints"]:
+                    assert time.monotonic() < end
+                    time.sleep(0.01)
+                found.tell(workers=tuple(each for each in found.table.workers if each.name != owner))
+                worker.drain()
+        answer = page.page.evaluate(FLUSH)
+        assert answer["connections"] == 2
+        np.testing.assert_array_equal(joined(answer), expected[name].ravel())
+        page.context.close()
+
+
+def owner_of(found: Any, stream: str) -> str:
+    """The worker that serves a stream."""
+    (owner,) = [
+        name
+        for name, worker in found.workers.items()
+        if any(each.id == stream for each in worker.service.connections)
+    ]
+    return owner
