@@ -56,10 +56,10 @@ class Lowering:
     unchecked  nodes in whose bodies nothing looks for faults
     look       called for each node before it is lowered, in a body: looks for faults
     node, op   names of what is being lowered
-    values     where wires are
-    pending    how wires are computed whose readers may do without: outlet -> a function that stores the wire
+    values     the places of wires
+    pending    wires that are stored only if a reader asks for them: outlet -> a function that stores the wire
     chained    how many elementwise ops a pending wire is made of
-    done       nodes that another one has done already
+    done       nodes that were lowered together with an earlier one
     """
 
     def __init__(

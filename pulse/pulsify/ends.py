@@ -110,7 +110,7 @@ def _cast(table: Array | None, dtype: DType) -> Array | None:
 
 
 def look_back(name: str, ends: Ends) -> int:
-    """How far behind a frame after the last one its source may be."""
+    """The largest distance from a frame after the last one back to its source."""
     after = int(ends.after) if ends.after.is_const else ends.after.bounds()[1]
     if after is None:
         raise PulsifyError(f"{name}: {ends.after} frames of padding at the end have no limit")

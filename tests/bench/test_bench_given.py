@@ -1,5 +1,6 @@
 """Models of the user in the bench: any ONNX file, offline or of chunks, with one input or several."""
 
+import re
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from bench.models.gru import gru
+from tests.documents.pages import pages
 
 contests = pytest.importorskip("bench.contest", exc_type=ImportError)
 main = pytest.importorskip("bench.__main__", exc_type=ImportError)
@@ -35,6 +37,12 @@ def canceller(path):
     ]
     graph = helper.make_graph(nodes, "canceller", [*sound, state, gain], outputs)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+
+
+def test_the_block_of_the_page_runs(capsys):
+    (block,) = pages()["bench/README.md"].blocks("python")
+    exec(compile(block, "bench/README.md", "exec"), {"my_step": lambda pulse: None})
+    assert re.fullmatch(r"[\d.]+ \([\d.]+\)\n", capsys.readouterr().out)
 
 
 def test_an_offline_model(monkeypatch, tmp_path):
