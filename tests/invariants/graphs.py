@@ -14,7 +14,7 @@ from numpy.random import Generator
 from pulse.dim import ONE, ZERO, SymbolScope, TDim, dim_max, dim_min
 from pulse.facts import Array, TypedFact
 from pulse.graph import Graph, OutletId
-from pulse.models import TypedModel
+from pulse.models import PulsedModel, TypedModel
 from pulse.ops.concat import Concat
 from pulse.ops.conv import Conv, ConvTranspose, Pads, no_pads
 from pulse.ops.elementwise import Cast, Elementwise
@@ -31,6 +31,7 @@ from pulse.ops.slice import Slice
 from pulse.ops.slice_frames import Frames
 from pulse.ops.source import Source
 from pulse.ops.time_position import Range
+from pulse.pulsify.driver import pulsify
 from pulse.typed import TypedGraph
 from pulse.wiring import wire
 from tests.invariants.builder import MOST_CHANNELS, Builder
@@ -411,6 +412,14 @@ def random_model(
     others = {builder.one_of(builder.open) for _ in range(outputs - 1)} - {builder.open[-1]}
     graph.set_outputs([builder.open[-1], *sorted(others)])
     return TypedModel(graph, scope, "random")
+
+
+def random_pulsed(seed: int, rng: Generator, depth: int) -> tuple[TypedModel, TypedModel, PulsedModel]:
+    """A random model, what was pulsified of it (every other one decluttered), and its pulses, of random size."""
+    typed = random_model(rng, int(rng.integers(1, depth + 1)))
+    lean = typed.declutter() if seed % 2 else typed
+    model, times = pulsify(lean), int(rng.integers(1, 5))
+    return typed, lean, pulsify(lean, pulse=model.pulse * times) if times > 1 else model
 
 
 def shortest(model: TypedModel) -> int:

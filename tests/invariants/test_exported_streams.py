@@ -11,8 +11,7 @@ from pulse.onnx.write.model import to_onnx
 from pulse.onnx.write.runtime import RuntimeProgram
 from pulse.program.compiler import BACKENDS
 from pulse.program.program import Program
-from pulse.pulsify.driver import pulsify
-from tests.invariants.graphs import feeds, random_model, shortest
+from tests.invariants.graphs import feeds, random_pulsed, shortest
 from tests.invariants.operator_cases import compared, fuzz
 from tests.invariants.test_fuzzed_pulsify import backends
 from tests.pulse.onnx.write.streams import notes_of, reopened
@@ -34,9 +33,7 @@ def hold(seeds: range, depth: int, read_back: int) -> Counter[str]:
     reached: Counter[str] = Counter()
     for seed in seeds:
         rng = np.random.default_rng(seed)
-        typed = random_model(rng, int(rng.integers(1, depth + 1)))
-        lean = typed.declutter() if seed % 2 else typed
-        model = pulsify(lean, pulse=pulsify(lean).pulse * int(rng.integers(1, 5)))
+        typed, _, model = random_pulsed(seed, rng, depth)
         proto = to_onnx(model)
         programs: list[Program] = [RuntimeProgram(model, proto)]
         if seed % read_back == 0:

@@ -11,7 +11,7 @@ from pulse.program.compiler import BACKENDS, compile_model
 from pulse.proof.critical_lengths import critical_lengths
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.relate import relate
-from tests.invariants.graphs import feeds, random_model, shortest
+from tests.invariants.graphs import feeds, random_model, random_pulsed, shortest
 from tests.invariants.operator_cases import compared
 
 MOST_FRAMES = 5000
@@ -46,9 +46,7 @@ def hold(seeds: range, backends: tuple[str, ...], depth: int) -> Counter[str]:
     reached: Counter[str] = Counter()
     for seed in seeds:
         rng = np.random.default_rng(seed)
-        typed = random_model(rng, int(rng.integers(1, depth + 1)))
-        lean = typed.declutter() if seed % 2 else typed
-        model = pulsify(lean, pulse=pulsify(lean).pulse * int(rng.integers(1, 5)))
+        typed, lean, model = random_pulsed(seed, rng, depth)
         note(reached, lean, model)
         programs = [compile_model(model, backend) for backend in backends]
         least = shortest(typed)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from itertools import product
 from math import lcm
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -106,13 +107,15 @@ TREES = _wider(_wider(_wider(LEAVES) | LEAVES)) | NESTED | _wider(NESTED)
 CHOSEN = st.lists(st.sampled_from(sorted(ASSUMPTIONS)), max_size=3, unique=True)
 
 QUICK = settings(
-    max_examples=500,
     deadline=None,
     derandomize=True,
     database=None,
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=list(HealthCheck),
 )
+
+MANY = pytest.param(2000, marks=pytest.mark.slow)
+budgets = pytest.mark.parametrize("examples", [200, MANY])
 
 
 def assumed(texts: list[str]) -> tuple[SymbolScope, list[Env]] | None:
@@ -145,10 +148,11 @@ def assert_reached(reached: Counter, *faces: str) -> None:
     assert not missing, (missing, reached)
 
 
-def test_canonical_forms_keep_the_value_and_the_text() -> None:
+@pytest.mark.parametrize("examples", [500, MANY])
+def test_canonical_forms_keep_the_value_and_the_text(examples: int) -> None:
     reached: Counter = Counter()
 
-    @QUICK
+    @settings(QUICK, max_examples=examples)
     @given(TREES, CHOSEN)
     def check(tree: Tree, texts: list[str]) -> None:
         setting = assumed(texts)
@@ -181,10 +185,11 @@ def test_canonical_forms_keep_the_value_and_the_text() -> None:
     assert_reached(reached, *(kind.__name__ for kind in kinds), *faces)
 
 
-def test_equal_forms_have_equal_hashes_and_proofs_hold_everywhere() -> None:
+@budgets
+def test_equal_forms_have_equal_hashes_and_proofs_hold_everywhere(examples: int) -> None:
     reached: Counter = Counter()
 
-    @QUICK
+    @settings(QUICK, max_examples=examples)
     @given(SMALL, SMALL, CHOSEN)
     def check(left: Tree, right: Tree, texts: list[str]) -> None:
         setting = assumed(texts)
@@ -227,13 +232,14 @@ def test_equal_forms_have_equal_hashes_and_proofs_hold_everywhere() -> None:
     assert_reached(reached, *(f"{v} with quotients" for v in verdicts))
 
 
-def test_proofs_decide_quasi_affine_dims_of_one_symbol() -> None:
+@budgets
+def test_proofs_decide_quasi_affine_dims_of_one_symbol(examples: int) -> None:
     reached: Counter = Counter()
     small = st.integers(-3, 3)
     piece = st.tuples(small, small, st.integers(-7, 7), st.integers(1, 6))
     terms = st.tuples(st.lists(piece, max_size=4), st.integers(-3, 3), st.sampled_from([None, 0, -5]))
 
-    @QUICK
+    @settings(QUICK, max_examples=examples)
     @given(terms)
     def check(drawn: tuple) -> None:
         parts, const, least = drawn
@@ -258,10 +264,11 @@ def test_proofs_decide_quasi_affine_dims_of_one_symbol() -> None:
     assert_reached(reached, *(f"{r} {v}" for r in ("ge", "eq") for v in ("yes", "no", "unknown")))
 
 
-def test_subs_commutes_with_eval() -> None:
+@budgets
+def test_subs_commutes_with_eval(examples: int) -> None:
     reached: Counter = Counter()
 
-    @QUICK
+    @settings(QUICK, max_examples=examples)
     @given(TREES, SMALL, SMALL)
     def check(tree: Tree, for_s: Tree, for_t: Tree) -> None:
         scope = SymbolScope()
@@ -284,10 +291,11 @@ def test_subs_commutes_with_eval() -> None:
     assert_reached(reached, "compared", "undefined")
 
 
-def test_slope_is_the_growth_at_large_values() -> None:
+@budgets
+def test_slope_is_the_growth_at_large_values(examples: int) -> None:
     reached: Counter = Counter()
 
-    @QUICK
+    @settings(QUICK, max_examples=examples)
     @given(TREES, st.integers(-6, 6))
     def check(tree: Tree, t: int) -> None:
         scope = SymbolScope()

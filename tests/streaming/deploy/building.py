@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from pulse.deploy.deployed import prepare_deployment
 from pulse.deploy.vector import make_vector
 from pulse.jit.levels import LEVELS, TARGETS
@@ -11,7 +13,9 @@ from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
 from pulse.pulsify.driver import pulsify
 from streaming.deploy.library import Library, build_library
+from tests.streaming.models import filtered
 
+PULSE = 16
 HERE = next((level.name for level in LEVELS.values() if not level.missing_features), None)
 """The level that libraries are built for to run here."""
 
@@ -21,6 +25,12 @@ def compiled(model: TypedModel, pulse: int | None = None, weights: str = "f32") 
     program = compile_model(pulsify(model.declutter(), pulse=pulse), "numba", weights=weights)
     assert isinstance(program, NativeProgram)
     return program
+
+
+@pytest.fixture(scope="module")
+def program() -> NativeProgram:
+    """A small model with filters, in pulses of ``PULSE`` frames."""
+    return compiled(filtered(), PULSE)
 
 
 def built(

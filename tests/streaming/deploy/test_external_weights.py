@@ -12,18 +12,11 @@ import pytest
 from pulse.errors import InputError
 from pulse.program.backends.native_program import NativeProgram
 from pulse.proof.signals import feeds_of
-from tests.streaming.deploy.building import HERE, built, compiled
+from tests.streaming.deploy.building import HERE, PULSE, built
+from tests.streaming.deploy.building import program as program
 from tests.streaming.deploy.c_library import ALIGNMENT, NULL, OK, WEIGHTS, CLibrary, CStream, addresses
 from tests.streaming.deploy.node import require_tools, run_node
 from tests.streaming.deploy.sound import RATE_HZ, noise
-from tests.streaming.models import filtered
-
-PULSE = 16
-
-
-@pytest.fixture(scope="module")
-def program() -> NativeProgram:
-    return compiled(filtered(), PULSE)
 
 
 @pytest.fixture(scope="module")

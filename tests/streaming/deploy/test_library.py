@@ -17,7 +17,8 @@ from pulse.program.compiler import compile_model
 from pulse.program.whole import stream_whole
 from pulse.proof.signals import feeds_of
 from pulse.pulsify.driver import pulsify
-from tests.streaming.deploy.building import HERE, built, compiled
+from tests.streaming.deploy.building import HERE, PULSE, built
+from tests.streaming.deploy.building import program as program
 from tests.streaming.deploy.c_library import (
     ALIGNMENT,
     ENDED,
@@ -33,12 +34,6 @@ from tests.streaming.deploy.c_library import (
 from tests.streaming.models import filtered
 
 pytestmark = pytest.mark.skipif(HERE is None, reason="no level for this system")
-PULSE = 16
-
-
-@pytest.fixture(scope="module")
-def program() -> NativeProgram:
-    return compiled(filtered(), PULSE)
 
 
 @pytest.fixture(scope="module")

@@ -16,19 +16,14 @@ import soundfile
 from pulse.errors import InputError, WriteError
 from pulse.program.backends.native_program import NativeProgram
 from tests.streaming.deploy.building import HERE, built, compiled
+from tests.streaming.deploy.building import program as program
 from tests.streaming.deploy.hosts import Clap, Ladspa
 from tests.streaming.deploy.sound import RATE_HZ, Sound, heard, noise
-from tests.streaming.models import decimated, filtered
+from tests.streaming.models import decimated
 
 pytestmark = pytest.mark.skipif(HERE is None, reason="no level for this system")
-PULSE = 16
 CLOSE = 1e-6
 """Filters of resamplers are computed by other sums than Python's, and rounded to float32."""
-
-
-@pytest.fixture(scope="module")
-def program() -> NativeProgram:
-    return compiled(filtered(), PULSE)
 
 
 @pytest.fixture(scope="module")
@@ -177,9 +172,9 @@ def test_in_hosts_of_debian(folder: Path, program: NativeProgram, tmp_path: Path
 
 def test_a_virtual_microphone(folder: Path, tmp_path: Path) -> None:
     """PipeWire reads the filter chain, loads the plug-in and shows a source of sound."""
-    for program in ("pipewire", "pw-dump"):
-        if which(program) is None:
-            pytest.skip(f"{program} is missing: on Debian, install pipewire and pipewire-bin")
+    for command in ("pipewire", "pw-dump"):
+        if which(command) is None:
+            pytest.skip(f"{command} is missing: on Debian, install pipewire and pipewire-bin")
     environment = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
     chain = str(folder / "ladspa" / "small.conf")
     with ExitStack() as stack:

@@ -10,18 +10,13 @@ import pytest
 
 from pulse.errors import InputError
 from pulse.program.backends.native_program import NativeProgram
-from tests.streaming.deploy.building import built, compiled
+from tests.streaming.deploy.building import PULSE, built, compiled
+from tests.streaming.deploy.building import program as program
 from tests.streaming.deploy.node import require_tools, run_node
 from tests.streaming.deploy.sound import RATE_HZ, heard, noise
-from tests.streaming.models import decimated, filtered
+from tests.streaming.models import decimated
 
-PULSE = 16
 CLOSE = 1e-6
-
-
-@pytest.fixture(scope="module")
-def program() -> NativeProgram:
-    return compiled(filtered(), PULSE)
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from tests.pulse.program.programs import block, constants, program, pulsed, same
 
 UNITS = [
     ("numba", "line", 1),
-    ("numba", "opcode", 7),
+    ("numba", "opcode", 19),
     pytest.param("numba", "opcode", 1, marks=pytest.mark.slow),
     ("numpy", "line", 7),
     ("numpy", "opcode", 101),
