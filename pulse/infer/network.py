@@ -166,10 +166,13 @@ class FileNetwork:
                 raise LoadError(
                     f"{node.name} ({node.op.name}): {error}; fix that dim with {spell('inputs')}"
                 ) from error
-            if origin := node.op.origin:
-                target.origins.update({new.name: origin for new in target.graph.nodes[before:]})
-            made.update({OutletId(node.id, slot): outlet for slot, outlet in enumerate(outlets)})
-            places[node.id] = range(before, len(target.graph.nodes))
+            after = len(target.graph.nodes)
+            if after > before and (origin := node.op.origin):
+                for new in target.graph.nodes[before:]:
+                    target.origins[new.name] = origin
+            for slot, outlet in enumerate(outlets):
+                made[OutletId(node.id, slot)] = outlet
+            places[node.id] = range(before, after)
         target.graph.views = self.graph.views_in(places)
         target.graph.set_outputs([made[outlet] for outlet in self.graph.outputs], self.graph.output_names)
         facts = {wire: target.graph.fact(made[wire]) for wire, _ in self.claims if wire in made}

@@ -98,9 +98,10 @@ class _Builder:
 
     def claims(self, proto: GraphProto) -> tuple[Claim, ...]:
         """What the file says of the wires that its nodes make."""
-        made = {name: outlet for name, outlet in self._values.items() if self.graph.node(outlet).inputs}
-        claims = [(value.name, claimed_fact(value)) for value in (*proto.value_info, *proto.output)]
-        return tuple((made[name], fact) for name, fact in claims if name in made and fact is not None)
+        stated = ((value, self._values.get(value.name)) for value in (*proto.value_info, *proto.output))
+        made = ((value, outlet) for value, outlet in stated if outlet and self.graph.node(outlet).inputs)
+        claims = ((outlet, claimed_fact(value)) for value, outlet in made)
+        return tuple((outlet, fact) for outlet, fact in claims if fact is not None)
 
     def names(self, proto: GraphProto, scope: SymbolScope) -> tuple[Claim, ...]:
         """What the file calls the sizes of its outputs, where an input is not known."""
@@ -167,24 +168,24 @@ class _Builder:
         return builder.graph
 
     def _attribute(self, attribute: AttributeProto, what: str) -> Any:
-        where = f"{what}, attribute {attribute.name}"
-        if attribute.type == AttributeProto.TENSOR:
+        kind, where = attribute.type, f"{what}, attribute {attribute.name}"
+        if kind == AttributeProto.TENSOR:
             return tensor_value(attribute.t, self._folder, where)
-        if attribute.type == AttributeProto.GRAPH:
+        if kind == AttributeProto.GRAPH:
             return BodyGraph(attribute.g, free_names(attribute.g), self._body)
         if attribute.ref_attr_name:
             raise LoadError(
                 f"{where}: cannot be read (it is a parameter of a function); export the model again"
             )
-        if attribute.type == AttributeProto.UNDEFINED:
+        if kind == AttributeProto.UNDEFINED:
             return None
-        name = _FIELDS.get(attribute.type)
+        name = _FIELDS.get(kind)
         if name is None:
-            raise LoadError(f"{where}: cannot be read (its type is {attribute.type}); export the model again")
+            raise LoadError(f"{where}: cannot be read (its type is {kind}); export the model again")
         value: Any = getattr(attribute, name)
-        if attribute.type == AttributeProto.STRING:
+        if kind == AttributeProto.STRING:
             return value.decode(errors="replace")
-        if attribute.type == AttributeProto.STRINGS:
+        if kind == AttributeProto.STRINGS:
             return [text.decode(errors="replace") for text in value]
         return list(value) if name.endswith("s") else value
 

@@ -18,7 +18,6 @@ from pulse.program import lower as lower
 from pulse.program.backends.compiled import CompiledProgram
 from pulse.program.file.program_file import encode_program, write_file
 from pulse.program.file.proof_note import ProofNote
-from pulse.program.kernels import families as families
 from pulse.program.kernels.time import Tick
 from pulse.program.lowering import GROUP, LOWER
 from pulse.program.native.streams import NativeStreams

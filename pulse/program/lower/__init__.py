@@ -1,26 +1,22 @@
-"""The lowering of each family of ops to instructions, mirroring ``pulse.ops``. Importing this fills the registries."""
+"""The lowering of each family of ops to instructions, mirroring ``pulse.ops``. Importing this fills the registry.
+
+What instructions become for interleaved memories, ``<family>_interleaved``, is imported where that is asked for.
+"""
 
 from pulse.program.lower import attention as attention
 from pulse.program.lower import concat as concat
 from pulse.program.lower import conv as conv
-from pulse.program.lower import conv_interleaved as conv_interleaved
 from pulse.program.lower import conv_transposed as conv_transposed
-from pulse.program.lower import copy_interleaved as copy_interleaved
 from pulse.program.lower import cumulative as cumulative
 from pulse.program.lower import elementwise as elementwise
-from pulse.program.lower import elementwise_interleaved as elementwise_interleaved
 from pulse.program.lower import fault as fault
 from pulse.program.lower import gather as gather
 from pulse.program.lower import matmul as matmul
-from pulse.program.lower import matmul_interleaved as matmul_interleaved
 from pulse.program.lower import norm as norm
-from pulse.program.lower import norm_interleaved as norm_interleaved
 from pulse.program.lower import pad as pad
 from pulse.program.lower import pool as pool
-from pulse.program.lower import pool_interleaved as pool_interleaved
 from pulse.program.lower import quantize as quantize
 from pulse.program.lower import recurrent as recurrent
-from pulse.program.lower import recurrent_interleaved as recurrent_interleaved
 from pulse.program.lower import reduce as reduce
 from pulse.program.lower import resize as resize
 from pulse.program.lower import scan as scan
@@ -29,4 +25,3 @@ from pulse.program.lower import search as search
 from pulse.program.lower import shape as shape
 from pulse.program.lower import slice as slice
 from pulse.program.lower import time as time
-from pulse.program.lower import time_interleaved as time_interleaved

@@ -26,6 +26,14 @@ from pulse.program.interleaving import (
 )
 from pulse.program.kernels.copy import Copy, Fill
 from pulse.program.kernels.time import Tick
+from pulse.program.lower import conv_interleaved as conv_interleaved
+from pulse.program.lower import copy_interleaved as copy_interleaved
+from pulse.program.lower import elementwise_interleaved as elementwise_interleaved
+from pulse.program.lower import matmul_interleaved as matmul_interleaved
+from pulse.program.lower import norm_interleaved as norm_interleaved
+from pulse.program.lower import pool_interleaved as pool_interleaved
+from pulse.program.lower import recurrent_interleaved as recurrent_interleaved
+from pulse.program.lower import time_interleaved as time_interleaved
 from pulse.program.native.executable import NativeExecutable
 from pulse.program.table.emitted import Emitted
 from pulse.program.table.loops import Loops
