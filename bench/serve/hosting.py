@@ -12,7 +12,7 @@ from bench.serve.onnxruntime_lanes import OnnxRuntimeProgram
 from pulse.api import load
 from streaming.builtin import model_path
 from streaming.reports.opened_model import OpenedModel
-from streaming.serve.running import core_count
+from streaming.serve.running import core_count, loop_options
 from streaming.serve.server import Server, listen
 from streaming.serve.service import Service
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
@@ -45,4 +45,4 @@ def serve(
         server.should_exit = True
 
     threading.Thread(target=answer, daemon=True).start()
-    anyio.run(server.serve_streams, backend_options={"use_uvloop": True})
+    anyio.run(server.serve_streams, backend_options=loop_options())

@@ -4,7 +4,6 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from importlib.util import find_spec
 
 import anyio
 
@@ -15,7 +14,7 @@ from streaming.fleet.deployment import Deployment
 from streaming.fleet.membership import Membership
 from streaming.fleet.store import Holders, HolderStore
 from streaming.fleet.table import FleetTable
-from streaming.serve.running import core_count
+from streaming.serve.running import core_count, loop_options
 from streaming.serve.server import Server, listen
 from streaming.serve.service import HostedProgram, Service
 from streaming.serve.settings import ServerSettings
@@ -113,7 +112,7 @@ class FleetWorker(NotCopyable):
 
     def _serve(self) -> None:
         try:
-            anyio.run(self._begin, backend_options={"use_uvloop": find_spec("uvloop") is not None})
+            anyio.run(self._begin, backend_options=loop_options())
         except BaseException as error:
             self._failed = error
             if not self._loop.done():

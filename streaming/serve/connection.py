@@ -214,17 +214,17 @@ class Connection(NotCopyable):
         if stream is None or self._ending is not None or self._failure is not None:
             return
         try:
-            self._last_message = time.monotonic()
-            self._pace.count_message(len(message), isinstance(message, str))
+            now = self._last_message = time.monotonic()
+            self._pace.count_message(len(message), isinstance(message, str), now)
             if isinstance(message, str):
                 self._follow(stream, read_message(message))
                 return
             frames = stream.take(message)
             self._counts["frames_in"] += frames
-            hold_s = self._pace.hold_s(frames)
+            hold_s = self._pace.hold_s(frames, now)
             if hold_s > 0:
                 self._counts["held_back"] += 1
-                self._held_until = time.monotonic() + hold_s
+                self._held_until = now + hold_s
                 asyncio.get_running_loop().call_later(hold_s, self._go_on)
             if stream.is_ahead() or hold_s > 0:
                 self._is_held = True

@@ -42,10 +42,14 @@ class LaneSession(NotCopyable, Session):
         """Input name -> frames that have arrived."""
         return self._input_blocks.received
 
-    def feed(self, block: Mapping[str, Array]) -> None:
-        """Take more of the stream; no pulse may wait. Raises InputError: it does not fit, and nothing has changed."""
-        checked = self._input_blocks.check(block)
-        self._pulses = self._input_blocks.feed(checked)
+    def feed(self, block: Mapping[str, Array], is_sure: bool = False) -> None:
+        """Take more of the stream; no pulse may wait. Raises InputError: it does not fit, and nothing has changed.
+
+        is_sure  it fits and is finite, as samples of 16 bits are
+        """
+        if not is_sure or self.program.limit is not None:
+            block = self._input_blocks.check(block)
+        self._pulses = self._input_blocks.feed(block)
         if not self._pulses:
             self._input_blocks.keep()
 

@@ -112,6 +112,8 @@ class LaneStream(NotCopyable):
         self._epoch = 0
         self.arrived_ns = 0
         """When the last sample of the pulses came that are there."""
+        self._sure = {port.name for port in form.inputs if form.is_plain and port.is_pcm(form.name)}
+        """Inputs whose values are numbers, whatever a client sends."""
         self._is_plain = form.is_plain and not events.detects
         self._over = self._ends = False
 
@@ -145,7 +147,8 @@ class LaneStream(NotCopyable):
                     if not self._end_input(item):
                         return self._flush()
                     continue
-                self._session.feed({item.input: self._form.decode_input(item.input, item.frames, item.size)})
+                frames = self._form.decode_input(item.input, item.frames, item.size)
+                self._session.feed({item.input: frames}, item.input in self._sure)
                 self.arrived_ns = item.arrived_ns
             except InputError as error:
                 return self.fail(error)

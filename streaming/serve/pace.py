@@ -1,7 +1,5 @@
 """Pace: how much one connection may send."""
 
-import time
-
 from streaming.serve.settings import LimitSettings
 from streaming.wire.errors import WireError
 
@@ -21,12 +19,12 @@ class Pace:
         self._second, self._messages = 0, 0
         self._paid_until = 0.0
 
-    def count_message(self, size: int, is_text: bool) -> None:
-        """A message came. Raises WireError: it is too long, or there are too many."""
+    def count_message(self, size: int, is_text: bool, now: float) -> None:
+        """A message came, by ``time.monotonic``. Raises WireError: it is too long, or there are too many."""
         most = min(LONGEST_TEXT, self._limits.message_bytes) if is_text else self._limits.message_bytes
         if size > most:
             raise WireError("size", f"a message of {size} bytes", f"send at most {most}")
-        second = int(time.monotonic())
+        second = int(now)
         if second != self._second:
             self._second, self._messages = second, 0
         self._messages += 1
@@ -35,8 +33,7 @@ class Pace:
                 "pace", f"more than {self._limits.messages_per_s} messages in a second", "send larger blocks"
             )
 
-    def hold_s(self, frames: float) -> float:
+    def hold_s(self, frames: float, now: float) -> float:
         """How long to wait after these frames, in seconds."""
-        now = time.monotonic()
         self._paid_until = max(self._paid_until, now - self._limits.window_s) + frames * self._frame_s
         return max(0.0, self._paid_until - now)

@@ -31,8 +31,12 @@ def run_server(settings: ServerSettings, programs: Sequence[HostedProgram], leve
     if not settings.tokens and not _is_local(listening.getsockname()[0]):
         logger.warning("everybody who reaches %s may use it: give tokens, see docs/serve.md", url)
     logger.info("serving %s at %s", ", ".join(names), url, extra={"models": names, "url": url})
-    uvloop = find_spec("uvloop") is not None
-    anyio.run(server.serve_streams, backend_options={"use_uvloop": uvloop})
+    anyio.run(server.serve_streams, backend_options=loop_options())
+
+
+def loop_options() -> dict[str, bool]:
+    """The options of anyio for a server: the event loop of uvloop, if it is installed."""
+    return {"use_uvloop": find_spec("uvloop") is not None}
 
 
 def core_count() -> int:

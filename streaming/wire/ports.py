@@ -80,13 +80,13 @@ class WirePort:
         values = 1
         for size in self.shape:
             values *= 1 if size is None else size
-        return values * (2 if self._is_pcm(form) else DTYPES[self.dtype].itemsize)
+        return values * (2 if self.is_pcm(form) else DTYPES[self.dtype].itemsize)
 
     def encode(self, array: Array, form: str) -> bytes:
         """The values of an array of the port's shape, frame after frame."""
         if self._is_turned:
             array = np.moveaxis(array, self.axis or 0, 0)
-        if self._is_pcm(form):
+        if self.is_pcm(form):
             return _pcm16(array)
         return array.astype(_little(array), copy=False).tobytes()
 
@@ -94,23 +94,22 @@ class WirePort:
         """What ``encode`` gives for each of several arrays; all at once, which takes little longer than for one."""
         if self._is_turned:
             return [self.encode(array, form) for array in arrays]
-        values = (
-            _pcm16(arrays) if self._is_pcm(form) else arrays.astype(_little(arrays), copy=False).tobytes()
-        )
+        values = _pcm16(arrays) if self.is_pcm(form) else arrays.astype(_little(arrays), copy=False).tobytes()
         size = len(values) // len(arrays)
         return [values[first : first + size] for first in range(0, size * len(arrays), size)]
 
     def decode(self, values: bytes | memoryview, frames: int, form: str) -> Array:
         """The array of this many frames. Raises WireError: the bytes are more or fewer."""
-        size = frames * self.frame_bytes(form)
+        frame_bytes = self.frame_bytes(form)
+        size = frames * frame_bytes
         if len(values) != size:
             raise WireError(
                 "message",
                 f"{self.name}: {len(values)} bytes follow the header of {frames} frames",
-                f"a frame has {self.frame_bytes(form)} bytes",
+                f"a frame has {frame_bytes} bytes",
             )
         dtype = DTYPES[self.dtype]
-        if self._is_pcm(form):
+        if self.is_pcm(form):
             array: Array = np.frombuffer(values, _I2) * _PART
         else:
             array = np.frombuffer(values, dtype.newbyteorder("<")).astype(dtype, copy=False)
@@ -126,7 +125,8 @@ class WirePort:
         """Whether the values of a frame are not side by side in an array."""
         return any(size != 1 for size in self.shape[: self.axis])
 
-    def _is_pcm(self, form: str) -> bool:
+    def is_pcm(self, form: str) -> bool:
+        """Whether its values are samples of 16 bits in this format."""
         return form == "pcm16" and self.kind == "sound"
 
 

@@ -28,7 +28,7 @@ def test_a_recurrent_layer_is_a_scan(form: str) -> None:
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
 def test_it_streams(form: str, backend: str) -> None:
     model = pulse.load(FORMS[form]().data).model.analyse().with_outputs(["y"])
-    pulse.verify(model, pulse=3, backend=backend).require()
+    pulse.verify(model, pulse=24, backend=backend).require()
 
 
 def test_the_last_state_is_an_output() -> None:
@@ -95,4 +95,4 @@ def test_a_loop_may_slice_what_it_runs_over_and_keep_the_last_result_only(last: 
     x = filled(1, 6, 3)
     sums = x.cumsum(1).transpose(1, 0, 2)
     np.testing.assert_allclose(typed.run(x)["y"], sums[-1:] if last else sums, rtol=1e-5, atol=1e-5)
-    pulse.verify(typed, pulse=2, backend="numpy").require()
+    pulse.verify(typed, pulse=16, backend="numpy").require()
