@@ -128,7 +128,7 @@ def test_a_filter_bank_of_codes_streams() -> None:
 @pytest.mark.parametrize("name", OPEN)
 def test_open_time_streams(name: str) -> None:
     state = name.split()[0] in ("lstm", "rnn", "loop")
-    pulse.verify(OPEN[name](), pulse=4, lengths=FEW_FRAMES if state else None).require()
+    pulse.verify(OPEN[name](), pulse=16, lengths=FEW_FRAMES if state else None).require()
 
 
 @pytest.mark.parametrize("kind", ["float32", "int8"])
