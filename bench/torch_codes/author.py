@@ -1,10 +1,11 @@
 """What a published code does by itself in PyTorch: its streaming mode, its speed, how far its frames look ahead."""
 
 import copy
+import functools
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from pulse.facts import Array
 TIMED_S = 1.0
 MOST_FRAMES = 400
 """Output frames whose dependence on the input is found, one by one."""
+MOST_PULSES = 16
 
 
 class AuthorStream(NamedTuple):
@@ -93,16 +95,18 @@ def time_whole(call: Callable[[], Any], seconds: float) -> float:
 
 
 def least_delay(
-    call: Callable[[Any], Any], x: Array, axis: int, out_axis: int, pulse: int, frames: int
+    call: Callable[[Any], Any], x: Array, axis: int, out_axis: int, pulse: int, frames: int, place: int = 0
 ) -> int | None:
-    """A bound below which no stream can be: the delay of the first output, in its frames, by gradients.
+    """A bound below which no stream can be: the delay of an output, in its frames, by gradients.
 
     Frame j of the output depends on input frames up to one that the gradient of its sum shows. It cannot be in an
-    earlier pulse than this one. Frames of the first half of the input are looked at, up to ``MOST_FRAMES`` of them.
+    earlier pulse than this one. Frames of the first half of the output are looked at: all of them, or where they are
+    more than ``MOST_FRAMES``, the first one that depends on a pulse, for the first pulses.
 
     call    the module
     x       its input
     pulse   input frames of a pulse; ``frames`` of the output are in one
+    place   of the output that is looked at
     returns None for integers, which have no gradients
     """
     torch = import_module("torch")
@@ -110,28 +114,27 @@ def least_delay(
         return None
     given = torch.from_numpy(x.copy()).requires_grad_(True)
     result = call(given)
-    first = next(each for each in torch.utils._pytree.tree_leaves(result) if torch.is_tensor(each))
+    first = [each for each in torch.utils._pytree.tree_leaves(result) if torch.is_tensor(each)][place]
     if not first.is_floating_point() or not first.requires_grad or not frames:
         return None
     weights = torch.rand(first.shape, generator=torch.Generator().manual_seed(0)) + 0.5
     rows = (first * weights).movedim(out_axis, 0).flatten(1).sum(1)
     half = rows.shape[0] // 2
-    chosen = range(half) if half <= MOST_FRAMES else _spread(half, frames)
-    least = 0
-    for j in islice(chosen, 2 * MOST_FRAMES):
+
+    @functools.cache
+    def last_pulse(j: int) -> int:
+        """The pulse of the last input frame that output frame j depends on."""
         (gradient,) = torch.autograd.grad(rows[j], given, retain_graph=True)
-        seen = np.flatnonzero(
-            np.abs(np.moveaxis(gradient.numpy(), axis, 0)).reshape(x.shape[axis], -1).max(1)
-        )
-        if seen.size:
-            least = max(least, int(seen[-1]) // pulse * frames - j)
-    return least
+        moved = np.abs(np.moveaxis(gradient.numpy(), axis, 0))
+        seen = np.flatnonzero(moved.reshape(x.shape[axis], -1).max(1))
+        return int(seen[-1]) // pulse if seen.size else 0
 
-
-def _spread(half: int, frames: int) -> list[int]:
-    """The first frames, and those at the begin of pulses: there the delay is decided."""
-    begins = [j for first in range(0, half, frames) for j in range(max(first - 2, 0), min(first + 3, half))]
-    return sorted({*range(MOST_FRAMES // 4), *begins[:MOST_FRAMES]})
+    if half <= MOST_FRAMES:
+        chosen = list(range(half))
+    else:
+        pulses = range(1, last_pulse(half - 1) + 1)
+        chosen = [0, *(bisect_left(range(half), number, key=last_pulse) for number in pulses[:MOST_PULSES])]
+    return max((last_pulse(j) * frames - j for j in chosen if j < half), default=0)
 
 
 def author_copy(module: Any) -> Any:

@@ -2,8 +2,11 @@
 
 import sys
 from importlib import import_module
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
+from unittest import mock
+
+import numpy as np
 
 from bench.torch_codes.code import Given, code
 from bench.torch_codes.twins import denoiser_stream
@@ -59,9 +62,14 @@ def asteroid_dprnn() -> Given:
 
 @code("asteroid DCCRN", "asteroid")
 def asteroid_dccrn() -> Given:
-    recurrent, numpy = import_module("asteroid.masknn.recurrent"), import_module("numpy")
-    recurrent.np = SimpleNamespace(prod=lambda sizes: int(numpy.prod(sizes)))
-    model = import_module("asteroid.models").DCCRNet(architecture="DCCRN-CL")
+    models = import_module("asteroid.models")
+    product = np.prod
+
+    def integer_product(sizes: Any, **options: Any) -> Any:
+        return product(sizes, **options) if options else int(product(sizes))
+
+    with mock.patch.object(np, "prod", integer_product):
+        model = models.DCCRNet(architecture="DCCRN-CL")
     return Given(
         model, _torch().randn(1, 8000), 16000, change="a size made an int, without which PyTorch refuses it"
     )
@@ -164,7 +172,8 @@ def deepfilternet() -> Given:
     sys.modules.setdefault("torchaudio.backend", ModuleType("torchaudio.backend"))
     sys.modules.setdefault(stub.__name__, stub)
     kinds, torch = import_module("df.deepfilternet3"), _torch()
-    model = kinds.DfNet(torch.rand(32, 481), torch.rand(481, 32))
+    import_module("df.config").config.use_defaults()
+    model = kinds.DfNet(torch.rand(481, 32), torch.rand(32, 481))
     return Given(
         model,
         {

@@ -83,19 +83,12 @@ def audio_encoder() -> Given:
     return Given(model, torch.randn(1, 2, 512), 44100)
 
 
-@code("penn FCNF0", "penn")
-def penn() -> Given:
-    options = {"dynamic": {"frames": {0: "T"}}}
-    model = import_module("penn").Model()
-    return Given(model, _torch().randn(4, 1, 1024), 100, options=options)
-
-
 @code("HTDemucs", "demucs")
 def htdemucs() -> Given:
     model = import_module("demucs.htdemucs").HTDemucs(
         ["a", "b"],
-        channels=4,
-        nfft=512,
+        channels=8,
+        nfft=1024,
         depth=4,
         t_layers=1,
         t_heads=2,
