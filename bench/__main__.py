@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from importlib import import_module
 from pathlib import Path
 
 from rich.console import Console
@@ -31,6 +32,8 @@ note = Console(stderr=True).print
 def main() -> None:
     """Time a step of every model in each runtime: one thread, the same input, in turns."""
     options = parse_options()
+    if options.plot or options.docs:
+        import_module("bench.plot")  # it needs matplotlib: better now than after all that is measured
     console = Console(width=None if sys.stdout.isatty() else 200)
     results = Results.read(options.read) if options.read else measure(options)
     show(results, console)

@@ -158,3 +158,82 @@ def _relative_attention(shifted: bool) -> Given:
 def conformer() -> Given:
     block = import_module("conformer").ConformerBlock(dim=32, dim_head=16, heads=2, conv_causal=True)
     return Given(block, _torch().randn(1, 40, 32), 25)
+
+
+@code("local-attention layer, an exact window", "local-attention")
+def local_layer() -> Given:
+    torch = _torch()
+    attention = import_module("local_attention").LocalAttention(
+        window_size=16, dim=16, causal=True, autopad=True, exact_windowsize=True
+    )
+
+    class Layer(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.attention, self.heads = attention, torch.nn.Linear(16, 48)
+
+        def forward(self, x: Any) -> Any:
+            return self.attention(*self.heads(x).chunk(3, -1))
+
+    return Given(Layer(), torch.randn(1, 40, 16), 25)
+
+
+@code("x-transformers decoder, shifted tokens", "x-transformers")
+def shifted_tokens() -> Given:
+    return _decoder(rotary_pos_emb=True, shift_tokens=1)
+
+
+@code("x-transformers decoder, ALiBi", "x-transformers")
+def slopes() -> Given:
+    return _decoder(alibi_pos_bias=True)
+
+
+def _decoder(**options: Any) -> Given:
+    kinds, torch = import_module("x_transformers"), _torch()
+    layers = kinds.Decoder(dim=32, depth=2, heads=2, attn_dim_head=16, **options)
+    model = kinds.ContinuousTransformerWrapper(
+        dim_in=16, dim_out=16, max_seq_len=0, use_abs_pos_emb=False, attn_layers=layers
+    )
+    return Given(model, torch.randn(1, 40, 16), 25, max_context=100)
+
+
+@code("relative attention in a window, as Shaw writes it", "torch")
+def shaw() -> Given:
+    torch = _torch()
+    nn, width, heads, far = torch.nn, 32, 4, 6
+
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.heads = nn.Linear(width, 3 * width)
+            self.vectors = nn.Embedding(2 * far + 1, width // heads)
+
+        def forward(self, x: Any) -> Any:
+            frames = x.shape[1]
+            q, k, v = (t.view(1, frames, heads, -1).transpose(1, 2) for t in self.heads(x).chunk(3, dim=-1))
+            behind = torch.arange(frames)[:, None] - torch.arange(frames)
+            near = self.vectors(behind.clamp(-far, far) + far)
+            scores = q @ k.transpose(-1, -2) + torch.einsum("bhnd,nrd->bhnr", q, near)
+            scores = (scores / math.sqrt(width // heads)).masked_fill((behind < 0) | (behind > 9), -math.inf)
+            return (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
+
+    return Given(Attention(), torch.randn(1, 40, width), 25)
+
+
+@code("linear attention by running sums", "torch")
+def linear_attention() -> Given:
+    torch = _torch()
+
+    class Attention(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.heads = torch.nn.Linear(16, 48)
+
+        def forward(self, x: Any) -> Any:
+            q, k, v = self.heads(x).chunk(3, -1)
+            q, k = (torch.nn.functional.elu(each) + 1 for each in (q, k))
+            pairs = torch.einsum("btd,bte->btde", k, v).cumsum(1)
+            weight = torch.einsum("btd,btd->bt", q, k.cumsum(1))[..., None]
+            return torch.einsum("btd,btde->bte", q, pairs) / (weight + 1e-6)
+
+    return Given(Attention(), torch.randn(1, 40, 16), 25)

@@ -177,7 +177,7 @@ def local_attention() -> Given:
     model = kinds.LocalTransformer(
         num_tokens=64, dim=32, depth=2, heads=2, dim_head=16, max_seq_len=4096, local_attn_window_size=16
     )
-    return Given(model, torch.randint(0, 64, (1, 48)), 25)
+    return Given(model, torch.randint(0, 64, (1, 40)), 25)
 
 
 @code("x-transformers decoder, rotary", "x-transformers")
@@ -205,14 +205,8 @@ def llama() -> Given:
         num_key_value_heads=2,
         sliding_window=16,
         head_dim=8,
-        use_cache=False,
     )
-    return Given(
-        hf.MistralForCausalLM(config),
-        torch.randint(0, 64, (1, 40)),
-        25,
-        options={"dynamic": {"input_ids": {1: "T"}}},
-    )
+    return Given(hf.MistralForCausalLM(config), torch.randint(0, 64, (1, 40)), 25)
 
 
 @code("torchcrepe", "torchcrepe")

@@ -10,7 +10,9 @@ import numpy as np
 from pulse.budget import count_spending
 from pulse.declutter.affine import AFFINE
 from pulse.declutter.broadcasts import BROADCASTS
+from pulse.declutter.caches import CACHES
 from pulse.declutter.common import COMMON
+from pulse.declutter.conditions import CONDITIONS
 from pulse.declutter.constants import CONSTANTS
 from pulse.declutter.movement import MOVEMENT
 from pulse.declutter.noops import NOOPS
@@ -26,7 +28,17 @@ from pulse.typed import TypedGraph, TypedNetwork
 
 N = TypeVar("N", bound=TypedNetwork)
 
-DECLUTTER: tuple[Rewrite, ...] = (*CONSTANTS, *NOOPS, *MOVEMENT, *BROADCASTS, *PADS, *AFFINE, *COMMON)
+DECLUTTER: tuple[Rewrite, ...] = (
+    *CONSTANTS,
+    *CONDITIONS,
+    *NOOPS,
+    *MOVEMENT,
+    *BROADCASTS,
+    *PADS,
+    *AFFINE,
+    *CACHES,
+    *COMMON,
+)
 """Every rewrite, in the order in which they are tried on a node."""
 
 

@@ -1,7 +1,6 @@
 """Nodes that give back one of their inputs."""
 
-import numpy as np
-
+from pulse.declutter.conditions import uniform_value
 from pulse.declutter.rewrite import Rewrite, TypedNode, bypass, result
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Cast, Elementwise
@@ -10,7 +9,7 @@ from pulse.ops.reduce import Reduce
 from pulse.ops.shape import Expand, Reshape, Tile, Transpose
 from pulse.ops.slice import Slice
 from pulse.patch import Patch, replace_op
-from pulse.typed import TypedGraph, known_value
+from pulse.typed import TypedGraph
 
 NEUTRAL: dict[str, tuple[int, tuple[int, ...]]] = {
     "add": (0, (0, 1)),
@@ -18,6 +17,8 @@ NEUTRAL: dict[str, tuple[int, tuple[int, ...]]] = {
     "mul": (1, (0, 1)),
     "div": (1, (1,)),
     "pow": (1, (1,)),
+    "and": (1, (0, 1)),
+    "or": (0, (0, 1)),
 }
 """The neutral element of each function of two inputs, and the inputs that may hold it."""
 
@@ -80,8 +81,8 @@ def _neutral_operand(graph: TypedGraph, node: TypedNode) -> Patch | None:
         return None
     neutral, slots = NEUTRAL[node.op.kind]
     for slot in slots:
-        value = known_value(graph, node.inputs[slot])
-        if value is not None and np.all(value == neutral):
+        value = uniform_value(graph, node.inputs[slot])
+        if value is not None and value == neutral:
             return bypass(graph, node, node.inputs[1 - slot])
     return None
 
@@ -109,10 +110,10 @@ def _reduce_of_ones(graph: TypedGraph, node: TypedNode) -> Patch | None:
 def _decide_where(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, Elementwise) or node.op.kind != "where":
         return None
-    condition = known_value(graph, node.inputs[0])
-    if condition is None or not condition.size or condition.min() != condition.max():
+    condition = uniform_value(graph, node.inputs[0])
+    if condition is None:
         return None
-    branch, shape = node.inputs[1 if condition.all() else 2], node.outputs[0].fact.shape
+    branch, shape = node.inputs[1 if condition else 2], node.outputs[0].fact.shape
     if graph.fact(branch).shape == shape:
         return bypass(graph, node, branch)
     return replace_op(graph, result(node), node.name, Expand(shape), [branch])
@@ -139,7 +140,10 @@ NOOPS = (
     ),
     Rewrite("tile_once", "a tensor once is itself", _tile_once, (Tile,)),
     Rewrite(
-        "neutral_operand", "x + 0, x - 0, x * 1, x / 1 and x ** 1 are x", _neutral_operand, (Elementwise,)
+        "neutral_operand",
+        "x + 0, x - 0, x * 1, x / 1, x ** 1, x and true, x or false are x",
+        _neutral_operand,
+        (Elementwise,),
     ),
     Rewrite("twice", "f(f(x)) = f(x) for relu, abs and roundings", _twice, (Elementwise,)),
     Rewrite(

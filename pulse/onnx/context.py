@@ -14,6 +14,7 @@ from pulse.graph import OutletId
 from pulse.onnx.filenode import FileNode
 from pulse.ops.elementwise import Cast
 from pulse.ops.op import Op
+from pulse.ops.source import Source
 from pulse.record import record
 from pulse.typed import TypedGraph, constant
 from pulse.wiring import wire
@@ -102,9 +103,16 @@ class NodeContext(FileNode):
         """The integers of an input, which may depend on symbols. Raises LoadError."""
         value = self.value(slot)
         if value is None:
+            nodes = [self.graph.nodes[number] for number in self.graph.order([self.input(slot)])]
+            data = [f"input {node.name}" for node in nodes if isinstance(node.op, Source)]
+            cause = (
+                f"from the values of {', '.join(data)}"
+                if data
+                else "while running (through floats, or from data)"
+            )
+            cache = "; give a cache its full size, and a mask of what is not there yet" if data else ""
             raise self.error(
-                f"its {what} is computed while running (through floats, or from data); "
-                "only constants and integer arithmetic on shapes are covered"
+                f"its {what} is computed {cause}; only constants and integer arithmetic on shapes are covered{cache}"
             )
         if not is_symbolic(value) and not np.issubdtype(value.dtype, np.integer):
             raise self.error(f"its {what} must be integers")

@@ -17,9 +17,11 @@ from pulse.ops.op import Op
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.ops.source import Source
 from pulse.patch import Patch
+from pulse.pulsify.attention_refusals import refuse_attention, refuse_unknown_scores
 from pulse.pulsify.attention_sums import join_products
 from pulse.pulsify.limit import longest_stream
 from pulse.pulsify.mask import MASKED, Band, Mask, NoBandError, ScoreStep
+from pulse.pulsify.relative_pairs import find_pairs, pairs_near
 from pulse.pulsify.relative_shift import SHORT, RelativeScores, find_shift, join_positions, positions_near
 from pulse.record import record
 from pulse.typed import TypedGraph, TypedNetwork
@@ -87,6 +89,8 @@ def band_attention(model: TypedNetwork, symbol: Symbol, max_context: int | None 
     for node_id in graph.order():
         attention = _attention(graph, graph.nodes[node_id], symbol, static)
         if attention is None:
+            refused = refuse_unknown_scores(graph, graph.nodes[node_id], symbol, static)
+            result.refused = {**refused, **result.refused}
             continue
         same = _key(graph, attention)
         if same not in bands:
@@ -96,7 +100,9 @@ def band_attention(model: TypedNetwork, symbol: Symbol, max_context: int | None 
         if isinstance(band, Band) and attention.relative is not None:
             band, near = _near(result.model, symbol, attention, band, max_context)
         if isinstance(band, NoBandError):
-            _refuse(result, symbol, attention, static, band)
+            softmax, product = graph.nodes[attention.softmax], graph.nodes[attention.product]
+            refused = refuse_attention(graph, softmax, product, symbol, static, band.reason, band.help)
+            result.refused = {**refused, **result.refused}
             continue
         result.limited |= band.limited
         for reader in attention.readers:
@@ -162,8 +168,9 @@ def _trace_scores(
             return node.id, tuple(reversed(steps)), scale, None
         slots = [slot for slot, read in enumerate(node.inputs) if not static(read)]
         if len(slots) == 2 and isinstance(node.op, Elementwise) and node.op.kind == "add":
-            product, relative = _shifted_scores(graph, node, symbol, static)
-            return None if relative is None else (product, tuple(reversed(steps)), scale, relative)
+            product, own_steps, own_scale, relative = _relative_scores(graph, node, symbol, static)
+            every = tuple(reversed([*steps, *own_steps]))
+            return None if relative is None else (product, every, scale * own_scale, relative)
         if len(slots) != 1 or not _keeps_scores(graph, node, slots[0]):
             return None
         if isinstance(node.op, Elementwise):
@@ -175,16 +182,35 @@ def _trace_scores(
         outlet = node.inputs[slots[0]]
 
 
-def _shifted_scores(
+def _relative_scores(
     graph: TypedGraph, node: Node[TypedFact, Op], symbol: Symbol, static: _StaticWires
-) -> tuple[int, RelativeScores | None]:
-    """The product and the relative scores of their sum."""
-    for product, other in (node.inputs, node.inputs[::-1]):
+) -> tuple[int, list[ScoreStep], float, RelativeScores | None]:
+    """The product, how it is scaled before the sum, and the relative scores."""
+    for place, other in (node.inputs, node.inputs[::-1]):
+        product, steps, scale = _without_scale(graph, place)
         if isinstance(graph.node(product).op, MatMul):
-            relative = find_shift(graph, other, symbol, graph.fact(product).shape[-1])
+            scores, _, factor = _without_scale(graph, other)
+            rows = graph.fact(product).shape[-1]
+            relative = find_shift(graph, scores, symbol, rows) or find_pairs(graph, scores, symbol, rows)
             if relative is not None and static(graph.nodes[relative.product].inputs[1]):
-                return product.node, relative
-    return 0, None
+                return product.node, steps, scale, replace(relative, factor=factor / scale)
+    return 0, [], 1.0, None
+
+
+def _without_scale(graph: TypedGraph, outlet: OutletId) -> tuple[OutletId, list[ScoreStep], float]:
+    """What is multiplied by numbers to make a wire, the nodes that do it from the last one on, and their product."""
+    steps, scale = list[ScoreStep](), 1.0
+    while True:
+        node = graph.node(outlet)
+        if not isinstance(node.op, Elementwise) or node.op.kind not in ("mul", "div"):
+            return outlet, steps, scale
+        slot = int(graph.fact(node.inputs[0]).value is not None)
+        factor = _factor(graph, node, slot) if _keeps_scores(graph, node, slot) else None
+        if factor is None:
+            return outlet, steps, scale
+        steps.append(ScoreStep(node.id, slot))
+        scale *= factor
+        outlet = node.inputs[slot]
 
 
 def _near(
@@ -202,6 +228,11 @@ def _near(
         max_context,
     )
     end, ahead = mask.longest(), band.bias.shape[-1] - 1 - band.back
+    if attention.relative.pairs:
+        near = pairs_near(mask, attention.relative, band.back, max(0, ahead))
+        if isinstance(near, str):
+            return NoBandError(near, "compute them of positions (arange), and clip them"), None
+        return band, near[..., : band.bias.shape[-1]] * np.float32(attention.relative.factor)
     if end is None:
         why = "its relative positions are computed for each length of the stream"
         return NoBandError(why, f"give {spell('max_context')}, or slice them from a table"), None
@@ -211,7 +242,9 @@ def _near(
     if near is None:
         return NoBandError("its relative positions change with the length of the stream"), None
     limit = longest_stream(symbol, model.scope.assumptions)
-    return replace(band, limited=band.limited or limit is None), near[..., : band.bias.shape[-1]]
+    return replace(band, limited=band.limited or limit is None), near[
+        ..., : band.bias.shape[-1]
+    ] * np.float32(attention.relative.factor)
 
 
 def _keeps_scores(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> bool:
@@ -391,33 +424,3 @@ def _lead(graph: TypedGraph, attention: Attention, bias: np.ndarray) -> np.ndarr
         return flat[0]
     lead = [int(dim) for dim in graph.fact(OutletId(attention.product)).shape[:-2]]
     return bias.reshape(*lead, *bias.shape[-2:]) if int(np.prod(lead)) == len(flat) else bias
-
-
-def _refuse(
-    result: BandedModel, symbol: Symbol, attention: Attention, static: _StaticWires, why: NoBandError
-) -> None:
-    """One refusal for all nodes that an attention without limit is made of."""
-    graph = result.model.graph
-    product = graph.nodes[attention.product]
-    axis = graph.fact(product.inputs[0]).rank - 2
-    softmax = graph.nodes[attention.softmax].name
-    refusal = Refusal(product.name, "attention", axis, "whole", f"(softmax {softmax}) {why.reason}", why.help)
-    seen: set[int] = set()
-    pending = [attention.softmax]
-    while pending:
-        node = graph.nodes[pending.pop()]
-        if node.id in seen or node.id == attention.product:
-            continue
-        seen.add(node.id)
-        if any(len(outlet.fact.symbolic_axes(symbol)) > 1 for outlet in node.outputs):
-            result.refused.setdefault(node.name)
-        pending += [
-            read.node
-            for read in node.inputs
-            if node.id == attention.softmax or static(read) or _step(attention, read)
-        ]
-    result.refused[product.name] = refusal
-
-
-def _step(attention: Attention, read: OutletId) -> bool:
-    return read.node in {step.node for step in attention.steps}

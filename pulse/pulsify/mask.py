@@ -13,6 +13,7 @@ from pulse.graph import OutletId
 from pulse.ops.attention import BandedAttention
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.source import Const
+from pulse.pulsify.attention_refusals import BOTH_DIRECTIONS, both_directions_help
 from pulse.pulsify.limit import allows_length, longest_stream
 from pulse.pulsify.mask_proof import MaskProof
 from pulse.pulsify.pattern import Extent
@@ -281,7 +282,7 @@ class Mask:
         """All frames before, up to the longest stream that there can be."""
         _, ahead = sample.reach()
         if 2 * ahead >= sample.frames:
-            raise NoBandError("every frame meets frames up to the end of the stream")
+            raise NoBandError(BOTH_DIRECTIONS, both_directions_help())
         lengths = [length for length in (limit, self.context) if length is not None]
         if not lengths:
             sinks = sample.sinks()

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from pulse.dim import Symbol, TDim
-from pulse.facts import Array
+from pulse.facts import Array, Shape
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.gather_elements import GatherElements
 from pulse.ops.matmul import MatMul
 from pulse.ops.pad import Pad
-from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape
+from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.ops.time_position import Range
 from pulse.patch import Patch
@@ -28,10 +28,18 @@ SHORT = (2, 5)
 
 @record
 class RelativeScores:
-    """A product of queries with positions [A..., d, 2 * rows - 1], and the wire that has it shifted."""
+    """A product of queries with positions, and the wire of scores that is made of it.
+
+    The positions are [A..., d, 2 * rows - 1], by distance, or vectors of pairs [rows, d, rows].
+
+    pairs   whether they are vectors of pairs
+    factor  by what the scores are multiplied before they are added to the product of queries and keys
+    """
 
     product: int
     shifted: OutletId
+    pairs: bool = False
+    factor: float = 1.0
 
 
 def find_shift(graph: TypedGraph, outlet: OutletId, symbol: Symbol, rows: TDim) -> RelativeScores | None:
@@ -45,7 +53,7 @@ def find_shift(graph: TypedGraph, outlet: OutletId, symbol: Symbol, rows: TDim) 
         return None
     fact = graph.fact(OutletId(node.id))
     for count in TRIED:
-        length = _length(rows, symbol, count)
+        length = length_with_rows(rows, symbol, count)
         if length is None:
             return None
         shape = [dim.eval({symbol: length}) for dim in fact.shape]
@@ -61,7 +69,7 @@ def find_shift(graph: TypedGraph, outlet: OutletId, symbol: Symbol, rows: TDim) 
     return RelativeScores(node.id, outlet)
 
 
-def _length(rows: TDim, symbol: Symbol, count: int) -> int | None:
+def length_with_rows(rows: TDim, symbol: Symbol, count: int) -> int | None:
     """A length of the stream at which there are ``count`` rows."""
     return next((each for each in range(64 * count) if rows.eval({symbol: each}) == count), None)
 
@@ -104,6 +112,8 @@ def join_positions(
     wire = patch.wire
     table = patch.constant(f"{name}.positions", near)
     scores = wire(f"{name}.relative", MatMul(), [patch.tap(own), table])[0]
+    if found.pairs:
+        scores = _turn_pairs(patch, scores, patch.graph.fact(q).shape[:-2], name)
     fact = patch.graph.fact(scores)
     rows = fact.shape[-2]
     steps = wire(f"{name}.steps", Range(0, 1, rows, np.dtype(np.int64)), [])[0]
@@ -126,3 +136,10 @@ def join_positions(
             more = wire(f"{name}.{letter}_wide", Expand(lead), [more])[0]
         joined.append(wire(f"{name}.{letter}_joined", Concat(len(shape) - 1), [side, more])[0])
     return joined[0], joined[1]
+
+
+def _turn_pairs(patch: Patch, scores: OutletId, lead: Shape, name: str) -> OutletId:
+    """Scores [rows, heads, n] as [A..., rows, n]."""
+    turned = patch.wire(f"{name}.relative_turned", Transpose((1, 0, 2)), [scores])[0]
+    shape = patch.graph.fact(turned).shape
+    return patch.wire(f"{name}.relative_heads", Reshape((*lead, *shape[1:])), [turned])[0]

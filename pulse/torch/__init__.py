@@ -13,10 +13,11 @@ from pulse.loading.format import read_onnx
 from pulse.mapping import LARGE, let_heap_go, let_pages_go
 from pulse.models import Model
 from pulse.tolerance import offline
-from pulse.torch.arguments import Dynamic, read_call
-from pulse.torch.axes import describe_time, find_time
+from pulse.torch.arguments import Dynamic, ModuleCall, read_call
+from pulse.torch.axes import Axes, describe_time, find_time
 from pulse.torch.comparison import Comparison
 from pulse.torch.exporter import ExportRequest, export, name_outputs, run_example
+from pulse.torch.length_inputs import describe_lengths, follow_lengths
 from pulse.torch.lengths import read_lengths
 from pulse.torch.module import (
     ModuleOracle,
@@ -103,14 +104,24 @@ def from_torch(
             result = run_example(torch, module, call, title)
         state.begin()
         kept = find_states(torch, call, result, title, states)
+        own = {each.parameter for each in kept}
+
+        def time_of(module: Any, call: ModuleCall) -> Axes:
+            oracle = ModuleOracle(torch, module, call, state.begin, [], f32)
+            return find_time(title, oracle, tensors(torch, call, own))
+
+        with silence_exporter(), computing_in(torch, module, f32):
+            module, call, lengths_of = follow_lengths(
+                torch, module, call, time_of if dynamic is None else None
+            )
+            if lengths_of:
+                result = run_example(torch, module, call, title)
+                kept = find_states(torch, call, result, title, states)
+        _warn(title, describe_lengths(lengths_of))
         if dynamic is None:
-            own = {each.parameter for each in kept}
             with silence_exporter():
-                axes = find_time(
-                    title, ModuleOracle(torch, module, call, state.begin, [], f32), tensors(torch, call, own)
-                )
-            call = replace(call, axes=axes)
-            _warn(title, [describe_time(axes)] if axes else [])
+                call = call if call.axes else replace(call, axes=time_of(module, call))
+            _warn(title, [describe_time(call.axes)] if call.axes else [])
         wanted = read_lengths(lengths, call.frames)
         if call.axes and states is None:
             kept = []

@@ -75,7 +75,7 @@ def _runs(module: Run, examples: Mapping[str, Array], axes: Axes, shapes: list[t
     return False
 
 
-def describe_time(axes: Axes) -> str:
+def describe_time(axes: Mapping[str, Mapping[int, str]]) -> str:
     """What was found, for the user."""
     listed: Any = " and ".join(f"axis {axis} of {name}" for name, each in axes.items() for axis in each)
     return f"time ({SYMBOL}) is {listed}: the module runs at other lengths; dynamic={axes} says so"

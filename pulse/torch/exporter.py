@@ -14,7 +14,9 @@ from pulse.onnx.proto import ModelProto, TensorProto
 from pulse.torch.advice import BAKED_HELP, COMPLEX_HELP, plain_message
 from pulse.torch.arguments import ModuleCall, path_key
 from pulse.torch.functions import replace_functions
-from pulse.torch.preservation import ModuleState
+from pulse.torch.named_axes import keep_named_axes
+from pulse.torch.new_buffers import keep_no_buffers
+from pulse.torch.preservation import ModuleState, refill_dict
 from pulse.torch.recurrent import keep_recurrent_layers
 from pulse.torch.sizes import keep_sizes
 from pulse.torch.small_constants import keep_small_constants
@@ -70,10 +72,23 @@ def export(request: ExportRequest) -> Export:
 
 
 @contextlib.contextmanager
-def _copy_inputs(torch: Any, module: Any) -> Generator[None]:
-    """Outputs that are inputs are copies: the exporter leaves such inputs out. Outputs that are no tensors are none."""
+def _export_calls(torch: Any, module: Any) -> Generator[None]:
+    """Calls of the module as the exporter can follow them.
+
+    Outputs that are inputs are copies: the exporter leaves such inputs out. Outputs that are no tensors are none. What
+    a call makes, such as a table of positions for the next one, is gone afterwards: there are no numbers in it.
+    """
+    kept: list[tuple[dict[str, Any], dict[str, Any]]] = []
+
+    def keep(*_: Any) -> None:
+        kept.clear()
+        for each in module.modules():
+            for now in cast("list[dict[str, Any]]", [each._buffers, vars(each)]):
+                kept.append((now, dict(now)))
 
     def copy_call(_: Any, positional: Any, named: Any, result: Any) -> Any:
+        for now, before in kept:
+            refill_dict(now, before)
         given = {id(leaf) for leaf in torch.utils._pytree.tree_leaves((positional, named))}
 
         def copy_of(leaf: Any) -> Any:
@@ -83,11 +98,15 @@ def _copy_inputs(torch: Any, module: Any) -> Generator[None]:
 
         return torch.utils._pytree.tree_map(copy_of, result)
 
-    hook = module.register_forward_hook(copy_call, with_kwargs=True)
+    hooks = (
+        module.register_forward_pre_hook(keep, prepend=True),
+        module.register_forward_hook(copy_call, with_kwargs=True),
+    )
     try:
         yield
     finally:
-        hook.remove()
+        for hook in hooks:
+            hook.remove()
 
 
 def run_example(torch: Any, module: Any, call: ModuleCall, title: str) -> Any:
@@ -145,8 +164,10 @@ def _export(request: ExportRequest) -> Export:
             keep_sizes(torch, module),
             keep_whole_numbers(torch, module, request.run, state.begin),
             keep_small_constants(),
+            keep_named_axes(torch),
             replace_functions(torch) as functions,
-            _copy_inputs(torch, module),
+            keep_no_buffers(torch, module),
+            _export_calls(torch, module),
         ):
             made = torch.onnx.export(
                 module,

@@ -17,8 +17,11 @@ def take_weights(program: Any, state: ModuleState) -> dict[str, Array]:
     """
     from onnx_ir import ExternalTensor
 
+    initializers = program.model.graph.initializers
+    for name in [name for name, value in initializers.items() if not _is_read(value)]:
+        del initializers[name]  # such as what the module made in the export alone, which has no numbers
     taken: dict[str, Array] = {}
-    for name, value in program.model.graph.initializers.items():
+    for name, value in initializers.items():
         tensor = value.const_value
         if tensor is None or tensor.nbytes < LARGE or tensor.dtype.name not in ("FLOAT", "DOUBLE"):
             continue
@@ -29,3 +32,8 @@ def take_weights(program: Any, state: ModuleState) -> dict[str, Array]:
             name, 0, tensor.nbytes, tensor.dtype, shape=tensor.shape, name=name
         )
     return taken
+
+
+def _is_read(value: Any) -> bool:
+    """Whether a node or an output of the program needs a weight."""
+    return bool(value.uses()) or value.is_graph_output()

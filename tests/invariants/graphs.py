@@ -35,6 +35,7 @@ from pulse.pulsify.driver import pulsify
 from pulse.typed import TypedGraph
 from pulse.wiring import wire
 from tests.invariants.builder import MOST_CHANNELS, Builder
+from tests.invariants.graphs_positions import POSITION_STEPS
 from tests.invariants.graphs_stateful import attention, recurrent, recurrent_over_channels, running_sum
 
 SHAPED = ("tanh", "sigmoid", "softplus", "softsign", "swish")
@@ -407,7 +408,7 @@ def random_model(
     graph.inputs = graph.add("x", Source(fact), (), [fact])
     builder = Builder(rng, graph, symbol, list(graph.inputs))
     for _ in range(depth):
-        STEPS[builder.one_of(steps)](builder)
+        {**STEPS, **POSITION_STEPS}[builder.one_of(steps)](builder)
     others = {builder.one_of(builder.open) for _ in range(outputs - 1)} - {builder.open[-1]}
     graph.set_outputs([builder.open[-1], *sorted(others)])
     return TypedModel(graph, scope, "random")

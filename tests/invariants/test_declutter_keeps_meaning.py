@@ -10,7 +10,8 @@ from pulse.declutter import DECLUTTER, declutter_and_count
 from pulse.models import TypedModel
 from pulse.ops.source import Const
 from tests.agreement import Expected
-from tests.invariants.graphs import feeds, random_model, shortest
+from tests.invariants.graphs import STEPS, feeds, random_model, shortest
+from tests.invariants.graphs_positions import POSITION_STEPS
 
 
 def shared_labels(model: TypedModel, lean: TypedModel) -> list[str]:
@@ -33,7 +34,7 @@ def prove_equal(model: TypedModel, lean: TypedModel, seed: int) -> None:
 
 
 def check(seed: int, depth: int) -> Counter[str]:
-    model = random_model(default_rng(seed), depth)
+    model = random_model(default_rng(seed), depth, (*STEPS, *POSITION_STEPS))
     nodes = len(model.graph.nodes)
     lean, fired = declutter_and_count(model)
     assert len(model.graph.nodes) == nodes

@@ -1,8 +1,10 @@
 """A node of an ONNX graph, as the file states it."""
 
+import os
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import field
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -23,6 +25,8 @@ from pulse.ops.generic import Generic
 from pulse.record import record
 from pulse.typed import TypedNetwork
 
+_OWN = f"{Path(__file__).parents[2]}{os.sep}"
+"""Where the lines are that belong to no model: the code that exports one."""
 _TRACE_LINE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
@@ -57,6 +61,7 @@ class OnnxOp(ModelOp):
         if not self.trace:
             return f"node {self.title}" if self.title else ""
         lines: list[tuple[str, str]] = _TRACE_LINE.findall(self.trace)
+        lines = [line for line in lines if not line[0].startswith(_OWN)]
         lines = [line for line in lines if "site-packages" not in line[0]] or lines
         node_text = [f"node {self.title}"] if self.title else []
         return ", ".join([*node_text, *(f"{file} line {number}" for file, number in lines[-1:])])

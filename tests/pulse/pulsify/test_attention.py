@@ -321,8 +321,10 @@ def test_a_mask_that_is_an_input_is_refused() -> None:
         )
 
     feeds = {"x": floats("x", 1, 9, WIDTH), "m": floats("m", 1, 9)}
-    with pytest.raises(PulsifyError, match="every frame of one operand meets every frame of the other"):
+    with pytest.raises(PulsifyError, match="1 node refused") as error:
         loaded(self_attention(given).model(feeds)).pulsify()
+    assert "its mask is computed from input m, so which frames meet is not known" in str(error.value)
+    assert "leave out a mask of padding, which a stream does not have" in str(error.value)
 
 
 def test_layers_share_the_work_of_reading_a_mask() -> None:

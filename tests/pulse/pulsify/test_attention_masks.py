@@ -38,12 +38,16 @@ def refusal(proto: ModelProto, max_context: int | None = None) -> str:
 
 
 def test_full_attention_is_refused() -> None:
-    """By one refusal that names it; no context helps."""
+    """By one refusal that names it; a context alone does not help."""
     for context in (None, 50):
         said = refusal(example(full)[0], context)
         assert "attention" in said and "stream axis 2: whole" in said
-        assert "up to the end of the stream" in said and "limit its reach (a window, or chunks)" in said
-        assert "max_context" not in said
+        assert "up to the end of the stream: attention in both directions" in said
+        assert (
+            "hide what is ahead (a causal mask, or chunks), and limit its reach (a window, or chunks; or"
+            in said
+        )
+        assert "max_context=" in said
 
 
 def test_other_masks_that_are_refused() -> None:

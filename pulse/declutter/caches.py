@@ -1,0 +1,67 @@
+"""Frames that are written to a table and read from it at once, as caches of positions are."""
+
+import numpy as np
+
+from pulse.declutter.rewrite import Rewrite, TypedNode, bypass, result
+from pulse.dim import TDim
+from pulse.graph import OutletId
+from pulse.ops.elementwise import Cast
+from pulse.ops.scatter import ScatterND
+from pulse.ops.shape import AddAxis, RemoveAxis, Reshape
+from pulse.ops.slice import Slice
+from pulse.ops.time_position import Range
+from pulse.patch import Patch, replace_op
+from pulse.typed import TypedGraph, known_value
+
+
+def _read_what_was_written(graph: TypedGraph, node: TypedNode) -> Patch | None:
+    if not isinstance(node.op, Slice) or node.op.axis != 0 or node.op.step != 1:
+        return None
+    table = graph.node(node.inputs[0])
+    if not isinstance(table.op, ScatterND) or table.op.reduction != "none":
+        return None
+    _, indices, updates = table.inputs
+    if graph.fact(indices).rank != 2 or graph.fact(indices).shape[1] != 1:
+        return None
+    first, frames = _first_index(graph, indices), graph.fact(updates).shape[0]
+    if first is None or not first.prove_ge(0).yes:
+        return None
+    start, end = node.op.start - first, node.op.end - first
+    if not start.prove_ge(0).yes or not end.prove_le(frames).yes or not start.prove_le(end).yes:
+        return None
+    if start == 0 and end == frames:
+        return bypass(graph, node, updates)
+    op = Slice(0, start, end)
+    if not op.facts([graph.fact(updates)])[0].agrees(graph.fact(result(node))):
+        return None
+    return replace_op(graph, result(node), node.name, op, [updates])
+
+
+def _first_index(graph: TypedGraph, outlet: OutletId) -> TDim | None:
+    """The first of indices that go up one by one."""
+    node = graph.node(outlet)
+    while isinstance(node.op, AddAxis | RemoveAxis | Reshape | Cast) and known_value(graph, outlet) is None:
+        outlet = node.inputs[0]
+        node = graph.node(outlet)
+    start = TDim.of(0)
+    if isinstance(node.op, Slice) and node.op.step == 1 and known_value(graph, outlet) is None:
+        start = node.op.start
+        outlet = node.inputs[0]
+        node = graph.node(outlet)
+    if isinstance(node.op, Range):
+        whole = node.op.dtype.kind == "i" and node.op.step == 1
+        return TDim.of(int(node.op.start)) + start if whole else None
+    value = known_value(graph, outlet)
+    if value is None or not value.size or value.dtype.kind not in "iu" or (np.diff(value.ravel()) != 1).any():
+        return None
+    return TDim.of(int(value.flat[0])) + start
+
+
+CACHES = (
+    Rewrite(
+        "read_what_was_written",
+        "frames of a table that were all written just before are what was written",
+        _read_what_was_written,
+        (Slice,),
+    ),
+)

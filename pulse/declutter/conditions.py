@@ -1,0 +1,118 @@
+"""Comparisons of positions with lengths that come out the same in every frame, and values that are all alike."""
+
+from typing import TypeAlias
+
+import numpy as np
+
+from pulse.declutter.rewrite import Rewrite, TypedNode, result
+from pulse.dim import TDim
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.op import Op
+from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose
+from pulse.ops.slice import Slice
+from pulse.ops.source import Const
+from pulse.ops.time_position import Range
+from pulse.patch import Patch
+from pulse.typed import TypedGraph, known_value
+
+MOVES = (AddAxis, RemoveAxis, Reshape, Transpose, Expand, Slice)
+"""Ops whose outputs hold values of their input alone."""
+SMALL = 64
+"""The most elements of a constant whose bounds are taken."""
+STRICT = {"less": True, "less_equal": False, "greater": True, "greater_equal": False}
+"""Comparisons by order, and whether equal operands make them false."""
+Bounds: TypeAlias = tuple[TDim, TDim]
+
+
+def uniform_value(graph: TypedGraph, outlet: OutletId) -> Array | None:
+    """The one value that all elements of a wire have, as an array without axes; None if it is not known."""
+    functions: list[Op] = []
+    node = graph.node(outlet)
+    while known_value(graph, outlet) is None and (isinstance(node.op, MOVES) or _maps_one(node.op)):
+        if not isinstance(node.op, MOVES):
+            functions.append(node.op)
+        outlet = node.inputs[0]
+        node = graph.node(outlet)
+    value = known_value(graph, outlet)
+    if value is None or not value.size or value.min() != value.max():
+        return None
+    found = value.reshape(-1)[:1].reshape(())
+    for function in reversed(functions):
+        (found,) = function.eval([found], {})
+    return found
+
+
+def _maps_one(op: Op) -> bool:
+    """Whether it is a function of one truth value or number."""
+    return isinstance(op, Cast) or (isinstance(op, Elementwise) and op.kind == "not")
+
+
+def _decide_comparison(graph: TypedGraph, node: TypedNode) -> Patch | None:
+    if not isinstance(node.op, Elementwise) or node.op.kind not in STRICT:
+        return None
+    fact = node.outputs[0].fact
+    left, right = (_bounds(graph, outlet) for outlet in node.inputs)
+    if left is None or right is None or not any(dim.symbols for dim in fact.shape):
+        return None
+    if node.op.kind.startswith("greater"):
+        left, right = right, left
+    answer = _compare(left, right, STRICT[node.op.kind])
+    if answer is None:
+        return None
+    patch = Patch(graph)
+    one = patch.constant(f"{node.name}.always", np.full((1,) * fact.rank, answer))
+    patch.shunt(result(node), patch.wire(node.name, Expand(fact.shape), [one])[0])
+    return patch
+
+
+def _compare(left: Bounds, right: Bounds, strict: bool) -> bool | None:
+    """Whether all of ``left`` is less than ``right`` (not strict: or equal), or none; None if neither is proved."""
+    if (left[1].prove_lt(right[0]) if strict else left[1].prove_le(right[0])).yes:
+        return True
+    if (left[0].prove_ge(right[1]) if strict else left[0].prove_gt(right[1])).yes:
+        return False
+    return None
+
+
+def _bounds(graph: TypedGraph, outlet: OutletId) -> Bounds | None:
+    """The least and the largest of integers that are positions or lengths."""
+    node, fact = graph.node(outlet), graph.fact(outlet)
+    while isinstance(node.op, MOVES) or _keeps_integers(graph, node):
+        if fact.value is not None:
+            break
+        outlet = node.inputs[0]
+        node, fact = graph.node(outlet), graph.fact(outlet)
+    if fact.dtype.kind not in "iu":
+        return None
+    if isinstance(node.op, Range):
+        ends = TDim.of(int(node.op.start)), node.op.length * int(node.op.step) - int(node.op.step)
+        first, last = ends[0], ends[0] + ends[1]
+        return (first, last) if node.op.step > 0 else (last, first)
+    if fact.value is None or not isinstance(node.op, Const) or not 0 < fact.value.size <= SMALL:
+        return None
+    values = [TDim.of(each) for each in fact.value.ravel().tolist()]
+    if all(each == values[0] for each in values):
+        return values[0], values[0]
+    if not all(each.is_const for each in values):
+        return None
+    return TDim.of(min(map(int, values))), TDim.of(max(map(int, values)))
+
+
+def _keeps_integers(graph: TypedGraph, node: TypedNode) -> bool:
+    """Whether it is a cast between integers of enough bits for a length."""
+    if not isinstance(node.op, Cast):
+        return False
+    before = graph.fact(node.inputs[0]).dtype
+    return all(kind in (np.dtype(np.int32), np.dtype(np.int64)) for kind in (before, node.op.dtype))
+
+
+CONDITIONS = (
+    Rewrite(
+        "decided_comparison",
+        "positions from 0 on are less than the length in every stream",
+        _decide_comparison,
+        (Elementwise,),
+    ),
+)

@@ -1,0 +1,123 @@
+"""Refusals of attention: one for all of its nodes."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from pulse.dim import Symbol
+from pulse.errors import Refusal
+from pulse.facts import TypedFact
+from pulse.graph import Node, OutletId
+from pulse.ops.matmul import MatMul
+from pulse.ops.norm import Softmax
+from pulse.ops.op import Op
+from pulse.ops.source import Source
+from pulse.record import record
+from pulse.typed import TypedGraph
+from pulse.wording import spell
+
+BOTH_DIRECTIONS = (
+    "every frame meets frames up to the end of the stream: attention in both directions is exact only when all of it "
+    "is there"
+)
+
+
+def both_directions_help() -> str:
+    """What to do instead."""
+    return (
+        "hide what is ahead (a causal mask, or chunks), and limit its reach (a window, or chunks; or "
+        f"{spell('max_context')})"
+    )
+
+
+TypedNode: TypeAlias = Node[TypedFact, Op]
+
+
+@record(eq=False, frozen=False)
+class _Scores:
+    """What the scores of a softmax are made of.
+
+    products  of pairs of frames
+    nodes     all that is between, and what of the mask depends on positions
+    masked    whether something may hide pairs
+    data      wires with one frame in each place, from which a mask is computed
+    """
+
+    products: list[int]
+    nodes: list[int]
+    masked: bool
+    data: list[OutletId]
+
+
+def refuse_unknown_scores(
+    graph: TypedGraph, node: TypedNode, symbol: Symbol, static: Callable[[OutletId], bool]
+) -> dict[str, Refusal | None]:
+    """Refusals by the names of nodes where scores are more than a product and a known mask; empty if they are not."""
+    if not isinstance(node.op, Softmax) or not node.outputs or static(OutletId(node.id)):
+        return {}
+    if len(node.outputs[0].fact.symbolic_axes(symbol)) != 2:
+        return {}
+    scores = _read_scores(graph, node, symbol, static)
+    if not scores.products or (scores.masked and not scores.data):
+        return {}
+    reason, help = BOTH_DIRECTIONS, both_directions_help()
+    if scores.data:
+        names = ", ".join(sorted({name for outlet in scores.data for name in _sources(graph, outlet)}))
+        reason = f"its mask is computed from {names}, so which frames meet is not known before the stream"
+        help = "leave out a mask of padding, which a stream does not have; compute others from positions (arange)"
+    return refuse_attention(graph, node, graph.nodes[scores.products[0]], symbol, static, reason, help)
+
+
+def refuse_attention(
+    graph: TypedGraph,
+    softmax: TypedNode,
+    product: TypedNode,
+    symbol: Symbol,
+    static: Callable[[OutletId], bool],
+    reason: str,
+    help: str,
+) -> dict[str, Refusal | None]:
+    """The refusal by the name of the product, and None by the names of the nodes of its scores and of its mask."""
+    nodes = _read_scores(graph, softmax, symbol, static).nodes
+    refused: dict[str, Refusal | None] = dict.fromkeys(graph.nodes[each].name for each in nodes)
+    axis = graph.fact(OutletId(product.id)).symbolic_axes(symbol)[0]
+    why = f"(softmax {softmax.name}) {reason}"
+    refused[product.name] = Refusal(product.name, "attention", axis, "whole", why, help)
+    return refused
+
+
+def _read_scores(
+    graph: TypedGraph, softmax: TypedNode, symbol: Symbol, static: Callable[[OutletId], bool]
+) -> _Scores:
+    scores = _Scores([], [], False, [])
+    pending, seen = [*softmax.inputs], set[OutletId]()
+    while pending:
+        outlet = pending.pop()
+        if outlet in seen:
+            continue
+        seen.add(outlet)
+        node, pairs = graph.node(outlet), len(graph.fact(outlet).symbolic_axes(symbol)) > 1
+        if static(outlet):
+            scores.masked |= pairs
+        elif not pairs or isinstance(node.op, Source):
+            scores.data.append(outlet)
+            continue
+        elif isinstance(node.op, MatMul):
+            scores.products.append(node.id)
+            scores.nodes.append(node.id)
+            pending += [read for read in node.inputs if static(read)]
+            continue
+        if pairs:
+            scores.nodes.append(node.id)
+            pending += node.inputs
+    return scores
+
+
+def _sources(graph: TypedGraph, outlet: OutletId) -> set[str]:
+    pending, seen, names = [outlet.node], set[int](), set[str]()
+    while pending:
+        node = graph.nodes[pending.pop()]
+        if node.id not in seen:
+            seen.add(node.id)
+            pending += [read.node for read in node.inputs]
+            names |= {f"input {node.name}"} if isinstance(node.op, Source) else set()
+    return names

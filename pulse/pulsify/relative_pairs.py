@@ -1,0 +1,65 @@
+"""Scores with a vector for each pair of frames, a function of their distance: ``s[i, j] = q[i] . r[j - i]``."""
+
+from math import prod
+
+import numpy as np
+
+from pulse.dim import Symbol, TDim
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.ops.matmul import MatMul
+from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
+from pulse.pulsify.mask import LARGEST, MASKED, Mask
+from pulse.pulsify.mask_proof import MaskProof
+from pulse.pulsify.pattern import Extent
+from pulse.pulsify.relative_shift import TRIED, RelativeScores, length_with_rows
+from pulse.typed import TypedGraph
+
+MOVES = (Transpose, Reshape, AddAxis, RemoveAxis)
+
+
+def find_pairs(graph: TypedGraph, outlet: OutletId, symbol: Symbol, rows: TDim) -> RelativeScores | None:
+    """The product [rows, heads, d] @ [rows, d, rows] behind a wire of scores [A..., rows, rows], frame by frame."""
+    path: list[int] = []
+    node = graph.node(outlet)
+    while isinstance(node.op, MOVES):
+        path.append(node.id)
+        node = graph.node(node.inputs[0])
+    fact = graph.fact(OutletId(node.id))
+    if not isinstance(node.op, MatMul) or fact.symbolic_axes(symbol) != [0, 2] or fact.rank != 3:
+        return None
+    if not graph.fact(node.inputs[0]).shape[-1].is_const:
+        return None
+    for count in TRIED:
+        length = length_with_rows(rows, symbol, count)
+        if length is None:
+            return None
+        shape = [dim.eval({symbol: length}) for dim in fact.shape]
+        places = np.arange(prod(shape), dtype=np.float64).reshape(shape)
+        value: Array = places
+        for number in reversed(path):
+            (value,) = graph.nodes[number].op.eval([value], {symbol: length})
+        turned = places.transpose(1, 0, 2)
+        if value.shape[-2:] != (count, count) or not np.array_equal(value.reshape(-1, count, count), turned):
+            return None
+    return RelativeScores(node.id, outlet, pairs=True)
+
+
+def pairs_near(mask: Mask, found: RelativeScores, back: int, ahead: int) -> Array | str:
+    """The vectors [d, back + 1 + ahead] of all distances in a band, or why they are not known."""
+    vectors = mask.graph.nodes[found.product].inputs[1]
+    proof = MaskProof(mask.graph, mask.symbol, mask.rows, Extent(1, 1, MASKED))
+    if not proof.pattern(vectors).is_steady:
+        return "its relative positions are not proved to depend on the distance of frames alone"
+    shape = mask.graph.fact(vectors).shape
+    width, reach = int(shape[1]), max(back, ahead) + 1
+    longest = mask.longest()
+    count = reach if longest is None else min(reach, longest)
+    if count * count * width > LARGEST:
+        return f"relative positions within {reach} frames are more than {LARGEST} numbers"
+    ((rows, value),) = mask.values(vectors, [count])
+    near = np.zeros((width, back + 1 + ahead), value.dtype)
+    for place in range(max(0, back + 1 - rows), min(back + rows, back + 1 + ahead)):
+        distance = place - back
+        near[:, place] = value[max(0, -distance), :, max(0, distance)]
+    return near

@@ -1,0 +1,211 @@
+# pyright: basic
+"""Inputs that say how long the others are: ``lengths`` of a batch, which follow the frames of a stream."""
+
+import inspect
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from pulse.torch.arguments import ModuleCall
+from pulse.torch.axes import Axes
+from pulse.torch.lengths import LEAST
+
+Places: TypeAlias = dict[str, tuple[str, int]]
+"""Inputs that are lengths, and the input and the axis whose length each is."""
+
+
+def follow_lengths(
+    torch: Any, module: Any, call: ModuleCall, time_of: Callable[[Any, ModuleCall], Axes] | None
+) -> tuple[Any, ModuleCall, Places]:
+    """The module without inputs that say how long the others are, its call, and these inputs.
+
+    time_of  finds the time axis of a module and its call, where it is not known; it is added to the call
+    """
+    for places in _find_lengths(torch, call):
+        made, left = with_lengths(torch, module, call, places)
+        if time_of is None:
+            return made, left, places
+        axes = time_of(made, left)
+        if all(axis in axes.get(source, {}) for source, axis in places.values()):
+            return made, replace(left, axes=axes), places
+    return module, call, {}
+
+
+def _find_lengths(torch: Any, call: ModuleCall) -> list[Places]:
+    """Inputs of integers that are as large as the example is long, each with the places that have this length.
+
+    Their names say so: lengths, ilens, x_len. Where axes are dynamic, these are the places; otherwise every axis behind
+    the first may be one, and there may be several answers.
+    """
+    lengths = {
+        name: int(value.reshape(-1)[0])
+        for name, value in call.arguments.items()
+        if name not in call.axes and "len" in name.lower() and _is_length(torch, value)
+    }
+    dynamic = [(name, axis) for name, axes in call.axes.items() for axis in axes]
+    every = [
+        (name, axis)
+        for name, value in call.arguments.items()
+        if torch.is_tensor(value)
+        for axis in range(1, value.dim())
+    ]
+    found: list[Places] = []
+    for source, axis in dynamic or every:
+        frames = call.arguments[source].shape[axis]
+        own: Places = {name: (source, axis) for name, length in lengths.items() if length == frames}
+        if own:
+            found.append(own)
+    return found
+
+
+def _is_length(torch: Any, value: Any) -> bool:
+    """Whether it is one integer, or the same one for each entry of a batch."""
+    if not torch.is_tensor(value) or value.dim() > 1 or not value.numel():
+        return False
+    first = value.reshape(-1)[0]
+    return value.dtype in (torch.int64, torch.int32) and int(first) >= LEAST and bool((value == first).all())
+
+
+def with_lengths(torch: Any, module: Any, call: ModuleCall, places: Places) -> tuple[Any, ModuleCall]:
+    """A module that computes these inputs itself, and its call. Outputs that are lengths are left out."""
+    kinds = {name: (call.arguments[name].shape, call.arguments[name].dtype) for name in places}
+
+    def forward(*positional: Any, **named: Any) -> Any:
+        given = dict(zip(names, positional)) | named
+        numbers = _known_numbers(torch)
+        with numbers:
+            for name, (source, axis) in places.items():
+                shape, dtype = kinds[name]
+                given[name] = numbers.full(shape, given[source].shape[axis], dtype)
+            result = module(**given)
+        return torch.utils._pytree.tree_map(
+            lambda leaf: None if numbers.number(leaf) is not None else leaf, result
+        )
+
+    parameters = [
+        parameter.replace(default=inspect.Parameter.empty, kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        for name, parameter in inspect.signature(module.forward).parameters.items()
+        if name in call.arguments and name not in places
+    ]
+    names = [parameter.name for parameter in parameters]
+    forward.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    made = torch.nn.Module()
+    made.module, made.forward = module, forward
+    made.train(module.training)
+    return made, replace(call, arguments={name: call.arguments[name] for name in names})
+
+
+def describe_lengths(places: Places) -> list[str]:
+    """What was taken for a length, for the user."""
+    return [
+        f"{name} is the length of {source} (axis {axis}) in the example, so the model computes it: a stream has no "
+        "padding; outputs that are lengths are left out"
+        for name, (source, axis) in places.items()
+    ]
+
+
+KEPT = {
+    *("clone", "contiguous", "detach", "to", "long", "int", "float", "cpu"),
+    *(
+        "unsqueeze",
+        "squeeze",
+        "view",
+        "reshape",
+        "flatten",
+        "expand",
+        "__getitem__",
+        "max",
+        "min",
+        "amax",
+        "amin",
+    ),
+}
+"""Functions of a tensor of equal integers that give the same integers."""
+COMPUTED: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "rsub": lambda x, y: y - x,
+    "mul": operator.mul,
+    "floordiv": operator.floordiv,
+    "floor_divide": operator.floordiv,
+    "truediv": operator.truediv,
+    "ceil": math.ceil,
+    "floor": math.floor,
+}
+"""Arithmetic of them and numbers."""
+QUOTIENTS = {None: operator.truediv, "floor": operator.floordiv}
+"""What ``div`` computes by its ``rounding_mode``."""
+
+
+def _known_numbers(torch: Any) -> Any:
+    """A context: while it lasts, tensors that are computed of a length alone are known, and give it as a size.
+
+    An exporter does not know what a tensor holds, so no length that an author takes out of one.
+    """
+    sizes = (torch.SymInt, torch.SymFloat)
+
+    class KnownNumbers(torch.overrides.TorchFunctionMode):
+        def __init__(self) -> None:
+            super().__init__()
+            self._known: dict[int, tuple[Any, Any]] = {}
+
+        def full(self, shape: Any, number: Any, dtype: Any) -> Any:
+            return self._note(torch.full(shape, number, dtype=dtype), number)
+
+        def number(self, value: Any) -> Any:
+            """What all elements of a tensor are; None if that is not known."""
+            tensor, number = self._known.get(id(value), (None, None))
+            return number if tensor is value else None
+
+        def _note(self, tensor: Any, number: Any) -> Any:
+            self._known[id(tensor)] = tensor, number
+            return tensor
+
+        def __torch_function__(
+            self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        ) -> Any:
+            named = kwargs or {}
+            number = self.number(args[0]) if args else None
+            name = getattr(function, "__name__", "")
+            if number is None:
+                return function(*args, **named)
+            if name == "item" and isinstance(number, sizes):
+                return number
+            if name == "tolist" and isinstance(number, sizes):
+                return [number] * args[0].numel() if args[0].dim() else number
+            result = function(*args, **named)
+            if torch.is_tensor(result):
+                derived = self._derive(name.strip("_"), name, number, args, named)
+                if derived is not None:
+                    whole = isinstance(derived, int | torch.SymInt) or result.is_floating_point()
+                    derived = derived if whole else math.trunc(derived)
+                    if name not in KEPT and isinstance(derived, torch.SymInt):
+                        result = torch.full(result.shape, derived, dtype=result.dtype)
+                    self._note(result, derived)
+                elif result is args[0]:
+                    del self._known[id(result)]  # it was written to
+            return result
+
+        def _derive(
+            self, plain: str, name: str, number: Any, args: tuple[Any, ...], named: dict[str, Any]
+        ) -> Any:
+            operands = [
+                number,
+                *(each if self.number(each) is None else self.number(each) for each in args[1:]),
+            ]
+            if any(map(torch.is_tensor, operands)) or (name.endswith("_") and not name.startswith("__")):
+                return None
+            if name in KEPT:
+                return number
+            if any(
+                isinstance(each, bool) or not isinstance(each, (int, torch.SymInt)) for each in operands[1:]
+            ):
+                return None
+            if plain == "div" and set(named) <= {"rounding_mode"}:
+                function = QUOTIENTS.get(named.get("rounding_mode"))
+                return None if function is None else function(*operands)
+            return COMPUTED[plain](*operands) if plain in COMPUTED and not named else None
+
+    return KnownNumbers()

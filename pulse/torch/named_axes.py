@@ -1,0 +1,106 @@
+# pyright: basic
+"""Functions of einx, which computes with the axes of tensors by name, and takes their lengths for numbers."""
+
+import contextlib
+import re
+import sys
+from collections.abc import Callable, Generator
+from functools import reduce
+from typing import Any
+
+from pulse.torch.silence import OwnThread
+
+FUNCTIONS = {
+    "add": "add",
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "true_divide",
+    "true_divide": "true_divide",
+    "maximum": "maximum",
+    "minimum": "minimum",
+    "less": "lt",
+    "less_equal": "le",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "equal": "eq",
+    "not_equal": "ne",
+    "logical_and": "logical_and",
+    "logical_or": "logical_or",
+}
+"""Functions of two operands or more: their names in einx and in PyTorch."""
+_TOKEN = re.compile(r"\.\.\.|[A-Za-z_]\w*|1|\S")
+_REST = "..."
+
+
+@contextlib.contextmanager
+def keep_named_axes(torch: Any) -> Generator[None]:
+    """While this lasts, elementwise functions of einx are those of PyTorch, on operands whose axes were moved.
+
+    Patterns with brackets, parentheses or numbers, and other threads, get what they always do.
+    """
+    einx = sys.modules.get("einx")
+    owner = OwnThread()
+    before = {name: getattr(einx, name) for name in (*FUNCTIONS, "where") if hasattr(einx, name)}
+    for name, original in before.items():
+        setattr(einx, name, _by_name(torch, owner, original, getattr(torch, FUNCTIONS.get(name, name))))
+    try:
+        yield
+    finally:
+        for name, original in before.items():
+            setattr(einx, name, original)
+
+
+def _by_name(torch: Any, owner: OwnThread, original: Any, function: Callable[..., Any]) -> Any:
+    def compute(pattern: Any, *operands: Any, **named: Any) -> Any:
+        axes = _read(torch, pattern, operands) if owner.is_here and not named else None
+        if axes is None:
+            return original(pattern, *operands, **named)
+        *own, result = axes
+        moved = [_move(torch, x, each, result) for x, each in zip(operands, own)]
+        return function(*moved) if function is torch.where else reduce(function, moved)
+
+    return compute
+
+
+def _read(torch: Any, pattern: Any, operands: tuple[Any, ...]) -> list[list[str]] | None:
+    """The axes of each operand and of the result; None if there is more in the pattern than names."""
+    if not isinstance(pattern, str) or pattern.count("->") != 1:
+        return None
+    given, result = pattern.split("->")
+    texts = given.split(",")
+    if len(texts) != len(operands):
+        return None
+    rest = 0
+    axes: list[list[str]] = []
+    for text in (*texts, result):
+        tokens = _TOKEN.findall(text)
+        if any(not (token == _REST or token.isidentifier() or token == "1") for token in tokens):
+            return None
+        axes.append(tokens)
+    for x, tokens in zip(operands, axes):
+        if torch.is_tensor(x) and _REST in tokens:
+            rest = max(rest, x.dim() - len(tokens) + 1)
+    axes = [_without_rest(tokens, rest) for tokens in axes]
+    known = {token for tokens in axes[:-1] for token in tokens}
+    names = [token for token in axes[-1] if token != "1"]
+    fits = all(
+        len(tokens) == (x.dim() if torch.is_tensor(x) else 0) and len(set(tokens)) == len(tokens)
+        for x, tokens in zip(operands, axes)
+    )
+    plain = "1" not in known and len(set(names)) == len(names) and known == set(names)
+    return axes if fits and plain else None
+
+
+def _without_rest(tokens: list[str], rest: int) -> list[str]:
+    """Names for each axis that ``...`` stands for."""
+    return [
+        name for token in tokens for name in ([f".{n}" for n in range(rest)] if token == _REST else [token])
+    ]
+
+
+def _move(torch: Any, x: Any, own: list[str], result: list[str]) -> Any:
+    if not torch.is_tensor(x) or not own:
+        return x
+    present = [name for name in result if name in own]
+    x = x.permute([own.index(name) for name in present])
+    return x[tuple(slice(None) if name in own else None for name in result)]

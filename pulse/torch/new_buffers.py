@@ -1,0 +1,41 @@
+# pyright: basic
+"""Buffers that the first call makes, such as tables of positions, which an export makes in each call."""
+
+import contextlib
+from collections.abc import Generator
+from typing import Any
+
+from pulse.torch.silence import OwnThread
+
+
+@contextlib.contextmanager
+def keep_no_buffers(torch: Any, module: Any) -> Generator[None]:
+    """While this lasts, buffers without a tensor, and new ones that a call registers, are plain attributes.
+
+    An exporter lists the buffers before a call, and does not find those that the call makes.
+    """
+    owner = OwnThread()
+    own = {id(vars(each)) for each in module.modules()}  # tracers wrap modules, and share their attributes
+    register = torch.nn.Module.register_buffer
+
+    def keep_plain(self: Any, name: str, tensor: Any, *others: Any, **named: Any) -> None:
+        is_new = id(vars(self)) in own and name not in self._buffers
+        if is_new and owner.is_here and torch.is_tensor(tensor):
+            self.__dict__[name] = tensor
+        else:
+            register(self, name, tensor, *others, **named)
+
+    empty = [
+        (each, name) for each in module.modules() for name, value in each._buffers.items() if value is None
+    ]
+    for each, name in empty:
+        del each._buffers[name]
+        each.__dict__[name] = None
+    torch.nn.Module.register_buffer = keep_plain
+    try:
+        yield
+    finally:
+        torch.nn.Module.register_buffer = register
+        for each, name in empty:
+            each.__dict__.pop(name, None)
+            each._buffers[name] = None

@@ -1,0 +1,84 @@
+"""Comparisons of positions with lengths that are the same in every frame, and masks of padding that they make."""
+
+import numpy as np
+import pytest
+
+from pulse.graph import OutletId
+from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.shape import AddAxis
+from pulse.ops.time_position import Range
+from tests.pulse.declutter.models import Small, lean, ops
+
+INTEGER = np.dtype(np.int64)
+
+
+def el(kind: str) -> Elementwise:
+    return Elementwise(kind)
+
+
+def positions(s: Small, start: int = 0, step: int = 1) -> OutletId:
+    return s.add("p", Range(start, step, s.dim("T"), INTEGER))
+
+
+def length(s: Small, more: int = 0) -> OutletId:
+    return s.constant(np.array([s.dim("T") + more], object))
+
+
+def masked(s: Small, condition: OutletId) -> OutletId:
+    """The input where the condition is true, else 0."""
+    row = s.add("row", AddAxis(0), condition)
+    return s.add("y", el("where"), s.add("rows", AddAxis(0), row), s.x, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "start", "step", "more"),
+    [
+        ("less", 0, 1, 0),
+        ("less_equal", 0, 1, -1),
+        ("less", -3, 1, -3),
+        ("greater", 4, 1, 0),
+        ("greater_equal", 0, -1, 0),
+        ("less_equal", 3, -2, 0),
+    ],
+)
+def test_positions_within_the_length_need_no_mask(kind: str, start: int, step: int, more: int) -> None:
+    """The comparison is made with the length, or with the first position."""
+    small = Small()
+    place = positions(small, start, step)
+    bound = {
+        "less": length(small, more),
+        "less_equal": length(small, more) if step > 0 else small.constant(np.array(3)),
+        "greater": small.constant(np.array(3)),
+        "greater_equal": place,
+    }[kind]
+    inputs = (small.constant(np.array(0)), place) if kind == "greater_equal" else (place, bound)
+    result, fired = lean(small.model(masked(small, small.add("c", el(kind), *inputs))))
+    assert fired["decided_comparison"] == 1
+    assert ops(result) == []
+
+
+def test_masks_that_are_inverted_or_multiplied() -> None:
+    small = Small()
+    behind = small.add("c", el("greater_equal"), positions(small), length(small))
+    seen = small.add("seen", Cast(np.dtype(np.float32)), small.add("n", el("not"), behind))
+    y = small.add("y", el("mul"), small.x, seen)
+    assert ops(lean(small.model(y))[0]) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "start", "more"),
+    [("less", 0, -1), ("less", 1, 0), ("less_equal", 0, -2), ("greater", 0, -2), ("greater_equal", 0, -1)],
+)
+def test_a_comparison_that_changes_once_stays(kind: str, start: int, more: int) -> None:
+    """The last frame, or the first one, is not as the others: off by one."""
+    small = Small()
+    y = masked(small, small.add("c", el(kind), positions(small, start), length(small, more)))
+    result, fired = lean(small.model(y))
+    assert not fired["decided_comparison"]
+    assert "where" in ops(result)
+
+
+def test_a_comparison_of_equal_operands_stays() -> None:
+    small = Small()
+    y = masked(small, small.add("c", el("equal"), positions(small), length(small)))
+    assert "where" in ops(lean(small.model(y))[0])

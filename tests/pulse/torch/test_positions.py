@@ -1,0 +1,95 @@
+"""Attention as packages write it that keep tables of positions, or biases, from call to call."""
+
+import importlib.util
+from typing import Any
+
+import pytest
+
+import pulse
+
+torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("onnxscript") is None, reason="the exporter needs onnxscript"
+)
+nn, F = torch.nn, torch.nn.functional
+WIDTH, BACK = 8, 6
+
+
+class Attention(nn.Module):
+    """Heads of a causal window; subclasses add what they know of positions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
+
+    def forward(self, x: Any) -> Any:
+        frames = x.shape[1]
+        q, k, v = (each.view(1, frames, 2, 4).transpose(1, 2) for each in self.qkv(x).chunk(3, -1))
+        behind = torch.arange(frames)[:, None] - torch.arange(frames)
+        q, k, bias = self.place(q, k, behind)
+        scores = (q @ k.transpose(-1, -2) * 0.5 + bias).masked_fill(
+            (behind < 0) | (behind > BACK), -torch.inf
+        )
+        return (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
+
+
+class Slopes(Attention):
+    """The bias of the longest call so far is a buffer, made by the call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("bias", None, persistent=False)
+
+    def place(self, q: Any, k: Any, behind: Any) -> Any:
+        return q, k, (self.make(len(behind)) + self.make(len(behind))) / 2
+
+    def make(self, frames: int) -> Any:
+        if self.bias is not None and self.bias.shape[-1] >= frames:
+            return self.bias[..., -frames:, -frames:]
+        steps = torch.arange(frames)
+        bias = -(steps[:, None] - steps).abs() * torch.tensor([0.5, 0.25])[:, None, None]
+        self.register_buffer("bias", bias, persistent=False)
+        return self.bias
+
+
+class Rotary(Attention):
+    """The angles of the longest call so far stand in a buffer of 512 rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("angles", torch.zeros(512, 4), persistent=False)
+        self.filled = 0
+
+    def place(self, q: Any, k: Any, behind: Any) -> Any:
+        return self.turn(q), self.turn(k), 0.0
+
+    def turn(self, x: Any) -> Any:
+        angles = self.make(x.shape[-2])
+        return x * angles.cos() + torch.stack([-x[..., 1::2], x[..., ::2]], -1).flatten(-2) * angles.sin()
+
+    def make(self, frames: int) -> Any:
+        if frames <= self.filled:
+            return self.angles[:frames].detach()
+        made = torch.arange(frames)[:, None] * torch.tensor([1.0, 1.0, 0.01, 0.01])
+        self.angles[:frames] = made.detach()
+        self.filled = frames
+        return made
+
+
+class Shaw(Attention):
+    """A vector for each distance up to a largest one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.vectors = nn.Embedding(9, 4)
+
+    def place(self, q: Any, k: Any, behind: Any) -> Any:
+        near = self.vectors(behind.clamp(-4, 4) + 4)
+        return q, k, torch.einsum("bhnd,nrd->bhnr", q, near) * 0.5
+
+
+@pytest.mark.parametrize("kind", [Slopes, Rotary, Shaw])
+def test_positions_are_kept_and_stream(kind: type[Attention]) -> None:
+    torch.manual_seed(0)
+    model = pulse.from_torch(kind(), torch.randn(1, 20, WIDTH), {"x": {1: "T"}})
+    pulse.verify(model, pulse=3).require()
