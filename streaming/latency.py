@@ -168,8 +168,8 @@ class Latency:
     def _percentiles_s(self, percents: Sequence[float]) -> list[float]:
         if not self.count:
             return [0.0] * len(percents)
-        wanted = [max(1, ceil(self.count * percent / 100 - 1e-9)) for percent in percents]
-        places = np.searchsorted(np.cumsum(self.counts), wanted)
+        ranks = [max(1, ceil(self.count * percent / 100 - 1e-9)) for percent in percents]
+        places = np.searchsorted(np.cumsum(self.counts), ranks)
         return [min(_upper_ns(int(place)), self._max_ns) / 1e9 for place in places]
 
     @property

@@ -29,8 +29,8 @@ class Route:
     @classmethod
     def parse(cls, text: str) -> "Route":
         """``mic=near.wav`` or ``mic=in.wav:0``. Raises InputError."""
-        name, given, place = text.partition("=")
-        if not (name and given and place):
+        name, source, place = text.partition("=")
+        if not (name and source and place):
             raise InputError(
                 f"{spell('routes')} {text}: give NAME=SOURCE or NAME=SOURCE:CHANNEL, such as mic=in.wav:0"
             )

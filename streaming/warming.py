@@ -103,13 +103,13 @@ def warm(
     """
     started = time.perf_counter()
     known = kernel_names()
-    wanted = list(dict.fromkeys(known if only is None else only))
-    if unknown := [name for name in wanted if name not in known]:
+    names = list(dict.fromkeys(known if only is None else only))
+    if unknown := [name for name in names if name not in known]:
         raise CompileError(f"nothing to compile is named {', '.join(unknown)}; there are {', '.join(known)}")
     location = cache_location()
     if location.refused:
         raise CompileError(f"{location.refused}: no kernel would be there next time")
-    missing = [name for name in wanted if not is_kept(name)]
+    missing = [name for name in names if not is_kept(name)]
     count = min(jobs or processors(), len(missing))
     compiled: dict[str, float] = {}
     if missing and (reason := why_not_kept()):
@@ -122,7 +122,7 @@ def warm(
             if progress is not None:
                 progress(done, len(missing))
     slowest = dict(sorted(compiled.items(), key=lambda item: -item[1]))
-    present = tuple(name for name in wanted if name not in compiled)
+    present = tuple(name for name in names if name not in compiled)
     return WarmReport(location.path, slowest, present, count, time.perf_counter() - started)
 
 

@@ -66,11 +66,11 @@ class OwnOperator:
                 f"{self.name}: {len(inputs)} inputs for {', '.join(port.name for port in self.inputs)}"
             )
         arrays: list[Array] = []
-        for port, given in zip(self.inputs, inputs):
-            dtype = np.asarray(given).dtype if port.type == ANY else DTYPES[port.type]
-            array = numbers_of(given, dtype)
+        for port, value in zip(self.inputs, inputs):
+            dtype = np.asarray(value).dtype if port.type == ANY else DTYPES[port.type]
+            array = numbers_of(value, dtype)
             if array is None:
-                raise InputError(f"{self.name}: {port.name} {given!r:.60} is not of type {port.type}")
+                raise InputError(f"{self.name}: {port.name} {value!r:.60} is not of type {port.type}")
             arrays.append(array)
         op = OwnCall(self, tuple(sorted({**self.attributes, **attributes}.items())))
         op.facts([TypedFact.of(array) for array in arrays])
@@ -107,9 +107,9 @@ class OwnCall(Op):
             (fact.dtype for port, fact in zip(own.inputs, inputs) if port.type == ANY), None
         )
         for port, fact in zip(own.inputs, inputs):
-            wanted = free if port.type == ANY else DTYPES[port.type]
-            if fact.dtype != wanted:
-                declared = port.type if wanted is None else dtype_name(wanted)
+            expected = free if port.type == ANY else DTYPES[port.type]
+            if fact.dtype != expected:
+                declared = port.type if expected is None else dtype_name(expected)
                 raise FactError(f"{own.name}: {port.name} is {fact}, and {declared} is declared")
         shapes = self._shapes([fact.shape for fact in inputs])
         types = [free or inputs[0].dtype if port.type == ANY else DTYPES[port.type] for port in own.outputs]
@@ -141,11 +141,11 @@ class OwnCall(Op):
         if len(results) != len(facts):
             raise InputError(f"{own.name}: its kernel gives {len(results)} arrays for {len(facts)} outputs")
         for port, fact, array in zip(own.outputs, facts, results):
-            wanted = dims_value(fact.shape, env)
-            if array.dtype != fact.dtype or array.shape != wanted:
+            shape = dims_value(fact.shape, env)
+            if array.dtype != fact.dtype or array.shape != shape:
                 raise InputError(
                     f"{own.name}: its kernel gives {port.name} as {shape_text(array.shape)},{dtype_name(array.dtype)}, "
-                    f"and {shape_text(wanted)},{dtype_name(fact.dtype)} is declared"
+                    f"and {shape_text(shape)},{dtype_name(fact.dtype)} is declared"
                 )
         return results
 
@@ -183,9 +183,9 @@ def register_op(
     )
 
     def translate(node: NodeContext) -> list[OutletId]:
-        given = {key: node.attributes.get(key, default) for key, default in own.attributes.items()}
+        values = {key: node.attributes.get(key, default) for key, default in own.attributes.items()}
         return wire(
-            node.graph, node.wire_name, OwnCall(own, tuple(sorted(given.items()))), node.given_inputs()
+            node.graph, node.wire_name, OwnCall(own, tuple(sorted(values.items()))), node.given_inputs()
         )
 
     translate.__qualname__ = f"{register_op.__qualname__}.{name}"

@@ -96,15 +96,15 @@ class Session:
         """
         names = [fetches] if isinstance(fetches, str) else list(fetches)
         silent = [name for name in names if self._is_silent(name)]
-        wanted = {name: self._endpoint(name, "fetch") for name in names if name not in silent}
+        endpoints = {name: self._endpoint(name, "fetch") for name in names if name not in silent}
         seen = {name: self._endpoint(name, "watch") for name in watch}
-        given = {self._endpoint(name, "feed"): (name, value) for name, value in (feeds or {}).items()}
-        self._require_allowed([*wanted.values()], [*given])
+        pairs = {self._endpoint(name, "feed"): (name, value) for name, value in (feeds or {}).items()}
+        self._require_allowed([*endpoints.values()], [*pairs])
         aims = sorted({self._target(name) for name in (*targets, *silent)})
-        fed = {end: self._convert_feed(end, *pair) for end, pair in given.items()}
-        results = self._compute([*wanted.values(), *seen.values()], fed, aims)
+        fed = {end: self._convert_feed(end, *pair) for end, pair in pairs.items()}
+        results = self._compute([*endpoints.values(), *seen.values()], fed, aims)
         self.watched = {name: results[str(end)] for name, end in seen.items()}
-        listed = [results.get(str(wanted[name])) if name in wanted else None for name in names]
+        listed = [results.get(str(endpoints[name])) if name in endpoints else None for name in names]
         return listed[0] if isinstance(fetches, str) else listed
 
     def partial_run(
@@ -159,10 +159,10 @@ class Session:
         self, fetches: Sequence[str], feeds: Iterable[str] = (), targets: Sequence[str] = ()
     ) -> list[str]:
         """The nodes of the graph that a run of these would execute, functions inlined."""
-        wanted = [self._endpoint(name, "fetch") for name in fetches]
+        endpoints = [self._endpoint(name, "fetch") for name in fetches]
         fed = [self._endpoint(name, "feed") for name in feeds]
-        plan = self._plan(_Key(frozenset(fed), frozenset(wanted), frozenset(targets)))
-        names = [each.node for each in wanted if each not in fed]
+        plan = self._plan(_Key(frozenset(fed), frozenset(endpoints), frozenset(targets)))
+        names = [each.node for each in endpoints if each not in fed]
         whole = plan.graph.find_needed([*names, *targets], fed)
         variables = Variables(plan.graph, self._library)
         effects = [node.name for node in whole.values() if variables.changed_variables(node)]
@@ -291,12 +291,12 @@ class Session:
         node = self._nodes[endpoint.node]
         if node.op in VARIABLES and node.op == "VarHandleOp":
             raise InputError(f"feed {name}: it is the handle of a variable; feed its ReadVariableOp")
-        wanted = self._type(endpoint)
+        dtype = self._type(endpoint)
         array = np.asarray(value)
-        if wanted is not None and array.dtype != wanted:
-            cast_ = numbers_of(value, wanted)
+        if dtype is not None and array.dtype != dtype:
+            cast_ = numbers_of(value, dtype)
             if cast_ is None:
-                raise InputError(f"feed {name}: {value!r:.60} is not of type {dtype_name(wanted)}")
+                raise InputError(f"feed {name}: {value!r:.60} is not of type {dtype_name(dtype)}")
             array = cast_
         _check_shape(node, array, name)
         return array
@@ -331,9 +331,9 @@ class Session:
         return plan
 
     def _compute(
-        self, wanted: Sequence[NodeOutput], feeds: Mapping[NodeOutput, Array], targets: Sequence[str]
+        self, endpoints: Sequence[NodeOutput], feeds: Mapping[NodeOutput, Array], targets: Sequence[str]
     ) -> dict[str, Array]:
-        key = _Key(frozenset(feeds), frozenset(wanted), frozenset(targets))
+        key = _Key(frozenset(feeds), frozenset(endpoints), frozenset(targets))
         if not key.fetches and not key.targets:
             return {}
         plan = self._plan(key)
@@ -348,8 +348,8 @@ class Session:
         if form not in plan.models:
             plan.models[form] = self._model(plan, key, feeds, values)
         model = plan.models[form]
-        given = {str(end): array for end, array in feeds.items()} | values
-        inputs = {name: _stored_form(array) for name, array in given.items() if name in model.inputs}
+        arrays = {str(end): array for end, array in feeds.items()} | values
+        inputs = {name: _stored_form(array) for name, array in arrays.items() if name in model.inputs}
         self._require_values(model, inputs)
         results = model.run(inputs)
         fetched = {str(end): self._convert_result(end, results[str(end)]) for end in key.fetches}
@@ -391,9 +391,9 @@ class Session:
         node = self._nodes[endpoint.node]
         if any(isinstance(each, TensorType) and each.is_complex for each in _result_types(node)):
             return np.asarray(value[..., 0] + 1j * value[..., 1])
-        wanted = self._type(endpoint)
-        if wanted is not None and value.dtype == np.int64 and wanted.kind in "iu":
-            return value.astype(wanted)
+        dtype = self._type(endpoint)
+        if dtype is not None and value.dtype == np.int64 and dtype.kind in "iu":
+            return value.astype(dtype)
         return value
 
 

@@ -276,12 +276,12 @@ class _Parser:
         return _array(buffer.DataAsNumpy(), np.uint8)
 
     def _quantization(self, tensor: Any, shape: tuple[int, ...], where: str) -> Quantization | None:
-        given = tensor.Quantization()
-        if given is None or not given.ScaleLength():
+        table = tensor.Quantization()
+        if table is None or not table.ScaleLength():
             return None
-        scale, zero = _array(given.ScaleAsNumpy(), np.float32), _array(given.ZeroPointAsNumpy(), np.int64)
+        scale, zero = _array(table.ScaleAsNumpy(), np.float32), _array(table.ZeroPointAsNumpy(), np.int64)
         zero = zero if zero.size else np.zeros(1, np.int64)
-        axis = given.QuantizedDimension()
+        axis = table.QuantizedDimension()
         if (
             not ((scale > 1 / LARGEST_SCALE) & (scale < LARGEST_SCALE)).all()
             or (np.abs(zero) > 1 << 16).any()
@@ -312,8 +312,8 @@ class _Parser:
             options_by_name |= _fields(options)
         return options_by_name
 
-    def _signature(self, given: Any, graphs: Sequence[Subgraph]) -> Signature:
-        key, number = _text(given.SignatureKey()), int(given.SubgraphIndex())
+    def _signature(self, signature: Any, graphs: Sequence[Subgraph]) -> Signature:
+        key, number = _text(signature.SignatureKey()), int(signature.SubgraphIndex())
         if number >= len(graphs):
             raise self.error(f"signature {key} is of subgraph {number}, and there are {len(graphs)}")
         graph = graphs[number]
@@ -328,8 +328,8 @@ class _Parser:
         return Signature(
             key,
             number,
-            read_names(given.InputsLength(), given.Inputs, graph.inputs),
-            read_names(given.OutputsLength(), given.Outputs, graph.outputs),
+            read_names(signature.InputsLength(), signature.Inputs, graph.inputs),
+            read_names(signature.OutputsLength(), signature.Outputs, graph.outputs),
         )
 
 

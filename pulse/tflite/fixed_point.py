@@ -43,14 +43,14 @@ def tanh(codes: Array, whole: int) -> Array:
     return np.where(x == 0, 0, np.where(x < 0, -y, y)).astype(np.float32)
 
 
-def hard_swish(codes: Array, scale: float, made: float) -> Array:
+def hard_swish(codes: Array, scale: float, out_scale: float) -> Array:
     """8-bit codes times a line from 0 at -3 to 1 at 3, in steps of the output; whole numbers.
 
     codes        ``code - zero`` of 8 bits
-    scale, made  of the input and the output
+    scale, out_scale  of the input and the output
     """
     fine = codes.astype(np.int64) << 7
-    out, out_shift = _multiplier(scale / 128 / made)
+    out, out_shift = _multiplier(scale / 128 / out_scale)
     line, line_shift = _multiplier(scale / 128 / (3 / 32768))
     y = _clamp(fine << max(line_shift - 1, 0))
     y = _clamp(_product(y, line) << min(max(line_shift, 0), 1))

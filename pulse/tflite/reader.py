@@ -67,9 +67,9 @@ def _port_names(
 ) -> tuple[Mapping[int, str], Mapping[int, str]]:
     """Names of inputs and outputs by the numbers of their tensors: the signature's, else the tensors'."""
     none: Mapping[int, str] = {}
-    given = (none, none) if signature is None else (signature.inputs, signature.outputs)
+    mappings = (none, none) if signature is None else (signature.inputs, signature.outputs)
     names_by_signature: list[Mapping[int, str]] = []
-    for ports, names in zip((graph.inputs, graph.outputs), given):
+    for ports, names in zip((graph.inputs, graph.outputs), mappings):
         mine = {number: names.get(number, graph.tensors[number].name) for number in ports}
         if len(set(mine.values())) < len(mine):
             raise LoadError(
@@ -85,23 +85,23 @@ def _ports(graph: Subgraph, names: Mapping[int, str], given: Collection[str]) ->
     return helper.make_graph([], "inputs", values, [])
 
 
-def _port(tensor: Tensor, name: str, given: bool) -> Any:
+def _port(tensor: Tensor, name: str, sized: bool) -> Any:
     if tensor.dtype is None or tensor.dtype.kind == "c":
         raise LoadError(f"input {name}: type {tensor.kind} is not covered")
     return helper.make_tensor_value_info(
         name,
         helper.np_dtype_to_tensor_dtype(tensor.dtype),
-        None if tensor.shape is None else _dims(tensor.shape, given),
+        None if tensor.shape is None else _dims(tensor.shape, sized),
     )
 
 
-def _dims(shape: Sequence[int], given: bool) -> list[int | str]:
+def _dims(shape: Sequence[int], sized: bool) -> list[int | str]:
     """Sizes; names for those that are open. A batch that is open, the first of several axes, is 1 as in LiteRT, unless
     the caller says what it is.
     """
     free = [axis for axis, size in enumerate(shape) if size < 0 and (axis > 0 or len(shape) == 1)]
     named = {axis: f"{TIME}{count or ''}" for count, axis in enumerate(free)}
-    if given and shape and shape[0] < 0:
+    if sized and shape and shape[0] < 0:
         named.setdefault(0, BATCH)
     return [named.get(axis, abs(size)) for axis, size in enumerate(shape)]
 
@@ -256,8 +256,8 @@ class _Builder:
         if operator.kind == "VAR_HANDLE":
             self._handles.update((number, _variable_name(operator, number)) for number in operator.outputs)
             return
-        wanted = 1 if operator.kind == "READ_VARIABLE" else 2
-        if len(operator.inputs) != wanted or operator.inputs[0] not in self._handles:
+        count = 1 if operator.kind == "READ_VARIABLE" else 2
+        if len(operator.inputs) != count or operator.inputs[0] not in self._handles:
             raise LoadError(
                 f"{self._title}: {operator.kind} {place} of {self._subgraph.name} has no variable"
             )
@@ -351,8 +351,8 @@ class _Builder:
         for number in states:
             self._values[number] = self._read(tensors[number].name, tensors[number])
             self._forms.setdefault(tensors[number].name, tensors[number])
-        given = [number for number in operator.inputs if number >= 0]
-        places = iter(range(len(given)))
+        numbers = [number for number in operator.inputs if number >= 0]
+        places = iter(range(len(numbers)))
         op = TfliteOp(
             operator.kind,
             operator.options,
@@ -362,7 +362,7 @@ class _Builder:
             self._body,
             tuple(tensors[number] for number in operator.inner if number >= 0),
         )
-        reads = [self._value(number, what) for number in given]
+        reads = [self._value(number, what) for number in numbers]
         count = len(operator.outputs) + len(STATES.get(operator.kind, ()))
         outlets = self.graph.add(tensors[operator.outputs[0]].name, op, reads, [InferenceFact()] * count)
         self._values.update(zip(operator.outputs, outlets))

@@ -91,5 +91,7 @@ def build(
     chosen = identifier(opened.title) if name is None else require_identifier(name)
     program = opened.compile(given.pulse, "numba", weights, kernel_preparation())
     folder, plugins = output or Path(chosen), tuple(dict.fromkeys(plugin or ()))
-    made = build_model(opened, program, chosen, find_target(target), folder, check, plugins, external_weights)
-    shown.print(made)
+    library = build_model(
+        opened, program, chosen, find_target(target), folder, check, plugins, external_weights
+    )
+    shown.print(library)

@@ -67,17 +67,17 @@ def _leave_default(param: Any) -> Any:
     if param is None or param.required or param.nargs != 1:
         return param
     process, several = param.process_value, getattr(param, "multiple", False)
-    wanted = getattr(getattr(param, "type_descriptor", None), "annotation", None)  # of typer from 0.26 on
+    annotation = getattr(getattr(param, "type_descriptor", None), "annotation", None)  # of typer from 0.26 on
 
     def convert(ctx: Any, value: Any) -> Any:
         if several and not value:
             result: Any = ()
-        elif several and wanted == list[str]:
+        elif several and annotation == list[str]:
             result = list(value)
         elif not several and value is param.default:
             result = value
-        elif isinstance(value, str) and wanted in (str, Path):
-            result = wanted(value)
+        elif isinstance(value, str) and annotation in (str, Path):
+            result = annotation(value)
         else:
             return process(ctx, value)
         return result if param.callback is None else param.callback(ctx, param, result)
@@ -91,8 +91,8 @@ def _command(name: str) -> TyperCommand:
     """The command of that name with its options."""
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
     alone.command(name, cls=Command)(getattr(import_module(f"streaming.cli.{name}"), name))
-    made: Any = typer.main.get_command(alone)
-    return made
+    command: Any = typer.main.get_command(alone)
+    return command
 
 
 class _AllCommands(Mapping[str, TyperCommand]):

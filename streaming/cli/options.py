@@ -219,13 +219,13 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
     }
 
     @wraps(command)
-    def wrapper(**given: Any) -> None:
+    def wrapper(**values: Any) -> None:
         for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
         from pulse.wording import use_spelling
 
         with use_spelling(as_options):
-            command(**given)
+            command(**values)
 
     listed = [
         parameter.replace(kind=Parameter.KEYWORD_ONLY)

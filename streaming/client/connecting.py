@@ -178,7 +178,7 @@ async def connect(
     form        f32; pcm16: half the bytes, samples of 16 bits; opus: packets of 10 ms at 48 kHz, which need PyAV here
                 and there
     block       samples that are sent at once, a hint
-    outputs     the names of those that are wanted
+    outputs     the names of the outputs to send
     token       if the server has tokens
     tls         for wss: what is trusted; the system's authorities by default
     patience_s  above 0: if the connection is lost, go on over another one, for which this long is looked, with the same
@@ -191,13 +191,13 @@ async def connect(
             await stream.send(samples)
             async for outputs in stream: ...
     """
-    wanted = None if outputs is None else list(outputs)
+    names = None if outputs is None else list(outputs)
     fields = {
         "model": model,
         "rate": rate_hz,
         "format": form,
         "block": block,
-        "outputs": wanted,
+        "outputs": names,
         "token": token,
         "skip": SKIP_SAMPLES if form == "opus" else None,
         "follows": True,

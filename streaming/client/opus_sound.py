@@ -59,9 +59,9 @@ class _HeldDecoder:
 
     def push(self, packet: bytes) -> Array:
         _, samples = self._decoder.decode(packet)
-        given, self._held = self._held, samples
-        self._given += given.size
-        return given.reshape(self._shape)
+        previous, self._held = self._held, samples
+        self._given += previous.size
+        return previous.reshape(self._shape)
 
     def end(self, total: int) -> Array:
         return self._held[: max(0, total - self._given)].reshape(self._shape)

@@ -43,9 +43,9 @@ def build_model(
     Raises PulseError: the program needs Python, or it cannot be compiled, linked or written, or gives wrong frames
     """
     rate = None if opened.rate_from == "default" else opened.rate_hz
-    made = prepare_deployment(program, name, opened.title, rate, external_weights)
+    deployed = prepare_deployment(program, name, opened.title, rate, external_weights)
     offline = None
     if isinstance(program, NativeProgram):
         network = program.network
         offline = network, oracle_of(network, opened.model.with_pulse(program.pulse).analyse())
-    return build_library(made, target, make_vector(program, offline), folder, checks, plugins)
+    return build_library(deployed, target, make_vector(program, offline), folder, checks, plugins)

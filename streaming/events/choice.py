@@ -100,10 +100,10 @@ def _value(name: str, text: str, kind: Any) -> Any:
         if kind in (int, int | None):
             return int(text)
     except (ValueError, KeyError):
-        wanted = (
+        form = (
             "yes or no" if kind is bool else "a number" if kind in (float, float | None) else "a whole number"
         )
-        raise InputError(f"{name}={text}: must be {wanted}") from None
+        raise InputError(f"{name}={text}: must be {form}") from None
     if kind == Sequence[str]:
         return tuple(each.strip() for each in text.split(","))
     return Path(text) if kind == str | Path | Sequence[str] else text

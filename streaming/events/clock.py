@@ -30,14 +30,14 @@ class FrameClock:
             raise InputError(f"rate_hz={float(self.rate_hz):g}: must be more than 0 frames a second")
 
     @classmethod
-    def of(cls, given: "FrameClock | float") -> "FrameClock":
+    def of(cls, clock: "FrameClock | float") -> "FrameClock":
         """A clock, or frames a second. Raises InputError."""
-        if isinstance(given, FrameClock):
-            return given
+        if isinstance(clock, FrameClock):
+            return clock
         try:
-            return cls(Fraction(given))
+            return cls(Fraction(clock))
         except (TypeError, ValueError, OverflowError):
-            raise InputError(f"rate_hz={given}: must be a number of frames a second") from None
+            raise InputError(f"rate_hz={clock}: must be a number of frames a second") from None
 
     @classmethod
     def of_port(cls, port: Port, rate_hz: float) -> "FrameClock":

@@ -110,12 +110,12 @@ class Detector(ABC, Generic[State]):
     def _known_at_end(self, frames: int) -> float:
         return self.clock.time_s(frames)
 
-    def _rows(self, given: Array) -> Array:
+    def _rows(self, frames: Array) -> Array:
         """As [frames, classes] of f64. Raises InputError."""
-        if given.ndim not in (1, 2) or given.dtype.kind not in "fiub":
-            form = f"{given.dtype} {list(given.shape)}"
+        if frames.ndim not in (1, 2) or frames.dtype.kind not in "fiub":
+            form = f"{frames.dtype} {list(frames.shape)}"
             raise InputError(f"{form}: probabilities are numbers [frames] or [frames, classes]")
-        rows: Array = given.astype(np.float64).reshape(len(given), -1 if given.size else 1)
+        rows: Array = frames.astype(np.float64).reshape(len(frames), -1 if frames.size else 1)
         classes = self._at.classes
         if len(rows) and classes is not None and rows.shape[1] != classes:
             raise InputError(f"{rows.shape[1]} classes after frames of {classes}; give as many in each block")

@@ -67,9 +67,9 @@ class NativeEngine(NotCopyable):
         if np.all(table.queues):
             table = self._grow(table)
         place = int(np.argmin(table.queues != 0))
-        made = NativeSlots(self, place, state, depth)
-        slots.join.call(self.address, table.address, place, made.address)
-        return made
+        slots_ = NativeSlots(self, place, state, depth)
+        slots.join.call(self.address, table.address, place, slots_.address)
+        return slots_
 
     async def stop(self) -> None:
         await self._worker.stop()

@@ -98,10 +98,10 @@ class StreamSteps:
 
     def ready(self) -> Outputs | None:
         """The frames of all finished pulses; None if there are none."""
-        count, wanted = self._in_flight.ready()
+        count, names = self._in_flight.ready()
         if not count:
             return None
-        outputs = self._output_trim.valid(self._in_flight.results(count), wanted)
+        outputs = self._output_trim.valid(self._in_flight.results(count), names)
         self._submit_tail()
         return nonempty(outputs)
 

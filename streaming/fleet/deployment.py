@@ -99,8 +99,8 @@ def _check_types(table: dict[str, Any]) -> dict[str, Any]:
         if key not in OWN:
             raise InputError(f"[fleet] has no key {key!r}; the keys are {', '.join(sorted(OWN))}")
         kind = kinds[key]
-        wanted = str if kind is str else int if kind is int else (int, float)
-        if isinstance(value, bool) or not isinstance(value, wanted):
+        types = str if kind is str else int if kind is int else (int, float)
+        if isinstance(value, bool) or not isinstance(value, types):
             said = "a text" if kind is str else "a whole number" if kind is int else "a number"
             raise InputError(f"[fleet] {key} = {value!r}: give {said}")
         found[key] = float(value) if kind is float else value

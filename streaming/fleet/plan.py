@@ -81,21 +81,21 @@ def make_plan(seen: Observed) -> Plan:
     for version, deployment in seen.deployments.items():
         alive = [each for each in seen.workers if each.version == version and each.phase != "draining"]
         staying = [each for each in alive if not _leaves(each, seen.leaving)]
-        wanted = seen.wanted[version]
-        starts = _starts(deployment, wanted - len(staying), free, seen)
+        count = seen.wanted[version]
+        starts = _starts(deployment, count - len(staying), free, seen)
         actions += starts
-        missing = wanted - len(staying) - len(starts)
+        missing = count - len(staying) - len(starts)
         if missing > 0:
             short[version] = missing
         live = [each for each in staying if each.phase == "live"]
-        if len(live) >= wanted or missing > 0:
+        if len(live) >= count or missing > 0:
             actions += [Drain(each.name) for each in alive if _leaves(each, seen.leaving)]
-        if len(live) >= wanted:
+        if len(live) >= count:
             actions += [Stop(each.name) for each in staying if each.phase == "starting"]
-        if len(live) > wanted:
+        if len(live) > count:
             crowd = Counter(each.node for each in live)
             order = sorted(live, key=lambda each: (seen.streams.get(each.name, 0), -crowd[each.node]))
-            actions += [Drain(each.name) for each in order[: len(live) - wanted]]
+            actions += [Drain(each.name) for each in order[: len(live) - count]]
     actions += [
         Stop(each.name)
         for each in seen.workers

@@ -63,8 +63,8 @@ def _channels(
     host: Host, title: str, names: Sequence[str], source: Endpoint, chosen: Mapping[str, int | None]
 ) -> tuple[int, ...]:
     """The channel of each input: as they are said, or in order. Raises InputError."""
-    given = [channel for channel in chosen.values() if channel is not None]
-    if not given:
+    numbers = [channel for channel in chosen.values() if channel is not None]
+    if not numbers:
         there = source.channels if host.is_finite else min(source.channels, len(names))
         channels_in_order(title, names, source.name, there)
         return tuple(range(len(names)))
@@ -74,19 +74,19 @@ def _channels(
             f"{source.name}: no channel is given for {', '.join(missing)}: give one for each input, DEVICE:CHANNEL, "
             "or for none"
         )
-    if max(given) >= source.channels:
+    if max(numbers) >= source.channels:
         raise InputError(
-            f"{source.name}: has no channel {max(given)}; there are {source.channels}, counted from 0"
+            f"{source.name}: has no channel {max(numbers)}; there are {source.channels}, counted from 0"
         )
-    return tuple(given)
+    return tuple(numbers)
 
 
 def _endpoint(
-    host: Host, wanted: str | int | None, route: Route
+    host: Host, device: str | int | None, route: Route
 ) -> tuple[Endpoint, str | int | None, int | None]:
     """The device of a route, how it was requested, and its channel; a name that ends as a channel does comes first."""
     if not route.source:
-        return host.choose("input", wanted), wanted, route.channel
+        return host.choose("input", device), device, route.channel
     if route.channel is not None:
         whole = f"{route.source}:{route.channel}"
         try:

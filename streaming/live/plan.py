@@ -135,8 +135,8 @@ class Streams:
             raise DeviceError("the audio system does not answer any more: start this program again")
         self.source = self._host.choose("input", None if self._usual else self.source.name)
         if self.target is not None:
-            wanted = None if self._plan.output is None else self.target.name
-            self.target = self._host.choose("output", wanted)
+            name = None if self._plan.output is None else self.target.name
+            self.target = self._host.choose("output", name)
         self.open(pipeline, finished)
 
     def stop(self, limit_s: float) -> bool:

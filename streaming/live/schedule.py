@@ -85,7 +85,7 @@ class Timing:
         return max(-(-frames // block), 1) * block
 
     def _longest_wait(self, ahead_in: int, ahead_out: int, preroll: int) -> int:
-        """The most that output taken can be ahead of output made, over all blocks, and the pre-roll.
+        """The greatest lead of the frames that the device has taken over the frames that are computed, with the pre-roll.
 
         Both go on in the same steps after a period, so one period is all.
         """
@@ -99,9 +99,9 @@ class Timing:
             return floor(1 + behind * out_hz) + self.in_device_frames(preroll)
         arrived = np.arange(0, period, step, dtype=np.int64)
         resampled = _count_resampled(arrived, in_hz, hz, ahead_in) + preroll
-        made = _count_resampled(resampled // pulse * pulse, hz, out_hz, ahead_out)
+        output_frames = _count_resampled(resampled // pulse * pulse, hz, out_hz, ahead_out)
         taken = -(-arrived * out_hz // in_hz)
-        return int(np.max(taken - made)) + self.in_device_frames(preroll)
+        return int(np.max(taken - output_frames)) + self.in_device_frames(preroll)
 
 
 def _count_resampled(frames: NDArray[np.int64], rate_in: int, rate_out: int, ahead: int) -> NDArray[np.int64]:

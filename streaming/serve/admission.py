@@ -39,8 +39,8 @@ class Admission(NotCopyable):
     def knows_token(self, token: str | None) -> bool:
         """Whether the server has no tokens, or this one."""
         known = self._settings.tokens
-        given = (token or "").encode()
-        return not known or sum(hmac.compare_digest(given, each.encode()) for each in known) > 0
+        secret = (token or "").encode()
+        return not known or sum(hmac.compare_digest(secret, each.encode()) for each in known) > 0
 
     def enter(self, address: str) -> None:
         """A connection from an address; ``leave`` when it is gone."""

@@ -48,8 +48,8 @@ class StreamProtocol(WebSocketsSansIOProtocol):
     _held = False
     _rest = b""
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
         self._waiting: deque[bytes | str] = deque()
 
     def handle_connect(self, event: Request) -> None:

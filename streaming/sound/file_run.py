@@ -212,8 +212,8 @@ class _Feed:
         zeros: dict[str, Array] = {}
         for name, array in self._tables.items():
             port, axis = self._ports[name], self._ports[name].axis or 0
-            given = array.shape[axis] + self.padded.get(name, 0)
-            missing = port.length.eval({self._symbol: symbols}) - given
+            frames = array.shape[axis] + self.padded.get(name, 0)
+            missing = port.length.eval({self._symbol: symbols}) - frames
             if missing > 0:
                 self.padded[name] = self.padded.get(name, 0) + missing
                 zeros[name] = np.zeros([*array.shape[:axis], missing, *array.shape[axis + 1 :]], port.dtype)

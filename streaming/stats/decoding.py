@@ -53,11 +53,11 @@ def _record(kind: type) -> Decoder:
     ]
 
     def decode(value: Any) -> Any:
-        given = _of(dict, value, "an object")
+        members = _of(dict, value, "an object")
         fields: dict[str, Any] = {}
         for name, inner, needed in parts:
-            if name in given:
-                fields[name] = _inside(name, inner, given[name])
+            if name in members:
+                fields[name] = _inside(name, inner, members[name])
             elif needed:
                 raise MisfitError(f"{name} is missing")
         return kind(**fields)
@@ -74,10 +74,10 @@ def _sequence(arguments: tuple[Any, ...]) -> Decoder:
     each = [decoder(argument) for argument in arguments]
 
     def decode(value: Any) -> Any:
-        given = _of(list, value, "a list")
-        if len(given) != len(each):
-            raise MisfitError(f"{len(given)} values in place of {len(each)}")
-        return tuple(_inside(str(place), inner, one) for place, (inner, one) in enumerate(zip(each, given)))
+        values = _of(list, value, "a list")
+        if len(values) != len(each):
+            raise MisfitError(f"{len(values)} values in place of {len(each)}")
+        return tuple(_inside(str(place), inner, one) for place, (inner, one) in enumerate(zip(each, values)))
 
     return decode
 

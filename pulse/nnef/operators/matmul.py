@@ -58,7 +58,7 @@ def read_einsum(node: NodeReader) -> Wire:
         for at, each in enumerate(values if isinstance(values, list) else [values])
     ]
     expression = node.text("expr")
-    read, arrow, made = expression.partition("->")
+    read, arrow, result = expression.partition("->")
     terms = read.split(",")
     if (
         not arrow
@@ -72,8 +72,8 @@ def read_einsum(node: NodeReader) -> Wire:
         for letter, size in zip(term, wire.sizes)
         if size != 1
     }
-    fresh = [at for at, letter in enumerate(made) if letter not in read]
-    kept = "".join(letter for letter in made if letter in read)
+    fresh = [at for at, letter in enumerate(result) if letter not in read]
+    kept = "".join(letter for letter in result if letter in read)
     dims = [sizes.get(letter, 1) for letter in kept]
     total = node.add(
         "Einsum", wires, wires[0].dtype, dims, "sum" if fresh else "", equation=f"{read}->{kept}"

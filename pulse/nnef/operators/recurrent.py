@@ -62,14 +62,14 @@ class CellWriter:
         return self.activation(number, x)
 
     def activation(self, number: int, x: str) -> str:
-        name, given = self.functions[number]
+        name, parameters = self.functions[number]
         if name == "Affine":
-            scaled = self.op("Mul", x, self.e.number(given.get("alpha", 1.0)))
-            return self.op("Add", scaled, self.e.number(given.get("beta", 0.0)))
+            scaled = self.op("Mul", x, self.e.number(parameters.get("alpha", 1.0)))
+            return self.op("Add", scaled, self.e.number(parameters.get("beta", 0.0)))
         if name == "ScaledTanh":
-            inner = self.op("Tanh", self.op("Mul", x, self.e.number(given.get("beta", 1.0))))
-            return self.op("Mul", inner, self.e.number(given.get("alpha", 1.0)))
-        return self.op(name, x, **given)
+            inner = self.op("Tanh", self.op("Mul", x, self.e.number(parameters.get("beta", 1.0))))
+            return self.op("Mul", inner, self.e.number(parameters.get("alpha", 1.0)))
+        return self.op(name, x, **parameters)
 
     def product(self, x: str, first: int, last: int) -> str:
         """Some gates of a state times the recurrent weights, plus their bias."""
@@ -148,10 +148,10 @@ def expand_layer(e: Expansion, node: NodeProto) -> None:
     )
     product = e.node(nodes, "MatMul", (x, e.turn(nodes, e.squeeze(nodes, w))), "seen")
     frames = e.node(nodes, "Add", (product, halves[0]), "frames")
-    given = [h, c][: 2 if kind == "LSTM" else 1]
+    starts = [h, c][: 2 if kind == "LSTM" else 1]
     begin = [
         e.squeeze(nodes, each) if each else e.constant(np.zeros((batch, hidden), np.float32))
-        for each in given
+        for each in starts
     ]
     states = [e.name(f"state{number}") for number in range(len(begin))]
     frame = e.name("frame")
@@ -166,18 +166,18 @@ def expand_layer(e: Expansion, node: NodeProto) -> None:
     )
     back = int(direction == "reverse")
     last = [e.name(f"last{number}") for number in range(len(begin))]
-    made = e.name("made")
+    directions = e.name("made")
     e.add(
         "Scan",
         [*begin, frames],
-        [*last, made],
+        [*last, directions],
         body=body,
         num_scan_inputs=1,
         scan_input_directions=[back],
         scan_output_directions=[back],
     )
     for name, value, axis in (
-        (outputs[0], made, 1),
+        (outputs[0], directions, 1),
         *((out, value, 0) for out, value in zip(outputs[1:], last)),
     ):
         if name:
@@ -191,8 +191,8 @@ def _with_parameters(
     lists = {name: list(attributes.get(f"activation_{name}", ())) for name in ("alpha", "beta")}
     named_functions: list[tuple[str, Mapping[str, float]]] = []
     for function in functions:
-        given = {name: lists[name].pop(0) for name in PARAMETERS.get(function, ()) if lists[name]}
-        named_functions.append((function, given))
+        parameters = {name: lists[name].pop(0) for name in PARAMETERS.get(function, ()) if lists[name]}
+        named_functions.append((function, parameters))
     return tuple(named_functions)
 
 

@@ -41,17 +41,17 @@ def write_squeeze(w: NodeWriter) -> Name:
 
 @writes("Expand")
 def write_expand(w: NodeWriter) -> Name:
-    made = w.output_shape()
-    x = w.operand(0, len(made))
-    sizes = (1,) * (len(made) - w.rank()) + w.sizes()
-    if not made or sizes == made:
+    shape = w.output_shape()
+    x = w.operand(0, len(shape))
+    sizes = (1,) * (len(shape) - w.rank()) + w.sizes()
+    if not shape or sizes == shape:
         return w.emit("copy", x if isinstance(x, Name) else w.x())
     return _tile(
         w,
         x
         if isinstance(x, Name)
         else w.scope.tensor(w.scope.constants[w.inputs[0]].reshape(sizes), w.inputs[0]),
-        [1 if size == old else size for old, size in zip(sizes, made)],
+        [1 if size == old else size for old, size in zip(sizes, shape)],
     )
 
 
@@ -84,11 +84,11 @@ def read_reshape(node: NodeReader) -> Wire:
         raise node.error(f"the shape {shape} has more than one size that is left, or a negative one")
     sizes = [x.sizes[start + at] if each == 0 else each for at, each in enumerate(shape)]
     known = [size if isinstance(size, int) and size > 0 else None for size in sizes]
-    wanted = node.bounds_tensor([*[0] * start, *shape], "shape")
+    target = node.bounds_tensor([*[0] * start, *shape], "shape")
     if stop < x.rank:
         tail = node.add("Shape", [x], LONG, [x.rank - stop], "tail", start=stop)
-        wanted = node.add("Concat", [wanted, tail], LONG, [None], "sizes", axis=0)
-    return node.add("Reshape", [x, wanted], x.dtype, [*x.sizes[:start], *known, *x.sizes[stop:]])
+        target = node.add("Concat", [target, tail], LONG, [None], "sizes", axis=0)
+    return node.add("Reshape", [x, target], x.dtype, [*x.sizes[:start], *known, *x.sizes[stop:]])
 
 
 @reads("transpose", takes="input axes")

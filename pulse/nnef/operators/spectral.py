@@ -18,16 +18,16 @@ def read_transform(node: NodeReader) -> Wire:
     """Neither direction is divided by the length; ONNX divides the inverse."""
     x, inverse = _complex(node), node.truth("inverse")
     axis = node.axis("axis", x.rank - 1)
-    made = node.add(
+    transform = node.add(
         "DFT", [x], x.dtype, x.sizes, "scaled" if inverse else "", axis=axis, inverse=int(inverse)
     )
     if not inverse:
-        return made
+        return transform
     size = x.sizes[axis]
     if size is None:
         raise node.error("an inverse transform of an axis whose size is not known is not covered")
     count = node.graph.constant(np.array(size, x.dtype), f"{node.targets[0]}.size")
-    return node.add("Mul", [made, count], x.dtype, x.sizes)
+    return node.add("Mul", [transform, count], x.dtype, x.sizes)
 
 
 @reads("tract_core_stft", takes="input axis frame stride window=[]")

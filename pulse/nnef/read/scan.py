@@ -67,12 +67,12 @@ def _turns(wire: Wire, axis: int, chunk: int) -> int | None:
 def _tuples(node: NodeReader, name: str, length: int) -> list[Sequence[Value]]:
     value = node.arguments[name]
     values = value if isinstance(value, list) else [value]
-    made: list[Sequence[Value]] = []
+    tuples: list[Sequence[Value]] = []
     for each in values:
         if not isinstance(each, tuple) or len(each) != length:
             raise node.error(f"{name} must be a list of {length} values each")
-        made.append(each)
-    return made
+        tuples.append(each)
+    return tuples
 
 
 def _name(node: NodeReader, value: Value) -> str:

@@ -51,11 +51,11 @@ def without_bounds(
     nodes: Sequence[NodeProto], texts: Mapping[str, str], outputs: Iterable[str]
 ) -> list[NodeProto]:
     """The nodes that are to be written: not those that only make bounds of slices."""
-    wanted = set(outputs)
+    needed = set(outputs)
     kept: list[NodeProto] = []
     for node in reversed(nodes):
         makes_bound = node.op_type == "Shape" or all(name in texts for name in node.output)
-        if makes_bound and wanted.isdisjoint(node.output):
+        if makes_bound and needed.isdisjoint(node.output):
             continue
         kept.append(node)
         reads = [
@@ -63,5 +63,5 @@ def without_bounds(
             for at, name in enumerate(node.input)
             if node.op_type != "Slice" or at == 0 or name not in texts
         ]
-        wanted.update(reads)
+        needed.update(reads)
     return kept[::-1]

@@ -151,6 +151,6 @@ class Scope:
         """Store the body as a fragment; gives its name. Captured wires are its last parameters."""
         chosen = self.shared.identifier(name)
         listed = tuple(Parameter(each, "tensor<scalar>") for each in [*parameters, *self.captured])
-        made = tuple((each, "tensor<scalar>") for each in results)
-        self.shared.fragments.append(Fragment(chosen, listed, made, tuple(self.body)))
+        outputs = tuple((each, "tensor<scalar>") for each in results)
+        self.shared.fragments.append(Fragment(chosen, listed, outputs, tuple(self.body)))
         return chosen

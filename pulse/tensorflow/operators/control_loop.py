@@ -96,8 +96,8 @@ class _While:
         try:
             return self._unroll_or_scan()
         except UnsureError:
-            for made in reversed(range(before, len(node.graph.nodes))):
-                node.graph.retire(made)
+            for number in reversed(range(before, len(node.graph.nodes))):
+                node.graph.retire(number)
             return self._loop_at_run_time()
 
     @cached_property
@@ -136,39 +136,39 @@ class _While:
         for place, outlet in enumerate(body.graph.outputs):
             if self._constant[place] or outlet == own.get(place) or place in self._counters:
                 continue
-            made = body.graph.node(outlet)
-            if not isinstance(made.op, ListWrite):
+            producer = body.graph.node(outlet)
+            if not isinstance(producer.op, ListWrite):
                 states.append(place)
                 continue
-            if self._writes_one(place, made.inputs, own):
-                last[place] = made.inputs[2]
+            if self._writes_one(place, producer.inputs, own):
+                last[place] = producer.inputs[2]
                 continue
-            index = self._counters.get(sources.get(uncast(body, made.inputs[1]), -1))
-            if made.inputs[0] != own.get(place) or index is None or index.step != 1:
+            index = self._counters.get(sources.get(uncast(body, producer.inputs[1]), -1))
+            if producer.inputs[0] != own.get(place) or index is None or index.step != 1:
                 raise UnsureError
             heads[place] = self._head(self._first[place], index.start, iterations)
-            written[place] = made.inputs[2]
+            written[place] = producer.inputs[2]
         return LoopParts(own, written, heads, last, states, self._read(sources))
 
     def _head(self, outlet: OutletId, start: TDim, iterations: TDim) -> list[OutletId]:
         """What was written to a list before the loop, which writes all that follows. Raises UnsureError."""
         graph = self._node.graph
         values: dict[int, OutletId] = {}
-        made = graph.node(outlet)
-        while isinstance(made.op, ListWrite):
-            place = known_value(graph, made.inputs[1])
+        producer = graph.node(outlet)
+        while isinstance(producer.op, ListWrite):
+            place = known_value(graph, producer.inputs[1])
             if place is None or place.dtype == object:
                 raise UnsureError
-            values.setdefault(int(place.reshape(())), made.inputs[2])
-            made = graph.node(made.inputs[0])
+            values.setdefault(int(place.reshape(())), producer.inputs[2])
+            producer = graph.node(producer.inputs[0])
         if (
-            not isinstance(made.op, Reserved)
+            not isinstance(producer.op, Reserved)
             or start != len(values)
             or sorted(values) != list(range(len(values)))
         ):
             raise UnsureError
-        count, wanted = made.op.count, iterations + len(values)
-        if count != 0 and count != wanted and not count.prove_eq(wanted).yes:
+        count, total = producer.op.count, iterations + len(values)
+        if count != 0 and count != total and not count.prove_eq(total).yes:
             raise UnsureError
         return [values[place] for place in range(len(values))]
 
@@ -190,14 +190,14 @@ class _While:
         body = self._body
         values: dict[OutletId, tuple[OutletId, TDim]] = {}
         outside = {source: self._first[place] for source, place in sources.items() if self._constant[place]}
-        for made in body.graph.nodes:
-            if not isinstance(made.op, ListItem):
+        for reader in body.graph.nodes:
+            if not isinstance(reader.op, ListItem):
                 continue
-            index = self._counters.get(sources.get(uncast(body, made.inputs[1]), -1))
-            if index is None or index.step != 1 or not needs(body, [made.inputs[0]], {}) <= outside.keys():
+            index = self._counters.get(sources.get(uncast(body, reader.inputs[1]), -1))
+            if index is None or index.step != 1 or not needs(body, [reader.inputs[0]], {}) <= outside.keys():
                 continue
-            (whole,) = graft(body, [made.inputs[0]], self._node.graph, outside)
-            values[OutletId(made.id)] = (whole, index.start)
+            (whole,) = graft(body, [reader.inputs[0]], self._node.graph, outside)
+            values[OutletId(reader.id)] = (whole, index.start)
         return values
 
     def _targets(self, parts: LoopParts) -> list[OutletId]:
@@ -223,9 +223,13 @@ class _While:
                     )
             for outlet, (whole, start) in parts.read.items():
                 given[outlet] = self._element(whole, start + iteration, f"element{iteration}_{outlet.node}")
-            made = graft(self._body, self._targets(parts), graph, given)
+            outlets = graft(self._body, self._targets(parts), graph, given)
             behind = len(parts.states) + len(parts.last)
-            states, ends, written = made[: len(parts.states)], made[len(parts.states) : behind], made[behind:]
+            states, ends, written = (
+                outlets[: len(parts.states)],
+                outlets[len(parts.states) : behind],
+                outlets[behind:],
+            )
             last = dict(zip(parts.last, ends))
             for place, outlet in zip(parts.states, states):
                 current[place] = self._like_first(place, outlet, f"state{place}_{iteration}")
@@ -331,9 +335,9 @@ class _While:
             given_fact = TypedFact(np.dtype(np.int64), ())
             frames.append(graph.label(inner("iteration", given_fact)))
             x.append(node.wire(Range(0, 1, iterations, np.dtype(np.int64)), [], "iterations"))
-        made = self._inside(graft(body, targets, graph, given), graph, parts)
+        results = self._inside(graft(body, targets, graph, given), graph, parts)
         graph.inputs = [OutletId(each.id) for each in graph.nodes if isinstance(each.op, Source)]
-        graph.set_outputs(made, [f"result{number}" for number in range(len(made))])
+        graph.set_outputs(results, [f"result{number}" for number in range(len(results))])
         model = TypedNetwork(graph, node.scope, f"{node.wire_name}.body", {}, body.origins)
         scan = Scan(
             model,
@@ -352,10 +356,10 @@ class _While:
         values |= self._as_lists(dict(zip(parts.last, ends[len(parts.states) :])))
         return self._results(values, iterations)
 
-    def _inside(self, made: Sequence[OutletId], graph: TypedGraph, parts: LoopParts) -> list[OutletId]:
+    def _inside(self, outlets: Sequence[OutletId], graph: TypedGraph, parts: LoopParts) -> list[OutletId]:
         """The results of an iteration, states in the types that they began with, each a wire of its own."""
         results: list[OutletId] = []
-        for number, outlet in enumerate(made):
+        for number, outlet in enumerate(outlets):
             if number < len(parts.states):
                 wanted = self._node.graph.fact(self._first[parts.states[number]]).dtype
                 if graph.fact(outlet).dtype != wanted and np.issubdtype(wanted, np.integer):
@@ -392,12 +396,12 @@ class _While:
             plain = TypedFact(fact.dtype, fact.shape)
             inner[place] = graph.add(label[place], Source(plain), (), [plain])[0]
         given = {source: inner[place] for source, place in outer.items()}
-        made = graft(body, [body.graph.outputs[place] for place in states], graph, given)
-        nexts = dict(zip(states, made))
+        results = graft(body, [body.graph.outputs[place] for place in states], graph, given)
+        nexts = dict(zip(states, results))
         after = {source: nexts.get(place, inner[place]) for source, place in sources.items()}
         (again,) = graft(condition, [condition.graph.outputs[0]], graph, after, "next/")
         graph.inputs = [OutletId(each.id) for each in graph.nodes if isinstance(each.op, Source)]
-        graph.set_outputs([again, *made], [f"result{number}" for number in range(1 + len(made))])
+        graph.set_outputs([again, *results], [f"result{number}" for number in range(1 + len(results))])
         before = {source: self._first[place] for source, place in sources.items()}
         (go_on,) = graft(condition, [condition.graph.outputs[0]], node.graph, before)
         model = TypedNetwork(graph, node.scope, f"{node.wire_name}.body", {}, body.origins)

@@ -54,8 +54,8 @@ def lstm_cell(node: TensorflowNode) -> list[OutletId]:
     """One frame of ``BlockLSTM``; inputs are x, cs, h, w, wci, wcf, wco, b."""
     body, captured = _body(node, 0)
     slots = {"x": 0, "cs_before": 1, "h_before": 2, **captured}
-    given = {outlet: node.input(slots[body.graph.label(outlet)]) for outlet in body.graph.inputs}
-    return graft(body, body.graph.outputs[2:], node.graph, given, f"{node.wire_name}/")
+    outlets = {outlet: node.input(slots[body.graph.label(outlet)]) for outlet in body.graph.inputs}
+    return graft(body, body.graph.outputs[2:], node.graph, outlets, f"{node.wire_name}/")
 
 
 @tensorflow_op("GRUBlockCell")

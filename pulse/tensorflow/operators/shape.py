@@ -43,10 +43,10 @@ def rank(node: TensorflowNode) -> OutletId:
 @tensorflow_op("Reshape")
 def reshape(node: TensorflowNode) -> OutletId:
     """-1 takes what is left; where only axes of size 1 come or go, they do just that."""
-    source, wanted = node.fact(0).shape, node.dims(1, "shape")
+    source, sizes = node.fact(0).shape, node.dims(1, "shape")
     if node.is_complex():
-        wanted = (*wanted, TDim.of(2))
-    target = resolve_shape(source, wanted)
+        sizes = (*sizes, TDim.of(2))
+    target = resolve_shape(source, sizes)
     if target == source:
         return node.input(0)
     added = _added_axes(source, target)

@@ -52,16 +52,20 @@ def delay_rows(node: TensorflowNode, x: OutletId, target: Shape) -> OutletId | N
 def zeros_behind(graph: TypedGraph, outlet: OutletId, axis: int) -> TDim:
     """How many frames at the end of an axis are surely zeros that a padding put there."""
     while True:
-        made = graph.node(outlet)
-        match made.op:
+        producer = graph.node(outlet)
+        match producer.op:
             case Pad():
-                return made.op.pads[axis][1] if made.op.mode == "constant" and made.op.fill == 0 else ZERO
+                return (
+                    producer.op.pads[axis][1]
+                    if producer.op.mode == "constant" and producer.op.fill == 0
+                    else ZERO
+                )
             case Transpose():
-                axis = made.op.perm[axis]
+                axis = producer.op.perm[axis]
             case Reshape():
-                before, after = graph.fact(made.inputs[0]).shape, graph.fact(outlet).shape
+                before, after = graph.fact(producer.inputs[0]).shape, graph.fact(outlet).shape
                 if before[: axis + 1] != after[: axis + 1]:
                     return ZERO
             case _:
                 return ZERO
-        outlet = made.inputs[0]
+        outlet = producer.inputs[0]

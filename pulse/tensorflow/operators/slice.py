@@ -56,13 +56,13 @@ def strided_slice(node: TensorflowNode) -> OutletId:
     if taken > own:
         raise node.error(f"{taken} slices for {node.fact(0)}")
     axis, new, shrunk, ops = 0, list[int](), list[int](), list[Slice]()
-    made = 0
+    out_axis = 0
     for place in range(count):
         if has("ellipsis", place):
-            axis, made = axis + own - taken, made + own - taken
+            axis, out_axis = axis + own - taken, out_axis + own - taken
         elif has("new_axis", place):
-            new.append(made)
-            made += 1
+            new.append(out_axis)
+            out_axis += 1
         else:
             size = shape[axis]
             if has("shrink_axis", place):
@@ -75,7 +75,7 @@ def strided_slice(node: TensorflowNode) -> OutletId:
                 end = _open(step < 0) if has("end", place) else ends[place]
                 op = slice_op(node, axis, size, start, end, step)
                 ops += [] if op is None else [op]
-                made += 1
+                out_axis += 1
             axis += 1
     for op in ops:
         x = node.wire(op, [x], f"cut{op.axis}" if shrunk or new or op is not ops[-1] else "")
@@ -89,8 +89,8 @@ def strided_slice(node: TensorflowNode) -> OutletId:
 def _by_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:
     """``x[:, i]`` with an index that is computed while running: one element of one axis."""
     graph = node.graph
-    made = graph.node(node.input(1))
-    rows = made.inputs if isinstance(made.op, Concat) else [node.input(1)]
+    producer = graph.node(node.input(1))
+    rows = producer.inputs if isinstance(producer.op, Concat) else [node.input(1)]
     single = [place for place in range(len(rows)) if masks["shrink_axis"] >> place & 1]
     open_ = masks["begin"] & masks["end"] & ~masks["shrink_axis"]
     whole = [place for place in range(len(rows)) if open_ >> place & 1]
@@ -122,8 +122,8 @@ def split(node: TensorflowNode) -> list[OutletId]:
     shape = node.fact(1).shape
     axis = node.axis(node.whole(0, "axis"), len(shape) - node.is_complex())
     count = node.divisor("num_split", shape[axis], f"frames of axis {axis}")
-    wanted = min(count, len(node.outputs))
-    return _parts(node, node.input(1), axis, [shape[axis] // count] * wanted)
+    parts = min(count, len(node.outputs))
+    return _parts(node, node.input(1), axis, [shape[axis] // count] * parts)
 
 
 @tensorflow_op("SplitV")

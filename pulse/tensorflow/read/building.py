@@ -102,8 +102,8 @@ class _Building:
         whole = FlatGraph(graph.find_needed(names, feeds).values(), graph.title)
         self._variables = Variables(whole, library)
         effects = [node.name for node in whole if self._variables.changed_variables(node)]
-        wanted = [each.node for each in request.fetches.values() if each not in feeds]
-        self._wanted = whole.find_needed([*wanted, *effects], feeds, controls=False)
+        targets = [each.node for each in request.fetches.values() if each not in feeds]
+        self._wanted = whole.find_needed([*targets, *effects], feeds, controls=False)
         self._order = run_order(whole.nodes, self._variables, graph.title)
         self._order = [node for node in self._order if node.name in self._wanted]
         self._graph = whole

@@ -177,11 +177,11 @@ def _is_switched(graph: FlatGraph, node: GraphNode) -> bool:
     seen: set[str] = set()
     while left:
         name = left.pop()
-        made = graph.nodes.get(name)
-        if name in seen or made is None or made.op in MERGE:
+        producer = graph.nodes.get(name)
+        if name in seen or producer is None or producer.op in MERGE:
             continue
-        if made.op in SWITCH:
+        if producer.op in SWITCH:
             return True
         seen.add(name)
-        left += [*(each.node for each in made.inputs), *made.controls]
+        left += [*(each.node for each in producer.inputs), *producer.controls]
     return False

@@ -143,7 +143,7 @@ class _Conversion:
             or f"{variable.merge.name}/iteration"
             for variable in loop.variables
         }
-        given = {NodeOutput(node.name): node.name for node in loop.constant}
+        constants = {NodeOutput(node.name): node.name for node in loop.constant}
         results = [variable.after.inputs[0] for variable in loop.variables] + [
             NodeOutput(node.name) for node in loop.constant
         ]
@@ -151,8 +151,8 @@ class _Conversion:
             node.type_number("T")
             for node in (*(variable.enter for variable in loop.variables), *loop.constant)
         )
-        condition = self._function(f"{name}/condition", before | given, types, [decided.inputs[0]])
-        body = self._function(f"{name}/body", updated | given, types, results)
+        condition = self._function(f"{name}/condition", before | constants, types, [decided.inputs[0]])
+        body = self._function(f"{name}/body", updated | constants, types, results)
         whole = self._unique(name or "while")
         exits = {exit_: place for place, variable in enumerate(loop.variables) for exit_ in variable.exits}
         enters = [node.name for node in (*(variable.enter for variable in loop.variables), *loop.constant)]
@@ -183,14 +183,14 @@ class _Conversion:
         return chosen
 
     def _function(
-        self, name: str, given: dict[NodeOutput, str], types: tuple[int, ...], outputs: list[NodeOutput]
+        self, name: str, ports: dict[NodeOutput, str], types: tuple[int, ...], outputs: list[NodeOutput]
     ) -> Function:
         """What lies between the arguments of a loop and some results of a variable."""
-        nodes = self._take_body(given, outputs)
-        arguments = set(given.values())
+        nodes = self._take_body(ports, outputs)
+        arguments = set(ports.values())
 
         def move(endpoints: Iterable[NodeOutput]) -> tuple[NodeOutput, ...]:
-            return tuple(NodeOutput(given[each]) if each in given else each for each in endpoints)
+            return tuple(NodeOutput(ports[each]) if each in ports else each for each in endpoints)
 
         body = [
             node.with_inputs(move(node.inputs), (each for each in node.controls if each in nodes))
@@ -200,11 +200,11 @@ class _Conversion:
             raise LoadError(
                 f"{self._graph.title}: loop {name!r} reads a value of the iteration before; export the model again"
             )
-        return Function(name, tuple(given.values()), types, tuple(body), move(outputs))
+        return Function(name, tuple(ports.values()), types, tuple(body), move(outputs))
 
-    def _take_body(self, given: dict[NodeOutput, str], outputs: list[NodeOutput]) -> dict[str, GraphNode]:
+    def _take_body(self, ports: dict[NodeOutput, str], outputs: list[NodeOutput]) -> dict[str, GraphNode]:
         names: set[str] = set()
-        left = [endpoint for endpoint in outputs if endpoint not in given]
+        left = [endpoint for endpoint in outputs if endpoint not in ports]
         while left:
             name = left.pop().node
             if name in names:
@@ -222,7 +222,7 @@ class _Conversion:
             ):
                 raise node.error("a loop reads it, and it belongs to another; export the model again")
             names.add(name)
-            left += [endpoint for endpoint in node.inputs if endpoint not in given]
+            left += [endpoint for endpoint in node.inputs if endpoint not in ports]
             left += [NodeOutput(control) for control in node.controls if self._is_effect(control)]
         return {name: node for name, node in self._graph.nodes.items() if name in names}
 

@@ -95,8 +95,8 @@ def _of_graph(
 ) -> tuple[FileNetwork, FlatGraph]:
     nodes = {node.name: node for node in contents.nodes}
     given, fixed = _plain(inputs), _plain(constants)
-    wanted = _last(contents.nodes) if outputs is None else [name.removesuffix(":0") for name in outputs]
-    fetches = {name: NodeOutput.parse(name) for name in wanted}
+    names = _last(contents.nodes) if outputs is None else [name.removesuffix(":0") for name in outputs]
+    fetches = {name: NodeOutput.parse(name) for name in names}
     if not fetches:
         raise LoadError(f"{contents.title}: no node gives a tensor that nobody reads, so there is no output")
     places = {name: NodeOutput.parse(name) for name in (*given, *fixed)}

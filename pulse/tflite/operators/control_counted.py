@@ -123,28 +123,28 @@ class _Parts:
         operands = [node.input(state) for _, state, _ in frames]
         operands += [node.input(state) for state in self.carried]
         operands += [node.input(int(name.removeprefix("in"))) for name in captured]
-        made = wire(node.graph, f"{node.wire_name}.scan", op, operands)
+        scanned = wire(node.graph, f"{node.wire_name}.scan", op, operands)
         outputs = {state: node.input(state) for state in self.steady}
-        outputs |= dict(zip(self.lists, made)) | dict(zip(self.carried, made[len(rows) :]))
+        outputs |= dict(zip(self.lists, scanned)) | dict(zip(self.carried, scanned[len(rows) :]))
         outputs |= {state: node.dims_constant([self.iterations], f"count{state}") for state in self.counters}
         return [outputs[state] for state in range(len(node.inputs))]
 
 
 def _copy(
     body: TypedNetwork,
-    wanted: Sequence[OutletId],
+    results: Sequence[OutletId],
     graph: TypedGraph,
-    given: Mapping[OutletId, OutletId],
+    inputs: Mapping[OutletId, OutletId],
     iteration: Symbol,
 ) -> dict[OutletId, OutletId] | None:
     """What some outlets need, in another graph; None if that depends on the number of the iteration."""
-    places, left, needed = dict(given), list(wanted), set[int]()
+    places, left, needed = dict(inputs), list(results), set[int]()
     while left:
         outlet = left.pop()
         if outlet not in places and outlet.node not in needed:
             needed.add(outlet.node)
             left += body.graph.nodes[outlet.node].inputs
-    for number in body.graph.order(list(wanted)):
+    for number in body.graph.order(list(results)):
         if number not in needed:
             continue
         node = body.graph.nodes[number]
@@ -214,8 +214,8 @@ class _Counted:
                     return None
             elif place not in same:
                 self._sort(parts, place)
-        for made in body.graph.nodes:
-            self._note_read(parts, OutletId(made.id))
+        for reader in body.graph.nodes:
+            self._note_read(parts, OutletId(reader.id))
         return parts if parts.reads else None
 
     def _is_input(self, body: TypedNetwork, outlet: OutletId, place: int) -> bool:
@@ -227,13 +227,13 @@ class _Counted:
         counts: list[TDim] = []
         left = [cond.graph.outputs[0]]
         while left:
-            made = cond.graph.node(left.pop())
-            if isinstance(made.op, Elementwise) and made.op.kind == "and":
-                left += made.inputs
+            producer = cond.graph.node(left.pop())
+            if isinstance(producer.op, Elementwise) and producer.op.kind == "and":
+                left += producer.inputs
                 continue
-            if not isinstance(made.op, Elementwise) or made.op.kind != "less":
+            if not isinstance(producer.op, Elementwise) or producer.op.kind != "less":
                 return None
-            iteration, limit = (_number(cond.graph.fact(outlet).value) for outlet in made.inputs)
+            iteration, limit = (_number(cond.graph.fact(outlet).value) for outlet in producer.inputs)
             if iteration is None or limit is None or iteration != self._iteration:
                 return None
             counts.append(limit)
@@ -242,9 +242,9 @@ class _Counted:
     def _sort(self, parts: _Parts, place: int) -> None:
         """A state is a list that each iteration writes one frame of, or goes from iteration to iteration."""
         graph, iteration = parts.body.graph, self._iteration
-        made = graph.node(graph.outputs[place])
-        if isinstance(made.op, Concat) and made.op.axis == 0 and len(made.inputs) == 3:
-            before, row, behind = (graph.node(outlet) for outlet in made.inputs)
+        producer = graph.node(graph.outputs[place])
+        if isinstance(producer.op, Concat) and producer.op.axis == 0 and len(producer.inputs) == 3:
+            before, row, behind = (graph.node(outlet) for outlet in producer.inputs)
             fits = self._slices(parts, before.id, place, TDim.of(0), iteration)
             fits = fits and self._slices(parts, behind.id, place, iteration + 1, parts.iterations)
             if (
@@ -252,30 +252,33 @@ class _Counted:
                 and graph.fact(OutletId(row.id)).shape[0] == 1
                 and self._facts[place].shape[0] == parts.iterations
             ):
-                parts.lists[place] = made.inputs[1]
+                parts.lists[place] = producer.inputs[1]
                 return
         parts.carried.append(place)
 
     def _slices(self, parts: _Parts, number: int, place: int, start: TDim, end: TDim) -> bool:
-        made = parts.body.graph.nodes[number]
+        node = parts.body.graph.nodes[number]
         return (
-            isinstance(made.op, Slice)
-            and (made.op.axis, made.op.start, made.op.end, made.op.step) == (0, start, end, 1)
-            and self._is_input(parts.body, made.inputs[0], place)
+            isinstance(node.op, Slice)
+            and (node.op.axis, node.op.start, node.op.end, node.op.step) == (0, start, end, 1)
+            and self._is_input(parts.body, node.inputs[0], place)
         )
 
     def _note_read(self, parts: _Parts, outlet: OutletId) -> None:
         """Take note of an outlet that is a frame of a state that no iteration changes."""
         graph, iteration = parts.body.graph, self._iteration
-        made = graph.node(outlet)
-        if isinstance(made.op, Gather):
-            index = graph.fact(made.inputs[1])
+        reader = graph.node(outlet)
+        if isinstance(reader.op, Gather):
+            index = graph.fact(reader.inputs[1])
             frame = not index.rank and _number(index.value) == iteration
         else:
-            frame = isinstance(made.op, Slice) and (made.op.start, made.op.end) == (iteration, iteration + 1)
-        if not frame or not isinstance(made.op, Gather | Slice):
+            frame = isinstance(reader.op, Slice) and (reader.op.start, reader.op.end) == (
+                iteration,
+                iteration + 1,
+            )
+        if not frame or not isinstance(reader.op, Gather | Slice):
             return
-        label, axis = graph.label(made.inputs[0]), made.op.axis
+        label, axis = graph.label(reader.inputs[0]), reader.op.axis
         state = next((place for place in parts.steady if label == f"in{place}"), None)
         if state is not None and self._facts[state].shape[axis] == parts.iterations:
             parts.reads[outlet] = state, axis

@@ -69,9 +69,9 @@ def _rescale_int16(node: TfliteNode, total: OutletId, factor: Array) -> OutletId
     if node.has(2) and node.read(2).kind == "INT64":
         return times_once(node, total, factor, 31, "rescaled")
     if factor.size == 1:
-        _, made = target(node)
+        _, quantization = target(node)
         product = node.quantization(0).scale[0] * node.quantization(1).scale[0]
-        factor = np.asarray(float(product) / float(made.scale[0]))
+        factor = np.asarray(float(product) / float(quantization.scale[0]))
     return times(node, total, factor, "rescaled", up=True)
 
 
@@ -131,8 +131,8 @@ def batch_matmul(node: TfliteNode) -> OutletId:
             f"a sum of {depth} products of codes cannot be proved exact below {EXACT}; keep it in floats"
         )
     assert max(most) <= X_DIGIT
-    _, made = target(node)
-    factor = node.quantization(0).scale[0] * node.quantization(1).scale[0] / made.scale[0]
+    _, quantization = target(node)
+    factor = node.quantization(0).scale[0] * node.quantization(1).scale[0] / quantization.scale[0]
     total = node.wire(MatMul(), [a, b], "sum")
     if node.quantization(1).zero[0] == 0:
         return rescale_codes(node, total, factor)

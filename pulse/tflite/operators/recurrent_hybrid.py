@@ -60,8 +60,8 @@ def lstm_of_floats(
     x = times(node, node.values(0), w, "entered")
     x = node.each("add", x, node.constant(bias.astype(np.float32), "bias"), suffix="biased")
 
-    def frame(at: TfliteNode, given: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
-        gates = at.each("add", given, times(at, states[0], r, "past"), suffix="gates")
+    def frame(at: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
+        gates = at.each("add", x, times(at, states[0], r, "past"), suffix="gates")
         parts = [
             at.wire(Slice(1, TDim.of(start * size), TDim.of(end * size)), [gates], name)
             for start, end, name in ((0, 1, "i"), (1, 2, "o"), (2, 3, "f"), (3, 4, "g"))
@@ -83,8 +83,8 @@ def rnn_of_floats(
     x = times(node, node.values(0), w, "entered")
     x = node.each("add", x, node.constant(bias.astype(np.float32), "bias"), suffix="biased")
 
-    def frame(at: TfliteNode, given: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
-        total = at.each("add", given, times(at, states[0], r, "past"), suffix="total")
+    def frame(at: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
+        total = at.each("add", x, times(at, states[0], r, "past"), suffix="total")
         return [at.each(function, total, suffix="hidden")]
 
     return scan_frames(node, x, [node.input(4)], frame, node.flag("TimeMajor"))

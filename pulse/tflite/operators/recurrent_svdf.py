@@ -46,9 +46,9 @@ def svdf(node: TfliteNode) -> list[OutletId]:
         return [activate(node, y), after]
     if bias is not None:
         y = node.each("add", y, node.constant(bias.astype(np.float64), "bias"), suffix="sum")
-    made = node.makes[0].quantization
-    assert made is not None
-    factor = node.quantization(4).scale * node.quantization(2).scale / made.scale
+    quantization = node.makes[0].quantization
+    assert quantization is not None
+    factor = node.quantization(4).scale * node.quantization(2).scale / quantization.scale
     return [rescale_codes(node, node.cast(y, F32, "total"), factor.reshape(())), after]
 
 
