@@ -109,20 +109,22 @@ class OutputTrim:
         last = [self._last[port.name].tobytes() for port in self._final if self._last]
         return [*(array.tobytes() for array in self._kept.values()), *last]
 
-    def nbytes(self, kept: Sequence[int]) -> list[list[int]]:
+    def nbytes(self, kept_frames: Sequence[int]) -> list[list[int]]:
         """The sizes that ``dump`` may give where this many frames are held back: before the first pulse, and after."""
-        sizes = [_nbytes(_shape(port, frames), port) for port, frames in zip(self._unsure.values(), kept)]
+        sizes = [
+            _nbytes(_shape(port, frames), port) for port, frames in zip(self._unsure.values(), kept_frames)
+        ]
         return [sizes, sizes + [_nbytes(port.shape, port) for port in self._final]]
 
-    def load(self, sent: Sequence[int], kept: Sequence[int], chunks: Sequence[bytes]) -> None:
+    def load(self, sent: Sequence[int], kept_frames: Sequence[int], chunks: Sequence[bytes]) -> None:
         """The reverse of ``sent``, ``held_frames`` and ``dump``; ``pulses`` and ``end`` are of the stream's clock."""
         self.sent = dict(zip(self.sent, sent))
-        for port, frames, chunk in zip(self._unsure.values(), kept, chunks):
+        for port, frames, chunk in zip(self._unsure.values(), kept_frames, chunks):
             frames_kept = np.frombuffer(chunk, port.dtype).reshape(_shape(port, frames))
             self._kept = {**self._kept, port.name: frames_kept}
         self._last = {
             port.name: np.frombuffer(chunk, port.dtype).reshape(port.shape)
-            for port, chunk in zip(self._final, chunks[len(kept) :])
+            for port, chunk in zip(self._final, chunks[len(kept_frames) :])
         }
 
     def _sure(self, port: Port, array: Array) -> Array:
@@ -134,8 +136,8 @@ class OutputTrim:
             sure = max(0, self._total(port) - self.sent[port.name])
             whole, array = array, frames_at(array, axis, 0, sure)
             if unsure:
-                left = frames_at(whole, axis, sure, whole.shape[axis]).copy()
-                self._kept = {**self._kept, port.name: left}
+                later = frames_at(whole, axis, sure, whole.shape[axis]).copy()
+                self._kept = {**self._kept, port.name: later}
         return array
 
     def _total(self, port: Port) -> int:
@@ -173,11 +175,11 @@ class _Layout(NamedTuple):
 class _Gathered:
     """Where the frames of some pulses are gathered, without those of the delay."""
 
-    def __init__(self, streaming: list["_Layout"], done: int, pulses: int) -> None:
+    def __init__(self, streaming: list["_Layout"], pulses_before: int, pulses: int) -> None:
         self.arrays: dict[str, Array] = {}
         self._places: list[tuple[str, int, int, Array, tuple[slice, ...]]] = []
         for name, delay, frames, before, after, dtype, axes in streaming:
-            drop = min(max(0, delay - done * frames), pulses * frames)
+            drop = min(max(0, delay - pulses_before * frames), pulses * frames)
             array: Array = np.empty((*before, pulses * frames - drop, *after), dtype)
             self.arrays[name] = array
             self._places.append((name, frames, -drop, array, axes))

@@ -13,9 +13,9 @@ def write_all(write: Callable[[memoryview], int], data: bytes) -> None:
     """Write with the function of a raw file, which may take only a part at a time. Raises OSError; so a part may be
     written.
     """
-    left = memoryview(data)
-    while left:
-        left = left[write(left) :]
+    unwritten = memoryview(data)
+    while unwritten:
+        unwritten = unwritten[write(unwritten) :]
 
 
 class PartialFile(NotCopyable):

@@ -102,10 +102,12 @@ def warm(
     Raises    CompileError: no such name, or the compiled functions cannot be kept
     """
     started = time.perf_counter()
-    known = kernel_names()
-    names = list(dict.fromkeys(known if only is None else only))
-    if unknown := [name for name in names if name not in known]:
-        raise CompileError(f"nothing to compile is named {', '.join(unknown)}; there are {', '.join(known)}")
+    kernels = kernel_names()
+    names = list(dict.fromkeys(kernels if only is None else only))
+    if unknown := [name for name in names if name not in kernels]:
+        raise CompileError(
+            f"nothing to compile is named {', '.join(unknown)}; there are {', '.join(kernels)}"
+        )
     location = cache_location()
     if location.refused:
         raise CompileError(f"{location.refused}: no kernel would be there next time")

@@ -118,8 +118,8 @@ class GraphNode:
 
     def with_inputs(self, inputs: Iterable[NodeOutput], controls: Iterable[str] | None = None) -> "GraphNode":
         """The same node with other inputs."""
-        kept = self.controls if controls is None else tuple(controls)
-        return replace(self, inputs=tuple(inputs), controls=kept)
+        control_names = self.controls if controls is None else tuple(controls)
+        return replace(self, inputs=tuple(inputs), controls=control_names)
 
 
 def tensor_of(node: GraphNode) -> Array | None:

@@ -107,9 +107,9 @@ class OwnCall(Op):
             (fact.dtype for port, fact in zip(own.inputs, inputs) if port.type == ANY), None
         )
         for port, fact in zip(own.inputs, inputs):
-            expected = free if port.type == ANY else DTYPES[port.type]
-            if fact.dtype != expected:
-                declared = port.type if expected is None else dtype_name(expected)
+            port_dtype = free if port.type == ANY else DTYPES[port.type]
+            if fact.dtype != port_dtype:
+                declared = port.type if port_dtype is None else dtype_name(port_dtype)
                 raise FactError(f"{own.name}: {port.name} is {fact}, and {declared} is declared")
         shapes = self._shapes([fact.shape for fact in inputs])
         types = [free or inputs[0].dtype if port.type == ANY else DTYPES[port.type] for port in own.outputs]
@@ -223,9 +223,9 @@ def _ports(name: str, text: str) -> tuple[OperatorPort, ...]:
     for part in text.split(","):
         port, colon, type_ = (each.strip() for each in part.partition(":"))
         if not port or not colon or (type_ not in DTYPES and type_ != ANY):
-            known = ", ".join(DTYPES)
+            types = ", ".join(DTYPES)
             raise LoadError(
-                f"{name}: {part.strip()!r} is not a name and a type such as 'x:f32'; types are {known}, any"
+                f"{name}: {part.strip()!r} is not a name and a type such as 'x:f32'; types are {types}, any"
             )
         ports.append(OperatorPort(port, type_))
     return tuple(ports)

@@ -66,13 +66,13 @@ class PartialRun:
                 raise InputError(
                     f"target {name}: the partial run was not set up with it, or it has run already"
                 )
-        known = self._known | fed
-        results: list[Array | None] = self._session.run(names, known, targets)
+        feeds_so_far = self._known | fed
+        results: list[Array | None] = self._session.run(names, feeds_so_far, targets)
         self._feeds -= fed.keys()
         self._fetches -= {_plain(name) for name in names}
         self._targets -= set(targets)
         values = {_plain(name): value for name, value in zip(names, results) if value is not None}
-        self._known = known | values
+        self._known = feeds_so_far | values
         return results[0] if isinstance(fetches, str) else results
 
 

@@ -139,17 +139,19 @@ class Session:
 
     def call(self, inputs: Mapping[str, Any], signature: str | None = None) -> dict[str, Array]:
         """Run a signature of a SavedModel, with inputs and outputs by the names of its arguments. Raises as ``run``."""
-        chosen = signature or (
+        signature_name = signature or (
             "serving_default" if "serving_default" in self._signatures else next(iter(self._signatures), "")
         )
-        if chosen not in self._signatures:
+        if signature_name not in self._signatures:
             listed = ", ".join(self._signatures) or "none"
-            raise InputError(f"{self._title}: no signature is called {chosen!r}; the signatures are {listed}")
-        sides = self._signatures[chosen]
+            raise InputError(
+                f"{self._title}: no signature is called {signature_name!r}; the signatures are {listed}"
+            )
+        sides = self._signatures[signature_name]
         unknown = sorted(inputs.keys() ^ sides.inputs.keys())
         if unknown:
             raise InputError(
-                f"{chosen}: its inputs are {', '.join(sides.inputs)}; {', '.join(unknown)} differ"
+                f"{signature_name}: its inputs are {', '.join(sides.inputs)}; {', '.join(unknown)} differ"
             )
         feeds = {str(sides.inputs[name]): value for name, value in inputs.items()}
         values = self.run([str(endpoint) for endpoint in sides.outputs.values()], feeds)
@@ -195,15 +197,15 @@ class Session:
 
     def _asks(self, node: GraphNode) -> bool:
         """Whether what a node lets run reads an input or a checkpoint."""
-        left, seen = [node.name], set[str]()
-        while left:
-            graph_node = self._nodes.get(left.pop())
+        stack, seen = [node.name], set[str]()
+        while stack:
+            graph_node = self._nodes.get(stack.pop())
             if graph_node is None or graph_node.name in seen:
                 continue
             if graph_node.op in _ASKING:
                 return True
             seen.add(graph_node.name)
-            left += [*(each.node for each in graph_node.inputs), *graph_node.controls]
+            stack += [*(each.node for each in graph_node.inputs), *graph_node.controls]
         return False
 
     def reset(self) -> None:
@@ -213,10 +215,10 @@ class Session:
         if starts:
             self.run((), targets=starts)
 
-    def _touches(self, name: str, known: Mapping[str, Array]) -> bool:
+    def _touches(self, name: str, values: Mapping[str, Array]) -> bool:
         """Whether an initialiser assigns a variable that the file has."""
         assigned = (self._nodes[each] for each in self._nodes[name].controls if each in self._nodes)
-        return any(node.inputs and node.inputs[0].node in known for node in assigned)
+        return any(node.inputs and node.inputs[0].node in values for node in assigned)
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write all variables to a file of numpy (.npz)."""
@@ -269,9 +271,9 @@ class Session:
         """Add the nodes of another GraphDef; variables keep what they hold. Raises LoadError: a name is taken."""
         proto = decode(GraphDef, graph, "these bytes")
         nodes = graph_nodes(proto.node, "these bytes")
-        taken = [node.name for node in nodes if node.name in self._nodes]
-        if taken:
-            raise LoadError(f"{taken[0]}: the graph has a node of this name already; give another")
+        duplicates = [node.name for node in nodes if node.name in self._nodes]
+        if duplicates:
+            raise LoadError(f"{duplicates[0]}: the graph has a node of this name already; give another")
         self._nodes.update((node.name, node) for node in nodes)
 
     def _endpoint(self, name: str, what: str) -> NodeOutput:

@@ -48,10 +48,10 @@ def _choose(signatures: Sequence[Signature], key: str | None, title: str) -> Sig
     """The signature of a key, or the first; warns where the file has others."""
     listed = ", ".join(signature.key for signature in signatures) or "none"
     if key is not None:
-        chosen = next((signature for signature in signatures if signature.key == key), None)
-        if chosen is None:
+        match = next((signature for signature in signatures if signature.key == key), None)
+        if match is None:
             raise LoadError(f"{title}: no signature is called {key!r}; the signatures are {listed}")
-        return chosen
+        return match
     if len(signatures) > 1:
         warnings.warn(
             f"{title}: has the signatures {listed}, and the first is read; "
@@ -305,9 +305,9 @@ class _Builder:
         self.graph.inputs.append(outlet)
         self._begins[name] = self._current[name] = outlet
 
-    def _variable(self, name: str, taken: Sequence[str]) -> Variable:
+    def _variable(self, name: str, names: Sequence[str]) -> Variable:
         output = f"{name}.next"
-        while output in taken:
+        while output in names:
             output += "_"
         return Variable(name, output, self._initial[name])
 

@@ -14,7 +14,7 @@ from streaming.cli.proof import ProofOptions, require_outcome, require_proof
 def convert(
     model: options.ModelPath = None,
     *,
-    given: ModelOptions,
+    model_options: ModelOptions,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -75,13 +75,13 @@ def convert(
 
     if output is not None and triton is not None:
         raise InputError("--output and --triton: give one of them")
-    opened = open_model(model, given)
-    if output is not None and given.pulse is None and is_nnef(output):
+    opened = open_model(model, model_options)
+    if output is not None and model_options.pulse is None and is_nnef(output):
         whole = export_offline(opened, output, proof.choice() if check else None)
         shown.print(whole)
         require_outcome(whole.outcome, whole.verdict, f"; {output} is not written")
         return
-    pulsed = opened.pulsify(given.pulse)
+    pulsed = opened.pulsify(model_options.pulse)
     written = None
     if output is not None:
         written = export(opened, pulsed, output, opset, proof.choice() if check else None)

@@ -145,12 +145,12 @@ class Servers:
 
     async def _end_silence(self, stream: RemoteStream, silence_s: float, tasks: TaskGroup) -> None:
         """Ask a server that is quiet, and cut the connection if it stays so."""
-        asked = False
-        while (quiet_s := time.monotonic() - stream.answered_s) < silence_s or not asked:
+        pinged = False
+        while (quiet_s := time.monotonic() - stream.answered_s) < silence_s or not pinged:
             if quiet_s < silence_s / 2:
-                asked = False
-            elif not asked:
-                asked = True
+                pinged = False
+            elif not pinged:
+                pinged = True
                 tasks.start_soon(stream.ask_for_life)
             await anyio.sleep(silence_s / LOOKS)
         await stream.cut()
@@ -227,12 +227,12 @@ async def _receive_ready(socket: ClientSocket) -> Message:
         message = await socket.receive()
     if not isinstance(message, str):
         raise ClientError("connection", "the server did not answer the hello", "is this a server of pulse?")
-    found = read_message(message)
-    if found["type"] == "error":
-        refused = ClientError(found["code"], found["message"], found["hint"])
-        refused.moved = found if found["code"] == "moved" else None
+    reply = read_message(message)
+    if reply["type"] == "error":
+        refused = ClientError(reply["code"], reply["message"], reply["hint"])
+        refused.moved = reply if reply["code"] == "moved" else None
         raise refused
-    return found
+    return reply
 
 
 def _with_path(url: str) -> str:

@@ -125,10 +125,10 @@ class RemoteStream(NotCopyable):
         await self.end()
         while not self._ended:
             await self._wait()
-        found = {port.name: self._join(port) for port in self.outputs if port.kind != "final"}
+        frames = {port.name: self._join(port) for port in self.outputs if port.kind != "final"}
         self._outputs.clear()
         finals, self._finals = self._finals, {}
-        return {**found, **finals}
+        return {**frames, **finals}
 
     async def reset(self) -> None:
         """Begin a new stream; what has not been taken is dropped."""

@@ -16,12 +16,12 @@ from streaming.reports.opened_model import OpenedModel
 def find_target(name: str | None) -> Level:
     """The target of that name; without one the best level that this machine has. Raises InputError."""
     if name is None:
-        found = next((level for level in LEVELS.values() if not level.missing_features), None)
-        if found is None:
+        target = next((level for level in LEVELS.values() if not level.missing_features), None)
+        if target is None:
             raise InputError(
                 f"--target: this machine has none of the levels; choose one of {', '.join(TARGETS)}"
             )
-        return found
+        return target
     if name not in TARGETS:
         raise InputError(f"--target {name}: there is no such target; choose one of {', '.join(TARGETS)}")
     return TARGETS[name]

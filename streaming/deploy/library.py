@@ -176,11 +176,11 @@ def _try(
         result / "test" / "vector.bin",
         *([result / deployed.weights_file] if deployed.external_weights else []),
     ]
-    done = subprocess.run([str(runner), *map(str, files)], capture_output=True, text=True)
-    if done.returncode not in (0, 3):
-        reason = done.stderr.strip() or f"it ended with {done.returncode}"
+    process = subprocess.run([str(runner), *map(str, files)], capture_output=True, text=True)
+    if process.returncode not in (0, 3):
+        reason = process.stderr.strip() or f"it ended with {process.returncode}"
         raise CompileError(f"{deployed.name}: the library fails its test vector: {reason}")
-    return done.stdout.strip()
+    return process.stdout.strip()
 
 
 def _move(result: Path, folder: Path) -> None:

@@ -45,7 +45,7 @@ def compile_objects(deployed: Deployed, target: Level, folder: Path) -> Compiled
     with TemporaryDirectory() as scratch:
         program = Path(scratch, "program")
         program.write_bytes(encode_program(deployed.program, {}, None))
-        done = subprocess.run(
+        process = subprocess.run(
             [
                 sys.executable,
                 "-m",
@@ -59,13 +59,13 @@ def compile_objects(deployed: Deployed, target: Level, folder: Path) -> Compiled
             capture_output=True,
             text=True,
         )
-    if done.returncode:
-        reason = done.stderr.strip().splitlines() or [f"the compiler ended with {done.returncode}"]
+    if process.returncode:
+        reason = process.stderr.strip().splitlines() or [f"the compiler ended with {process.returncode}"]
         raise CompileError(f"{deployed.title}: cannot be compiled for {target.name}: {reason[-1]}")
-    found = [line.split("\t") for line in done.stdout.splitlines()]
-    symbols = {kernel: symbol for kernel, symbol, _ in found}
+    rows = [line.split("\t") for line in process.stdout.splitlines()]
+    symbols = {kernel: symbol for kernel, symbol, _ in rows}
     resampler = symbols.pop(RESAMPLE.name)
-    needs = sorted({need for _, _, names in found for need in names.split()})
+    needs = sorted({need for _, _, names in rows for need in names.split()})
     objects = sorted({folder / f"{symbol}.o" for symbol in symbols.values()} | {folder / CONSTANTS})
     return Compiled(symbols, tuple(needs), tuple(objects), folder / f"{resampler}.o", resampler)
 

@@ -101,11 +101,11 @@ def find_toolchain(target: Level) -> Toolchain:
 
 
 def _run(command: Sequence[str], about: Path) -> None:
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
+    process = subprocess.run(command, capture_output=True, text=True)
+    if process.returncode:
         reason = [
-            line for line in done.stderr.splitlines() if "error" in line.lower()
-        ] or done.stderr.splitlines()
+            line for line in process.stderr.splitlines() if "error" in line.lower()
+        ] or process.stderr.splitlines()
         raise CompileError(
-            f"{about.name}: {Path(command[0]).name} ended with {done.returncode}: {'; '.join(reason[:3])}"
+            f"{about.name}: {Path(command[0]).name} ended with {process.returncode}: {'; '.join(reason[:3])}"
         )

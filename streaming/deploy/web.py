@@ -86,7 +86,7 @@ def check_module(deployed: Deployed, result: Path) -> str:
     node = shutil.which("node")
     if node is None:
         return "not run: Node.js is missing"
-    done = subprocess.run([node, str(result / "test" / "check.mjs")], capture_output=True, text=True)
-    if done.returncode not in (0, 3):
-        raise CompileError(f"{deployed.name}: the module fails its test vector: {done.stderr.strip()}")
-    return done.stdout.strip()
+    process = subprocess.run([node, str(result / "test" / "check.mjs")], capture_output=True, text=True)
+    if process.returncode not in (0, 3):
+        raise CompileError(f"{deployed.name}: the module fails its test vector: {process.stderr.strip()}")
+    return process.stdout.strip()

@@ -64,20 +64,22 @@ class DetectorChoice:
         return self._make()(clock)
 
     def _make(self) -> Callable[[FrameClock], Detector[Any]]:
-        """What makes it, once the parameters are known to be of it."""
+        """The function that makes the detector, after a check of the parameters."""
         make = KINDS.get(self.kind)
         if make is None:
             raise InputError(f"{spell('events', self.kind)}: the kinds are {', '.join(KINDS)}")
-        known = {name: each for name, each in signature(make).parameters.items() if name != "clock"}
+        parameters = {name: each for name, each in signature(make).parameters.items() if name != "clock"}
         for name in self.settings:
-            if name not in known:
+            if name not in parameters:
                 raise InputError(
-                    f"{self.kind}: has no parameter {name!r}; its parameters are {', '.join(known)}"
+                    f"{self.kind}: has no parameter {name!r}; its parameters are {', '.join(parameters)}"
                 )
-        for name, each in known.items():
+        for name, each in parameters.items():
             if each.default is Parameter.empty and name not in self.settings:
                 raise InputError(f"{self.kind}: needs {name}; give {spell('event', f'{name}=VALUE')}")
-        values = {name: _value(name, text, known[name].annotation) for name, text in self.settings.items()}
+        values = {
+            name: _value(name, text, parameters[name].annotation) for name, text in self.settings.items()
+        }
         return lambda clock: make(clock, **values)
 
     def of_port(self, port: Port, rate_hz: float | None) -> Detector[Any]:

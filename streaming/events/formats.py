@@ -116,9 +116,9 @@ def event_format(name: str, word: str) -> type[EventFormat]:
     try:
         return FORMATS[word.lower()]
     except KeyError:
-        known = ", ".join(f".{suffix}" for suffix in FORMATS)
+        suffixes = ", ".join(f".{suffix}" for suffix in FORMATS)
         raise InputError(
-            f"{name}: events are written as {known}, not {f'.{word}' if word else 'this'}"
+            f"{name}: events are written as {suffixes}, not {f'.{word}' if word else 'this'}"
         ) from None
 
 

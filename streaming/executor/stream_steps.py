@@ -122,12 +122,12 @@ class StreamSteps:
         pulses = self._slots.end(self._input_blocks.rest())
         self._input_blocks.clear()
         self._output_trim.end = self._clock.end
-        left = (self._clock.end or 0) - self._output_trim.pulses * self._pulse
+        frames_to_come = (self._clock.end or 0) - self._output_trim.pulses * self._pulse
         now_ns = time.monotonic_ns()
         for pulse in pulses:
-            frames = min(max(left, 0), self._pulse)
+            frames = min(max(frames_to_come, 0), self._pulse)
             self._tail.append((pulse, Arrival(now_ns, inf, frames)))
-            left -= frames
+            frames_to_come -= frames
         self._submit_tail()
 
     @property

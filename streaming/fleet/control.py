@@ -106,8 +106,8 @@ class FleetControl(NotCopyable):
         """Empty a worker, or a node: by its id or its address. Raises InputError: there is none."""
         nodes = [each.id for each in self._nodes.values() if name in (each.id, each.address)]
         if not nodes and name not in self._workers:
-            known = [*self._workers, *(each.address for each in self._nodes.values())]
-            raise InputError(f"no worker or node is called {name!r}; there are {', '.join(known)}")
+            names = [*self._workers, *(each.address for each in self._nodes.values())]
+            raise InputError(f"no worker or node is called {name!r}; there are {', '.join(names)}")
         self._leaving.update(nodes or [name])
 
     def status(self) -> FleetStatus:
@@ -222,8 +222,8 @@ class FleetControl(NotCopyable):
             load = self._load([each.name for each in workers])
             self._wanted[version] = scaling.wanted_workers(deployment, load, len(staying), now_s)
             if deployment.weight == 0 and not workers and not self._wanted[version]:
-                for known in (self._deployments, self._scalings, self._wanted):
-                    del known[version]
+                for by_version in (self._deployments, self._scalings, self._wanted):
+                    del by_version[version]
 
     def _load(self, names: list[str]) -> Load:
         filled, refused, streams = 0.0, 0, 0

@@ -94,7 +94,7 @@ def read_deployment(path: Path) -> Deployment:
 
 def _check_types(table: dict[str, Any]) -> dict[str, Any]:
     kinds = {each.name: each.type for each in fields(Deployment)}
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for key, value in table.items():
         if key not in OWN:
             raise InputError(f"[fleet] has no key {key!r}; the keys are {', '.join(sorted(OWN))}")
@@ -103,5 +103,5 @@ def _check_types(table: dict[str, Any]) -> dict[str, Any]:
         if isinstance(value, bool) or not isinstance(value, types):
             said = "a text" if kind is str else "a whole number" if kind is int else "a number"
             raise InputError(f"[fleet] {key} = {value!r}: give {said}")
-        found[key] = float(value) if kind is float else value
-    return found
+        entries[key] = float(value) if kind is float else value
+    return entries

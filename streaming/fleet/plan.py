@@ -122,7 +122,7 @@ def _free_cpus(seen: Observed) -> dict[str, float]:
 def _starts(deployment: Deployment, count: int, free: dict[str, float], seen: Observed) -> list[Start]:
     """Workers on the nodes that have the fewest of this version, then the most CPUs; ``free`` shrinks."""
     crowd = Counter(each.node for each in seen.workers if each.version == deployment.version)
-    found: list[Start] = []
+    starts: list[Start] = []
     for _ in range(max(0, count)):
         fitting = [node for node, cpus in free.items() if cpus >= deployment.cpus]
         if not fitting:
@@ -130,5 +130,5 @@ def _starts(deployment: Deployment, count: int, free: dict[str, float], seen: Ob
         node = min(fitting, key=lambda each: (crowd[each], -free[each], each))
         free[node] -= deployment.cpus
         crowd[node] += 1
-        found.append(Start(deployment.version, node))
-    return found
+        starts.append(Start(deployment.version, node))
+    return starts

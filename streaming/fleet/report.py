@@ -33,8 +33,8 @@ class FleetReport(Report):
         ]
         workers: list[list[str]] = []
         for each in status.table.workers:
-            found = status.workers.get(each.name)
-            figures = ["", ""] if found is None else [str(found.streams), f"{found.filled:.0%}"]
+            worker = status.workers.get(each.name)
+            figures = ["", ""] if worker is None else [str(worker.streams), f"{worker.filled:.0%}"]
             leaves = " (leaves)" if {each.name, each.node} & set(status.leaving) else ""
             workers.append(
                 [each.name, each.phase + leaves, addresses.get(each.node, "gone"), each.url, *figures]

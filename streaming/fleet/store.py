@@ -48,8 +48,8 @@ class HolderStore:
         data = checkpoint.as_bytes()
         waiting, missing = self._rank_holders(name), self.copies
         while missing and waiting:
-            asked, waiting = waiting[:missing], waiting[missing:]
-            answers = self.holders.ask(asked, "save", name, generation, data)
+            batch, waiting = waiting[:missing], waiting[missing:]
+            answers = self.holders.ask(batch, "save", name, generation, data)
             if "newer" in answers.values():
                 return False
             missing -= list(answers.values()).count("saved")
@@ -64,11 +64,13 @@ class HolderStore:
         """
         waiting, many = ranking(name, self._nodes()), self.copies + PASSED_OVER
         while waiting:
-            asked, waiting = waiting[:many], waiting[many:]
-            answers = self.holders.ask(asked, "load", name)
-            found = [(Checkpoint.of_bytes(held[1]), held[0]) for held in answers.values() if held is not None]
-            if found:
-                return max(found, key=lambda each: (each[1], each[0].epoch, each[0].received))
+            batch, waiting = waiting[:many], waiting[many:]
+            answers = self.holders.ask(batch, "load", name)
+            versions = [
+                (Checkpoint.of_bytes(held[1]), held[0]) for held in answers.values() if held is not None
+            ]
+            if versions:
+                return max(versions, key=lambda each: (each[1], each[0].epoch, each[0].received))
             many = MANY
         raise WireError("resume", "no checkpoint has this name", "begin a new stream")
 

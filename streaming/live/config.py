@@ -104,13 +104,13 @@ class EngineConfig:
     virtual_clock: bool = False
 
     def __post_init__(self) -> None:
-        for name, value, known in (
+        for name, value, choices in (
             ("engine", self.engine, ENGINES),
             ("policy", self.policy, POLICIES),
             ("quality", self.quality, QUALITIES),
         ):
-            if value not in known:
-                raise InputError(f"{name} {value!r}: choose one of {', '.join(known)}")
+            if value not in choices:
+                raise InputError(f"{name} {value!r}: choose one of {', '.join(choices)}")
         if self.headroom_s is not None and not 0 <= self.headroom_s <= 10:
             raise InputError(f"a headroom of {self.headroom_s} s: give 0 to 10 s")
         if self.headroom_s and self.engine == "callback":

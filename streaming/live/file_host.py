@@ -155,7 +155,7 @@ class FileStream(NotCopyable):
             self._request.finished(error)
 
     def _play(self) -> None:
-        done = 0
+        played_frames = 0
         begun_s = time.monotonic()
         for number, block in enumerate(self._blocks(), 1):
             due_s = None
@@ -165,16 +165,16 @@ class FileStream(NotCopyable):
             if self.stops.is_set():
                 return
             played, answer = self._call(block)
-            self._write(played, done)
-            done += len(played)
+            self._write(played, played_frames)
+            played_frames += len(played)
             if answer:
                 return
 
-    def _write(self, played: Samples, done: int) -> None:
-        """What was played after ``done`` frames, up to the end, as long as nothing is missing."""
+    def _write(self, played: Samples, start: int) -> None:
+        """Write what was played from frame ``start`` on, up to the end, as long as nothing is missing."""
         if self._writer is not None and self._host.problem is None:
             with self._note_problems():
-                self._writer.write(played[: self._end() - done])
+                self._writer.write(played[: self._end() - start])
 
     def _finish(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -205,10 +205,10 @@ class FileStream(NotCopyable):
             if len(rest):
                 yield rest
             return
-        done = self._reader.frames - len(rest)
-        while done < self._end():
+        frames = self._reader.frames - len(rest)
+        while frames < self._end():
             yield np.concatenate([rest, np.zeros((size - len(rest), channels), np.float32)])
-            done, rest = done + size, rest[:0]
+            frames, rest = frames + size, rest[:0]
 
     def _end(self) -> int:
         """Frames until the end of the file has been played, as it is now: what is late may become later."""
@@ -228,5 +228,5 @@ class FileStream(NotCopyable):
             return False
         if control.engine == IN_CALLBACK:
             return True
-        taken = control.in_read == control.in_written
-        return taken and (not control.pulse or control.filled < control.pulse)
+        empty = control.in_read == control.in_written
+        return empty and (not control.pulse or control.filled < control.pulse)

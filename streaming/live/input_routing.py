@@ -47,28 +47,28 @@ def route_inputs(
     for name, (other, _, _) in endpoints.items():
         if other != source:
             raise _two_devices(names[0], source, name, other)
-    chosen = {name: channel for name, (_, _, channel) in endpoints.items()}
+    channel_of = {name: channel for name, (_, _, channel) in endpoints.items()}
     if len(names) == 1:
-        channel = chosen[names[0]]
+        channel = channel_of[names[0]]
         return InputRouting(source, wanted, channels if channel is None else Channels(channel))
     if channels != Channels():
         raise InputError(
             f"{title}: has the inputs {', '.join(names)}, each of one channel, so one choice for all is not possible: "
             "give the channel of each behind its device, such as usb:0"
         )
-    return InputRouting(source, wanted, channels, _channels(host, title, names, source, chosen))
+    return InputRouting(source, wanted, channels, _channels(host, title, names, source, channel_of))
 
 
 def _channels(
-    host: Host, title: str, names: Sequence[str], source: Endpoint, chosen: Mapping[str, int | None]
+    host: Host, title: str, names: Sequence[str], source: Endpoint, channel_of: Mapping[str, int | None]
 ) -> tuple[int, ...]:
     """The channel of each input: as they are said, or in order. Raises InputError."""
-    numbers = [channel for channel in chosen.values() if channel is not None]
+    numbers = [channel for channel in channel_of.values() if channel is not None]
     if not numbers:
         there = source.channels if host.is_finite else min(source.channels, len(names))
         channels_in_order(title, names, source.name, there)
         return tuple(range(len(names)))
-    missing = [name for name, channel in chosen.items() if channel is None]
+    missing = [name for name, channel in channel_of.items() if channel is None]
     if missing:
         raise InputError(
             f"{source.name}: no channel is given for {', '.join(missing)}: give one for each input, DEVICE:CHANNEL, "

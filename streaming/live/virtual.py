@@ -66,10 +66,10 @@ class VirtualHost:
         """
         captured = captured[:, None] if captured.ndim == 1 else captured
         pieces: list[Samples] = [self._silence()]
-        done = 0
+        start = 0
         for frames in self._sizes(blocks, len(captured)):
-            pieces.append(self.tick(captured[done : done + frames]))
-            done += frames
+            pieces.append(self.tick(captured[start : start + frames]))
+            start += frames
         return np.concatenate(pieces)
 
     def tick(self, captured: Samples, flags: int = 0, late_s: float = 0.0) -> Samples:

@@ -73,9 +73,9 @@ def export(
     if path.suffix.lower() != ".onnx":
         raise InputError(f"{path}: a model is written as .onnx, .nnef or .nnef.tgz, not {kind_of(path)}")
     part = temporary_file(path)
-    known = opened.rate_hz is not None and opened.rate_from != "default"
+    has_rate = opened.rate_hz is not None and opened.rate_from != "default"
     try:
-        proto = to_onnx(pulsed, opset, {"sample_rate": str(opened.rate_hz)} if known else None)
+        proto = to_onnx(pulsed, opset, {"sample_rate": str(opened.rate_hz)} if has_rate else None)
         try:
             part.write_bytes(proto.SerializeToString())
         except OSError as error:

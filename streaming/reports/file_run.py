@@ -154,8 +154,8 @@ class FileReport(Report):
         if not self.sounds:
             return files
         reader, result = self.sounds[0].reader, self.result
-        chosen = f"{result.streams} streams" if result.streams > 1 else self.channel
-        choice = "mono" if reader.channels == 1 else f"{reader.channels} channels, {chosen}"
+        channels = f"{result.streams} streams" if result.streams > 1 else self.channel
+        choice = "mono" if reader.channels == 1 else f"{reader.channels} channels, {channels}"
         encoding = f", {result.written[0].encoding.lower()}" if result.written else ""
         return f"{files}  ({self.duration_s:.2f} s, {reader.rate_hz} Hz, {choice}{encoding})"
 
@@ -167,8 +167,8 @@ class FileReport(Report):
             return []
         lines: list[str] = []
         for reader, name, choice in rows:
-            chosen = "mix" if choice.index is None else f"channel {choice.index}"
-            form = "mono" if reader.channels == 1 else f"{chosen} of {reader.channels}, counted from 0"
+            channel = "mix" if choice.index is None else f"channel {choice.index}"
+            form = "mono" if reader.channels == 1 else f"{channel} of {reader.channels}, counted from 0"
             lines.append(f"{name}: {reader.name}, {reader.rate_hz} Hz, {form}")
         lines += [
             f"{name}: ends {duration(s)} before the longest, zeros follow" for name, s in padded_s.items()

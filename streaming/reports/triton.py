@@ -125,10 +125,10 @@ def _tensor(field: str, value: ValueInfoProto) -> str:
 
 
 def _type(name: str, element_type: int) -> str:
-    found = next((text for known, text in TYPES.items() if known == element_type), None)
-    if found is None:
+    type_name = next((text for number, text in TYPES.items() if number == element_type), None)
+    if type_name is None:
         raise WriteError(f"{name}: Triton has no type for element type {element_type} of ONNX")
-    return found
+    return type_name
 
 
 def _dims(name: str, shape: tuple[int, ...]) -> str:

@@ -38,9 +38,9 @@ class Admission(NotCopyable):
 
     def knows_token(self, token: str | None) -> bool:
         """Whether the server has no tokens, or this one."""
-        known = self._settings.tokens
+        tokens = self._settings.tokens
         secret = (token or "").encode()
-        return not known or sum(hmac.compare_digest(secret, each.encode()) for each in known) > 0
+        return not tokens or sum(hmac.compare_digest(secret, each.encode()) for each in tokens) > 0
 
     def enter(self, address: str) -> None:
         """A connection from an address; ``leave`` when it is gone."""

@@ -96,10 +96,10 @@ class Connection(NotCopyable):
             with self._scope:
                 ended = await self._serve()
         except Exception as error:
-            found = list(leaves(error))
-            if not all(isinstance(each, (*GONE, WireError)) for each in found):
+            errors = list(leaves(error))
+            if not all(isinstance(each, (*GONE, WireError)) for each in errors):
                 raise
-            self._ending = next((each for each in found if isinstance(each, WireError)), None)
+            self._ending = next((each for each in errors if isinstance(each, WireError)), None)
         if self._failure is not None:
             raise self._failure
         if self._ending is not None:
@@ -333,12 +333,14 @@ class Connection(NotCopyable):
             return None
         if self._checkpoints is None:
             raise WireError("resume", "this server keeps no checkpoints", "begin a new stream")
-        found, generation = await anyio.to_thread.run_sync(self._checkpoints.load, hello.resume)
-        if found.model != model:
-            raise WireError("resume", f"the checkpoint is of {found.model}, not of {model}", "give its model")
+        checkpoint, generation = await anyio.to_thread.run_sync(self._checkpoints.load, hello.resume)
+        if checkpoint.model != model:
+            raise WireError(
+                "resume", f"the checkpoint is of {checkpoint.model}, not of {model}", "give its model"
+            )
         self._resume, self._generation = hello.resume, generation + 1
         self._counts["resumed"] += 1
-        return found
+        return checkpoint
 
     async def _save(self, stream: OpenStream, store: CheckpointStore) -> None:
         """Save the newest checkpoint, then tell the client, again and again; an old one again before it expires."""

@@ -232,15 +232,15 @@ class LaneStream(NotCopyable):
     def _restore(self) -> Answer:
         """Go on from a checkpoint."""
         assert self._saving is not None and self._saving.resumed is not None
-        found = self._saving.resumed
+        checkpoint = self._saving.resumed
         try:
-            self._session.restore(found.snapshot)
-            self._form.restore(found.sound)
-            if self._form.counted_in(self._session.received_frames) != list(found.received):
+            self._session.restore(checkpoint.snapshot)
+            self._form.restore(checkpoint.sound)
+            if self._form.counted_in(self._session.received_frames) != list(checkpoint.received):
                 raise InputError("its numbers are not those of its snapshot")
         except InputError as error:
             return self._answer((), error=WireError("resume", str(error), "begin a new stream"))
-        self._epoch = found.epoch
+        self._epoch = checkpoint.epoch
         return self._answer((), saves=True)
 
     def _close(self) -> Answer:

@@ -159,12 +159,12 @@ class OpenStream(NotCopyable):
         if (self.pulses - self._acknowledged) * pulse * ACK_PART < self._window:
             return []
         self._acknowledged = self.pulses
-        taken = [
+        frames = [
             min(had, self._form.wire_frames(self.pulses * self.model.frames[port.name]))
             for had, port in zip(self.received, self.model.inputs)
         ]
-        safe = self._safe if self.model.saves else taken
-        return [{"type": "ack", "epoch": self.epoch, "taken": taken, "safe": safe}]
+        safe = self._safe if self.model.saves else frames
+        return [{"type": "ack", "epoch": self.epoch, "taken": frames, "safe": safe}]
 
     def note_saved(self, checkpoint: Checkpoint) -> list[Message]:
         """A checkpoint is on the disk; its acknowledgement."""

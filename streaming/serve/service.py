@@ -151,12 +151,12 @@ class Service(NotCopyable):
 
     def times(self, model: str) -> StreamTimes:
         """The latencies of all streams of a model so far, a copy."""
-        found = StreamTimes()
-        found.merge(self._past[model])
+        total = StreamTimes()
+        total.merge(self._past[model])
         for connection in list(self.connections):
             if connection.open is not None and connection.open.model.name == model:
-                found.merge(connection.open.times)
-        return found
+                total.merge(connection.open.times)
+        return total
 
     def _deliver(self, worker: LaneWorker) -> None:
         worker.answered.clear()

@@ -168,13 +168,13 @@ def _model(table: Mapping[str, Any], folder: Path) -> ModelSettings:
 def _fill(settings: Any, table: Mapping[str, Any], what: str) -> Any:
     """Settings with the values of a table. Raises InputError: no such key, or another type."""
     kinds = {each.name: each.type for each in fields(settings)}
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in kinds or key in ("models", "limits"):
-            known = ", ".join(name for name in kinds if name not in ("models", "limits"))
-            raise InputError(f"{what} has no key {key!r}; the keys are {known}")
-        found[key] = _value(key, value, kinds[key])
-    return replace(settings, **found)
+            names = ", ".join(name for name in kinds if name not in ("models", "limits"))
+            raise InputError(f"{what} has no key {key!r}; the keys are {names}")
+        values[key] = _value(key, value, kinds[key])
+    return replace(settings, **values)
 
 
 def _value(key: str, value: Any, kind: Any) -> Any:

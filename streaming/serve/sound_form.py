@@ -221,11 +221,11 @@ class InwardSound(NotCopyable):
 
     def _decode(self, packet: bytes, count: int) -> Array:
         assert self._decoder is not None
-        found, samples = self._decoder.decode(packet)
-        if found != count:
+        size, samples = self._decoder.decode(packet)
+        if size != count:
             raise WireError(
                 "message",
-                f"{self.port.name}: a packet of {found} samples with a header of {count}",
+                f"{self.port.name}: a packet of {size} samples with a header of {count}",
                 "one packet a message, with its number of samples at 48 kHz",
             )
         return samples
@@ -297,11 +297,11 @@ class OutwardSound(NotCopyable):
         )
 
     def _number_packets(self, packets: Sequence[tuple[int, bytes]]) -> list[Coded]:
-        found: list[Coded] = []
+        numbered: list[Coded] = []
         for count, values in packets:
-            found.append((self._coded_frames, count, values))
+            numbered.append((self._coded_frames, count, values))
             self._coded_frames += count
-        return found
+        return numbered
 
 
 def _is_sound(port: WirePort, rate_hz: int | None) -> bool:
@@ -311,8 +311,8 @@ def _is_sound(port: WirePort, rate_hz: int | None) -> bool:
 
 def resampler_delay(rate_in_hz: int, rate_out_hz: int) -> int:
     """Input frames that a resampler waits."""
-    found = _resampler(rate_in_hz, rate_out_hz)
-    return 0 if found is None else found.delay_frames
+    resampler = _resampler(rate_in_hz, rate_out_hz)
+    return 0 if resampler is None else resampler.delay_frames
 
 
 def _resampler(rate_in_hz: int, rate_out_hz: int) -> NativeResampler | None:

@@ -52,12 +52,12 @@ class AlignedSounds:
         """``samples`` at the end; None if unknown."""
         counts = [track.reader.frames for track in self._tracks]
         rate_hz = self._tracks[0].reader.rate_hz
-        known = [
+        lengths = [
             resampled_length(count, track.reader.rate_hz, rate_hz)
             for count, track in zip(counts, self._tracks)
             if count is not None
         ]
-        return max(known) if len(known) == len(counts) else None
+        return max(lengths) if len(lengths) == len(counts) else None
 
     def __iter__(self) -> Iterator[dict[str, Samples]]:
         going, ended = list(self._tracks), list[_Track]()
@@ -105,8 +105,8 @@ class _Track:
         if block is None:
             return None
         self.read += len(block)
-        taken = [each.select(block) for each in self.takes.values()]
-        return self._split(self._resampler.process(np.concatenate(taken, axis=1)))
+        channels = [each.select(block) for each in self.takes.values()]
+        return self._split(self._resampler.process(np.concatenate(channels, axis=1)))
 
     def end(self) -> dict[str, Samples]:
         """What the resampler has held back."""

@@ -264,7 +264,7 @@ def stream_arrays(
             for port in program.outputs
             if port.name in targets
         }
-        done = nonfinite = 0
+        symbols = nonfinite = 0
         total = max(
             int(streaming[name].shape[ports[name].axis or 0] / ports[name].rate) for name in streaming
         )
@@ -273,9 +273,9 @@ def stream_arrays(
                 if name in ready:
                     nonfinite += count_nonfinite(ready[name])
                     file.write(ready[name])
-            done += program.pulse
+            symbols += program.pulse
             if advance is not None:
-                advance(min(done, total), total)
+                advance(min(symbols, total), total)
         rest = timed.session.flush()
         for name, file in files.items():
             nonfinite += count_nonfinite(rest[name])

@@ -86,8 +86,8 @@ class SoundFormat:
         """The encoding of that name, libsndfile's or one of ``ENCODINGS``. Raises InputError."""
         encoding = ENCODINGS[name].subtype if name in ENCODINGS else name.upper()
         if encoding not in self.encodings:
-            known = ", ".join(known.lower() for known in self.encodings)
-            raise InputError(f"{self.name} has no encoding {name!r}; it has {known}")
+            names = ", ".join(encoding.lower() for encoding in self.encodings)
+            raise InputError(f"{self.name} has no encoding {name!r}; it has {names}")
         return encoding
 
 

@@ -47,10 +47,10 @@ class StreamReader(SoundReader):
 
     def __iter__(self) -> Iterator[Samples]:
         size, frames = self._form.frame_bytes, self.frames
-        most, rest, done = max(int(self.rate_hz * BLOCK_S), 1) * size, b"", 0
-        while frames is None or done < frames:
-            left = most if frames is None else min((frames - done) * size, most)
-            piece = self._file.take(left - len(rest))
+        most, rest, frames_read = max(int(self.rate_hz * BLOCK_S), 1) * size, b"", 0
+        while frames is None or frames_read < frames:
+            size_next = most if frames is None else min((frames - frames_read) * size, most)
+            piece = self._file.take(size_next - len(rest))
             if not piece:
                 break
             data = rest + piece
@@ -58,17 +58,17 @@ class StreamReader(SoundReader):
             rest = data[whole:]
             if whole:
                 block = self._form.encoding.decode(data[:whole]).reshape(-1, self.channels)
-                self._refuse_nan(block, done)
-                done += len(block)
+                self._refuse_nan(block, frames_read)
+                frames_read += len(block)
                 yield block
         if rest:
             raise InputError(
                 f"{self.name}: ends with {len(rest)} bytes of a sample of {size}; check encoding and channels"
             )
-        if not done:
+        if not frames_read:
             raise InputError(f"{self.name}: no samples came")
-        if frames is not None and done < frames:
-            raise InputError(f"{self.name}: damaged at sample {done} of {frames} (the samples end)")
+        if frames is not None and frames_read < frames:
+            raise InputError(f"{self.name}: damaged at sample {frames_read} of {frames} (the samples end)")
 
     def close(self) -> None:
         """Close the descriptor."""

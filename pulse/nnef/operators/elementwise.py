@@ -397,13 +397,13 @@ def read_power(node: NodeReader) -> Wire:
 @reads("select", takes="condition true_value false_value")
 def read_select(node: NodeReader) -> Wire:
     condition = node.wire("condition", TRUTH)
-    chosen = node.align([(name, node.arguments[name]) for name in ("true_value", "false_value")])
-    rank = max(wire.rank for wire in (condition, *chosen))
+    values = node.align([(name, node.arguments[name]) for name in ("true_value", "false_value")])
+    rank = max(wire.rank for wire in (condition, *values))
     wires = [
         node.add_axes(wire, range(wire.rank, rank), f"wide{slot}") if 0 < wire.rank < rank else wire
-        for slot, wire in enumerate((condition, *chosen))
+        for slot, wire in enumerate((condition, *values))
     ]
-    return node.add("Where", wires, chosen[0].dtype, node.broadcast(wires))
+    return node.add("Where", wires, values[0].dtype, node.broadcast(wires))
 
 
 @reads("tract_core_cast", takes="input to")

@@ -73,9 +73,9 @@ def read_einsum(node: NodeReader) -> Wire:
         if size != 1
     }
     fresh = [at for at, letter in enumerate(result) if letter not in read]
-    kept = "".join(letter for letter in result if letter in read)
-    dims = [sizes.get(letter, 1) for letter in kept]
+    letters = "".join(letter for letter in result if letter in read)
+    dims = [sizes.get(letter, 1) for letter in letters]
     total = node.add(
-        "Einsum", wires, wires[0].dtype, dims, "sum" if fresh else "", equation=f"{read}->{kept}"
+        "Einsum", wires, wires[0].dtype, dims, "sum" if fresh else "", equation=f"{read}->{letters}"
     )
     return node.add_axes(total, fresh) if fresh else total

@@ -99,9 +99,9 @@ class CellWriter:
         i, o, f, fresh = (self.part(total, gate, gate + 1) for gate in range(4))
         entered = self.apply(0, self._peek(i, c, 0))
         forgets = self.attributes.get("input_forget")
-        kept = self.op("Sub", self.e.number(1), entered) if forgets else self.apply(0, self._peek(f, c, 2))
+        forget = self.op("Sub", self.e.number(1), entered) if forgets else self.apply(0, self._peek(f, c, 2))
         added = self.op("Mul", entered, self.apply(1, fresh))
-        after = self.op("Add", self.op("Mul", kept, c), added)
+        after = self.op("Add", self.op("Mul", forget, c), added)
         out = self.apply(0, self._peek(o, after, 1))
         return [self.op("Mul", out, self.activation(2, after)), after]
 

@@ -83,12 +83,12 @@ def read_reshape(node: NodeReader) -> Wire:
     if sum(each == -1 for each in shape) > 1 or any(isinstance(each, int) and each < -1 for each in shape):
         raise node.error(f"the shape {shape} has more than one size that is left, or a negative one")
     sizes = [x.sizes[start + at] if each == 0 else each for at, each in enumerate(shape)]
-    known = [size if isinstance(size, int) and size > 0 else None for size in sizes]
+    fixed_sizes = [size if isinstance(size, int) and size > 0 else None for size in sizes]
     target = node.bounds_tensor([*[0] * start, *shape], "shape")
     if stop < x.rank:
         tail = node.add("Shape", [x], LONG, [x.rank - stop], "tail", start=stop)
         target = node.add("Concat", [target, tail], LONG, [None], "sizes", axis=0)
-    return node.add("Reshape", [x, target], x.dtype, [*x.sizes[:start], *known, *x.sizes[stop:]])
+    return node.add("Reshape", [x, target], x.dtype, [*x.sizes[:start], *fixed_sizes, *x.sizes[stop:]])
 
 
 @reads("transpose", takes="input axes")

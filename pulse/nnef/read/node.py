@@ -109,9 +109,9 @@ class GraphReader:
 
     def constant(self, value: Array, name: str) -> Wire:
         """A stored tensor."""
-        chosen = self.names.new(name)
-        self.stored.append(numpy_helper.from_array(np.ascontiguousarray(value).reshape(value.shape), chosen))
-        return Wire(chosen, value.dtype, value.shape, value)
+        unique = self.names.new(name)
+        self.stored.append(numpy_helper.from_array(np.ascontiguousarray(value).reshape(value.shape), unique))
+        return Wire(unique, value.dtype, value.shape, value)
 
 
 @record(eq=False)

@@ -75,22 +75,22 @@ class _Stream(StreamTiming):
     def state(self, node: NodeReader, name: str, initial: Wire) -> Wire:
         if initial.value is None:
             raise node.error(f"the initial value of {printable(name)} is computed; store it")
-        chosen = node.graph.names.new(f"{name}.state")
-        self._initial[name] = chosen, initial
+        unique = node.graph.names.new(f"{name}.state")
+        self._initial[name] = unique, initial
         self._inputs.append(
-            helper.make_tensor_value_info(chosen, element_type(initial.dtype), [*initial.value.shape])
+            helper.make_tensor_value_info(unique, element_type(initial.dtype), [*initial.value.shape])
         )
-        return Wire(chosen, initial.dtype, initial.sizes)
+        return Wire(unique, initial.dtype, initial.sizes)
 
     def keep(self, node: NodeReader, name: str, last: Wire) -> None:
         read, initial = self._initial[name]
         assert initial.value is not None
-        chosen = node.graph.names.new(f"{name}.next")
-        node.graph.nodes.append(helper.make_node("Identity", [last.name], [chosen], chosen))
+        unique = node.graph.names.new(f"{name}.next")
+        node.graph.nodes.append(helper.make_node("Identity", [last.name], [unique], unique))
         self._outputs.append(
-            helper.make_tensor_value_info(chosen, element_type(last.dtype), [*initial.value.shape])
+            helper.make_tensor_value_info(unique, element_type(last.dtype), [*initial.value.shape])
         )
-        self._notes.append(StateNote.of(read, chosen, initial.value))
+        self._notes.append(StateNote.of(read, unique, initial.value))
 
     def finish(self, model: ModelProto, outputs: Sequence[str]) -> None:
         notes = notes_of(self.properties, self.title, self.document.inputs, outputs, self._notes)
@@ -165,6 +165,6 @@ class _Pulsed(StreamTiming):
             for what, number in (("begin", delay), ("end", (1 << 63) - 1), ("axis", axis))
         ]
         name = self.document.outputs[place]
-        chosen = name if name in self.late else graph.names.new(name)
-        graph.nodes.append(helper.make_node("Slice", [wire.name, *bounds], [chosen], chosen))
-        return Wire(chosen, wire.dtype, tuple(None if at == axis else s for at, s in enumerate(wire.sizes)))
+        unique = name if name in self.late else graph.names.new(name)
+        graph.nodes.append(helper.make_node("Slice", [wire.name, *bounds], [unique], unique))
+        return Wire(unique, wire.dtype, tuple(None if at == axis else s for at, s in enumerate(wire.sizes)))

@@ -86,10 +86,10 @@ def _entries(node: NodeReader, fragment: Fragment) -> Entries:
     names = {each.name for each in fragment.parameters}
     results = {name for name, _ in fragment.results}
 
-    def inside(value: Value, known: set[str]) -> str:
+    def inside(value: Value, used_names: set[str]) -> str:
         name = _name(node, value)
-        inner = name if name in known else "".join(c if c.isalnum() or c == "_" else "_" for c in name)
-        if inner not in known:
+        inner = name if name in used_names else "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+        if inner not in used_names:
             raise node.error(f"the body {fragment.name} has no {name}")
         return inner
 

@@ -142,12 +142,12 @@ class NodeWriter:
     def operands(self, slots: Sequence[int] | None = None) -> list[Expression]:
         """Inputs that broadcast to the first output."""
         rank = self.made_rank()
-        chosen = range(len(self.inputs)) if slots is None else slots
-        operands = [self.operand(slot, rank) for slot in chosen]
+        places = range(len(self.inputs)) if slots is None else slots
+        operands = [self.operand(slot, rank) for slot in places]
         if all(not isinstance(each, Name) for each in operands):
-            value = self.known_value(chosen[0])
+            value = self.known_value(places[0])
             assert value is not None
-            operands[0] = self.scope.tensor(value, self.inputs[chosen[0]])
+            operands[0] = self.scope.tensor(value, self.inputs[places[0]])
         return operands
 
     # what several writers need

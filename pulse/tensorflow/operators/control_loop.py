@@ -316,11 +316,11 @@ class _While:
             frames.append(graph.label(given[outlet]))
             x.append(self._run_through(whole, start, iterations))
         targets = self._targets(parts)
-        left = needs(body, targets, given)
+        inputs = needs(body, targets, given)
         captured: list[OutletId] = []
         names: list[str] = []
         for place, source in parts.sources.items():
-            if source not in left or source in given:
+            if source not in inputs or source in given:
                 continue
             fact = node.graph.fact(self._first[place])
             given[source] = inner(label[place], TypedFact(fact.dtype, fact.shape))

@@ -39,16 +39,16 @@ def graft(
     present: Mapping[OutletId, OutletId],
     prefix: str = "",
 ) -> list[OutletId]:
-    """Wire what some outlets of a model need into a graph; nothing in front of the outlets in ``present``. Raises FactError."""
+    """Wire what some outlets of a model need into a graph; nothing in front of ``present``. Raises FactError."""
     places = dict(present)
-    needed = {outlet for outlet in targets if outlet not in places}
-    chosen: list[int] = []
+    sources = {outlet for outlet in targets if outlet not in places}
+    numbers: list[int] = []
     for number in reversed(model.graph.order(list(targets))):
         outlets = {OutletId(number, slot) for slot in range(len(model.graph.nodes[number].outputs))}
-        if outlets & needed:
-            chosen.append(number)
-            needed.update(outlet for outlet in model.graph.nodes[number].inputs if outlet not in places)
-    for number in reversed(chosen):
+        if outlets & sources:
+            numbers.append(number)
+            sources.update(outlet for outlet in model.graph.nodes[number].inputs if outlet not in places)
+    for number in reversed(numbers):
         node = model.graph.nodes[number]
         if isinstance(node.op, Source):
             raise UnsureError

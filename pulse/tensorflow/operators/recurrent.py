@@ -73,8 +73,8 @@ def gru_cell(node: TensorflowNode) -> list[OutletId]:
     r, u = (node.wire(Slice(1, size * n, size * (n + 1)), [gates], name) for n, name in enumerate("ru"))
     reset = node.wire(Elementwise("mul"), [before, r], "reset")
     c = node.wire(Elementwise("tanh"), [product(reset, 3, "c")], "c")
-    left = node.wire(Elementwise("sub"), [before, c], "left")
-    kept = node.wire(Elementwise("mul"), [u, left], "kept")
+    change = node.wire(Elementwise("sub"), [before, c], "left")
+    kept = node.wire(Elementwise("mul"), [u, change], "kept")
     return [r, u, c, node.wire(Elementwise("add"), [c, kept], "h")]
 
 

@@ -32,8 +32,8 @@ def band_part(node: TensorflowNode) -> OutletId:
             )
     if not inside:
         return node.input(0)
-    kept = inside[0] if len(inside) == 1 else node.wire(Elementwise("and"), inside, "kept")
-    return node.wire(Elementwise("where"), [kept, node.input(0), node.number(0, fact.dtype, "zero")])
+    in_band = inside[0] if len(inside) == 1 else node.wire(Elementwise("and"), inside, "kept")
+    return node.wire(Elementwise("where"), [in_band, node.input(0), node.number(0, fact.dtype, "zero")])
 
 
 @tensorflow_op("OneHot")

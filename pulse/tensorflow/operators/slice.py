@@ -52,14 +52,14 @@ def strided_slice(node: TensorflowNode) -> OutletId:
     def has(name: str, place: int) -> bool:
         return bool(masks[name] >> place & 1)
 
-    taken = sum(not has("new_axis", place) and not has("ellipsis", place) for place in range(count))
-    if taken > own:
-        raise node.error(f"{taken} slices for {node.fact(0)}")
+    slices = sum(not has("new_axis", place) and not has("ellipsis", place) for place in range(count))
+    if slices > own:
+        raise node.error(f"{slices} slices for {node.fact(0)}")
     axis, new, shrunk, ops = 0, list[int](), list[int](), list[Slice]()
     out_axis = 0
     for place in range(count):
         if has("ellipsis", place):
-            axis, out_axis = axis + own - taken, out_axis + own - taken
+            axis, out_axis = axis + own - slices, out_axis + own - slices
         elif has("new_axis", place):
             new.append(out_axis)
             out_axis += 1

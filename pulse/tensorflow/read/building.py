@@ -138,9 +138,9 @@ class _Building:
             name: before[endpoint] if endpoint in before else self._outlet(endpoint, "the request")
             for name, endpoint in request.fetches.items()
         }
-        kept = [name for name in self._assigned if name in self._read or not request.frozen]
-        variables = tuple(Variable(name, f"{name}{NEXT}", request.values.get(name)) for name in kept)
-        results = [*fetched.values(), *(self._current[name] for name in kept)]
+        names = [name for name in self._assigned if name in self._read or not request.frozen]
+        variables = tuple(Variable(name, f"{name}{NEXT}", request.values.get(name)) for name in names)
+        results = [*fetched.values(), *(self._current[name] for name in names)]
         self._model.set_outputs(results, [*fetched, *(each.output for each in variables)])
         return FileNetwork(self._model, self._scope, self._graph.title, variables=variables)
 
@@ -207,8 +207,8 @@ class _Building:
     def _is_set(self, node: GraphNode) -> bool:
         """Whether a variable holds something at this moment of the run."""
         variable = self._variables.of(node.inputs[0]) if node.inputs else None
-        known = (self._request.values, self._request.held, self._current)
-        return any(variable in each for each in known)
+        mappings = (self._request.values, self._request.held, self._current)
+        return any(variable in each for each in mappings)
 
     def _branch(self, node: GraphNode, changed: Sequence[str]) -> None:
         """An If whose results are those of its branches, then what the variables hold after it."""

@@ -49,12 +49,12 @@ def find_reached(nodes: Iterable[GraphNode], enters: Iterable[str], exits: Colle
     for node in nodes:
         for name in (*(each.node for each in node.inputs), *node.controls):
             readers.setdefault(name, []).append(node.name)
-    left = list(enters)
-    reached = set(left)
-    while left:
-        fresh = {name for name in readers.get(left.pop(), ()) if name not in reached and name not in exits}
+    stack = list(enters)
+    reached = set(stack)
+    while stack:
+        fresh = {name for name in readers.get(stack.pop(), ()) if name not in reached and name not in exits}
         reached |= fresh
-        left += fresh
+        stack += fresh
     return reached
 
 
@@ -176,11 +176,11 @@ class _Conversion:
         self._running.pop()
 
     def _unique(self, name: str) -> str:
-        number, chosen = 1, name
-        while chosen in self._graph.nodes:
+        number, unique = 1, name
+        while unique in self._graph.nodes:
             number += 1
-            chosen = f"{name}_{number}"
-        return chosen
+            unique = f"{name}_{number}"
+        return unique
 
     def _function(
         self, name: str, ports: dict[NodeOutput, str], types: tuple[int, ...], outputs: list[NodeOutput]
@@ -204,9 +204,9 @@ class _Conversion:
 
     def _take_body(self, ports: dict[NodeOutput, str], outputs: list[NodeOutput]) -> dict[str, GraphNode]:
         names: set[str] = set()
-        left = [endpoint for endpoint in outputs if endpoint not in ports]
-        while left:
-            name = left.pop().node
+        stack = [endpoint for endpoint in outputs if endpoint not in ports]
+        while stack:
+            name = stack.pop().node
             if name in names:
                 continue
             if name in self._exits:
@@ -222,8 +222,8 @@ class _Conversion:
             ):
                 raise node.error("a loop reads it, and it belongs to another; export the model again")
             names.add(name)
-            left += [endpoint for endpoint in node.inputs if endpoint not in ports]
-            left += [NodeOutput(control) for control in node.controls if self._is_effect(control)]
+            stack += [endpoint for endpoint in node.inputs if endpoint not in ports]
+            stack += [NodeOutput(control) for control in node.controls if self._is_effect(control)]
         return {name: node for name, node in self._graph.nodes.items() if name in names}
 
     def _is_effect(self, name: str) -> bool:

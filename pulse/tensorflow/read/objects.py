@@ -59,9 +59,9 @@ def _read_objects(checkpoint: Checkpoint, what: str) -> Proto:
 def _keys(objects: Proto, stored: Proto) -> dict[int, str]:
     """Object -> the name of its tensor: both graphs are walked from their roots, by the names of children."""
     keys: dict[int, str] = {}
-    left, seen = [(0, 0)], {0}
-    while left:
-        place, other = left.pop()
+    stack, seen = [(0, 0)], {0}
+    while stack:
+        place, other = stack.pop()
         if not (0 <= place < len(objects.nodes) and 0 <= other < len(stored.nodes)):
             continue
         for attribute in stored.nodes[other].attributes:
@@ -71,5 +71,5 @@ def _keys(objects: Proto, stored: Proto) -> dict[int, str]:
         for child in objects.nodes[place].children:
             if child.local_name in children and child.node_id not in seen:
                 seen.add(child.node_id)
-                left.append((child.node_id, children[child.local_name]))
+                stack.append((child.node_id, children[child.local_name]))
     return keys

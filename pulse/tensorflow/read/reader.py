@@ -42,9 +42,9 @@ def model_of(
 ) -> tuple[FileNetwork, FlatGraph]:
     """The model of what a file holds, and its nodes; ``outputs`` are any tensors of it. Raises LoadError."""
     if contents.signatures:
-        chosen = _signature(contents, signature)
-        kept = chosen.outputs if outputs is None else _select_outputs(contents, chosen, outputs)
-        return _of_signature(contents, inputs, constants, replace(chosen, outputs=kept))
+        side = _signature(contents, signature)
+        selection = side.outputs if outputs is None else _select_outputs(contents, side, outputs)
+        return _of_signature(contents, inputs, constants, replace(side, outputs=selection))
     if signature is not None:
         raise LoadError(f"{contents.title}: a graph has no signature; there is none called {signature!r}")
     return _of_graph(contents, inputs, constants, outputs)
@@ -61,17 +61,17 @@ def _select_outputs(
 
 
 def _signature(contents: Contents, name: str | None) -> Signature:
-    known = {
+    signatures = {
         key: each
         for key, each in contents.signatures.items()
         if each.outputs and not key.startswith(_INTERNAL)
     }
     if name is None:
-        name = SERVING if SERVING in known else next(iter(known), SERVING)
-    if name not in known:
-        listed = ", ".join(known) or "none"
+        name = SERVING if SERVING in signatures else next(iter(signatures), SERVING)
+    if name not in signatures:
+        listed = ", ".join(signatures) or "none"
         raise LoadError(f"{contents.title}: no signature is called {name!r}; the signatures are {listed}")
-    return known[name]
+    return signatures[name]
 
 
 def _of_signature(
@@ -165,12 +165,12 @@ def _find_moving(nodes: Sequence[GraphNode]) -> set[str]:
             readers.setdefault(endpoint.node, []).append(node.name)
     names = {node.name for node in nodes}
     open_ = [node.name for node in nodes if any(each.node not in names for each in node.inputs)]
-    left = [*open_, *(node.name for node in nodes if node.op in (*PLACES, *VARIABLES))]
-    moving = set(left)
-    while left:
-        fresh = [name for name in readers.get(left.pop(), ()) if name not in moving]
+    stack = [*open_, *(node.name for node in nodes if node.op in (*PLACES, *VARIABLES))]
+    moving = set(stack)
+    while stack:
+        fresh = [name for name in readers.get(stack.pop(), ()) if name not in moving]
         moving.update(fresh)
-        left += fresh
+        stack += fresh
     return moving
 
 
@@ -197,12 +197,12 @@ def _model(
 def _value_info(name: str, endpoint: NodeOutput, node: GraphNode) -> Any:
     """What a node says of a tensor that is given, in the form that ONNX has for it."""
     type_, dims = _stated_type(node, endpoint)
-    known = type_.known_type if type_ is not None else None
-    if type_ is not None and known is None and node.op in PLACES:
+    dtype = type_.known_type if type_ is not None else None
+    if type_ is not None and dtype is None and node.op in PLACES:
         raise LoadError(
             f"input {name}: a tensor of {type_} is not covered; give a tensor behind it as the input"
         )
-    number = TensorProto.UNDEFINED if known is None else helper.np_dtype_to_tensor_dtype(np.dtype(known))
+    number = TensorProto.UNDEFINED if dtype is None else helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     shape = None if dims is None else [_dim(dims, axis) for axis in range(len(dims))]
     return helper.make_tensor_value_info(name, number, shape)
 

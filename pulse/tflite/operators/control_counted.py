@@ -77,17 +77,17 @@ class _Parts:
     def wire(self) -> list[OutletId] | None:
         """A scan, and the loop's outputs from it."""
         node, graph = self.node, TypedGraph()
-        given: dict[OutletId, OutletId] = {}
+        in_body: dict[OutletId, OutletId] = {}
         frames: list[tuple[str, int, int]] = []
         for number, (outlet, (state, axis)) in enumerate(self.reads.items()):
             fact = self.node.graph.fact(self.node.input(state))
             part = TypedFact(fact.dtype, (*fact.shape[:axis], *fact.shape[axis + 1 :]))
             (frame,) = graph.add(f"frame{number}", Source(part), (), [part])
-            kept = self.body.graph.fact(outlet).rank == fact.rank
-            given[outlet] = wire(graph, f"read{number}", AddAxis(axis), [frame])[0] if kept else frame
+            has_axis = self.body.graph.fact(outlet).rank == fact.rank
+            in_body[outlet] = wire(graph, f"read{number}", AddAxis(axis), [frame])[0] if has_axis else frame
             frames.append((f"frame{number}", state, axis))
         results = [self.body.graph.outputs[state] for state in self.carried] + list(self.lists.values())
-        places = _copy(self.body, results, graph, given, self.iteration)
+        places = _copy(self.body, results, graph, in_body, self.iteration)
         if places is None:
             return None
         carried = [f"in{state}" for state in self.carried]
@@ -123,9 +123,9 @@ class _Parts:
         operands = [node.input(state) for _, state, _ in frames]
         operands += [node.input(state) for state in self.carried]
         operands += [node.input(int(name.removeprefix("in"))) for name in captured]
-        scanned = wire(node.graph, f"{node.wire_name}.scan", op, operands)
+        wires = wire(node.graph, f"{node.wire_name}.scan", op, operands)
         outputs = {state: node.input(state) for state in self.steady}
-        outputs |= dict(zip(self.lists, scanned)) | dict(zip(self.carried, scanned[len(rows) :]))
+        outputs |= dict(zip(self.lists, wires)) | dict(zip(self.carried, wires[len(rows) :]))
         outputs |= {state: node.dims_constant([self.iterations], f"count{state}") for state in self.counters}
         return [outputs[state] for state in range(len(node.inputs))]
 
@@ -138,12 +138,12 @@ def _copy(
     iteration: Symbol,
 ) -> dict[OutletId, OutletId] | None:
     """What some outlets need, in another graph; None if that depends on the number of the iteration."""
-    places, left, needed = dict(inputs), list(results), set[int]()
-    while left:
-        outlet = left.pop()
+    places, stack, needed = dict(inputs), list(results), set[int]()
+    while stack:
+        outlet = stack.pop()
         if outlet not in places and outlet.node not in needed:
             needed.add(outlet.node)
-            left += body.graph.nodes[outlet.node].inputs
+            stack += body.graph.nodes[outlet.node].inputs
     for number in body.graph.order(list(results)):
         if number not in needed:
             continue
@@ -225,11 +225,11 @@ class _Counted:
         """The length that the condition compares the iteration with; of several the one that all agree on."""
         cond = self._run("CondSubgraphIndex", facts)
         counts: list[TDim] = []
-        left = [cond.graph.outputs[0]]
-        while left:
-            producer = cond.graph.node(left.pop())
+        stack = [cond.graph.outputs[0]]
+        while stack:
+            producer = cond.graph.node(stack.pop())
             if isinstance(producer.op, Elementwise) and producer.op.kind == "and":
-                left += producer.inputs
+                stack += producer.inputs
                 continue
             if not isinstance(producer.op, Elementwise) or producer.op.kind != "less":
                 return None

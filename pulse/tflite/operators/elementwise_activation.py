@@ -203,10 +203,10 @@ def prelu(node: TfliteNode) -> OutletId:
         return node.each("prelu", node.values(0), node.values(1))
     ours, slopes, (_, theirs) = node.quantization(0), node.quantization(1), target(node)
     x = node.cast(node.codes(0), F64, "wide")
-    right = times(node, x, np.asarray(float(ours.scale[0] / theirs.scale[0])), "positive")
+    positive = times(node, x, np.asarray(float(ours.scale[0] / theirs.scale[0])), "positive")
     product = node.each("mul", x, node.cast(node.codes(1), F64, "slopes"), suffix="product")
-    left = times(
+    negative = times(
         node, product, np.asarray(float(ours.scale[0] * slopes.scale[0] / theirs.scale[0])), "negative"
     )
     below = node.each("less", x, 0.0, suffix="below")
-    return clamp_wide(node, node.each("where", below, left, right, suffix="chosen"))
+    return clamp_wide(node, node.each("where", below, negative, positive, suffix="chosen"))

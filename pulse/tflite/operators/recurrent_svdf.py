@@ -36,9 +36,9 @@ def svdf(node: TfliteNode) -> list[OutletId]:
     memory = node.wire(Reshape((batch, TDim.of(count), TDim.of(size))), [node.input(4)], "memory")
     new = node.wire(AddAxis(2), [_features(node, features)], "newest")
     older = node.wire(Slice(2, TDim.of(1), TDim.of(size)), [memory], "older")
-    kept = node.wire(Concat(2), [older, new], "kept")
-    after = node.wire(Reshape((batch, TDim.of(count * size))), [kept], "after")
-    y = _filter(node, kept, time, batch, count // rank, rank)
+    window = node.wire(Concat(2), [older, new], "kept")
+    after = node.wire(Reshape((batch, TDim.of(count * size))), [window], "after")
+    y = _filter(node, window, time, batch, count // rank, rank)
     bias = bias_of(node, 3)
     if not coded:
         if bias is not None:

@@ -86,6 +86,6 @@ def plain_line(scene: Scene) -> str:
                 f"{name} {' '.join(decibels_text(peak.held_db).strip() for peak in peaks[:ROWS])} dBFS"
             )
     parts.append(describe_counters(new))
-    known = () if before is None else before.notes
-    parts += [note for note in statistics.notes if note not in known]
+    shown_notes = () if before is None else before.notes
+    parts += [note for note in statistics.notes if note not in shown_notes]
     return "  ".join(filter(None, parts))
