@@ -9,11 +9,11 @@ from pathlib import Path
 from pulse.errors import InputError
 
 
-def refuse_same(read: Sequence[Path | None], written: Sequence[Path | None]) -> None:
-    """Raises InputError if a file that is read would be replaced, or one file be written twice; None: no file."""
-    files = [path for path in written if path is not None]
+def refuse_same(inputs: Sequence[Path | None], outputs: Sequence[Path | None]) -> None:
+    """Raises InputError if an output is one of the inputs, or two outputs are one file; None stands for no file."""
+    files = [path for path in outputs if path is not None]
     for number, path in enumerate(files):
-        if any(_is_same(path, other) for other in read if other is not None):
+        if any(_is_same(path, other) for other in inputs if other is not None):
             raise InputError(f"{path}: is the input; write to another file")
         if any(_is_same(path, other) for other in files[:number]):
             raise InputError(f"{path}: would be written twice; give each its own file")

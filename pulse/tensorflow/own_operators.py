@@ -120,12 +120,12 @@ class OwnCall(Op):
         if own.shape is None:
             return [shapes[0]] * len(own.outputs)
         answer = own.shape(*shapes, **dict(self.attributes))
-        listed: list[Any] = [answer] if isinstance(answer, tuple) else list(answer)
-        if len(listed) != len(own.outputs):
+        shapes_out: list[Any] = [answer] if isinstance(answer, tuple) else list(answer)
+        if len(shapes_out) != len(own.outputs):
             raise FactError(
-                f"{own.name}: its shape function gives {len(listed)} shapes for {len(own.outputs)} outputs"
+                f"{own.name}: its shape function gives {len(shapes_out)} shapes for {len(own.outputs)} outputs"
             )
-        return [shape_of(*shape) for shape in listed]
+        return [shape_of(*shape) for shape in shapes_out]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         own = self.operator
@@ -135,8 +135,8 @@ class OwnCall(Op):
         if kernel is None:
             raise InputError(f"{own.name}: it has no kernel; give one with pulse.tensorflow.register_kernel")
         answer = kernel(*inputs, **dict(self.attributes))
-        listed = cast("Sequence[Any]", answer) if isinstance(answer, tuple | list) else [answer]
-        results: list[Array] = [np.asarray(each) for each in listed]
+        values = cast("Sequence[Any]", answer) if isinstance(answer, tuple | list) else [answer]
+        results: list[Array] = [np.asarray(each) for each in values]
         facts = self.facts([TypedFact(array.dtype, shape_of(*array.shape)) for array in inputs])
         if len(results) != len(facts):
             raise InputError(f"{own.name}: its kernel gives {len(results)} arrays for {len(facts)} outputs")

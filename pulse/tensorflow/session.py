@@ -97,15 +97,15 @@ class Session:
         names = [fetches] if isinstance(fetches, str) else list(fetches)
         silent = [name for name in names if self._is_silent(name)]
         endpoints = {name: self._endpoint(name, "fetch") for name in names if name not in silent}
-        seen = {name: self._endpoint(name, "watch") for name in watch}
+        watch_ends = {name: self._endpoint(name, "watch") for name in watch}
         pairs = {self._endpoint(name, "feed"): (name, value) for name, value in (feeds or {}).items()}
         self._require_allowed([*endpoints.values()], [*pairs])
         aims = sorted({self._target(name) for name in (*targets, *silent)})
         fed = {end: self._convert_feed(end, *pair) for end, pair in pairs.items()}
-        results = self._compute([*endpoints.values(), *seen.values()], fed, aims)
-        self.watched = {name: results[str(end)] for name, end in seen.items()}
-        listed = [results.get(str(endpoints[name])) if name in endpoints else None for name in names]
-        return listed[0] if isinstance(fetches, str) else listed
+        results = self._compute([*endpoints.values(), *watch_ends.values()], fed, aims)
+        self.watched = {name: results[str(end)] for name, end in watch_ends.items()}
+        arrays = [results.get(str(endpoints[name])) if name in endpoints else None for name in names]
+        return arrays[0] if isinstance(fetches, str) else arrays
 
     def partial_run(
         self, fetches: Sequence[str], feeds: Sequence[str] = (), targets: Sequence[str] = ()
@@ -143,9 +143,9 @@ class Session:
             "serving_default" if "serving_default" in self._signatures else next(iter(self._signatures), "")
         )
         if signature_name not in self._signatures:
-            listed = ", ".join(self._signatures) or "none"
+            names = ", ".join(self._signatures) or "none"
             raise InputError(
-                f"{self._title}: no signature is called {signature_name!r}; the signatures are {listed}"
+                f"{self._title}: no signature is called {signature_name!r}; the signatures are {names}"
             )
         sides = self._signatures[signature_name]
         unknown = sorted(inputs.keys() ^ sides.inputs.keys())
@@ -247,8 +247,8 @@ class Session:
             checkpoint = Checkpoint(path)
             return {name: checkpoint.tensor(name) for name in self._variable_names() if name in checkpoint}
         try:
-            with np.load(path, allow_pickle=False) as stored:
-                return {name: stored[name] for name in stored.files}
+            with np.load(path, allow_pickle=False) as arrays:
+                return {name: arrays[name] for name in arrays.files}
         except (OSError, ValueError, EOFError) as error:
             raise LoadError(f"{path}: neither a file of variables nor a checkpoint ({error})") from error
 

@@ -249,8 +249,8 @@ class _Parser:
             raise self.error(f"{where} has buffer {number} of {self._model.BuffersLength()}")
         if number == 0:
             return None
-        stored = self._buffer_bytes(self._model.Buffers(number), where)
-        if not stored.size or kind in RESOURCES:
+        data = self._buffer_bytes(self._model.Buffers(number), where)
+        if not data.size or kind in RESOURCES:
             return None
         if kind in ("INT4", "UINT4"):
             raise LoadError(f"{self._what}: {where} has {kind.lower()} weights, which are not covered")
@@ -258,13 +258,13 @@ class _Parser:
         if dtype is None:
             return None
         size = math.prod(shape)
-        if stored.size != size * dtype.itemsize:
+        if data.size != size * dtype.itemsize:
             raise self.error(
-                f"{where} has {stored.size} bytes of data for shape {list(shape)}, which takes {size * dtype.itemsize}"
+                f"{where} has {data.size} bytes of data for shape {list(shape)}, which takes {size * dtype.itemsize}"
             )
         if dtype == np.bool_:
-            return (stored != 0).reshape(shape)
-        return stored.view(dtype.newbyteorder("<")).astype(dtype).reshape(shape)
+            return (data != 0).reshape(shape)
+        return data.view(dtype.newbyteorder("<")).astype(dtype).reshape(shape)
 
     def _buffer_bytes(self, buffer: Any, where: str) -> NDArray[np.uint8]:
         """The bytes of a buffer; those of large files lie after the FlatBuffer."""

@@ -46,15 +46,15 @@ def read(
 
 def _choose(signatures: Sequence[Signature], key: str | None, title: str) -> Signature | None:
     """The signature of a key, or the first; warns where the file has others."""
-    listed = ", ".join(signature.key for signature in signatures) or "none"
+    keys = ", ".join(signature.key for signature in signatures) or "none"
     if key is not None:
         match = next((signature for signature in signatures if signature.key == key), None)
         if match is None:
-            raise LoadError(f"{title}: no signature is called {key!r}; the signatures are {listed}")
+            raise LoadError(f"{title}: no signature is called {key!r}; the signatures are {keys}")
         return match
     if len(signatures) > 1:
         warnings.warn(
-            f"{title}: has the signatures {listed}, and the first is read; "
+            f"{title}: has the signatures {keys}, and the first is read; "
             f"{spell('signature', 'NAME')} reads another",
             PulseWarning,
             stacklevel=5,
@@ -100,10 +100,10 @@ def _dims(shape: Sequence[int], sized: bool) -> list[int | str]:
     the caller says what it is.
     """
     free = [axis for axis, size in enumerate(shape) if size < 0 and (axis > 0 or len(shape) == 1)]
-    named = {axis: f"{TIME}{count or ''}" for count, axis in enumerate(free)}
+    symbols = {axis: f"{TIME}{count or ''}" for count, axis in enumerate(free)}
     if sized and shape and shape[0] < 0:
-        named.setdefault(0, BATCH)
-    return [named.get(axis, abs(size)) for axis, size in enumerate(shape)]
+        symbols.setdefault(0, BATCH)
+    return [symbols.get(axis, abs(size)) for axis, size in enumerate(shape)]
 
 
 def _variable_name(handle: Operator, number: int) -> str:

@@ -41,9 +41,9 @@ def check(
     opened = open_model(model, model_options)
     if opened.model.program is not None:
         opened.compile(model_options.pulse, backend, weights)
-        stored = StoredProof(opened, opened.model.program)
-        shown.print(stored)
-        require_outcome(stored.outcome, stored.verdict)
+        proof_of_file = StoredProof(opened, opened.model.program)
+        shown.print(proof_of_file)
+        require_outcome(proof_of_file.outcome, proof_of_file.verdict)
         return
     pulsed = opened.pulsify(model_options.pulse)
     checked = check_model(opened, pulsed, proof.choice(), backend, weights or "f32", kernel_preparation())

@@ -38,8 +38,8 @@ USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 class Command(TyperCommand):
     """A command with its options. Texts, paths and defaults go without typer's converters, whose import takes 0.1 s."""
 
-    def __init__(self, *others: Any, **named: Any) -> None:
-        super().__init__(*others, **named)
+    def __init__(self, *others: Any, **keywords: Any) -> None:
+        super().__init__(*others, **keywords)
         for param in self.params:
             _leave_default(_hide_type(param))
 
@@ -113,8 +113,8 @@ class _AllCommands(Mapping[str, TyperCommand]):
 class Commands(TyperGroup):
     """Turns what a user can cause into one line on stderr, JSON on stdout if requested, and an exit code."""
 
-    def __init__(self, *others: Any, **named: Any) -> None:
-        super().__init__(*others, **named)
+    def __init__(self, *others: Any, **keywords: Any) -> None:
+        super().__init__(*others, **keywords)
         self.commands: Any = _AllCommands()
         for param in self.params:
             _hide_type(param)
@@ -125,20 +125,20 @@ class Commands(TyperGroup):
     def get_help_option(self, ctx: Any) -> Any:
         return _leave_default(_hide_type(super().get_help_option(ctx)))
 
-    def main(self, args: Sequence[str] | None = None, *others: Any, **named: Any) -> Any:
+    def main(self, args: Sequence[str] | None = None, *others: Any, **keywords: Any) -> Any:
         try:
-            return self._main(args, *others, **named)
+            return self._main(args, *others, **keywords)
         except OSError as error:  # of what is printed before a command is invoked
             fail(error, f"standard output: {error.strerror}")
             sys.exit(BAD_USE)
 
-    def _main(self, args: Sequence[str] | None, *others: Any, **named: Any) -> Any:
+    def _main(self, args: Sequence[str] | None, *others: Any, **keywords: Any) -> Any:
         if "--json" not in (sys.argv[1:] if args is None else args):
-            return super().main(args, *others, **named)
-        named["standalone_mode"] = False
+            return super().main(args, *others, **keywords)
+        keywords["standalone_mode"] = False
         with errors_as_json():
             try:
-                sys.exit(super().main(args, *others, **named))
+                sys.exit(super().main(args, *others, **keywords))
             except USAGE_ERROR as error:
                 fail(error, error.format_message())
                 sys.exit(BAD_USE)

@@ -64,7 +64,7 @@ def compile(
     path = output or Path(f"{opened.title}.pulse")
     refuse_same([model], [path])
     program = opened.pulsify(model_options.pulse).compile("numba", weights or "f32", kernel_preparation())
-    written = compile_to_file(opened, program, path, proof.choice() if check else None, kernel_preparation())
-    shown.print(written)
-    if written.proof is not None:
-        require_proof(written.proof, f"; {path} is not written (--no-check writes it unproved)")
+    report = compile_to_file(opened, program, path, proof.choice() if check else None, kernel_preparation())
+    shown.print(report)
+    if report.proof is not None:
+        require_proof(report.proof, f"; {path} is not written (--no-check writes it unproved)")

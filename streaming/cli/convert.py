@@ -82,11 +82,11 @@ def convert(
         require_outcome(whole.outcome, whole.verdict, f"; {output} is not written")
         return
     pulsed = opened.pulsify(model_options.pulse)
-    written = None
+    report = None
     if output is not None:
-        written = export(opened, pulsed, output, opset, proof.choice() if check else None)
+        report = export(opened, pulsed, output, opset, proof.choice() if check else None)
     if triton is not None:
-        written = export_triton(opened, pulsed, triton, opset, proof.choice() if check else None)
-    shown.print(Conversion(opened, pulsed, written))
-    if written is not None and written.proof is not None:
-        require_proof(written.proof, f"; {output or triton} is not written (--no-check writes it unproved)")
+        report = export_triton(opened, pulsed, triton, opset, proof.choice() if check else None)
+    shown.print(Conversion(opened, pulsed, report))
+    if report is not None and report.proof is not None:
+        require_proof(report.proof, f"; {output or triton} is not written (--no-check writes it unproved)")

@@ -227,11 +227,11 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
         with use_spelling(as_options):
             command(**values)
 
-    listed = [
+    parameters = [
         parameter.replace(kind=Parameter.KEYWORD_ONLY)
         for name in own
         for parameter in (signature(groups[name]).parameters.values() if name in groups else [own[name]])
     ]
-    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in listed}
-    vars(wrapper)["__signature__"] = Signature(listed)
+    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    vars(wrapper)["__signature__"] = Signature(parameters)
     return wrapper

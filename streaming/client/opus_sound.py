@@ -39,12 +39,12 @@ class OpusSound(NotCopyable):
 
     def decode(self, port: WirePort, packet: bytes) -> Array | None:
         """More of an output, in its shape; None if it is not sound. Raises WireError: no packet."""
-        held = self._decoders.get(port.number)
-        return None if held is None else held.push(packet)
+        decoder = self._decoders.get(port.number)
+        return None if decoder is None else decoder.push(packet)
 
-    def ends(self, sent: Sequence[int], streaming: Sequence[WirePort]) -> list[tuple[WirePort, Array]]:
-        """The last samples of each output without the padding; ``sent`` counts all samples of the sound."""
-        totals = {port.number: total for port, total in zip(streaming, sent)}
+    def ends(self, totals_sent: Sequence[int], streaming: Sequence[WirePort]) -> list[tuple[WirePort, Array]]:
+        """The last samples of each output without the padding; ``totals_sent`` counts all samples of the sound."""
+        totals = {port.number: total for port, total in zip(streaming, totals_sent)}
         return [(port, self._decoders[port.number].end(totals[port.number])) for port in self._outputs]
 
 

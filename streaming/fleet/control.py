@@ -210,8 +210,8 @@ class FleetControl(NotCopyable):
 
     def _scale(self, now_s: float) -> None:
         self._leaving &= {*self._workers, *self._nodes}
-        for version, stored in list(self._deployments.items()):
-            deployment = replace(stored, weight=self._coming.get(version, stored.weight))
+        for version, deployed in list(self._deployments.items()):
+            deployment = replace(deployed, weight=self._coming.get(version, deployed.weight))
             workers = [each for each in self._workers.values() if each.version == version]
             staying = [
                 each
@@ -226,18 +226,18 @@ class FleetControl(NotCopyable):
                     del by_version[version]
 
     def _load(self, names: list[str]) -> Load:
-        filled, refused, streams = 0.0, 0, 0
+        load, refused, streams = 0.0, 0, 0
         for name in names:
             status = self._statuses.get(name)
             if status is not None:
-                filled, streams = filled + status.filled, streams + status.streams
+                load, streams = load + status.filled, streams + status.streams
                 refused += status.refused - self._refused.get(name, 0)
                 self._refused[name] = status.refused
-        return Load(filled, refused, streams)
+        return Load(load, refused, streams)
 
     def _act(self, now_s: float) -> None:
         streams = {name: each.streams for name, each in self._statuses.items()}
-        seen = Observed(
+        observed = Observed(
             list(self._nodes.values()),
             list(self._workers.values()),
             streams,
@@ -245,7 +245,7 @@ class FleetControl(NotCopyable):
             self._deployments,
             self._wanted,
         )
-        self._plan = make_plan(seen)
+        self._plan = make_plan(observed)
         for action in self._plan.actions:
             if isinstance(action, Start):
                 if now_s - self._failed_s.get(action.version, -RETRY_S) >= RETRY_S:

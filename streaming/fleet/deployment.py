@@ -101,7 +101,7 @@ def _check_types(table: dict[str, Any]) -> dict[str, Any]:
         kind = kinds[key]
         types = str if kind is str else int if kind is int else (int, float)
         if isinstance(value, bool) or not isinstance(value, types):
-            said = "a text" if kind is str else "a whole number" if kind is int else "a number"
-            raise InputError(f"[fleet] {key} = {value!r}: give {said}")
+            form = "a text" if kind is str else "a whole number" if kind is int else "a number"
+            raise InputError(f"[fleet] {key} = {value!r}: give {form}")
         entries[key] = float(value) if kind is float else value
     return entries

@@ -41,8 +41,8 @@ class FleetReport(Report):
             )
         holders: list[list[str]] = []
         for each in status.table.holders:
-            held = status.holders.get(each.name)
-            figures = ["", ""] if held is None else [str(held.checkpoints), byte_size(held.held_bytes)]
+            holder = status.holders.get(each.name)
+            figures = ["", ""] if holder is None else [str(holder.checkpoints), byte_size(holder.held_bytes)]
             holders.append([each.name, addresses.get(each.node, "gone"), *figures])
         sections: list[Section] = [
             Pairs([("nodes", str(len(status.nodes))), ("workers lost so far", str(status.lost))]),

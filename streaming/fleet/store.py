@@ -67,7 +67,9 @@ class HolderStore:
             batch, waiting = waiting[:many], waiting[many:]
             answers = self.holders.ask(batch, "load", name)
             versions = [
-                (Checkpoint.of_bytes(held[1]), held[0]) for held in answers.values() if held is not None
+                (Checkpoint.of_bytes(answer[1]), answer[0])
+                for answer in answers.values()
+                if answer is not None
             ]
             if versions:
                 return max(versions, key=lambda each: (each[1], each[0].epoch, each[0].received))

@@ -134,8 +134,8 @@ def _unclear(what: str, choice: Sequence[Device], kind: Kind) -> InputError:
         return InputError(
             f"{what}, and no other device here has an {kind}; pulse devices lists what there is"
         )
-    listed = "; ".join(f"{device.index} {device.title}" for device in choice)
-    return InputError(f"{what}; choose by index or name: {listed}")
+    names = "; ".join(f"{device.index} {device.title}" for device in choice)
+    return InputError(f"{what}; choose by index or name: {names}")
 
 
 def _row(device: Device) -> list[str]:

@@ -137,10 +137,10 @@ class Live(NotCopyable):
         config, engine_config = self.pipeline.stream_config, self.pipeline.engine_config
         program = self.pipeline.program
         choice = config.channels
-        named = "each" if choice.each else "mix" if choice.index is None else str(choice.index)
+        channels = "each" if choice.each else "mix" if choice.index is None else str(choice.index)
         if config.input_channels:
             inputs = zip(self.pipeline.instances.inputs, config.input_channels)
-            named = ", ".join(f"{port.name} takes channel {channel}" for port, channel in inputs)
+            channels = ", ".join(f"{port.name} takes channel {channel}" for port, channel in inputs)
         return Setup(
             model=program.model.title,
             backend=program.backend,
@@ -151,7 +151,7 @@ class Live(NotCopyable):
             output=None if self.devices.target is None else self.devices.target.name,
             device_rate_hz=config.rate_in_hz,
             block_frames=config.block_frames,
-            channels=named,
+            channels=channels,
             streams=self.pipeline.streams,
             engine=engine_config.engine if self.pipeline.native else "python",
             policy=engine_config.policy,

@@ -106,8 +106,8 @@ def late_frames(control: ControlBlock) -> int:
     grown = control.delay_growth_frames
     if control.policy != WAIT:
         return grown
-    lost = control.frames_lost * control.out_rate // control.in_rate
-    return grown + control.frames_silent - lost
+    lost_frames = control.frames_lost * control.out_rate // control.in_rate
+    return grown + control.frames_silent - lost_frames
 
 
 def measured_latency_s(pipeline: Pipeline) -> tuple[float, float] | None:

@@ -94,7 +94,7 @@ class FileReport(Report):
 
     def values(self) -> dict[str, Any]:
         """The values of the report, for JSON."""
-        result, written = self.result, self.result.written
+        result, files = self.result, self.result.written
         return {
             **self.opened.as_dict(self.program.model, map(self.program.model.port, self.outputs)),
             "input": self.source,
@@ -103,9 +103,9 @@ class FileReport(Report):
             "weights": self.program.form,
             "frames": result.frames,
             "streams": result.streams,
-            "encoding": written[0].encoding if written else None,
-            "clipped_samples": sum(one.clipping.total for one in written),
-            "clipping": [count for one in written for count in one.clipping.as_list()],
+            "encoding": files[0].encoding if files else None,
+            "clipped_samples": sum(one.clipping.total for one in files),
+            "clipping": [count for one in files for count in one.clipping.as_list()],
             "events": result.events,
             "nonfinite_values": result.nonfinite,
             "warnings": self.warnings,
@@ -182,8 +182,8 @@ class FileReport(Report):
         times = latency.summary().text() + (", of one channel" if self.result.streams > 1 else "")
         pairs = [("each pulse", times)]
         if latency.deadline_s is not None:
-            missed = f"missed by {latency.missed} of {latency.count}"
-            pairs.append(("deadline", f"{duration(latency.deadline_s)} a pulse, {missed}"))
+            misses = f"missed by {latency.missed} of {latency.count}"
+            pairs.append(("deadline", f"{duration(latency.deadline_s)} a pulse, {misses}"))
         return pairs
 
 

@@ -91,10 +91,10 @@ class Connection(NotCopyable):
         """Serve the client until the end; why it ended: ``left``, ``lost`` or the code of an error."""
         protocols: list[str] = self._socket.scope["subprotocols"]
         await self._socket.accept(SUBPROTOCOL if SUBPROTOCOL in protocols else None)
-        ended: str | None = None
+        reason: str | None = None
         try:
             with self._scope:
-                ended = await self._serve()
+                reason = await self._serve()
         except Exception as error:
             errors = list(leaves(error))
             if not all(isinstance(each, (*GONE, WireError)) for each in errors):
@@ -105,7 +105,7 @@ class Connection(NotCopyable):
         if self._ending is not None:
             await self._refuse(self._ending)
             return self._ending.code
-        return ended or "lost"
+        return reason or "lost"
 
     def end(self, error: WireError) -> None:
         """End it from outside."""
@@ -155,20 +155,20 @@ class Connection(NotCopyable):
             stream = model.open_stream(worker, hello, form, self._deliver, resumed)
             self.open = OpenStream(model, stream, worker, form, self._limits, resumed)
             self._push(self._ready(self.open))
-            ended = "lost"
+            reason = "lost"
             try:
                 async with anyio.create_task_group() as tasks:
                     if self._checkpoints is not None:
                         tasks.start_soon(self._save, self.open, self._checkpoints)
                     self._protocol.hand_over(self._take, self._send_waiting)
-                    ended = await self._until_gone()
+                    reason = await self._until_gone()
                     tasks.cancel_scope.cancel()
             finally:
                 with anyio.move_on_after(CLOSED_S, shield=True):
                     await self.open.close()
-                    if ended == "left" and self._checkpoints is not None:
+                    if reason == "left" and self._checkpoints is not None:
                         await anyio.to_thread.run_sync(self._checkpoints.remove, self._resume)
-            return ended
+            return reason
         finally:
             self._admission.leave(self.address)
 
@@ -288,10 +288,10 @@ class Connection(NotCopyable):
 
     def _push(self, message: Message | WireError, step: Step | None = None) -> None:
         """Send a message, or end the stream with an error, after all that waits."""
-        written = message if isinstance(message, WireError) else _message_data(message)
-        self._outbox.append((written, step))
-        if self.open is not None and not isinstance(written, WireError):
-            self._stalled = self.open.add_unsent(len(written)) or self._stalled
+        data = message if isinstance(message, WireError) else _message_data(message)
+        self._outbox.append((data, step))
+        if self.open is not None and not isinstance(data, WireError):
+            self._stalled = self.open.add_unsent(len(data)) or self._stalled
         self._send_waiting()
 
     def _send_waiting(self) -> None:

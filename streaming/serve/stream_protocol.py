@@ -48,8 +48,8 @@ class StreamProtocol(WebSocketsSansIOProtocol):
     _held = False
     _rest = b""
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
         self._waiting: deque[bytes | str] = deque()
 
     def handle_connect(self, event: Request) -> None:

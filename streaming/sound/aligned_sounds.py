@@ -60,16 +60,18 @@ class AlignedSounds:
         return max(lengths) if len(lengths) == len(counts) else None
 
     def __iter__(self) -> Iterator[dict[str, Samples]]:
-        going, ended = list(self._tracks), list[_Track]()
+        going, short_tracks = list(self._tracks), list[_Track]()
         while going:
             track = min(going, key=lambda one: one.seconds)
             blocks = track.next()
             if blocks is None:
                 blocks = track.end()
                 going.remove(track)
-                ended.append(track)
+                short_tracks.append(track)
             yield blocks
-            yield from self._silence(ended, min((one.made for one in going), default=self.samples_made))
+            yield from self._silence(
+                short_tracks, min((one.made for one in going), default=self.samples_made)
+            )
 
     def fill(self, samples: int) -> Iterator[dict[str, Samples]]:
         """Silence after all sounds until each has this many samples at the model's rate."""

@@ -224,13 +224,13 @@ def _beside(
     program: Program, sounds: Sequence[RoutedSound], arrays: Mapping[str, Array]
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """The arrays of inputs that stream, and those of the others. Raises InputError: an input that gets nothing."""
-    fed = {name for each in sounds for name in each.channels}
+    sound_inputs = {name for each in sounds for name in each.channels}
     tables: dict[str, Array] = {}
     constants: dict[str, Array] = {}
     for port in program.inputs:
         if port.name in arrays:
             (tables if port.streams else constants)[port.name] = _as(port, arrays[port.name])
-        elif port.name not in fed:
+        elif port.name not in sound_inputs:
             way = f"--in {port.name}={'SOURCE' if port.is_sound else 'FILE.npy'}"
             way += "" if port.streams else f", or --constant {port.name}=VALUE"
             raise InputError(

@@ -104,9 +104,9 @@ class AudioReader(SoundReader):
         notes = _CUT_SHORT.findall(self._file.extra_info)
         announced, present = map(int, notes[-1]) if notes else (0, 0)
         if present < announced < _UNKNOWN_BYTES:
-            lost = 1 - present / announced
+            share = 1 - present / announced
             warnings.warn(
-                f"{self.path}: the file is cut short, {lost:.0%} of the sound that its header announces are missing; "
+                f"{self.path}: the file is cut short, {share:.0%} of the sound that its header announces are missing; "
                 f"{self.frames:,} samples ({self.duration_s:.3f} s) are read",
                 PulseWarning,
                 stacklevel=3,

@@ -111,7 +111,7 @@ class StatsWriter(NotCopyable):
     def _line(self, statistics: LiveStatistics) -> IntervalLine:
         before = self._before
         span_s = statistics.elapsed_s - (0.0 if before is None else before.elapsed_s)
-        notes = self._told if before is None else self._told.union(before.notes)
+        earlier_notes = self._told if before is None else self._told.union(before.notes)
 
         def new(name: str) -> Latency:
             latency: Latency = getattr(statistics, name)
@@ -130,7 +130,7 @@ class StatsWriter(NotCopyable):
             finite(self._levels_out),
             self._computed_s / span_s if span_s else 0.0,
             statistics.delay.total_s,
-            tuple(note for note in statistics.notes if note not in notes),
+            tuple(note for note in statistics.notes if note not in earlier_notes),
         )
         return IntervalLine(interval, replace(statistics.summary(), notes=()), HistogramLine.of(total))
 

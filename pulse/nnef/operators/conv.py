@@ -47,13 +47,13 @@ def write_transpose(w: NodeWriter) -> Name:
         raise w.error("take filters as constants only", "give the model a constant filter")
     in_channels, out_channels, *taps = filter.shape
     turned = filter.reshape(groups, in_channels // groups, out_channels, *taps).swapaxes(1, 2)
-    stored = w.tensor(
+    weights = w.tensor(
         np.ascontiguousarray(turned).reshape(groups * out_channels, in_channels // groups, *taps), "filter"
     )
     return w.emit(
         "deconv",
         w.x(),
-        stored,
+        weights,
         *_bias(w),
         **window(w, spatial),
         output_shape=[*w.output_shape()[2:]] if any(w.attribute("output_padding", ())) else [],

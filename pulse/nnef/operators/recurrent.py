@@ -100,8 +100,8 @@ class CellWriter:
         entered = self.apply(0, self._peek(i, c, 0))
         forgets = self.attributes.get("input_forget")
         forget = self.op("Sub", self.e.number(1), entered) if forgets else self.apply(0, self._peek(f, c, 2))
-        added = self.op("Mul", entered, self.apply(1, fresh))
-        after = self.op("Add", self.op("Mul", forget, c), added)
+        update = self.op("Mul", entered, self.apply(1, fresh))
+        after = self.op("Add", self.op("Mul", forget, c), update)
         out = self.apply(0, self._peek(o, after, 1))
         return [self.op("Mul", out, self.activation(2, after)), after]
 

@@ -83,14 +83,14 @@ class _Stream(StreamTiming):
         return Wire(unique, initial.dtype, initial.sizes)
 
     def keep(self, node: NodeReader, name: str, last: Wire) -> None:
-        read, initial = self._initial[name]
+        state_name, initial = self._initial[name]
         assert initial.value is not None
         unique = node.graph.names.new(f"{name}.next")
         node.graph.nodes.append(helper.make_node("Identity", [last.name], [unique], unique))
         self._outputs.append(
             helper.make_tensor_value_info(unique, element_type(last.dtype), [*initial.value.shape])
         )
-        self._notes.append(StateNote.of(read, unique, initial.value))
+        self._notes.append(StateNote.of(state_name, unique, initial.value))
 
     def finish(self, model: ModelProto, outputs: Sequence[str]) -> None:
         notes = notes_of(self.properties, self.title, self.document.inputs, outputs, self._notes)
@@ -114,12 +114,12 @@ class _Pulsed(StreamTiming):
         self._pulses: set[int] = set()
         late = (name for name, delay in zip(self.document.outputs, self._delays) if delay > 0)
         self.late = frozenset(late) - {*self.document.inputs}
-        named = self.properties.get(SYMBOL, [])
-        if len(named) != 1:
+        symbols = self.properties.get(SYMBOL, [])
+        if len(symbols) != 1:
             raise LoadError(
                 f"{self.title}: the property {SYMBOL} is missing; write the file again with tract"
             )
-        self.symbol = str(named[0])
+        self.symbol = str(symbols[0])
 
     def _column(self, name: str, count: int) -> list[int]:
         values = self.properties.get(name, [])

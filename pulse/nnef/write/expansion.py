@@ -137,11 +137,11 @@ def _expand(graph: GraphProto, names: Names, constants: dict[str, Array], root: 
         if expander is None:
             nodes.append(node)
             continue
-        added: list[TensorProto] = []
-        expansion = Expansion(node.name or node.output[0], names, constants, values, added)
+        tensors: list[TensorProto] = []
+        expansion = Expansion(node.name or node.output[0], names, constants, values, tensors)
         expander(expansion, node)
         nodes += expansion.nodes
-        root.initializer.extend(added)
-    order = list(nodes)
+        root.initializer.extend(tensors)
+    nodes_after = list(nodes)
     del graph.node[:]
-    graph.node.extend(order)
+    graph.node.extend(nodes_after)

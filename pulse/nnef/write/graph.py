@@ -150,7 +150,7 @@ class Scope:
     def fragment(self, name: str, parameters: list[str], results: list[str]) -> str:
         """Store the body as a fragment; gives its name. Captured wires are its last parameters."""
         identifier = self.shared.identifier(name)
-        listed = tuple(Parameter(each, "tensor<scalar>") for each in [*parameters, *self.captured])
+        inputs = tuple(Parameter(each, "tensor<scalar>") for each in [*parameters, *self.captured])
         outputs = tuple((each, "tensor<scalar>") for each in results)
-        self.shared.fragments.append(Fragment(identifier, listed, outputs, tuple(self.body)))
+        self.shared.fragments.append(Fragment(identifier, inputs, outputs, tuple(self.body)))
         return identifier

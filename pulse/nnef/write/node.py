@@ -95,9 +95,9 @@ class NodeWriter:
         """The identifier of an input."""
         return self.scope.wire(self.inputs[slot])
 
-    def emit(self, operator: str, *inputs: Expression, suffix: str = "", **named: Expression) -> Name:
+    def emit(self, operator: str, *inputs: Expression, suffix: str = "", **attributes: Expression) -> Name:
         """Add an assignment with one target; without a suffix it is named after the node's first output."""
-        return self.assign(Call(operator, inputs, tuple(named.items())), suffix)
+        return self.assign(Call(operator, inputs, tuple(attributes.items())), suffix)
 
     def assign(self, call: Call, suffix: str = "") -> Name:
         """``emit`` of a call that is there already."""
@@ -106,14 +106,14 @@ class NodeWriter:
         return Name(target)
 
     def emit_all(
-        self, operator: str, inputs: Sequence[Expression], suffixes: Sequence[str], **named: Expression
+        self, operator: str, inputs: Sequence[Expression], suffixes: Sequence[str], **attributes: Expression
     ) -> list[Name]:
         """Add an assignment with several targets; an empty suffix stands for the output of that slot."""
         names = [
             f"{self.name}.{suffix}" if suffix else self.outputs[slot] for slot, suffix in enumerate(suffixes)
         ]
         targets = tuple(self.scope.shared.identifier(name) for name in names)
-        call = Call(operator, tuple(inputs), tuple(named.items()))
+        call = Call(operator, tuple(inputs), tuple(attributes.items()))
         self.scope.assign(targets[0] if len(targets) == 1 else targets, call)
         return [Name(target) for target in targets]
 

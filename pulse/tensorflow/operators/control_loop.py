@@ -129,7 +129,7 @@ class _While:
         body = self._body
         sources = self._sources(body, self._function.inputs)
         own = {place: source for source, place in sources.items()}
-        written: dict[int, OutletId] = {}
+        elements: dict[int, OutletId] = {}
         heads: dict[int, Sequence[OutletId]] = {}
         last: dict[int, OutletId] = {}
         states: list[int] = []
@@ -147,8 +147,8 @@ class _While:
             if producer.inputs[0] != own.get(place) or index is None or index.step != 1:
                 raise UnsureError
             heads[place] = self._head(self._first[place], index.start, iterations)
-            written[place] = producer.inputs[2]
-        return LoopParts(own, written, heads, last, states, self._read(sources))
+            elements[place] = producer.inputs[2]
+        return LoopParts(own, elements, heads, last, states, self._read(sources))
 
     def _head(self, outlet: OutletId, start: TDim, iterations: TDim) -> list[OutletId]:
         """What was written to a list before the loop, which writes all that follows. Raises UnsureError."""
@@ -225,7 +225,7 @@ class _While:
                 given[outlet] = self._element(whole, start + iteration, f"element{iteration}_{outlet.node}")
             outlets = graft(self._body, self._targets(parts), graph, given)
             behind = len(parts.states) + len(parts.last)
-            states, ends, written = (
+            states, ends, elements = (
                 outlets[: len(parts.states)],
                 outlets[len(parts.states) : behind],
                 outlets[behind:],
@@ -233,7 +233,7 @@ class _While:
             last = dict(zip(parts.last, ends))
             for place, outlet in zip(parts.states, states):
                 current[place] = self._like_first(place, outlet, f"state{place}_{iteration}")
-            for place, outlet in zip(parts.written, written):
+            for place, outlet in zip(parts.written, elements):
                 rows[place].append(node.wire(AddAxis(0), [outlet], f"row{place}_{iteration}"))
         gathered = {
             place: each[0] if len(each) == 1 else node.wire(Concat(0), each, f"rows{place}")

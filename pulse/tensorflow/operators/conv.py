@@ -57,10 +57,10 @@ def pads_of(node: TensorflowNode, rank: int) -> dict[str, object]:
         return {"auto_pad": "SAME_UPPER"}
     if padding != "EXPLICIT":
         raise node.error(f"padding {padding!r} is not covered")
-    listed = node.integer_list("explicit_paddings")
-    if len(listed) != 2 * rank:
-        raise node.error(f"{len(listed)} explicit paddings for {rank} axes")
-    pairs = list(zip(listed[::2], listed[1::2]))
+    paddings = node.integer_list("explicit_paddings")
+    if len(paddings) != 2 * rank:
+        raise node.error(f"{len(paddings)} explicit paddings for {rank} axes")
+    pairs = list(zip(paddings[::2], paddings[1::2]))
     inner = pairs[2:] if channels_first(node) else pairs[1:-1]
     return {"pads": [before for before, _ in inner] + [after for _, after in inner]}
 

@@ -120,8 +120,8 @@ def _body(node: TensorflowNode, first: int) -> tuple[TypedNetwork, dict[str, int
             "f_biased", Elementwise("add"), wires["f"], cell.number("forget_bias", bias, cs)
         )
     for name in ("i", "f") if peeps else ():
-        seen = cell.wire(f"{name}_seen", Elementwise("mul"), wires["cs_before"], wires[f"wc{name}"])
-        wires[name] = cell.wire(f"{name}_peeping", Elementwise("add"), wires[name], seen)
+        peephole = cell.wire(f"{name}_seen", Elementwise("mul"), wires["cs_before"], wires[f"wc{name}"])
+        wires[name] = cell.wire(f"{name}_peeping", Elementwise("add"), wires[name], peephole)
     for name, kind in (("i", "sigmoid"), ("f", "sigmoid"), ("ci", "tanh")):
         wires[name] = cell.wire(name, Elementwise(kind), wires[name])
     fresh = cell.wire("fresh", Elementwise("mul"), wires["ci"], wires["i"])
@@ -133,8 +133,8 @@ def _body(node: TensorflowNode, first: int) -> tuple[TypedNetwork, dict[str, int
         state = cell.wire("cs_clipped", Elementwise("max"), state, cell.number("least", -clip, cs))
     wires["cs"] = state
     if peeps:
-        seen = cell.wire("o_seen", Elementwise("mul"), state, wires["wco"])
-        wires["o"] = cell.wire("o_peeping", Elementwise("add"), wires["o"], seen)
+        peephole = cell.wire("o_seen", Elementwise("mul"), state, wires["wco"])
+        wires["o"] = cell.wire("o_peeping", Elementwise("add"), wires["o"], peephole)
     wires["o"] = cell.wire("o", Elementwise("sigmoid"), wires["o"])
     wires["co"] = cell.wire("co", Elementwise("tanh"), state)
     wires["h"] = cell.wire("h", Elementwise("mul"), wires["co"], wires["o"])

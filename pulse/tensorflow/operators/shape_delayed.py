@@ -22,14 +22,14 @@ MOST_ROWS = 64
 def delay_rows(node: TensorflowNode, x: OutletId, target: Shape) -> OutletId | None:
     """A reshape to ``target``, by paddings, where it makes rows late; None if it does something else."""
     graph = node.graph
-    cut = graph.node(x)
-    if not isinstance(cut.op, Slice) or cut.op.start != 0 or cut.op.step != 1:
+    crop = graph.node(x)
+    if not isinstance(crop.op, Slice) or crop.op.start != 0 or crop.op.step != 1:
         return None
-    flat = graph.node(cut.inputs[0])
+    flat = graph.node(crop.inputs[0])
     if not isinstance(flat.op, Reshape):
         return None
     whole = flat.inputs[0]
-    shape, axis = graph.fact(whole).shape, cut.op.axis
+    shape, axis = graph.fact(whole).shape, crop.op.axis
     if len(target) != len(shape) or len(shape) < axis + 2 or len(graph.fact(x).shape) != len(shape) - 1:
         return None
     rows, frames = shape[axis], shape[axis + 1]

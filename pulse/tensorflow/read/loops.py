@@ -60,9 +60,9 @@ def find_reached(nodes: Iterable[GraphNode], enters: Iterable[str], exits: Colle
 
 def inside_loops(nodes: Iterable[GraphNode]) -> set[str]:
     """The nodes that belong to loops."""
-    listed = list(nodes)
-    exits = {node.name for node in listed if node.op in EXIT}
-    return find_reached(listed, (node.name for node in listed if node.op in ENTER), exits)
+    all_nodes = list(nodes)
+    exits = {node.name for node in all_nodes if node.op in EXIT}
+    return find_reached(all_nodes, (node.name for node in all_nodes if node.op in ENTER), exits)
 
 
 class _Conversion:

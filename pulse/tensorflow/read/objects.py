@@ -56,18 +56,18 @@ def _read_objects(checkpoint: Checkpoint, what: str) -> Proto:
         raise LoadError(f"{what}: the objects of its checkpoint cannot be decoded; get it again") from None
 
 
-def _keys(objects: Proto, stored: Proto) -> dict[int, str]:
+def _keys(objects: Proto, saved_objects: Proto) -> dict[int, str]:
     """Object -> the name of its tensor: both graphs are walked from their roots, by the names of children."""
     keys: dict[int, str] = {}
     stack, seen = [(0, 0)], {0}
     while stack:
         place, other = stack.pop()
-        if not (0 <= place < len(objects.nodes) and 0 <= other < len(stored.nodes)):
+        if not (0 <= place < len(objects.nodes) and 0 <= other < len(saved_objects.nodes)):
             continue
-        for attribute in stored.nodes[other].attributes:
+        for attribute in saved_objects.nodes[other].attributes:
             if attribute.name == _VALUE and attribute.checkpoint_key:
                 keys[place] = attribute.checkpoint_key
-        children = {child.local_name: child.node_id for child in stored.nodes[other].children}
+        children = {child.local_name: child.node_id for child in saved_objects.nodes[other].children}
         for child in objects.nodes[place].children:
             if child.local_name in children and child.node_id not in seen:
                 seen.add(child.node_id)

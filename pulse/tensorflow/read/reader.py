@@ -55,8 +55,8 @@ def _select_outputs(
 ) -> dict[str, NodeOutput]:
     unknown = [name for name in outputs if name not in signature.outputs]
     if unknown:
-        listed = ", ".join(signature.outputs)
-        raise LoadError(f"{contents.title}: no output is called {unknown[0]}; the outputs are {listed}")
+        names = ", ".join(signature.outputs)
+        raise LoadError(f"{contents.title}: no output is called {unknown[0]}; the outputs are {names}")
     return {name: signature.outputs[name] for name in outputs}
 
 
@@ -69,8 +69,8 @@ def _signature(contents: Contents, name: str | None) -> Signature:
     if name is None:
         name = SERVING if SERVING in signatures else next(iter(signatures), SERVING)
     if name not in signatures:
-        listed = ", ".join(signatures) or "none"
-        raise LoadError(f"{contents.title}: no signature is called {name!r}; the signatures are {listed}")
+        names = ", ".join(signatures) or "none"
+        raise LoadError(f"{contents.title}: no signature is called {name!r}; the signatures are {names}")
     return signatures[name]
 
 
@@ -116,9 +116,9 @@ def _of_graph(
     for node in needed.values():
         if node.op in PLACES:
             places.setdefault(node.name, NodeOutput(node.name))
-    read = {each for node in needed.values() for each in node.inputs} | set(fetches.values())
+    endpoints_read = {each for node in needed.values() for each in node.inputs} | set(fetches.values())
     ends = {*given, *fixed}
-    places = {name: each for name, each in places.items() if each in read or name in ends}
+    places = {name: each for name, each in places.items() if each in endpoints_read or name in ends}
     order = {name: place for place, name in enumerate(nodes)}
     listed = sorted(places.items(), key=lambda item: (order[item[1].node], item[1].slot))
     return _model(contents, nodes, dict(listed), fetches, (), given, fixed)
@@ -128,14 +128,14 @@ def _names(fetches: Mapping[str, NodeOutput]) -> list[str]:
     return list(dict.fromkeys(endpoint.node for endpoint in fetches.values()))
 
 
-def _plain(named: Mapping[str, Any]) -> dict[str, Any]:
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
     """``x:0`` as ``x``."""
-    return {name.removesuffix(":0"): value for name, value in named.items()}
+    return {name.removesuffix(":0"): value for name, value in values.items()}
 
 
 def _last(nodes: Sequence[GraphNode]) -> list[str]:
     """The nodes whose results are not read, and that depend on more than constants: the outputs."""
-    read = {endpoint.node for node in nodes for endpoint in node.inputs}
+    endpoints_read = {endpoint.node for node in nodes for endpoint in node.inputs}
     silent = (
         *SILENT,
         *ASSIGNMENTS,
@@ -147,7 +147,9 @@ def _last(nodes: Sequence[GraphNode]) -> list[str]:
         "VarIsInitializedOp",
         "IsVariableInitialized",
     )
-    candidates = [node for node in nodes if node.name not in read and node.op not in silent and node.inputs]
+    candidates = [
+        node for node in nodes if node.name not in endpoints_read and node.op not in silent and node.inputs
+    ]
     candidates = [
         node for node in candidates if node.type_number("T", "dtype", "out_type") not in (STRING, RESOURCE)
     ]

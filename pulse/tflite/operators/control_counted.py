@@ -151,10 +151,10 @@ def _copy(
         if _depends(node.op, iteration) or any(_depends(outlet.fact, iteration) for outlet in node.outputs):
             return None
         if isinstance(node.op, Source):
-            added = graph.add(node.name, node.op, (), [node.op.fact])
+            outlets = graph.add(node.name, node.op, (), [node.op.fact])
         else:
-            added = wire(graph, node.name, node.op, [places[outlet] for outlet in node.inputs])
-        places.update({OutletId(number, slot): outlet for slot, outlet in enumerate(added)})
+            outlets = wire(graph, node.name, node.op, [places[outlet] for outlet in node.inputs])
+        places.update({OutletId(number, slot): outlet for slot, outlet in enumerate(outlets)})
     return places
 
 

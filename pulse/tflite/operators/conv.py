@@ -55,8 +55,8 @@ def bias_of(node: TfliteNode, slot: int) -> Array | None:
     """The bias as it is stored, or as f32; None if there is none. Raises LoadError."""
     if not node.has(slot):
         return None
-    stored = node.read(slot).data
-    return (numbers(node, slot, "bias") if stored is None else stored).ravel()
+    data = node.read(slot).data
+    return (numbers(node, slot, "bias") if data is None else data).ravel()
 
 
 @tflite_op("CONV_2D", "DEPTHWISE_CONV_2D")

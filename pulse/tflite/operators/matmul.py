@@ -122,9 +122,9 @@ def batch_matmul(node: TfliteNode) -> OutletId:
     if not node.has_codes:
         return node.wire(MatMul(), [a, b])
     most = [largest_code(node.read(slot)) for slot in (0, 1)]
-    stored = node.read(1)
-    if stored.data is not None:
-        most[1] = int(np.abs(subtract_zero(stored)).max(initial=0))
+    weights = node.read(1)
+    if weights.data is not None:
+        most[1] = int(np.abs(subtract_zero(weights)).max(initial=0))
     depth = node.graph.fact(a).shape[-1]
     if not depth.is_const or int(depth) * most[0] * most[1] > EXACT:
         raise node.error(

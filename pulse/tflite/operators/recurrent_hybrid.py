@@ -29,10 +29,10 @@ class WeightRows:
 
 def rows_of(node: TfliteNode, slots: Sequence[int]) -> WeightRows:
     """Weights one below the other. Raises LoadError."""
-    stored = [node.read(slot) for slot in slots]
-    if any(tensor.data is None or not tensor.has_codes or tensor.dtype == np.int16 for tensor in stored):
+    tensors = [node.read(slot) for slot in slots]
+    if any(tensor.data is None or not tensor.has_codes or tensor.dtype == np.int16 for tensor in tensors):
         return WeightRows(np.concatenate([numbers(node, slot, f"input {slot}") for slot in slots]), None)
-    values = [subtract_zero(tensor).astype(np.float32) for tensor in stored]
+    values = [subtract_zero(tensor).astype(np.float32) for tensor in tensors]
     scales = [
         np.broadcast_to(node.quantization(slot).scale, len(value)) for slot, value in zip(slots, values)
     ]

@@ -126,11 +126,11 @@ class _Display:
         name, number = f"{place + 1:>2} ", f" {decibels_text(peak.held_db)}"
         cells = width - len(name) - len(number)
         parts = len(self.signs.parts) - 1
-        filled = round(_share(peak.now_db) * cells * parts)
+        level = round(_share(peak.now_db) * cells * parts)
         peak_cell = min(cells - 1, int(_share(peak.held_db) * cells)) if _share(peak.held_db) > 0 else -1
         meter = Text(name, "dim")
         for cell in range(cells):
-            part = min(max(filled - cell * parts, 0), parts)
+            part = min(max(level - cell * parts, 0), parts)
             colour = _colour(LOWEST_DB * (1 - (cell + 0.5) / cells))
             if cell == peak_cell and part < parts:
                 meter.append(self.signs.held, _colour(peak.held_db))
