@@ -47,12 +47,12 @@ def temporary_file(path: Path) -> Path:
 
 def unused_name(path: Path, word: str) -> Path:
     """A name beside ``path`` that says what is in it, and that no file has."""
-    tried = path.with_stem(f"{path.stem}-{word}")
+    candidate = path.with_stem(f"{path.stem}-{word}")
     for number in count(2):
-        if not tried.exists():
+        if not candidate.exists():
             break
-        tried = path.with_stem(f"{path.stem}-{word}-{number}")
-    return tried
+        candidate = path.with_stem(f"{path.stem}-{word}-{number}")
+    return candidate
 
 
 def write_error(path: Path, reason: str | None) -> InputError:

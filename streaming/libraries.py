@@ -135,12 +135,12 @@ def _build_level(level: Level, linker: str, folder: Path, functions: list[str]) 
 
 def main() -> None:
     """Build, and say what was built."""
-    started = time.perf_counter()
+    start_s = time.perf_counter()
     index = build(sys.argv[1:] or [level.name for level in LEVELS.values() if _linker(level)])
     for level in index.checksums:
         library = FOLDER / file_of(level)
         print(f"{library.relative_to(ROOT)}  {library.stat().st_size:,} bytes")
-    print(f"{len(index.functions)} functions, {time.perf_counter() - started:.0f} s")
+    print(f"{len(index.functions)} functions, {time.perf_counter() - start_s:.0f} s")
 
 
 if __name__ == "__main__":

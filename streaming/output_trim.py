@@ -60,14 +60,14 @@ class OutputTrim:
         results  output name -> array of the port's shape, each valid until the next
         returns  every streaming output: frames that are surely of the stream, maybe 0, the caller's to keep
         """
-        gathered = _Gathered(self._layouts, self.pulses, count)
+        blocks = _Gathered(self._layouts, self.pulses, count)
         result: Mapping[str, Array] = {}
         for number, result in enumerate(results):
-            gathered.add(number, result)
+            blocks.add(number, result)
         if count and self._final:
             self._last = {port.name: result[port.name].copy() for port in self._final}
         self.pulses += count
-        ready = {port.name: self._sure(port, gathered.arrays[port.name]) for port in self._streaming}
+        ready = {port.name: self._sure(port, blocks.arrays[port.name]) for port in self._streaming}
         self.sent = {
             port.name: self.sent[port.name] + ready[port.name].shape[port.axis or 0]
             for port in self._streaming

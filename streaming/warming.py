@@ -101,7 +101,7 @@ def warm(
     progress  called with how many are done and how many there are to compile
     Raises    CompileError: no such name, or the compiled functions cannot be kept
     """
-    started = time.perf_counter()
+    start_s = time.perf_counter()
     kernels = kernel_names()
     names = list(dict.fromkeys(kernels if only is None else only))
     if unknown := [name for name in names if name not in kernels]:
@@ -113,19 +113,19 @@ def warm(
         raise CompileError(f"{location.refused}: no kernel would be there next time")
     missing = [name for name in names if not is_kept(name)]
     count = min(jobs or processors(), len(missing))
-    compiled: dict[str, float] = {}
+    seconds_of: dict[str, float] = {}
     if missing and (reason := why_not_kept()):
         raise CompileError(_reason_not_kept(missing[0], reason))
     with closing(_compile_all(missing, count)) as each:
         for done, one in enumerate(each, 1):
             if one.unkept or not is_kept(one.name):
                 raise CompileError(_reason_not_kept(one.name, one.unkept or "it is not there afterwards"))
-            compiled[one.name] = one.seconds
+            seconds_of[one.name] = one.seconds
             if progress is not None:
                 progress(done, len(missing))
-    slowest = dict(sorted(compiled.items(), key=lambda item: -item[1]))
-    present = tuple(name for name in names if name not in compiled)
-    return WarmReport(location.path, slowest, present, count, time.perf_counter() - started)
+    slowest = dict(sorted(seconds_of.items(), key=lambda item: -item[1]))
+    present = tuple(name for name in names if name not in seconds_of)
+    return WarmReport(location.path, slowest, present, count, time.perf_counter() - start_s)
 
 
 def compile_in_parallel(*entries: str) -> Prepare:
@@ -138,8 +138,8 @@ def compile_in_parallel(*entries: str) -> Prepare:
     """
 
     def prepare(kernels: Sequence[str]) -> None:
-        needed = dict.fromkeys([*entries, *(one.name for one in STEPPING), *kernels])
-        missing = [name for name in needed if not is_kept(name)]
+        names = dict.fromkeys([*entries, *(one.name for one in STEPPING), *kernels])
+        missing = [name for name in names if not is_kept(name)]
         if not missing:
             return
         warn_if_nothing_is_kept()
@@ -283,6 +283,6 @@ def is_kept(name: str) -> bool:
 
 def _compile(name: str) -> _Compiled:
     """Compile it here, or load it."""
-    one, started = function_of(name), time.perf_counter()
+    one, start_s = function_of(name), time.perf_counter()
     one.prepare()
-    return _Compiled(name, time.perf_counter() - started, one.unkept)
+    return _Compiled(name, time.perf_counter() - start_s, one.unkept)

@@ -90,13 +90,13 @@ def _divide(x: Whole, bits: int) -> Whole:
 
 def _on_last_quarter(x: Whole) -> Whole:
     """The exponential of -1/4 <= x < 0 without bits in front of the point, by its series around -1/8."""
-    moved = x + (1 << (BITS - 3))
-    square = _product(moved, moved)
-    cube, fourth = _product(square, moved), _product(square, square)
+    centred = x + (1 << (BITS - 3))
+    square = _product(centred, centred)
+    cube, fourth = _product(square, centred), _product(square, square)
     third = _product(_divide(fourth, 2) + cube, _fix(1 / 3))
     rest = _divide(third + square, 1)
     middle = _fix(float(np.exp(_POLYNOMIAL)))
-    return np.clip(middle + _product(middle, moved + rest), -MOST - 1, MOST)
+    return np.clip(middle + _product(middle, centred + rest), -MOST - 1, MOST)
 
 
 def _exponential(x: Whole, whole: int) -> Whole:

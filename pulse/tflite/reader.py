@@ -79,9 +79,9 @@ def _port_names(
     return names_by_signature[0], names_by_signature[1]
 
 
-def _ports(graph: Subgraph, names: Mapping[int, str], given: Collection[str]) -> GraphProto:
-    """The inputs in the form that ``input_facts`` reads; ``given`` are those whose sizes the caller says."""
-    values = [_port(graph.tensors[number], name, name in given) for number, name in names.items()]
+def _ports(graph: Subgraph, names: Mapping[int, str], sized_names: Collection[str]) -> GraphProto:
+    """The inputs in the form that ``input_facts`` reads; the caller says the sizes of ``sized_names``."""
+    values = [_port(graph.tensors[number], name, name in sized_names) for number, name in names.items()]
     return helper.make_graph([], "inputs", values, [])
 
 

@@ -113,10 +113,10 @@ class Servers:
         except ClientError as error:
             if error.moved is None:
                 raise
-            moved = error.moved
-        stream = None if hello.resume is not None else moved["stream"]
+            message = error.moved
+        stream = None if hello.resume is not None else message["stream"]
         placed = replace(hello, stream=stream, follows=False)
-        urls: list[str] = moved["urls"]
+        urls: list[str] = message["urls"]
         for number, each in enumerate(urls):
             try:
                 return await self._connect(until, _with_path(each), placed)
@@ -229,9 +229,9 @@ async def _receive_ready(socket: ClientSocket) -> Message:
         raise ClientError("connection", "the server did not answer the hello", "is this a server of pulse?")
     reply = read_message(message)
     if reply["type"] == "error":
-        refused = ClientError(reply["code"], reply["message"], reply["hint"])
-        refused.moved = reply if reply["code"] == "moved" else None
-        raise refused
+        error = ClientError(reply["code"], reply["message"], reply["hint"])
+        error.moved = reply if reply["code"] == "moved" else None
+        raise error
     return reply
 
 

@@ -77,10 +77,10 @@ class ClientSocket(NotCopyable):
                 self._protocol.receive_eof()
                 break
         events = self._protocol.events_received()
-        refused = self._protocol.handshake_exc
-        if refused is not None:
+        error = self._protocol.handshake_exc
+        if error is not None:
             answer = next((event for event in events if isinstance(event, Response)), None)
-            status = f"status {answer.status_code}" if answer is not None else str(refused)
+            status = f"status {answer.status_code}" if answer is not None else str(error)
             raise ClientError(
                 "hello", f"the server refuses the WebSocket: {status}", "check address, origin and token"
             )

@@ -29,7 +29,7 @@ ABI = "__"
 class Library(Report):
     """A library that was written.
 
-    made       the model
+    deployed   the model, prepared for C
     target     what it is compiled for
     toolchain  what linked it
     folder     where it is
@@ -39,7 +39,7 @@ class Library(Report):
     outcome    what the vector said here; why it was not run otherwise
     """
 
-    made: Deployed
+    deployed: Deployed
     target: Level
     toolchain: Toolchain
     folder: Path
@@ -51,10 +51,10 @@ class Library(Report):
     def sections(self) -> list[Section]:
         """What was written."""
         pairs = [
-            ("library", f"{self.made.title} as {self.made.name}, for {self.target.name}"),
+            ("library", f"{self.deployed.title} as {self.deployed.name}, for {self.target.name}"),
             (
                 "pulse",
-                f"{self.made.program.pulse} frames, {len(self.made.calls)} rows, {len(self.made.kernels)} kernels",
+                f"{self.deployed.program.pulse} frames, {len(self.deployed.calls)} rows, {len(self.deployed.kernels)} kernels",
             ),
             ("linked by", self.toolchain.name),
             ("needs", ", ".join(self.needs) if self.needs else "memcpy and its like only"),
@@ -66,7 +66,7 @@ class Library(Report):
     def values(self) -> dict[str, Any]:
         """The values of the report, for JSON."""
         return {
-            "name": self.made.name,
+            "name": self.deployed.name,
             "target": self.target.name,
             "toolchain": self.toolchain.name,
             "folder": self.folder,

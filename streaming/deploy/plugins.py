@@ -74,8 +74,8 @@ def write_plugins(
 
 
 FILES: Mapping[str, Callable[[Deployed], str]] = {
-    "ladspa": lambda made: f"ladspa/{made.name}.so",
-    "lv2": lambda made: f"lv2/{made.name}.lv2/{made.name}.so",
-    "clap": lambda made: f"clap/{made.name}.clap",
+    "ladspa": lambda deployed: f"ladspa/{deployed.name}.so",
+    "lv2": lambda deployed: f"lv2/{deployed.name}.lv2/{deployed.name}.so",
+    "clap": lambda deployed: f"clap/{deployed.name}.clap",
 }
 """Where each is, in the folder of the library."""

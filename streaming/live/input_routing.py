@@ -27,36 +27,36 @@ class InputRouting:
 
 
 def route_inputs(
-    host: Host, wanted: str | int | None, channels: Channels, routes: Sequence[Route], program: Program
+    host: Host, device: str | int | None, channels: Channels, routes: Sequence[Route], program: Program
 ) -> InputRouting:
     """Choose the device and channels for the inputs of a program.
 
-    wanted    the device of inputs whose route names none
+    device    the device of inputs whose route names none
     channels  of it, for a model with one input of sound
     Raises    InputError, DeviceError
     """
     title, names = program.model.title, [port.name for port in live_inputs(program)]
-    requested = {route.name: route for route in routes}
-    for name in requested:
+    route_of = {route.name: route for route in routes}
+    for name in route_of:
         if name not in names:
             raise InputError(
                 f"{title}: has no input of sound {name!r}; its inputs of sound are {', '.join(names)}"
             )
-    endpoints = {name: _endpoint(host, wanted, requested.get(name, Route(name, ""))) for name in names}
-    source, wanted, _ = endpoints[names[0]]
+    endpoints = {name: _endpoint(host, device, route_of.get(name, Route(name, ""))) for name in names}
+    source, device, _ = endpoints[names[0]]
     for name, (other, _, _) in endpoints.items():
         if other != source:
             raise _two_devices(names[0], source, name, other)
     channel_of = {name: channel for name, (_, _, channel) in endpoints.items()}
     if len(names) == 1:
         channel = channel_of[names[0]]
-        return InputRouting(source, wanted, channels if channel is None else Channels(channel))
+        return InputRouting(source, device, channels if channel is None else Channels(channel))
     if channels != Channels():
         raise InputError(
             f"{title}: has the inputs {', '.join(names)}, each of one channel, so one choice for all is not possible: "
             "give the channel of each behind its device, such as usb:0"
         )
-    return InputRouting(source, wanted, channels, _channels(host, title, names, source, channel_of))
+    return InputRouting(source, device, channels, _channels(host, title, names, source, channel_of))
 
 
 def _channels(

@@ -57,8 +57,8 @@ def export_triton(
     text = config_text(name, sequence)
     proof = None
     if choice is not None:
-        tried = choice.lengths, choice.seed, choice.long
-        proof = time_proof(lambda: prove_file(opened.model, pulsed, proto, *tried))
+        trials = choice.lengths, choice.seed, choice.long
+        proof = time_proof(lambda: prove_file(opened.model, pulsed, proto, *trials))
     data = sequence.proto.SerializeToString()
     good = proof is None or proof.proof.equal
     if good:

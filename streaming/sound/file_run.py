@@ -72,9 +72,9 @@ class _Timed:
                 for port in ports
             }
             before = self.session.pulses
-            started = time.perf_counter_ns()
+            start_ns = time.perf_counter_ns()
             ready = self.session.push(pulse)
-            took = time.perf_counter_ns() - started
+            took = time.perf_counter_ns() - start_ns
             if self.session.pulses > before:
                 self.latency.record_ns(took)
             yield ready
@@ -100,7 +100,7 @@ def stream_sound(
     All inputs end together: what is shorter is followed by zeros. What is ready is written before more is read, so a
     source that comes in time goes on in time.
     """
-    started = time.perf_counter()
+    start_s = time.perf_counter()
     latency = Latency(deadline_s)
     tables, constants = _beside(program, sounds, beside or {})
     reader = sounds[0].reader
@@ -135,7 +135,7 @@ def stream_sound(
         streams,
         sum(out.nonfinite for out in outs),
         latency,
-        time.perf_counter() - started,
+        time.perf_counter() - start_s,
         feed.samples,
         tuple(out.written for out in outs if isinstance(out, SoundOutput)),
         sum(counts) if counts else None,
@@ -248,7 +248,7 @@ def stream_arrays(
     advance: Advance | None = None,
 ) -> FileRun:
     """Run arrays through any model; each output goes to its .npy or .csv, or to its target. Raises InputError."""
-    started = time.perf_counter()
+    start_s = time.perf_counter()
     ports = {port.name: port for port in program.inputs}
     missing = ports.keys() - arrays.keys()
     if missing:
@@ -281,7 +281,7 @@ def stream_arrays(
             nonfinite += count_nonfinite(rest[name])
             file.write(rest[name])
     counts = [count for file in files.values() if (count := event_count(file)) is not None]
-    elapsed_s = time.perf_counter() - started
+    elapsed_s = time.perf_counter() - start_s
     return FileRun(
         timed.session.frames_in, 1, nonfinite, latency, elapsed_s, events=sum(counts) if counts else None
     )

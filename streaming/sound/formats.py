@@ -75,11 +75,11 @@ class SoundFormat:
         floating = [name for name in self.encodings if name in FLOATING]
         if source in FLOATING and floating:
             return floating[-1]
-        needed = BITS.get(source, 24)
-        enough = [name for name in ours if BITS[name] >= needed]
+        bits = BITS.get(source, 24)
+        enough = [name for name in ours if BITS[name] >= bits]
         if enough:
             return min(enough, key=BITS.__getitem__)
-        enough = [name for name in floating if FLOATING[name] >= needed]
+        enough = [name for name in floating if FLOATING[name] >= bits]
         return enough[0] if enough else max(ours, key=BITS.__getitem__, default=self.usual)
 
     def parse_encoding(self, name: str) -> str:

@@ -55,10 +55,10 @@ def _record(kind: type) -> Decoder:
     def decode(value: Any) -> Any:
         members = _of(dict, value, "an object")
         fields: dict[str, Any] = {}
-        for name, inner, needed in parts:
+        for name, inner, required in parts:
             if name in members:
                 fields[name] = _inside(name, inner, members[name])
-            elif needed:
+            elif required:
                 raise MisfitError(f"{name} is missing")
         return kind(**fields)
 

@@ -61,8 +61,8 @@ class StatsWriter(NotCopyable):
         self._levels_out: tuple[float, ...] = ()
         self._computed_s = 0.0
         self._seen_s = 0.0
-        started = datetime.now().astimezone().isoformat(timespec="milliseconds")
-        reason = self._write(HEADER, StatsHeader(FORMAT, VERSION, started, interval_s, setup, versions()))
+        start_time = datetime.now().astimezone().isoformat(timespec="milliseconds")
+        reason = self._write(HEADER, StatsHeader(FORMAT, VERSION, start_time, interval_s, setup, versions()))
         if reason is not None:
             self._file.close()
             raise write_error(path, reason)

@@ -162,12 +162,12 @@ def _left_over(
     if "pads" not in window or len(shape) != spatial:
         raise node.error("output_shape needs padding in numbers")
     sizes: list[int] = []
-    for at, (size, wanted) in enumerate(zip(x.sizes[2:], shape)):
+    for at, (size, target) in enumerate(zip(x.sizes[2:], shape)):
         if size is None:
             raise node.error("output_shape of an input whose size is not known; leave it out")
         span = (taps[at] - 1) * window["dilations"][at] + 1
         least = (size - 1) * window["strides"][at] + span - window["pads"][at] - window["pads"][spatial + at]
-        if not 0 <= wanted - least < max(window["strides"][at], window["dilations"][at]):
+        if not 0 <= target - least < max(window["strides"][at], window["dilations"][at]):
             raise node.error(f"output_shape {shape} does not follow from the input")
-        sizes.append(wanted - least)
+        sizes.append(target - least)
     return sizes

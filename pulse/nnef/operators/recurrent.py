@@ -239,7 +239,7 @@ def read_gru(node: NodeReader) -> Wire:
 def read_lstm(node: NodeReader) -> tuple[Wire, Wire]:
     """The cell behind its products [B, 4H], gates i o f c."""
     x, c, hidden = node.wire("preact"), node.wire("c_prev"), node.integer("hidden")
-    entered, out, kept = (
+    entered, out, forget = (
         _apply(node, "Sigmoid", name, _gate(node, x, at, hidden, f"{name}.x"))
         for at, name in enumerate(("entered", "out", "kept"))
     )
@@ -248,7 +248,7 @@ def read_lstm(node: NodeReader) -> tuple[Wire, Wire]:
         node,
         "Add",
         "after",
-        _apply(node, "Mul", "left", kept, c),
+        _apply(node, "Mul", "left", forget, c),
         _apply(node, "Mul", "added", entered, fresh),
     )
     return _apply(node, "Mul", "hidden", out, _apply(node, "Tanh", "shown", after)), after

@@ -176,7 +176,7 @@ def _loop(node: NodeReader, entries: Entries, run: Run, skip: int) -> Wire | tup
         helper.make_tensor_value_info(wire.name, element_type(wire.dtype), None)
         for wire in (*results, *wires)
     ]
-    made = helper.make_graph(graph.nodes, "body", inputs, outputs)
+    body_graph = helper.make_graph(graph.nodes, "body", inputs, outputs)
     target = node.targets[0]
     ends = [node.graph.names.new(f"{target}.last{number}") for number in range(len(results))]
     joined = [node.graph.names.new(f"{target}.joined{number}") for number in range(len(wires))]
@@ -186,21 +186,21 @@ def _loop(node: NodeReader, entries: Entries, run: Run, skip: int) -> Wire | tup
             [wire.name for wire in values],
             [*ends, *joined],
             target,
-            body=made,
+            body=body_graph,
             num_scan_inputs=len(entries.scanned),
             scan_input_axes=[axis for _, axis, _ in entries.scanned.values()],
             scan_input_directions=[int(chunk < 0) for _, _, chunk in entries.scanned.values()],
             **_gather_attributes(gathered),
         )
     )
-    made = _outputs(node, entries, results, wires, ends, joined)
+    loop_wires = _outputs(node, entries, results, wires, ends, joined)
     if skip:
         places = [axis if kind == "full" else None for _, kind, axis, _ in entries.outputs]
-        made = [
+        loop_wires = [
             wire if axis is None else node.pad_axis(wire, axis, skip, 0, f"later{number}")
-            for number, (wire, axis) in enumerate(zip(made, places))
+            for number, (wire, axis) in enumerate(zip(loop_wires, places))
         ]
-    return _as_result(made)
+    return _as_result(loop_wires)
 
 
 def _gather_attributes(gathered: Sequence[tuple[int, int]]) -> dict[str, Any]:

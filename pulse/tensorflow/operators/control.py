@@ -45,15 +45,15 @@ def if_(node: TensorflowNode) -> list[OutletId]:
 
 def _branch(node: TensorflowNode, name: str) -> list[OutletId]:
     function = node.function(name)
-    given = node.given_inputs()[1:]
-    facts = [node.graph.fact(outlet) for outlet in given]
+    operands = node.given_inputs()[1:]
+    facts = [node.graph.fact(outlet) for outlet in operands]
     model = node.functions.to_typed(function, facts, node.scope, f"{node.wire_name}.{name}")
     definition = node.functions.find(function)
-    outlets = inline(node.graph, model, dict(zip(definition.inputs, given)))
+    outlets = inline(node.graph, model, dict(zip(definition.inputs, operands)))
     effects = dict(zip(model.graph.output_names, outlets))
     later = node.functions.assignments(function)
     either = sorted({place for side in SIDES for place in node.functions.assignments(node.function(side))})
     return [
         *outlets[: len(definition.outputs)],
-        *(effects.get(later.get(place, ""), given[place]) for place in either),
+        *(effects.get(later.get(place, ""), operands[place]) for place in either),
     ]

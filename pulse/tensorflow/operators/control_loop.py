@@ -212,18 +212,18 @@ class _While:
         last: dict[int, OutletId] = {}
         current_spending().unfold(iterations * len(self._body.graph.nodes), node.wire_name)
         for iteration in range(iterations):
-            given = {source: self._first[place] for place, source in parts.sources.items()}
-            given |= {
+            present = {source: self._first[place] for place, source in parts.sources.items()}
+            present |= {
                 parts.sources[place]: outlet for place, outlet in current.items() if place in parts.sources
             }
             for place, counter in self._counters.items():
                 if place in parts.sources:
-                    given[parts.sources[place]] = self._at(
+                    present[parts.sources[place]] = self._at(
                         place, counter, TDim.of(iteration), f"iteration{iteration}"
                     )
             for outlet, (whole, start) in parts.read.items():
-                given[outlet] = self._element(whole, start + iteration, f"element{iteration}_{outlet.node}")
-            outlets = graft(self._body, self._targets(parts), graph, given)
+                present[outlet] = self._element(whole, start + iteration, f"element{iteration}_{outlet.node}")
+            outlets = graft(self._body, self._targets(parts), graph, present)
             behind = len(parts.states) + len(parts.last)
             states, ends, elements = (
                 outlets[: len(parts.states)],
@@ -235,20 +235,20 @@ class _While:
                 current[place] = self._like_first(place, outlet, f"state{place}_{iteration}")
             for place, outlet in zip(parts.written, elements):
                 rows[place].append(node.wire(AddAxis(0), [outlet], f"row{place}_{iteration}"))
-        gathered = {
+        elements_of = {
             place: each[0] if len(each) == 1 else node.wire(Concat(0), each, f"rows{place}")
             for place, each in rows.items()
         }
-        return self._results(current | gathered | self._as_lists(last), TDim.of(iterations))
+        return self._results(current | elements_of | self._as_lists(last), TDim.of(iterations))
 
     def _head_rows(self, place: int, parts: LoopParts) -> list[OutletId]:
         """The elements of a list that were written before the loop, each with an axis to be joined along."""
         heads = enumerate(parts.heads[place])
         return [self._node.wire(AddAxis(0), [outlet], f"head{place}_{number}") for number, outlet in heads]
 
-    def _behind_head(self, place: int, parts: LoopParts, gathered: OutletId) -> OutletId:
+    def _behind_head(self, place: int, parts: LoopParts, element_rows: OutletId) -> OutletId:
         rows = self._head_rows(place, parts)
-        return self._node.wire(Concat(0), [*rows, gathered], f"rows{place}") if rows else gathered
+        return self._node.wire(Concat(0), [*rows, element_rows], f"rows{place}") if rows else element_rows
 
     def _as_lists(self, last: Mapping[int, OutletId]) -> dict[int, OutletId]:
         """Lists of one element, by their variables."""
@@ -268,11 +268,11 @@ class _While:
 
     def _like_first(self, place: int, outlet: OutletId, name: str) -> OutletId:
         """A state in the type that it began with."""
-        wanted = self._node.graph.fact(self._first[place]).dtype
+        dtype = self._node.graph.fact(self._first[place]).dtype
         fact = self._node.graph.fact(outlet)
-        if fact.dtype == wanted or not np.issubdtype(fact.dtype, np.integer):
+        if fact.dtype == dtype or not np.issubdtype(fact.dtype, np.integer):
             return outlet
-        return self._node.wire(Cast(wanted), [outlet], name)
+        return self._node.wire(Cast(dtype), [outlet], name)
 
     def _results(self, values: Mapping[int, OutletId], iterations: TDim) -> list[OutletId]:
         results: list[OutletId] = []
@@ -290,7 +290,7 @@ class _While:
         """A scan over the elements that the iterations take."""
         node, body, graph = self._node, self._body, TypedGraph()
         label = self._function.inputs
-        given: dict[OutletId, OutletId] = {}
+        present: dict[OutletId, OutletId] = {}
         x: list[OutletId] = []
         frames: list[str] = []
 
@@ -299,8 +299,8 @@ class _While:
 
         for place in parts.states:
             fact = node.graph.fact(self._first[place])
-            given[parts.sources[place]] = inner(label[place], TypedFact(fact.dtype, fact.shape))
-        states = [graph.label(given[parts.sources[place]]) for place in parts.states]
+            present[parts.sources[place]] = inner(label[place], TypedFact(fact.dtype, fact.shape))
+        states = [graph.label(present[parts.sources[place]]) for place in parts.states]
         first = [self._first[place] for place in parts.states]
         for (
             place,
@@ -312,30 +312,30 @@ class _While:
             first.append(node.constant(zeros, f"first{place}"))
         for outlet, (whole, start) in parts.read.items():
             fact = body.graph.fact(outlet)
-            given[outlet] = inner(f"{body.graph.label(outlet)}.frame", TypedFact(fact.dtype, fact.shape))
-            frames.append(graph.label(given[outlet]))
+            present[outlet] = inner(f"{body.graph.label(outlet)}.frame", TypedFact(fact.dtype, fact.shape))
+            frames.append(graph.label(present[outlet]))
             x.append(self._run_through(whole, start, iterations))
         targets = self._targets(parts)
-        inputs = needs(body, targets, given)
+        inputs = needs(body, targets, present)
         captured: list[OutletId] = []
         names: list[str] = []
         for place, source in parts.sources.items():
-            if source not in inputs or source in given:
+            if source not in inputs or source in present:
                 continue
             fact = node.graph.fact(self._first[place])
-            given[source] = inner(label[place], TypedFact(fact.dtype, fact.shape))
+            present[source] = inner(label[place], TypedFact(fact.dtype, fact.shape))
             counter = self._counters.get(place)
             if counter is None or self._constant[place]:
                 captured.append(self._first[place])
-                names.append(graph.label(given[source]))
+                names.append(graph.label(present[source]))
             else:
-                frames.append(graph.label(given[source]))
+                frames.append(graph.label(present[source]))
                 x.append(self._count(place, counter, iterations))
         if not x:
             given_fact = TypedFact(np.dtype(np.int64), ())
             frames.append(graph.label(inner("iteration", given_fact)))
             x.append(node.wire(Range(0, 1, iterations, np.dtype(np.int64)), [], "iterations"))
-        results = self._inside(graft(body, targets, graph, given), graph, parts)
+        results = self._inside(graft(body, targets, graph, present), graph, parts)
         graph.inputs = [OutletId(each.id) for each in graph.nodes if isinstance(each.op, Source)]
         graph.set_outputs(results, [f"result{number}" for number in range(len(results))])
         model = TypedNetwork(graph, node.scope, f"{node.wire_name}.body", {}, body.origins)
@@ -348,10 +348,8 @@ class _While:
             tuple(Course(0) for _ in parts.written),
         )
         outlets = wire(node.graph, node.wire_name, scan, [*x, *first, *captured])
-        gathered, ends = outlets[: len(parts.written)], outlets[len(parts.written) :]
-        values = {
-            place: self._behind_head(place, parts, each) for place, each in zip(parts.written, gathered)
-        }
+        stacks, ends = outlets[: len(parts.written)], outlets[len(parts.written) :]
+        values = {place: self._behind_head(place, parts, each) for place, each in zip(parts.written, stacks)}
         values |= dict(zip(parts.states, ends))
         values |= self._as_lists(dict(zip(parts.last, ends[len(parts.states) :])))
         return self._results(values, iterations)
@@ -361,9 +359,9 @@ class _While:
         results: list[OutletId] = []
         for number, outlet in enumerate(outlets):
             if number < len(parts.states):
-                wanted = self._node.graph.fact(self._first[parts.states[number]]).dtype
-                if graph.fact(outlet).dtype != wanted and np.issubdtype(wanted, np.integer):
-                    outlet = wire(graph, f"state{number}", Cast(wanted), [outlet])[0]
+                dtype = self._node.graph.fact(self._first[parts.states[number]]).dtype
+                if graph.fact(outlet).dtype != dtype and np.issubdtype(dtype, np.integer):
+                    outlet = wire(graph, f"state{number}", Cast(dtype), [outlet])[0]
             results.append(outlet)
         return results
 
@@ -395,8 +393,8 @@ class _While:
             fact = node.graph.fact(self._first[place])
             plain = TypedFact(fact.dtype, fact.shape)
             inner[place] = graph.add(label[place], Source(plain), (), [plain])[0]
-        given = {source: inner[place] for source, place in outer.items()}
-        results = graft(body, [body.graph.outputs[place] for place in states], graph, given)
+        present = {source: inner[place] for source, place in outer.items()}
+        results = graft(body, [body.graph.outputs[place] for place in states], graph, present)
         nexts = dict(zip(states, results))
         after = {source: nexts.get(place, inner[place]) for source, place in sources.items()}
         (again,) = graft(condition, [condition.graph.outputs[0]], graph, after, "next/")

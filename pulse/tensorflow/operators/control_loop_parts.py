@@ -65,15 +65,15 @@ def needs(
     model: TypedNetwork, targets: Sequence[OutletId], present: Mapping[OutletId, OutletId]
 ) -> set[OutletId]:
     """The inputs of a model that some outlets need, if the outlets in ``present`` have values."""
-    wanted = {outlet for outlet in targets if outlet not in present}
+    sources = {outlet for outlet in targets if outlet not in present}
     needed: set[OutletId] = set()
     for number in reversed(model.graph.order(list(targets))):
         node = model.graph.nodes[number]
         outlets = {OutletId(number, slot) for slot in range(len(node.outputs))}
-        if outlets & wanted:
+        if outlets & sources:
             if isinstance(node.op, Source):
                 needed |= outlets
-            wanted.update(outlet for outlet in node.inputs if outlet not in present)
+            sources.update(outlet for outlet in node.inputs if outlet not in present)
     return needed
 
 

@@ -110,11 +110,11 @@ def conv_transpose(node: TensorflowNode) -> OutletId:
         raise node.error(f"x ({x}) and the kernel ({kernel}) do not fit")
     strides, dilations = spatial(node, "strides", rank), spatial(node, "dilations", rank)
     first = channels_first(node)
-    sizes, wanted = list(x.shape), list(node.dims(0, "input_sizes"))
-    if len(wanted) not in (2, rank):
-        raise node.error(f"its output's shape has {len(wanted)} entries")
+    sizes, out_sizes = list(x.shape), list(node.dims(0, "input_sizes"))
+    if len(out_sizes) not in (2, rank):
+        raise node.error(f"its output's shape has {len(out_sizes)} entries")
     inner = sizes[2:] if first else sizes[1:-1]
-    goals = wanted if len(wanted) == 2 else wanted[2:] if first else wanted[1:-1]
+    goals = out_sizes if len(out_sizes) == 2 else out_sizes[2:] if first else out_sizes[1:-1]
     spans = [nhwc.span_of(int(kernel.shape[axis]), dilations[axis]) for axis in range(2)]
     totals = [
         (size - 1) * stride + span - goal for size, stride, span, goal in zip(inner, strides, spans, goals)

@@ -134,6 +134,6 @@ def _layer(
         kind, [x, w, r, b, None, *first], f"layer{layer}", 1 + len(first), **attributes
     )
     frames = node.graph.fact(outlets[0]).shape
-    turned = node.wire(Transpose((0, 2, 1, 3)), [outlets[0]], f"turned{layer}")
+    transposed = node.wire(Transpose((0, 2, 1, 3)), [outlets[0]], f"turned{layer}")
     flat = (frames[0], frames[2], TDim.of(ways * size))
-    return node.wire(Reshape(flat), [turned], f"frames{layer}"), outlets[1:]
+    return node.wire(Reshape(flat), [transposed], f"frames{layer}"), outlets[1:]

@@ -237,8 +237,10 @@ class _Building:
         label = name or node.name
         outputs = _labels(label, count)
         calls = any(isinstance(value, FunctionName) for value in node.attributes.values())
-        made = TensorflowOp(op, node.name, node.attributes, outputs, Bodies(self._library) if calls else None)
-        outlets = self._model.add(label, made, reads, [InferenceFact() for _ in outputs])
+        operation = TensorflowOp(
+            op, node.name, node.attributes, outputs, Bodies(self._library) if calls else None
+        )
+        outlets = self._model.add(label, operation, reads, [InferenceFact() for _ in outputs])
         if not name:
             for slot, outlet in enumerate(outlets):
                 self._made.setdefault(NodeOutput(node.name, slot), outlet)

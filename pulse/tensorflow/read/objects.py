@@ -22,9 +22,9 @@ _VALUE = "VARIABLE_VALUE"
 
 
 def captured_values(
-    nodes: Sequence[GraphNode], objects: Proto, checkpoint: Checkpoint, known: Mapping[str, Array], what: str
+    nodes: Sequence[GraphNode], objects: Proto, checkpoint: Checkpoint, values: Mapping[str, Array], what: str
 ) -> dict[str, Array]:
-    """Variable -> its value in the checkpoint, of those that calls capture and that are not ``known``.
+    """Variable -> its value in the checkpoint, for the variables that calls capture and that ``values`` lacks.
 
     Raises LoadError
     """
@@ -42,7 +42,7 @@ def captured_values(
                 f"{len(bound)} objects; the file is damaged, get it again"
             )
         handles = node.inputs[len(node.inputs) - len(bound) :]
-        places.update((each.node, place) for each, place in zip(handles, bound) if each.node not in known)
+        places.update((each.node, place) for each, place in zip(handles, bound) if each.node not in values)
     if not places or _GRAPH not in checkpoint:
         return {}
     keys = _keys(objects, _read_objects(checkpoint, what))

@@ -94,12 +94,12 @@ def _of_graph(
     outputs: Sequence[str] | None,
 ) -> tuple[FileNetwork, FlatGraph]:
     nodes = {node.name: node for node in contents.nodes}
-    given, fixed = _plain(inputs), _plain(constants)
+    input_values, constant_values = _plain(inputs), _plain(constants)
     names = _last(contents.nodes) if outputs is None else [name.removesuffix(":0") for name in outputs]
     fetches = {name: NodeOutput.parse(name) for name in names}
     if not fetches:
         raise LoadError(f"{contents.title}: no node gives a tensor that nobody reads, so there is no output")
-    places = {name: NodeOutput.parse(name) for name in (*given, *fixed)}
+    places = {name: NodeOutput.parse(name) for name in (*input_values, *constant_values)}
     for name, endpoint in places.items():
         if endpoint.node not in nodes:
             listed = ", ".join(node.name for node in contents.nodes if node.op in PLACES) or "none"
@@ -117,11 +117,11 @@ def _of_graph(
         if node.op in PLACES:
             places.setdefault(node.name, NodeOutput(node.name))
     endpoints_read = {each for node in needed.values() for each in node.inputs} | set(fetches.values())
-    ends = {*given, *fixed}
+    ends = {*input_values, *constant_values}
     places = {name: each for name, each in places.items() if each in endpoints_read or name in ends}
     order = {name: place for place, name in enumerate(nodes)}
     listed = sorted(places.items(), key=lambda item: (order[item[1].node], item[1].slot))
-    return _model(contents, nodes, dict(listed), fetches, (), given, fixed)
+    return _model(contents, nodes, dict(listed), fetches, (), input_values, constant_values)
 
 
 def _names(fetches: Mapping[str, NodeOutput]) -> list[str]:

@@ -99,8 +99,8 @@ def _multiply_computed(node: TfliteNode) -> OutletId:
         raise node.error("codes times weights that are computed while running are not covered")
     w = node.values(1)
     size = node.graph.fact(w).shape[1]
-    turned = node.wire(Transpose((1, 0)), [w], "turned")
-    y = node.wire(MatMul(), [_rows(node, node.values(0), int(size)), turned], "product")
+    transposed = node.wire(Transpose((1, 0)), [w], "turned")
+    y = node.wire(MatMul(), [_rows(node, node.values(0), int(size)), transposed], "product")
     return activate(node, node.each("add", y, node.values(2), suffix="sum") if node.has(2) else y)
 
 
