@@ -54,7 +54,8 @@ class Library(Report):
             ("library", f"{self.deployed.title} as {self.deployed.name}, for {self.target.name}"),
             (
                 "pulse",
-                f"{self.deployed.program.pulse} frames, {len(self.deployed.calls)} rows, {len(self.deployed.kernels)} kernels",
+                f"{self.deployed.program.pulse} frames, {len(self.deployed.calls)} rows, "
+                f"{len(self.deployed.kernels)} kernels",
             ),
             ("linked by", self.toolchain.name),
             ("needs", ", ".join(self.needs) if self.needs else "memcpy and its like only"),
