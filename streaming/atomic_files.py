@@ -56,7 +56,7 @@ def unused_name(path: Path, word: str) -> Path:
 
 
 def write_error(path: Path, reason: str | None) -> InputError:
-    """What is wrong where a disk takes no more."""
+    """The error for a file that cannot be written, such as on a full disk."""
     return InputError(f"{path}: cannot be written ({reason}); free some space, or write to another disk")
 
 

@@ -51,7 +51,7 @@ class OutputTrim:
         return self.pulses, self.end, self.sent, self._kept, self._last
 
     def undo(self, mark: Mark) -> None:
-        """Back to a moment."""
+        """Restore the state at a mark."""
         self.pulses, self.end, self.sent, self._kept, self._last = mark
 
     def valid(self, results: Iterable[Mapping[str, Array]], count: int) -> dict[str, Array]:
@@ -76,11 +76,11 @@ class OutputTrim:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the results of the next pulse are what is delivered: all are valid, and no frame is held back."""
+        """Whether the results of the next pulse are delivered unchanged: all are valid, and no frame is held back."""
         return self._plain_from is not None and self.pulses >= self._plain_from and self.end is None
 
     def count_pulse(self, pulses: int = 1) -> None:
-        """Pulses whose results were delivered as they are, and which are not undone."""
+        """Count pulses whose results were delivered unchanged and will not be undone."""
         for name, frames in self._frames:
             self.sent[name] += pulses * frames
         self.pulses += pulses
@@ -96,7 +96,7 @@ class OutputTrim:
         return {port.name: self._whole(port) for port in self._final}
 
     def silence(self) -> dict[str, Array]:
-        """What a pulse of nothing would have given."""
+        """The output of a pulse that was lost: zeros."""
         return {port.name: np.zeros(port.shape, port.dtype) for port in self.program.outputs}
 
     @property
@@ -128,7 +128,7 @@ class OutputTrim:
         }
 
     def _sure(self, port: Port, array: Array) -> Array:
-        """What of the next frames is surely of the stream; the rest is kept."""
+        """The next frames that surely belong to the stream; it keeps the rest."""
         axis, unsure = port.axis or 0, port.name in self._unsure
         if unsure:
             array = np.concatenate([self._kept[port.name], array], axis)
@@ -173,7 +173,7 @@ class _Layout(NamedTuple):
 
 
 class _Gathered:
-    """Where the frames of some pulses are gathered, without those of the delay."""
+    """The joined frames of some pulses, without those of the delay."""
 
     def __init__(self, streaming: list["_Layout"], pulses_before: int, pulses: int) -> None:
         self.arrays: dict[str, Array] = {}

@@ -49,7 +49,7 @@ class Reblocker:
         self._mark = self._buffer, self._start, self._stop
 
     def undo(self) -> None:
-        """Back to the last mark."""
+        """Restore the state at the last mark."""
         if self._mark is None:
             return
         spare = self._buffer

@@ -19,7 +19,7 @@ _OWN = frozenset({"program", "_state", "_input_blocks", "_output_trim", "_changi
 
 @record
 class SessionStatistics:
-    """What a session has done since it began or was reset.
+    """The counters of a session since it began or was reset.
 
     frames_in       frames of the symbol that have arrived at every input
     pending_frames  frames of the symbol that wait for a pulse to fill, at the input that has most of them
@@ -94,7 +94,7 @@ class Session:
         return self._output_trim.pulses
 
     def statistics(self) -> SessionStatistics:
-        """The counters as they are now."""
+        """The counters at this moment."""
         return SessionStatistics(
             self.frames_in, self.pending_frames, self.pulses, dict(self._output_trim.sent)
         )
@@ -143,7 +143,7 @@ class Session:
             raise
 
     def _try_pulse(self, x: Array | Mapping[str, Array]) -> dict[str, Array] | None:
-        """``push`` of just a pulse whose results are what is delivered; None, and nothing has changed, if it is not."""
+        """A fast ``push`` of exactly one pulse with unchanged results; None, and no change, if it is not that."""
         self._changing = True
         ready = self._state.try_step(x, None, self._input_blocks.check_finite)
         if ready is not None:
@@ -185,7 +185,7 @@ class Session:
             raise
 
     def _undo(self, trim_mark: OutputTrimMark, ran: StateMark | None) -> None:
-        """Back to the moment before a call; where the state cannot go back, ``_changing`` stays set."""
+        """Restore the state before a call; if the state cannot go back, ``_changing`` stays set."""
         self._changing = True
         if ran is not None:
             self._state.rewind(ran)

@@ -57,7 +57,7 @@ EXECUTOR = tuple(name for name in ENTRIES if name.startswith("slots."))
 
 @record
 class WarmReport(Report):
-    """What ``warm`` found and did.
+    """The report of ``warm``.
 
     folder      where compiled functions are kept
     compiled_s  name -> seconds that it took in its process, the longest first
@@ -94,7 +94,7 @@ def warm(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> WarmReport:
-    """Compile what is not on the disk yet.
+    """Compile the functions that are not on the disk yet.
 
     only      names; all by default
     jobs      processes at once; one for each core that this process may use by default
@@ -247,7 +247,7 @@ def serve() -> None:
 
 
 def processors() -> int:
-    """How many this process may use."""
+    """The number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -36,7 +36,7 @@ def check(
 
 @record
 class OfflineProof:
-    """What runs of whole inputs gave.
+    """The result of runs over whole inputs.
 
     lengths     values of every symbol that were tried
     divergence  the first difference, as text; None: there is none

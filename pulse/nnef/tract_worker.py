@@ -44,7 +44,7 @@ def unpack(content: bytes) -> "np.ndarray[Any, Any]":
 
 
 def error_text(error: Exception) -> str:
-    """What tract says, without the stack of its functions and the listings of its graphs."""
+    """The text of tract's error, without the stack of its functions and the listings of its graphs."""
     lines = str(error).partition("Stack backtrace")[0].splitlines()
     return " ".join(" ".join(line for line in lines if "|" not in line).split())
 

@@ -56,7 +56,7 @@ class OwnOperator:
 
     @property
     def output_names(self) -> tuple[str, ...]:
-        """As the inputs in the body of a function name them."""
+        """The names of the outputs, as inputs in the body of a function write them."""
         return tuple(port.name for port in self.outputs)
 
     def __call__(self, *inputs: Any, **attributes: Any) -> Any:

@@ -9,7 +9,7 @@ from pulse.tensorflow.nodes import NodeOutput
 
 
 class Runs(Protocol):
-    """What a session does."""
+    """The part of a session that a partial run needs."""
 
     def run(
         self,

@@ -43,7 +43,7 @@ class CacheInfo(NamedTuple):
 
 
 class _Key(NamedTuple):
-    """What makes a plan: in no order."""
+    """The key of a plan: feeds, fetches and targets, in no order."""
 
     feeds: frozenset[NodeOutput]
     fetches: frozenset[NodeOutput]
@@ -177,7 +177,7 @@ class Session:
 
     @property
     def variables(self) -> dict[str, Array]:
-        """What each variable holds, copied; those that hold nothing yet are left out."""
+        """Copies of the values of variables, without those that have none yet."""
         return {name: value.copy() for name, value in self._values.items()}
 
     @property
@@ -196,7 +196,7 @@ class Session:
         return names
 
     def _asks(self, node: GraphNode) -> bool:
-        """Whether what a node lets run reads an input or a checkpoint."""
+        """Whether the nodes before a node read an input or a checkpoint."""
         stack, seen = [node.name], set[str]()
         while stack:
             graph_node = self._nodes.get(stack.pop())

@@ -357,5 +357,5 @@ def _fields(options: Any) -> dict[str, Any]:
 
 
 def _members(kind: Any) -> dict[str, Any]:
-    """What a class of the package has, by name."""
+    """The members of a class of the package, by name."""
     return dict(cast("Mapping[str, Any]", vars(kind)))

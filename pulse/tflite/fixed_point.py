@@ -83,7 +83,7 @@ def _product(a: Whole | int, b: Whole | int) -> Whole:
 
 
 def _divide(x: Whole, bits: int) -> Whole:
-    """Over a power of two, halves away from zero."""
+    """Divide by a power of two, and round halves away from zero."""
     rest, half = x & ((1 << bits) - 1), ((1 << bits) - 1) >> 1
     return (x >> bits) + (rest > half + (x < 0))
 

@@ -20,7 +20,7 @@ REACH = 10.0
 
 
 def softmax_of_int16(node: TfliteNode, beta: float) -> OutletId:
-    """Over the last axis, of up to ``MOST_ENTRIES`` entries, in steps of 2**-15."""
+    """Softmax over the last axis, of up to ``MOST_ENTRIES`` entries, in steps of 2**-15."""
     x = node.codes(0)
     last = (node.graph.fact(x).rank - 1,)
     below = node.each("sub", x, node.wire(Reduce("max", last, True), [x], "largest"), suffix="below")

@@ -251,7 +251,7 @@ class _Builder:
         return number
 
     def _access(self, place: int) -> None:
-        """A handle, or what is done with the variable that it stands for."""
+        """Note a handle of a variable, a read of it or an assignment."""
         operator = self._subgraph.operators[place]
         if operator.kind == "VAR_HANDLE":
             self._handles.update((number, _variable_name(operator, number)) for number in operator.outputs)

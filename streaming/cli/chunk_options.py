@@ -37,7 +37,7 @@ def budget(options: ModelOptions) -> Mapping[str, float]:
 
 
 def chunking(options: ModelOptions) -> Chunking:
-    """What the user says of a model of chunks. Raises InputError."""
+    """The options that describe a model of chunks. Raises InputError."""
     return Chunking(
         _states(options.state),
         _read("--context", options.context, "a number of frames", "input=64", _number),

@@ -59,7 +59,7 @@ def _hide_type(param: Any) -> Any:
 
 
 def _no_type(ctx: Any) -> None:
-    """What is shown of the type of an argument."""
+    """The text that help shows for the type of an argument: none."""
 
 
 def _leave_default(param: Any) -> Any:

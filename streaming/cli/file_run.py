@@ -25,7 +25,7 @@ from streaming.sound.wav_stream import StreamFormat
 
 
 def run_file(opened: OpenedModel, program: Program, request: RunRequest) -> FileReport:
-    """Run what is to be read, frames or sound. Raises InputError."""
+    """Run a model over a file of frames or sound. Raises InputError."""
     if request.has_frames and request.read is not None:
         return _run_frames(opened, program, request, request.read)
     return _run_sound(opened, program, request)
@@ -130,7 +130,7 @@ def _named_routes(
 
 
 def _route(ports: tuple[Port, ...], path: Path, sound_input: Port, request: RunRequest) -> OutputRoute:
-    """A file of outputs. Raises InputError: sound is wanted of what is none."""
+    """A file of outputs. Raises InputError: the file is for sound, and an output is not sound."""
     usual = "wav" if is_playable(ports[0], sound_input) else "csv"
     target = Target.of(path, usual, request.sound.form, request.sound.subtype)
     for port in ports:

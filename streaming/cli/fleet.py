@@ -113,7 +113,7 @@ def open_fleet(name: str, address: str | None) -> "Fleet":
 
 
 def read_file(path: Path | None) -> "Deployment":
-    """What a file says; without one, the built-in denoiser. Raises InputError."""
+    """The deployment in a file; without a file, that with the built-in denoiser. Raises InputError."""
     from streaming.fleet.deployment import Deployment, read_deployment
 
     return Deployment() if path is None else read_deployment(path.resolve())

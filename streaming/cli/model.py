@@ -145,7 +145,7 @@ def compile_model(
 
 
 def kernel_preparation(live: bool = False) -> "Prepare":
-    """How commands compile."""
+    """The preparation of kernels that commands use."""
 
     def prepare(kernels: Sequence[str]) -> None:
         if not live and all(one.is_kept for one in (*STEPPING, *(KERNELS[name] for name in kernels))):

@@ -52,7 +52,7 @@ Threads = Annotated[
 
 @record
 class ReportOptions:
-    """How a report is printed."""
+    """The options of printing a report."""
 
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the report as Markdown.")] = False

@@ -19,7 +19,7 @@ from streaming.sound.wav_stream import StreamFormat
 
 @record
 class Sounds:
-    """What was opened, in the order of the model's inputs.
+    """The open sounds, in the order of the model's inputs.
 
     routed  the sounds
     arrays  what the other inputs get

@@ -48,7 +48,7 @@ class Servers:
         self._refusals: dict[str, str] = {}
 
     async def open(self, until: AsyncExitStack) -> tuple[ClientSocket, Message]:
-        """A stream of the first server that takes it. Raises ClientError: none does; that of the last one."""
+        """A stream of the first server that takes it. Raises ClientError of the last server if none does."""
         for number, url in enumerate(self._urls):
             try:
                 return await self._try(until, url, self._hello)

@@ -49,7 +49,7 @@ class OpusSound(NotCopyable):
 
 
 class _HeldDecoder:
-    """Gives what a packet had when the next one is there: only then it is known that it is not the end."""
+    """Delays samples by one packet: only the next packet shows that a packet was not the last."""
 
     def __init__(self, port: WirePort, skip: int) -> None:
         self._shape = [-1 if size is None else size for size in port.shape]

@@ -114,7 +114,7 @@ class ClientSocket(NotCopyable):
             raise self._end_error()
 
     async def _try_to_send(self) -> bool:
-        """Send what waits; whether the connection is still there."""
+        """Send all waiting bytes; gives whether the connection still exists."""
         async with self._sending:
             data = b"".join(self._protocol.data_to_send())
             try:

@@ -37,7 +37,7 @@ def build_model(
     plugins: tuple[str, ...] = (),
     external_weights: bool = False,
 ) -> Library:
-    """Build the library of a program; its test vector is judged by the offline model, if that is there.
+    """Build the library of a program; the offline model, if it is known, judges its test vector.
 
     external_weights  whether the weights are a file beside the library
     Raises PulseError: the program needs Python, or it cannot be compiled, linked or written, or gives wrong frames

@@ -32,7 +32,7 @@ OPTIMISED = ("-O2", "-fPIC", "-fvisibility=hidden")
 
 @record
 class Toolchain:
-    """What compiles C for a target, and makes libraries.
+    """The compiler and archiver that make libraries of C for a target.
 
     name      for reports
     compiler  the command

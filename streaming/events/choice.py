@@ -60,7 +60,7 @@ class DetectorChoice:
         return cls(kind, pairs)
 
     def detector(self, clock: FrameClock) -> Detector[Any]:
-        """For an output with this clock. Raises InputError."""
+        """A detector for an output with this clock. Raises InputError."""
         return self._make()(clock)
 
     def _make(self) -> Callable[[FrameClock], Detector[Any]]:
@@ -83,7 +83,7 @@ class DetectorChoice:
         return lambda clock: make(clock, **values)
 
     def of_port(self, port: Port, rate_hz: float | None) -> Detector[Any]:
-        """For an output of a model; ``rate_hz`` is that of the model's time. Raises InputError."""
+        """A detector for an output of a model; ``rate_hz`` counts frames of the model's symbol. Raises InputError."""
         if rate_hz is None:
             raise InputError(
                 f"{port.name}: events have times; give the model's samples or frames a second with "

@@ -47,11 +47,11 @@ class FrameClock:
         return cls(Fraction(rate_hz) * Fraction(port.rate), port.delay, port.frames)
 
     def time_s(self, frame: Fraction | int) -> float:
-        """Where a frame begins in the sound; the delay does not count."""
+        """The time at which a frame begins in the sound, without the delay."""
         return float(Fraction(frame) / self.rate_hz)
 
     def known_s(self, frame: int) -> float:
-        """How much of the sound a stream has had when it gives this frame, counted from 0."""
+        """The length of sound that a stream has received when it gives this frame; frames count from 0."""
         pulses = -(-(frame + 1 + self.delay_frames) // self.pulse_frames)
         return float(Fraction(pulses * self.pulse_frames) / self.rate_hz)
 

@@ -11,7 +11,7 @@ from streaming.events.event import Event
 
 
 class EventFormat:
-    """How events are written, as text in UTF-8.
+    """A format of events, as text in UTF-8.
 
     source  the name of the sound, if the format contains it
 
@@ -24,7 +24,7 @@ class EventFormat:
         self._source = source
 
     def head(self) -> str:
-        """What stands in front."""
+        """The text before the first event."""
         return ""
 
     def text(self, event: Event, number: int) -> str:

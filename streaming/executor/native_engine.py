@@ -173,7 +173,7 @@ class NativeSlots(NotCopyable):
         return slots.listen.call(self.address) - self._collected
 
     def _sound(self, pulses: int) -> int:
-        """How many of the pulses that have run are in front of the first with a value without a result."""
+        """The number of pulses that have run before the first one with a value that has no result."""
         if not self._packed.call.faults:
             return pulses
         faults = (self._slots[slot].faults for slot in islice(self._order, pulses))

@@ -43,7 +43,7 @@ class StreamSteps:
 
     @property
     def counters(self) -> StreamCounters:
-        """What has been counted, as it is now."""
+        """The counters at this moment."""
         tally, end = self._tally, self._clock.end
         if not self._given_up:
             ahead = (
@@ -136,12 +136,12 @@ class StreamSteps:
         return self._clock.end is not None
 
     def last(self) -> Outputs | None:
-        """When what remained has been taken: what is known only now; None if that is nothing."""
+        """The final outputs, after all results have been taken; None if the program has none."""
         outputs, finals = self._output_trim.valid((), 0), self._output_trim.finals()
         return outputs | finals if finals else nonempty(outputs)
 
     def give_up(self) -> None:
-        """Count what is in flight as discarded."""
+        """Count the frames in flight as discarded."""
         tally = self.counters
         self._given_up = True
         tally.frames_discarded += tally.frames_in_flight

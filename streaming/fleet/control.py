@@ -50,7 +50,7 @@ class FleetStatus:
 
 
 class FleetControl(NotCopyable):
-    """The one that decides. If it is lost, another one goes on from the table that all members have.
+    """Decides for the fleet. If it is lost, a new one continues from the table that all members have.
 
     table  of the fleet that is there already
     """
@@ -111,7 +111,7 @@ class FleetControl(NotCopyable):
         self._leaving.update(nodes or [name])
 
     def status(self) -> FleetStatus:
-        """What was seen in the last look."""
+        """The status at the last look."""
         return FleetStatus(
             self._told,
             tuple(self._nodes.values()),
@@ -125,7 +125,7 @@ class FleetControl(NotCopyable):
         )
 
     def look(self, now_s: float) -> None:
-        """Once: see what there is, do what is to be done, tell all members of changes.
+        """Take one step: observe the fleet, carry out the plan, tell all members of changes.
 
         now_s  of a clock that never goes back
         """

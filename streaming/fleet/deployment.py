@@ -66,7 +66,7 @@ class Deployment:
                 raise InputError(f"url = {self.url!r}: only {{host}} and {{port}} are put in") from None
 
     def address(self, host: str, port: int) -> str:
-        """Where clients reach a worker."""
+        """The address at which clients reach a worker."""
         if self.url:
             return self.url.format(host=host, port=port)
         name = f"[{host}]" if ":" in host else host
@@ -77,7 +77,7 @@ OWN = {each.name for each in fields(Deployment)} - {"server"}
 
 
 def read_deployment(path: Path) -> Deployment:
-    """The deployment in a TOML file: that of a server, with a table [fleet]. Raises InputError."""
+    """The deployment in a TOML file: a server's file with a table [fleet]. Raises InputError."""
     try:
         table = tomllib.loads(path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

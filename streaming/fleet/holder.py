@@ -11,7 +11,7 @@ Saved = Literal["saved", "newer", "full"]
 
 @record
 class HolderStatus:
-    """What a holder has, and what it has counted since it began."""
+    """The checkpoints of a holder, and its counts since it began."""
 
     checkpoints: int
     held_bytes: int

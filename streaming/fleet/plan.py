@@ -44,7 +44,7 @@ class Stop:
 
 @record
 class Plan:
-    """What is to be done.
+    """The actions to carry out.
 
     short  version -> workers that no node has CPUs for
     """
@@ -55,7 +55,7 @@ class Plan:
 
 @record
 class Observed:
-    """What there is.
+    """The observed state of a fleet.
 
     streams  worker -> open ones
     leaving  workers and nodes that an operator wants to be empty

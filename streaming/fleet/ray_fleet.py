@@ -106,7 +106,7 @@ class Fleet:
         self._call("deploy", deployment)
 
     def status(self) -> FleetStatus:
-        """What there is. Raises InputError: no such fleet."""
+        """The status of the fleet. Raises InputError: no such fleet."""
         return self._call("status")
 
     def drain(self, name: str) -> None:

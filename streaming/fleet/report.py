@@ -12,7 +12,7 @@ SHOWN = 5
 
 @record
 class FleetReport(Report):
-    """What ``pulse fleet`` prints."""
+    """The report of ``pulse fleet``."""
 
     status: FleetStatus
 
@@ -70,7 +70,7 @@ class FleetReport(Report):
         return sections
 
     def values(self) -> dict[str, Any]:
-        """The status; of the settings, only what is not secret."""
+        """The status, with the settings that are not secret."""
         status = self.status
         deployments = {
             name: {

@@ -44,7 +44,7 @@ class HolderStore:
         return str(StreamName.new(self.membership.version))
 
     def save(self, name: str, generation: int, checkpoint: Checkpoint) -> bool:
-        """Save it on other nodes; whether all copies are there. A holder that is full or gone is passed over."""
+        """Save a checkpoint on other nodes; gives whether all copies exist. It skips holders that are full or lost."""
         data = checkpoint.as_bytes()
         waiting, missing = self._rank_holders(name), self.copies
         while missing and waiting:
@@ -85,7 +85,7 @@ class HolderStore:
         return 0
 
     def _rank_holders(self, name: str) -> list[str]:
-        """Those of other nodes first."""
+        """The holders for a stream, those of other nodes first."""
         nodes = self._nodes()
         return sorted(ranking(name, nodes), key=lambda each: nodes[each] == self.node)
 

@@ -58,7 +58,7 @@ class Device:
         return field_values(self) | {"monitor": self.monitor}
 
     def channels(self, kind: Kind) -> int:
-        """How many there are in a direction."""
+        """The number of channels in a direction."""
         return self.inputs if kind == "input" else self.outputs
 
     def latency_s(self, kind: Kind, latency: float | str) -> float:
@@ -90,7 +90,7 @@ class DeviceList(Report):
 
 
 def choose_device(devices: Sequence[Device], kind: Kind, choice: str | int | None) -> Device:
-    """The one of these devices that is meant.
+    """The device that a choice names.
 
     choice  an index; a part of ``host api: name``, in any case, where a whole name comes before parts; None is the
             default

@@ -26,7 +26,7 @@ abort                  the run ends with an error
 
 @record
 class StreamConfig:
-    """What a pipeline connects.
+    """The devices' rates, channels and blocks that a pipeline connects.
 
     rate_hz                  of the model
     rate_in_hz, rate_out_hz  of the device
@@ -81,7 +81,7 @@ class StreamConfig:
 
 @record
 class EngineConfig:
-    """How a pipeline runs.
+    """The settings of a pipeline's engine.
 
     engine          ``worker``: a separate thread computes; ``callback``: the device's callback does, which saves
                     the headroom where a pulse takes far less time than a block

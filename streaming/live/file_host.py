@@ -31,7 +31,7 @@ POLL_S = 0.0001
 
 
 class FileHost:
-    """Gives a sound file as a device would, and takes what is played; see ``host.Host``.
+    """A host whose device plays a sound file and records the output; see ``host.Host``.
 
     source        the file that replaces the microphone, once; then the run ends
     target        the file that is played to, from the first block on: so the sound is as late in it as it is live, and
@@ -87,7 +87,7 @@ class FileHost:
         return endpoint
 
     def open(self, request: StreamRequest) -> "FileStream":
-        """A stream that begins with the file. Raises DeviceError: another rate than that of the file."""
+        """A stream that begins with the file. Raises DeviceError: the rate differs from the file's."""
         if request.rate_hz != self._source.rate_hz:
             raise DeviceError(f"{self.source}: has {self._source.rate_hz} Hz, {request.rate_hz} are wanted")
         self.problem = self.clipping = None
@@ -179,7 +179,7 @@ class FileStream(NotCopyable):
     def _finish(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """What was written gets its name; it is taken away where the source could not be played."""
+        """Give the written file its name; remove it if the source could not be played."""
         if self._writer is not None:
             with self._note_problems():
                 self._writer.__exit__(kind, error, trace)
@@ -211,7 +211,7 @@ class FileStream(NotCopyable):
             frames, rest = frames + size, rest[:0]
 
     def _end(self) -> int:
-        """Frames until the end of the file has been played, as it is now: what is late may become later."""
+        """Frames until the end of the file has been played, by the present delay, which may grow."""
         return self._reader.frames + self._request.delay_frames + late_frames(self._control)
 
     def wait_until(self, due_s: float | None) -> None:

@@ -62,7 +62,7 @@ def route_inputs(
 def _channels(
     host: Host, title: str, names: Sequence[str], source: Endpoint, channel_of: Mapping[str, int | None]
 ) -> tuple[int, ...]:
-    """The channel of each input: as they are said, or in order. Raises InputError."""
+    """The channel of each input: the given one, or by the order of inputs. Raises InputError."""
     numbers = [channel for channel in channel_of.values() if channel is not None]
     if not numbers:
         there = source.channels if host.is_finite else min(source.channels, len(names))

@@ -133,7 +133,7 @@ class Live(NotCopyable):
 
     @property
     def setup(self) -> Setup:
-        """What the run was started with."""
+        """The settings that the run began with."""
         config, engine_config = self.pipeline.stream_config, self.pipeline.engine_config
         program = self.pipeline.program
         choice = config.channels
@@ -172,7 +172,7 @@ class Live(NotCopyable):
         return self._statistics.read(self.delay, watch.stalls, watch.reopened, tuple(notes))
 
     def record(self, input: Path | None = None, output: Path | None = None) -> Recorder:
-        """Write what comes in, and what is played, to sound files until the recorder or this is closed.
+        """Write the input and the played output to sound files until the recorder or this object is closed.
 
         Raises InputError: a file that cannot be written
         """
@@ -181,7 +181,7 @@ class Live(NotCopyable):
         return recorder
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait this long, or for ever, unless the run ends by itself; whether it has. Raises what ended it."""
+        """Wait for the end of the run, at most this long; gives whether it has ended. Raises the run's error."""
         ended = self.watchdog.wait(seconds)
         if ended and self.watchdog.error is not None:
             self._raised = True

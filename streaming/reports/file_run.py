@@ -40,7 +40,7 @@ class FileReport(Report):
 
     @property
     def warnings(self) -> list[str]:
-        """What is wrong with what was written."""
+        """The warnings about the written files."""
         count = self.result.nonfinite
         warnings = [f"{count} values of the output are NaN or infinite"] if count else []
         return warnings + [
@@ -51,7 +51,7 @@ class FileReport(Report):
 
     @property
     def duration_s(self) -> float | None:
-        """How long what was run lasts; None if unknown."""
+        """The length of the input in seconds; None if it is not known."""
         if self.sounds:
             return (self.result.samples or 0) / self.sounds[0].reader.rate_hz
         return None if self.opened.rate_hz is None else self.result.frames / self.opened.rate_hz
@@ -188,7 +188,7 @@ class FileReport(Report):
 
 
 def builtin_snr_db(target: Path) -> tuple[float, float]:
-    """How near the built-in sound, and what became of it, are to the clean one."""
+    """The signal-to-noise ratios of the built-in sound, in dB, before and after the model."""
     clean, noisy, after = (soundfile.read(path)[0] for path in (clean_path(), noisy_path(), target))
     before_db, after_db = (
         float(10 * np.log10(np.sum(clean**2) / np.sum((clean - sound) ** 2))) for sound in (noisy, after)

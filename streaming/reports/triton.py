@@ -79,7 +79,7 @@ def export_triton(
 
 
 def model_name(title: str) -> str:
-    """The name of a model in a repository: that of its file, in letters that any file system takes."""
+    """The name of a model in a repository: its file's name, in letters that any file system takes."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "_", title).strip("._") or "model"
 
 

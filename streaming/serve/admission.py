@@ -58,7 +58,7 @@ class Admission(NotCopyable):
             del self._addresses[address]
 
     def model(self, hello: Hello, token: str | None) -> HostedModel:
-        """The model that a client wants; ``token`` is that of its headers."""
+        """The model that a client wants; ``token`` comes from its headers."""
         if not self.knows_token(hello.token if token is None else token):
             raise WireError(
                 "token", "the token is missing or wrong", "give the hello a token that the server knows"

@@ -126,7 +126,7 @@ class Connection(NotCopyable):
         }
 
     def tell_successors(self) -> None:
-        """Where the client goes on if this server is lost: servers have come or gone."""
+        """Tell the client which servers continue its stream if this one is lost, after a change of servers."""
         if self._placement is not None and self.open is not None:
             self._push({"type": "servers", **self._successors(self._placement)})
 
@@ -262,7 +262,7 @@ class Connection(NotCopyable):
             raise WireError("message", f"type {kind!r}", f"after the hello: {', '.join(REQUESTS)}")
 
     def _deliver(self, answer: Answer) -> None:
-        """What a lane has: to be sent."""
+        """Send a lane's answer."""
         stream = self.open
         if stream is None:
             return
@@ -319,7 +319,7 @@ class Connection(NotCopyable):
             self.open.times.answer.record_ns(time.monotonic_ns() - step.arrived_ns, step.pulses)
 
     def _name(self, hello: Hello) -> str:
-        """What the checkpoints of the stream are called. Raises WireError: another server of the fleet has it."""
+        """The name of the stream's checkpoints. Raises WireError: another server of the fleet has the stream."""
         if self._checkpoints is None:
             return ""
         if self._placement is None:
@@ -327,7 +327,7 @@ class Connection(NotCopyable):
         return self._placement.claim(hello.resume or hello.stream, hello.follows)
 
     async def _load(self, model: str, hello: Hello) -> Checkpoint | None:
-        """Where a stream goes on. Raises WireError."""
+        """The checkpoint from which a stream continues. Raises WireError."""
         if hello.resume is None:
             self._generation = 0 if hello.stream is None else 1  # it may have begun before
             return None

@@ -115,7 +115,7 @@ class HostedModel(NotCopyable):
         )
 
     def form(self, hello: Hello) -> SoundForm:
-        """How a client sends sound to it. Raises WireError."""
+        """The form in which a client sends sound to the model. Raises WireError."""
         return SoundForm(SoundModel(self.name, self.inputs, self.outputs, self.rate_hz, self.saves), hello)
 
     def open_stream(
@@ -162,7 +162,7 @@ class HostedModel(NotCopyable):
 
     @property
     def web(self) -> str:
-        """Where a browser finds the model to run it by itself; empty: nowhere."""
+        """The path at which a browser finds the model, to run it itself; empty: there is none."""
         return f"web/{quote(self.name, safe='')}/" if self.settings.web else ""
 
     def event_dicts(self) -> list[dict[str, Any]]:

@@ -140,7 +140,7 @@ class _LaneInput:
         self._order = (axis, *range(axis), *range(axis + 1, len(self._split)))
 
     def put(self, place: int, frames: Array, count: int) -> None:
-        """As many pulses of a stream, joined along the stream axis."""
+        """Put pulses of a stream, joined along the stream axis, into its place."""
         if count == 1:
             self.pulses[0, place] = frames
         else:
@@ -156,7 +156,7 @@ def _of_places(results: Mapping[str, Array], places: Sequence[int], count: int) 
 
 
 class StepCost:
-    """What a stream costs: its share in the steps of its group, as time of the processor.
+    """The cost of a stream: its share in the steps of its group, in processor time.
 
     What else the machine does is no part of it: that goes by, and the stream stays.
 

@@ -28,7 +28,7 @@ class ServiceCollector(Collector):
         self._service = service
 
     def collect(self) -> Iterator[Metric]:
-        """All figures as they are now."""
+        """All metrics at this moment."""
         service = self._service
         streams = GaugeMetricFamily("pulse_streams", "Streams that are open", labels=["model"])
         lanes = GaugeMetricFamily("pulse_lanes", "Streams that may be open", labels=["model"])
@@ -67,7 +67,7 @@ class ServiceCollector(Collector):
 
 
 def prometheus_text(service: "Service") -> bytes:
-    """What /metrics gives."""
+    """The text of /metrics."""
     registry = CollectorRegistry()
     registry.register(ServiceCollector(service))
     return generate_latest(registry)

@@ -144,7 +144,7 @@ class OpenStream(NotCopyable):
         self._worker.wake(self._stream)
 
     def add_unsent(self, size: int) -> bool:
-        """Count bytes that wait to be sent; whether the lane stalls."""
+        """Count bytes that wait to be sent; gives whether the lane stalls."""
         self._stream.unsent_bytes += size
         return self._stream.unsent_bytes > UNSENT_BYTES
 
@@ -185,7 +185,7 @@ class OpenStream(NotCopyable):
         return ahead is not None
 
     def _values(self, port: WirePort, message: bytes, frames: int) -> Array | bytes:
-        """What follows a header. Raises WireError: more or less than the header says."""
+        """The values after a header. Raises WireError: more or less than the header says."""
         values = memoryview(message)[HEADER.size :]
         if self._form.name != "opus":
             return port.decode(values, frames, self._form.name)

@@ -131,7 +131,7 @@ class Service(NotCopyable):
             connection.tell_successors()
 
     async def move_streams(self, per_s: float) -> None:
-        """Take no more streams; end those that are open one after the other, so that they go on elsewhere."""
+        """Take no more streams; end the open ones one by one, so that they continue on other servers."""
         self.admission.draining = True
         for connection in list(self.connections):
             connection.end(WireError("drain", "the server hands its streams over", "connect to another one"))

@@ -54,7 +54,7 @@ class ModelSettings:
 
 @record
 class LimitSettings:
-    """What clients may do.
+    """The limits for clients.
 
     message_bytes        of a message
     messages_per_s       of one connection, on average over a second

@@ -50,7 +50,7 @@ class StreamEvents:
         return messages
 
     def flush(self) -> list[dict[str, Any]]:
-        """Those that are known at the end."""
+        """The events that only the end decides."""
         return [
             self._message(name, event)
             for name, (detector, _) in self._detectors.items()

@@ -73,7 +73,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
             self._pause_reading(False)
 
     def hold(self) -> None:
-        """Read no more, until ``go_on``."""
+        """Stop reading until ``go_on``."""
         if not self._held:
             self._held = True
             self._pause_reading(True)

@@ -36,7 +36,7 @@ class TurnResults:
         self._encoded: dict[tuple[int, int, str], list[bytes]] = {}
 
     def of_place(self, place: int, pulses: int) -> list[dict[str, Array]]:
-        """Those of one stream, pulse by pulse."""
+        """The results of one stream, pulse by pulse."""
         return [{name: array[place] for name, array in results.items()} for results in self._rounds[:pulses]]
 
     def encode(self, place: int, pulses: int, port: WirePort, form: str) -> bytes:

@@ -98,7 +98,7 @@ class _Track:
 
     @property
     def seconds(self) -> float:
-        """How much was read."""
+        """The seconds that were read."""
         return self.read / self.reader.rate_hz
 
     def next(self) -> dict[str, Samples] | None:
@@ -111,7 +111,7 @@ class _Track:
         return self._split(self._resampler.process(np.concatenate(channels, axis=1)))
 
     def end(self) -> dict[str, Samples]:
-        """What the resampler has held back."""
+        """The last samples of the resampler."""
         return self._split(self._resampler.flush())
 
     def silence(self, count: int) -> dict[str, Samples]:

@@ -28,7 +28,7 @@ Advance = Callable[[int, int | None], None]
 
 @record
 class FileRun:
-    """What a run over a file did.
+    """The result of a run over a file.
 
     frames     frames of the symbol, of each stream
     streams    one for each channel of the input

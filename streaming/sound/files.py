@@ -229,7 +229,7 @@ class _Bytes(FileIO):
     problem: OSError | None = None
 
     def write(self, data: bytes, /) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]  # only libsndfile calls
-        """How many of them were written."""
+        """Write bytes; gives their number."""
         position = self.tell()
         if self.problem is not None:
             data = data[: max(os.fstat(self.fileno()).st_size - position, 0)]

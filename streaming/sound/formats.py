@@ -157,7 +157,7 @@ def common_suffixes() -> str:
 
 
 def float_way(sound: SoundFormat) -> str:
-    """How samples beyond -1..1 are kept."""
+    """The hint for users which encoding keeps samples beyond -1..1."""
     if "FLOAT" in sound.encodings:
         return f"{spell('encoding', 'float')} keeps them"
     return f"a .wav file with {spell('encoding', 'float')} keeps them"

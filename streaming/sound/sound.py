@@ -91,7 +91,7 @@ class SoundReader(NotCopyable, ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of what is read."""
+        """Close the source."""
 
     def _refuse_nan(self, block: Samples, start: int) -> None:
         bad = np.isnan(block).any(axis=1)

@@ -20,7 +20,7 @@ from streaming.sound.wav_stream import StreamFormat, read_header, wav_header
 
 
 class StreamReader(SoundReader):
-    """Samples as they arrive: each block holds what is there, up to half a second.
+    """Samples of a pipe as they arrive: each block has the available samples, up to half a second.
 
     name        for messages
     descriptor  is read to the end of its samples, and closed with the reader
@@ -41,7 +41,7 @@ class StreamReader(SoundReader):
 
     @property
     def frames(self) -> int | None:
-        """What the header says; None if it does not know."""
+        """The number of frames in the header; None if the header does not know it."""
         size = self._form.data_bytes
         return None if size is None else size // self._form.frame_bytes
 
@@ -132,7 +132,7 @@ class StreamWriter(SoundWriter):
 
 
 class TableStream(NotCopyable):
-    """Frames that leave as rows of a table, as in a .csv, each as soon as it is there.
+    """Frames that are written as rows of a table, as in a .csv, each at once.
 
     name        for messages
     descriptor  is closed at the end of the ``with`` block
@@ -170,13 +170,13 @@ class _Descriptor(FileIO):
     """A descriptor that is waited for, even if another process that shares it has made it one that does not wait."""
 
     def take(self, size: int) -> bytes:
-        """What is there, at least a byte and at most this many; nothing at the end."""
+        """The available bytes, at least one and at most this many; none at the end."""
         while (data := self.read(size)) is None:
             select.select([self], [], [])
         return data
 
     def put(self, data: memoryview) -> int:
-        """How many of them were written, at least one."""
+        """Write bytes; gives their number, at least one."""
         while (count := self.write(data)) is None:
             select.select([], [self], [])
         return count

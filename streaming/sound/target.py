@@ -140,7 +140,7 @@ class Target:
         return StreamWriter(self.name, self._open(), form, wav=self.form.name != "RAW")
 
     def frames_writer(self, port: Port, rate_hz: float | None) -> "FramesFile | TableStream | EventsOutput":
-        """A writer of the frames of an output, or of the events in them; ``rate_hz`` is that of the model's time.
+        """A writer of an output's frames, or of the events in them; ``rate_hz`` counts frames of the symbol.
 
         Raises InputError.
         """

@@ -24,7 +24,7 @@ CUT_SHORT = "ends before its samples begin; look at the program that writes it"
 
 @record
 class StreamFormat:
-    """How samples are written in a stream of bytes.
+    """The format of samples in a stream of bytes.
 
     data_bytes  of all samples; None if unknown before the end
     """

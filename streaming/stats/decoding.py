@@ -25,7 +25,7 @@ class MisfitError(Exception):
 
 @cache
 def decoder(kind: Any) -> Decoder:
-    """What turns a value of JSON into one of ``kind``, or raises MisfitError.
+    """The function that turns a value of JSON into one of ``kind``, or raises MisfitError.
 
     kind  a dataclass, ``tuple[X, ...]``, ``tuple[X, Y]``, ``dict[str, X]``, ``X | None``, float, str, int (from 0 to
           2**63). Fields that a dataclass does not know are left out, so that a later version may add some

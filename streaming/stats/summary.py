@@ -15,7 +15,7 @@ ENGINES = {
 
 @record
 class LiveReport(Report):
-    """What a live run was started with, and how it went."""
+    """The report of a live run: its settings and its statistics."""
 
     setup: Setup
     statistics: StatisticsSummary

@@ -157,7 +157,7 @@ def read_deconv(node: NodeReader) -> Wire:
 def _left_over(
     node: NodeReader, x: Wire, shape: list[int], taps: list[int], window: dict[str, Any]
 ) -> list[int]:
-    """What the given output is longer than the least one."""
+    """The frames by which the given output is longer than the shortest one."""
     spatial = len(taps)
     if "pads" not in window or len(shape) != spatial:
         raise node.error("output_shape needs padding in numbers")

@@ -8,7 +8,7 @@ from pulse.nnef.write.node import NodeWriter
 
 @writes("Reshape", "Flatten")
 def write_reshape(w: NodeWriter) -> Name:
-    """A size that depends on a symbol is what is left, as in ONNX."""
+    """Reshape; a size that depends on a symbol becomes -1, the remaining size, as in ONNX."""
     if not all(isinstance(size, int) for size in w.scope.fact(w.outputs[0])[1]):
         return w.emit("reshape", w.x(), shape=[*w.integers(1, "the shape")])
     return w.reshape(w.x(), w.output_shape())
@@ -68,7 +68,7 @@ def _tile(w: NodeWriter, x: Name, repeats: list[int]) -> Name:
 
 @reads("reshape", takes="input shape axis_start=0 axis_count=-1")
 def read_reshape(node: NodeReader) -> Wire:
-    """0 keeps the size of an axis, -1 is what is left."""
+    """Reshape; a size of 0 keeps the axis, -1 is the remaining size."""
     x, shape = node.wire("input"), node.bounds("shape")
     start, count = node.integer("axis_start"), node.integer("axis_count")
     count = x.rank - start if count == -1 else count

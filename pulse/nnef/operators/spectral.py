@@ -32,7 +32,7 @@ def read_transform(node: NodeReader) -> Wire:
 
 @reads("tract_core_stft", takes="input axis frame stride window=[]")
 def read_frames(node: NodeReader) -> Wire:
-    """Of [N, T, 2], a spectrum for every ``stride`` samples: [N, frames, frame, 2]."""
+    """The spectra of x [N, T, 2], one for every ``stride`` samples: [N, frames, frame, 2]."""
     x, frame, stride = _complex(node), node.integer("frame"), node.integer("stride")
     if x.rank != 3 or node.integer("axis") != 1 or frame < 1 or stride < 1:
         raise node.error("it is covered along axis 1 of [N, T, 2], with positive numbers")

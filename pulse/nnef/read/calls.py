@@ -26,7 +26,7 @@ EXTERNALS = ("external", "tract_core_external")
 
 @record(eq=False)
 class Definitions:
-    """What a document defines beside its graph.
+    """The definitions of a document beside its graph: files, fragments and symbols.
 
     title     the document, for errors
     symbols   by name

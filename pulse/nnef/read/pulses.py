@@ -26,7 +26,7 @@ from pulse.printable import printable
 
 
 class StreamTiming:
-    """How a file takes time; this is an offline one, which is read as it is."""
+    """The timing of a file; this class is that of an offline file, which is read without change."""
 
     symbol: str | None = None
     """The symbol that sizes of inputs get though the file has numbers there."""
@@ -34,18 +34,18 @@ class StreamTiming:
     """The outputs that are cut: what is computed for them has another name."""
 
     def dims(self, node: NodeReader, dims: list[Value], stream: TDim | None) -> list[Value]:
-        """The shape of an input, of that of its external. Raises LoadError."""
+        """The shape of an input, from the shape of its ``external``. Raises LoadError."""
         return dims
 
     def state(self, node: NodeReader, name: str, initial: Wire) -> Wire | None:
-        """What a state of the graph is while it runs; None: the initial value, in every run."""
+        """The wire of a state of the graph; None: the initial value, in every run."""
         return None
 
     def keep(self, node: NodeReader, name: str, last: Wire) -> None:
         """The next value of a state."""
 
     def output(self, graph: GraphReader, place: int, wire: Wire) -> Wire:
-        """An output of the graph, of what is computed for it."""
+        """The output of the graph for a computed wire."""
         return wire
 
     def finish(self, model: ModelProto, outputs: Sequence[str]) -> None:
@@ -53,7 +53,7 @@ class StreamTiming:
 
 
 def timing_of(document: Document, title: str) -> StreamTiming:
-    """How a document takes time. Raises LoadError: its properties do not fit it."""
+    """The timing of a document. Raises LoadError: its properties do not fit it."""
     properties = properties_of(document)
     if FRAMES in properties:
         return _Stream(document, properties, title)
@@ -101,7 +101,7 @@ class _Stream(StreamTiming):
 
 @dataclass
 class _Pulsed(StreamTiming):
-    """A file of tract's own pulses: its inputs have any length, and what is late is cut off."""
+    """A file of tract's own pulses: its inputs have any length, and the delay is cut off."""
 
     document: Document
     properties: Properties

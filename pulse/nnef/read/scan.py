@@ -47,7 +47,7 @@ def read_scan(
 
 
 def _later(node: NodeReader, entries: Entries, skip: int) -> Entries:
-    """Of a scan that begins at frame ``skip``, as in tract's own pulses. Raises LoadError."""
+    """A scan that begins at frame ``skip``, as in tract's own pulses. Raises LoadError."""
     if skip < 0 or any(chunk != 1 for _, _, chunk in entries.scanned.values()):
         raise node.error(
             f"it begins {skip} turns later, which is covered where it goes forward frame by frame"

@@ -44,7 +44,7 @@ def kind_of(dtype: DType) -> str:
 
 @record(eq=False)
 class Shared:
-    """What all scopes of a document have in common.
+    """The parts of a document that all scopes share.
 
     tensors    by label, each a .dat file
     fragments  the bodies of scans

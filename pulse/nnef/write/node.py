@@ -100,7 +100,7 @@ class NodeWriter:
         return self.assign(Call(operator, inputs, tuple(attributes.items())), suffix)
 
     def assign(self, call: Call, suffix: str = "") -> Name:
-        """``emit`` of a call that is there already."""
+        """Add an assignment of an existing call; see ``emit``."""
         target = self.scope.shared.identifier(f"{self.name}.{suffix}" if suffix else self.outputs[0])
         self.scope.assign(target, call)
         return Name(target)

@@ -51,7 +51,7 @@ class _While:
         self._constant = [self._stays(place) for place in range(count)]
 
     def _stays(self, place: int) -> bool:
-        """Whether the body gives a variable on as it is."""
+        """Whether the body passes a variable on unchanged."""
         nodes = {each.name: each for each in self._function.nodes}
         endpoint = self._function.outputs[place]
         for _ in range(len(nodes) + 1):
@@ -125,7 +125,7 @@ class _While:
         return self._scan(iterations, parts)
 
     def _parts(self, iterations: TDim) -> LoopParts:
-        """What each variable is to the loop. Raises UnsureError."""
+        """The role of each variable in the loop. Raises UnsureError."""
         body = self._body
         sources = self._sources(body, self._function.inputs)
         own = {place: source for source, place in sources.items()}
@@ -151,7 +151,7 @@ class _While:
         return LoopParts(own, elements, heads, last, states, self._read(sources))
 
     def _head(self, outlet: OutletId, start: TDim, iterations: TDim) -> list[OutletId]:
-        """What was written to a list before the loop, which writes all that follows. Raises UnsureError."""
+        """The elements of a list before the loop, which writes all later ones. Raises UnsureError."""
         graph = self._node.graph
         values: dict[int, OutletId] = {}
         producer = graph.node(outlet)

@@ -14,7 +14,7 @@ from pulse.wiring import wire
 
 @record(eq=False)
 class LoopParts:
-    """What the variables of a loop are.
+    """The roles of the variables of a loop.
 
     sources   variable -> the body's input, where its value is not known
     written   lists -> what each iteration writes

@@ -42,7 +42,7 @@ def rank(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("Reshape")
 def reshape(node: TensorflowNode) -> OutletId:
-    """-1 takes what is left; where only axes of size 1 come or go, they do just that."""
+    """Reshape; -1 is the remaining size. Changes that only add or remove axes of size 1 are wired as such."""
     source, sizes = node.fact(0).shape, node.dims(1, "shape")
     if node.is_complex():
         sizes = (*sizes, TDim.of(2))

@@ -22,7 +22,7 @@ MOST_PLACES = 64
 
 @tensorflow_op("Slice")
 def slice_(node: TensorflowNode) -> OutletId:
-    """Along each axis ``size`` frames from ``begin`` on; -1 of them are all that are left."""
+    """Along each axis ``size`` entries from ``begin`` on; a size of -1 is the rest of the axis."""
     shape = node.fact(0).shape
     begins, sizes = node.dims(1, "begin"), node.dims(2, "size")
     if len(begins) > len(shape) or len(begins) != len(sizes):
@@ -157,7 +157,7 @@ def _parts(node: TensorflowNode, x: OutletId, axis: int, sizes: Sequence[TDim]) 
 
 @tensorflow_op("Roll")
 def roll(node: TensorflowNode) -> OutletId:
-    """Axes turned: what is shifted over the end comes in front."""
+    """Rotate axes: entries shifted over the end come first."""
     x, shape = node.input(0), node.fact(0).shape
     shifts, axes = node.integers(1, "shift"), node.integers(2, "axis")
     if len(shifts) != len(axes):

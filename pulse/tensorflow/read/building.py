@@ -35,7 +35,7 @@ NEXT = ".next"
 
 @record(eq=False)
 class Request:
-    """What one run of a graph is to do.
+    """One run of a graph: its feeds, fetches and targets.
 
     fetches   tensors to give, by the names of the outputs
     targets   nodes to run
@@ -152,7 +152,7 @@ class _Building:
         return outlet
 
     def _value(self, variable: str) -> OutletId:
-        """What a variable holds at this moment of the run."""
+        """The value of a variable at this moment of the run."""
         if variable not in self._current:
             node, value = self._graph.nodes[variable], self._request.values.get(variable)
             if value is not None and self._request.frozen and variable not in self._assigned:

@@ -185,7 +185,7 @@ class _Conversion:
     def _function(
         self, name: str, ports: dict[NodeOutput, str], types: tuple[int, ...], outputs: list[NodeOutput]
     ) -> Function:
-        """What lies between the arguments of a loop and some results of a variable."""
+        """The nodes between the arguments of a loop and some results, as a function."""
         nodes = self._take_body(ports, outputs)
         arguments = set(ports.values())
 

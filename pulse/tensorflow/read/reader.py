@@ -197,7 +197,7 @@ def _model(
 
 
 def _value_info(name: str, endpoint: NodeOutput, node: GraphNode) -> Any:
-    """What a node says of a tensor that is given, in the form that ONNX has for it."""
+    """The type and shape of an input by its node, in the form of ONNX."""
     type_, dims = _stated_type(node, endpoint)
     dtype = type_.known_type if type_ is not None else None
     if type_ is not None and dtype is None and node.op in PLACES:

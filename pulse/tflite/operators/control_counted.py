@@ -53,7 +53,7 @@ def _number(value: Array | None) -> TDim | None:
 
 @dataclass
 class _Parts:
-    """What the body is made of.
+    """The parts of the body.
 
     iteration   the symbol of one of them
     iterations  how many there are
@@ -137,7 +137,7 @@ def _copy(
     inputs: Mapping[OutletId, OutletId],
     iteration: Symbol,
 ) -> dict[OutletId, OutletId] | None:
-    """What some outlets need, in another graph; None if that depends on the number of the iteration."""
+    """Copy the nodes that some outlets need into another graph; None if they depend on the iteration's number."""
     places, stack, needed = dict(inputs), list(results), set[int]()
     while stack:
         outlet = stack.pop()

@@ -30,7 +30,7 @@ LEAST, MOST = -(1 << 15), (1 << 15) - 1
 
 @record
 class LstmWeights:
-    """What a layer is made of, as it is stored; gates in the order input, output, forget, cell.
+    """The weights of a layer as the file stores them; gates in the order input, output, forget, cell.
 
     w, r    [4 * H, I] and [4 * H, H], whole numbers; ``w_scale`` and ``r_scale`` have one number for each row
     bias    [4 * H], in steps of the sums of frames

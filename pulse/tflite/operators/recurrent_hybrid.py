@@ -55,7 +55,7 @@ def times(node: TfliteNode, x: OutletId, rows: WeightRows, name: str) -> OutletI
 def lstm_of_floats(
     node: TfliteNode, w: WeightRows, r: WeightRows, bias: Array, function: str
 ) -> list[OutletId]:
-    """An LSTM, gates in the order input, output, forget, cell; ``function`` is that of the cell."""
+    """An LSTM, gates in the order input, output, forget, cell; ``function`` is the cell's activation."""
     size, clip = r.values.shape[1], node.attributes.get("CellClip", 0.0)
     x = times(node, node.values(0), w, "entered")
     x = node.each("add", x, node.constant(bias.astype(np.float32), "bias"), suffix="biased")

@@ -30,7 +30,7 @@ def _rearrange(
 
 
 def _blocks(node: TfliteNode, pairs: int) -> tuple[list[int], list[tuple[TDim, TDim]]]:
-    """The sizes of blocks, and what is added or cut at the ends of their axes. Raises LoadError."""
+    """The sizes of blocks, and the padding or crop at the ends of their axes. Raises LoadError."""
     require_real(node)
     sizes, amounts = node.integers(1, "block"), node.dims(2, "amounts")
     if len(amounts) != 2 * len(sizes) or pairs < len(sizes) + 1 or any(size < 1 for size in sizes):
@@ -70,7 +70,7 @@ def space_to_batch(node: TfliteNode) -> OutletId:
 
 @tflite_op("BATCH_TO_SPACE_ND")
 def batch_to_space(node: TfliteNode) -> OutletId:
-    """The reverse; what is cut off the ends comes last."""
+    """The reverse of ``space_to_batch``, with the crop of the ends at last."""
     shape = node.fact(0).shape
     sizes, amounts = _blocks(node, len(shape))
     batch, count = shape[0], len(sizes)

@@ -34,7 +34,7 @@ class KeyCommand:
 
 @record
 class Signs:
-    """What the display is drawn with: parts of a cell, the rest of a meter, a held peak, latencies, too late, on."""
+    """The characters of the display: parts of a cell, the rest of a meter, a held peak, latencies, too late, on."""
 
     parts: str
     rail: str
@@ -209,7 +209,7 @@ def _others(peaks: tuple[Peak, ...]) -> "Text":
 
 
 def _share(db: float) -> float:
-    """How much of a meter a level fills."""
+    """The share of a meter that a level fills."""
     return 0.0 if isnan(db) else min(max(1 - db / LOWEST_DB, 0.0), 1.0)
 
 

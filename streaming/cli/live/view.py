@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class LiveView:
-    """Shows statistics as they come, on stderr; as a context manager it leaves the terminal as it was.
+    """Shows each new statistics on stderr; as a context manager it restores the terminal at the end.
 
     setup      what the run was started with
     controls   the keys

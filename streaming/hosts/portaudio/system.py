@@ -158,11 +158,11 @@ class AudioSystem(NotCopyable):
             return None if code >= 0 else reason() or text
 
     def stop(self, handle: c_void_p, limit_s: float) -> bool:
-        """End callbacks when what was given has been played; whether that was done within the limit."""
+        """End callbacks after the last block has been played; gives whether the limit sufficed."""
         return self._is_done(lambda: self.library.StopStream(handle), limit_s)
 
     def close(self, handle: c_void_p, on_jack: bool, limit_s: float) -> bool:
-        """Give a stream back; whether that was done. Nothing is called if that would do harm."""
+        """Close a stream; gives whether it is closed. It calls nothing that would do harm."""
         if on_jack and not self._answers():
             return False
         return self._is_done(lambda: self.library.CloseStream(handle), limit_s)
@@ -185,7 +185,7 @@ class AudioSystem(NotCopyable):
             self.ended = not self.library.is_initialised
 
     def _answers(self) -> bool:
-        """Whether the server of JACK, if there is one, still knows us.
+        """Whether the server of JACK, if there is one, still answers.
 
         PortAudio cannot be asked; but to register a port fails at once where the server has gone. To close anything
         then would wait for 10 minutes and end the process.
