@@ -91,12 +91,12 @@ class Graph(Generic[F, O]):
     def add(self, name: str, op: O, inputs: Sequence[OutletId], facts: Sequence[F]) -> list[OutletId]:
         """Append a node; the outlets it makes, one for each fact."""
         place, names = len(self.nodes), self._names
-        chosen = self.unique(name) if name in names else name
+        free_name = self.unique(name) if name in names else name
         if inputs:
             for slot, source in enumerate([self.outlet(outlet) for outlet in inputs]):
                 source.successors[InletId(place, slot)] = None
-        self.nodes.append(Node(place, chosen, op, list(inputs), [Outlet(fact, {}) for fact in facts]))
-        names.add(chosen)
+        self.nodes.append(Node(place, free_name, op, list(inputs), [Outlet(fact, {}) for fact in facts]))
+        names.add(free_name)
         return [OutletId(place, slot) for slot in range(len(facts))]
 
     def unique(self, name: str) -> str:
@@ -120,13 +120,13 @@ class Graph(Generic[F, O]):
         """Make any outlets the outputs of the model."""
         for outlet in outputs:
             self.outlet(outlet)
-        chosen = [self.label(outlet) for outlet in outputs] if names is None else list(names)
-        if len(chosen) != len(outputs) or len(set(chosen)) != len(chosen):
-            raise PulseError(f"outputs need one distinct name each, got {chosen}")
+        output_names = [self.label(outlet) for outlet in outputs] if names is None else list(names)
+        if len(output_names) != len(outputs) or len(set(output_names)) != len(output_names):
+            raise PulseError(f"outputs need one distinct name each, got {output_names}")
         self._outputs, self._output_places = list(outputs), {}
         for place, outlet in enumerate(outputs):
             self._output_places.setdefault(outlet, []).append(place)
-        self.output_names = chosen
+        self.output_names = output_names
 
     def node(self, outlet: OutletId) -> Node[F, O]:
         """The node that makes an outlet."""
@@ -206,8 +206,8 @@ class Graph(Generic[F, O]):
         if old == new:
             return
         source, target = self.outlet(old), self.outlet(new)
-        moved = [inlet for inlet in source.successors if before is None or inlet.node < before]
-        for inlet in moved:
+        inlets = [inlet for inlet in source.successors if before is None or inlet.node < before]
+        for inlet in inlets:
             del source.successors[inlet]
             self.nodes[inlet.node].inputs[inlet.slot] = new
             target.successors[inlet] = None
@@ -277,15 +277,15 @@ class Graph(Generic[F, O]):
     def rebuilt(self) -> "Graph[F, O]":
         """The same graph in order, holding its inputs and what its outputs need."""
         result = Graph[F, O]()
-        kept = dict.fromkeys((*(outlet.node for outlet in self.inputs), *self.order()))
-        places = {node_id: place for place, node_id in enumerate(kept)}
+        order = dict.fromkeys((*(outlet.node for outlet in self.inputs), *self.order()))
+        places = {node_id: place for place, node_id in enumerate(order)}
         for node_id, place in places.items():
             node = self.nodes[node_id]
             inputs = [OutletId(places[source], slot) for source, slot in node.inputs]
             for slot, source in enumerate(inputs):
                 result.nodes[source.node].outputs[source.slot].successors[InletId(place, slot)] = None
-            made = [Outlet(outlet.fact, {}) for outlet in node.outputs]
-            result.nodes.append(Node(place, node.name, node.op, inputs, made))
+            outlets = [Outlet(outlet.fact, {}) for outlet in node.outputs]
+            result.nodes.append(Node(place, node.name, node.op, inputs, outlets))
             result._names.add(node.name)
         result.inputs = [OutletId(places[node_id], slot) for node_id, slot in self.inputs]
         outputs = [OutletId(places[node_id], slot) for node_id, slot in self.outputs]

@@ -76,12 +76,12 @@ def find_matches(graph: Graph[F, O], query: str, among: Container[int] | None = 
     """
     chains = _Parser(query).query()
     search = _Search(graph, query, among)
-    taken: set[int] = set()
+    used_nodes: set[int] = set()
     matches: list[Match] = []
     for start in search.order:
         for nodes, tags in search.all_chains(chains, start):
-            if nodes and taken.isdisjoint(nodes):
-                taken.update(nodes)
+            if nodes and used_nodes.isdisjoint(nodes):
+                used_nodes.update(nodes)
                 matches.append(Match(tuple(dict.fromkeys(nodes)), tags))
                 break
     return matches
@@ -128,12 +128,12 @@ class _Parser:
         names: frozenset[str] = frozenset()
         ways: tuple[_Chain, ...] = ()
         if self._takes("("):
-            listed = [self._chain()]
+            chains = [self._chain()]
             while self._takes("|"):
-                listed.append(self._chain())
+                chains.append(self._chain())
             if not self._takes(")"):
                 raise self._error("a bracket is not closed")
-            ways = tuple(listed)
+            ways = tuple(chains)
         elif not self._takes("$"):
             name = self._name("an operator, $ or a bracket is expected").lower()
             names = frozenset({name, f"{name}alization"} if name.endswith("norm") else {name})
@@ -222,8 +222,8 @@ class _Search:
                 raise InputError(
                     f"query {self._query!r}: it has too many ways through this graph; name operators in place of $"
                 )
-            named = self._names[node] in step.names if step.names else node in self._plain
-            fits = named and (self._among is None or node in self._among)
+            fits_name = self._names[node] in step.names if step.names else node in self._plain
+            fits = fits_name and (self._among is None or node in self._among)
             if fits and tags.get(step.tag, node) == node and (not step.alone or self._is_private(node)):
                 yield (*nodes, node), {**tags, step.tag: node} if step.tag else tags
 

@@ -121,8 +121,8 @@ class Canvas:
         if slot is None:
             assert isinstance(node.op, OnnxOp)
             slot = len(node.inputs)
-            known = (*node.op.slots, *[None] * (place - len(node.op.slots)))
-            slots = (*known[:place], slot, *known[place + 1 :])
+            old_slots = (*node.op.slots, *[None] * (place - len(node.op.slots)))
+            slots = (*old_slots[:place], slot, *old_slots[place + 1 :])
             node.op = replace(node.op, slots=slots)
         elif is_operator(self.op(node.inputs[slot])):
             raise InputError(
@@ -155,11 +155,11 @@ class Canvas:
         ranked = sorted(outlets, key=lambda outlet: not self._is_given(outlet))
         for outlet in ranked:
             op = self.op(outlet)
-            wanted = op.called if isinstance(op, OpenInput) else self.graph.label(outlet)
-            name, number = wanted, 0
+            base = op.called if isinstance(op, OpenInput) else self.graph.label(outlet)
+            name, number = base, 0
             while name in inputs:
                 number += 1
-                name = f"{wanted}.{number}"
+                name = f"{base}.{number}"
             inputs[name] = outlet
         return inputs
 
@@ -197,27 +197,27 @@ class Canvas:
         terms = Terms(scope, {})
         if self.scope is not None:
             terms.assume(self.scope)
-        inside, made = set(nodes), dict[OutletId, OutletId]()
+        inside, copies = set(nodes), dict[OutletId, OutletId]()
         names = {outlet: name for name, outlet in self.input_names(inputs).items()}
-        named = {names[outlet]: outlet for outlet in inputs}
-        if unknown := sorted(set(shapes) - set(named)):
+        inputs_by_name = {names[outlet]: outlet for outlet in inputs}
+        if unknown := sorted(set(shapes) - set(inputs_by_name)):
             raise InputError(
-                f"{title}: no input is called {', '.join(unknown)}; the inputs are {', '.join(named) or 'none'}"
+                f"{title}: no input is called {', '.join(unknown)}; the inputs are {', '.join(inputs_by_name) or 'none'}"
             )
-        for name, outlet in named.items():
+        for name, outlet in inputs_by_name.items():
             fact = self._input_fact(name, outlet, shapes.get(name), terms)
-            made[outlet] = graph.add(name, Input(fact), (), [fact])[0]
-            graph.inputs.append(made[outlet])
+            copies[outlet] = graph.add(name, Input(fact), (), [fact])[0]
+            graph.inputs.append(copies[outlet])
         for node_id in self.graph.order(outputs):
             node = self.graph.nodes[node_id]
-            if OutletId(node_id) in made or not (node_id in inside or isinstance(node.op, Constant)):
+            if OutletId(node_id) in copies or not (node_id in inside or isinstance(node.op, Constant)):
                 continue
             facts = [outlet.fact for outlet in node.outputs]
             op = _with_names(node.op, node.name)
-            added = graph.add(node.name, op, [made[outlet] for outlet in node.inputs], facts)
-            made |= {OutletId(node_id, slot): outlet for slot, outlet in enumerate(added)}
-        graph.set_outputs([made[outlet] for outlet in outputs])
-        places = {old.node: (new.node,) for old, new in made.items() if old.node in inside}
+            outlets = graph.add(node.name, op, [copies[outlet] for outlet in node.inputs], facts)
+            copies |= {OutletId(node_id, slot): outlet for slot, outlet in enumerate(outlets)}
+        graph.set_outputs([copies[outlet] for outlet in outputs])
+        places = {old.node: (new.node,) for old, new in copies.items() if old.node in inside}
         graph.views = {name: view.translate(places) for name, view in views.items()}
         return FileNetwork(graph, scope, title)
 

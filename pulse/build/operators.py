@@ -150,14 +150,14 @@ class FunctionOp(Op):
         return [TypedFact(inputs[0].dtype, inputs[0].shape)]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
-        made: Any = self.compute(*inputs)
-        results: list[Any] = [*made] if isinstance(made, list | tuple) else [made]  # pyright: ignore[reportUnknownVariableType]
-        wanted = self.facts([TypedFact.of(array) for array in inputs])
-        if len(results) != len(wanted) or not all(map(_fits, results, wanted)):
+        value: Any = self.compute(*inputs)
+        results: list[Any] = [*value] if isinstance(value, list | tuple) else [value]  # pyright: ignore[reportUnknownVariableType]
+        facts = self.facts([TypedFact.of(array) for array in inputs])
+        if len(results) != len(facts) or not all(map(_fits, results, facts)):
             forms = [f"{np.shape(each)} {np.asarray(each).dtype}" for each in results]
             raise InputError(
                 f"{self.title} (a function): gives {', '.join(forms)}, and its facts say "
-                f"{'; '.join(map(str, wanted))}: correct one of them"
+                f"{'; '.join(map(str, facts))}: correct one of them"
             )
         return results
 
@@ -209,10 +209,10 @@ def Function(
 
 def as_list(value: "int | Sequence[int]", rank: int, what: str, where: str) -> list[int]:
     """One number for each axis; a number stands for all. Raises InputError."""
-    given: Any = value
-    listed: list[Any] = [given] if isinstance(given, int | float | str) else list(given)
-    if not all(isinstance(each, int | np.integer) and not isinstance(each, bool) for each in listed):
-        raise InputError(f"{where}: {what} must be integers, not {given!r}")
+    numbers: Any = value
+    integers: list[Any] = [numbers] if isinstance(numbers, int | float | str) else list(numbers)
+    if not all(isinstance(each, int | np.integer) and not isinstance(each, bool) for each in integers):
+        raise InputError(f"{where}: {what} must be integers, not {numbers!r}")
     values = [value] * rank if isinstance(value, int) else list(value)
     if len(values) != rank:
         raise InputError(f"{where}: {what} has {len(values)} entries for {rank} axes")

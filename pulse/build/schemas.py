@@ -39,21 +39,21 @@ def check_attributes(domain: str, kind: str, attributes: Mapping[str, Any], wher
 
     Of an operator that ONNX does not know, they stay as they are. Raises InputError
     """
-    given = {name: value for name, value in attributes.items() if value is not None}
+    values = {name: value for name, value in attributes.items() if value is not None}
     schema = schema_of(domain, kind)
     if schema is None:
-        return given
-    known = schema.attributes
-    for name in given:
-        if name not in known:
-            near = get_close_matches(name, list(known), 1)
+        return values
+    declarations = schema.attributes
+    for name in values:
+        if name not in declarations:
+            near = get_close_matches(name, list(declarations), 1)
             meant = f" (did you mean {near[0]}?)" if near else ""
-            listed = ", ".join(sorted(known)) or "none"
-            raise InputError(f"{where}: no attribute is called {name}{meant}; there are {listed}")
-    for name, declared in known.items():
-        if declared.required and name not in given:
+            names = ", ".join(sorted(declarations)) or "none"
+            raise InputError(f"{where}: no attribute is called {name}{meant}; there are {names}")
+    for name, declared in declarations.items():
+        if declared.required and name not in values:
             raise InputError(f"{where}: the attribute {name} is required")
-    return {name: _convert(known[name], value, where) for name, value in given.items()}
+    return {name: _convert(declarations[name], value, where) for name, value in values.items()}
 
 
 def _convert(declared: "defs.OpSchema.Attribute", value: object, where: str) -> object:

@@ -154,8 +154,10 @@ def _before_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
     by_input = (node.op.group, 1, -1, *(1,) * (w.ndim - 2))
     grouped = w.reshape(node.op.group, -1, *w.shape[1:])
     if affine.shift.any():
-        seen = (grouped * affine.shift.reshape(by_input)).sum(axis=tuple(range(2, grouped.ndim))).reshape(-1)
-        b = seen if b is None else b + seen
+        offset = (
+            (grouped * affine.shift.reshape(by_input)).sum(axis=tuple(range(2, grouped.ndim))).reshape(-1)
+        )
+        b = offset if b is None else b + offset
     scaled = (grouped * affine.scale.reshape(by_input)).reshape(w.shape)
     return _refill(graph, node, result(node), affine.x, scaled, b)
 

@@ -49,16 +49,16 @@ class _NodeIndex:
         What stands in front of a node does not change any more when a sweep comes by; what it changes later is found
         by the next sweep.
         """
-        known = self._seen.setdefault(_computation(node), [])
+        candidates = self._seen.setdefault(_computation(node), [])
         same = [
             other
-            for other in known
+            for other in candidates
             if other != node.id
             and graph.nodes[other].inputs == node.inputs
             and graph.nodes[other].op == node.op
         ]
         if not same:
-            known.append(node.id)
+            candidates.append(node.id)
         return same
 
 

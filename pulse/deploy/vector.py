@@ -132,23 +132,25 @@ def _by_pulse(port: Port, values: Array, allowed: Array | None, pulses: int) -> 
     allowed = np.zeros(values.shape) if allowed is None else allowed
     axis, frames = port.axis or 0, port.frames
     for pulse in range(pulses):
-        made, margin = np.zeros(port.shape, port.dtype), np.zeros(port.shape)
+        expected, margin = np.zeros(port.shape, port.dtype), np.zeros(port.shape)
         if port.streams:
             start = pulse * frames - port.delay
             first, stop = max(0, -start), max(0, min(frames, values.shape[axis] - start))
             if first < stop:
-                frames_at(made, axis, first, stop)[...] = frames_at(values, axis, start + first, start + stop)
+                frames_at(expected, axis, first, stop)[...] = frames_at(
+                    values, axis, start + first, start + stop
+                )
                 frames_at(margin, axis, first, stop)[...] = frames_at(
                     allowed, axis, start + first, start + stop
                 )
         elif pulse == pulses - 1:
             if port.axis is None:
-                made[...], margin[...] = values, allowed
+                expected[...], margin[...] = values, allowed
             else:
                 first = frames - values.shape[axis]
-                frames_at(made, axis, first, frames)[...] = values
+                frames_at(expected, axis, first, frames)[...] = values
                 frames_at(margin, axis, first, frames)[...] = allowed
-        yield made.tobytes(), margin.astype("<f8").tobytes()
+        yield expected.tobytes(), margin.astype("<f8").tobytes()
 
 
 def _valid_count(port: Port, model: Interface, length: int) -> int:

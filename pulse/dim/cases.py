@@ -68,16 +68,16 @@ def _union(left: Extent, right: Extent) -> Extent:
 
 def _relevant(dim: TDim, premises: tuple[TDim, ...]) -> tuple[TDim, ...]:
     """The premises that share symbols with dim, directly or through others, and the ranges of all symbols."""
-    symbols, known = set(dim.symbols), list[TDim]()
-    while fresh := [p for p in premises if p not in known and p.symbols & symbols]:
-        known += fresh
+    symbols, relevant = set(dim.symbols), list[TDim]()
+    while fresh := [p for p in premises if p not in relevant and p.symbols & symbols]:
+        relevant += fresh
         symbols = symbols.union(*(p.symbols for p in fresh))
-    chosen = [_as_least_value(premise) for premise in known]
+    conditions = [_as_least_value(premise) for premise in relevant]
     for symbol in sorted(symbols, key=str):
         low, high = interval(TDim.of(symbol))
-        chosen += [] if low is None else [symbol - low]
-        chosen += [] if high is None else [high - symbol]
-    return tuple(dict.fromkeys(chosen))
+        conditions += [] if low is None else [symbol - low]
+        conditions += [] if high is None else [high - symbol]
+    return tuple(dict.fromkeys(conditions))
 
 
 def _as_least_value(premise: TDim) -> TDim:
@@ -148,13 +148,13 @@ def _extents(dim: TDim, premises: tuple[TDim, ...], telling: Telling | None) -> 
 
 def _branches(dim: TDim, premises: tuple[TDim, ...]) -> list[tuple[TDim, tuple[TDim, ...]]] | None:
     """All ways through the piecewise atoms; None past the limit."""
-    done: list[tuple[TDim, tuple[TDim, ...]]] = []
+    branches: list[tuple[TDim, tuple[TDim, ...]]] = []
     todo = [(dim, premises)]
     while todo:
         here, conditions = todo.pop()
         atom = next((atom_here for d in (here, *conditions) for atom_here in _innermost_piecewise(d)), None)
         if atom is None:
-            done.append((here, conditions))
+            branches.append((here, conditions))
         else:
             for value, extra in _ways(atom):
                 try:
@@ -162,9 +162,9 @@ def _branches(dim: TDim, premises: tuple[TDim, ...]) -> list[tuple[TDim, tuple[T
                     todo.append((_replace(here, atom, value), swapped + extra))
                 except DimError:
                     continue  # two sizes of a broadcast clash: the branch has no values
-        if len(done) + len(todo) > BRANCH_LIMIT:
+        if len(branches) + len(todo) > BRANCH_LIMIT:
             return None
-    return done
+    return branches
 
 
 def _innermost_piecewise(dim: TDim) -> Iterator[Piecewise]:
@@ -217,15 +217,15 @@ def _moduli(dims: tuple[TDim, ...]) -> dict[Symbol, int]:
 
     def visit(dim: TDim, modulus: int) -> None:
         for monomial, coefficient in dim.terms:
-            needed = modulus // gcd(modulus, coefficient)
+            multiple = modulus // gcd(modulus, coefficient)
             for atom in monomial:
                 if isinstance(atom, Symbol):
-                    moduli[atom] = lcm(moduli.get(atom, 1), needed)
+                    moduli[atom] = lcm(moduli.get(atom, 1), multiple)
                 elif isinstance(atom, Div):
-                    visit(atom.num, needed * atom.k)
+                    visit(atom.num, multiple * atom.k)
                 else:
                     for arg in atom.args:
-                        visit(arg, needed)
+                        visit(arg, multiple)
 
     for dim in dims:
         visit(dim, 1)

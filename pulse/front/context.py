@@ -80,14 +80,14 @@ def deltas(
     x = _features(draft)
     steps = np.arange(-window, window + 1)
     slope = steps / (steps**2).sum()
-    made: list[OutletId] = [x] if keep else []
+    orders: list[OutletId] = [x] if keep else []
     taps: Array = np.ones(1)
     before = x
     for _ in range(order):
         taps = slope if nested else np.convolve(taps, slope)
         before = _filter(draft, before if nested else x, taps)
-        made.append(before)
-    return draft.model(features=made[0] if len(made) == 1 else draft.side_by_side(*made))
+        orders.append(before)
+    return draft.model(features=orders[0] if len(orders) == 1 else draft.side_by_side(*orders))
 
 
 def _features(draft: Draft) -> OutletId:

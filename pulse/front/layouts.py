@@ -19,8 +19,8 @@ def check_layout(where: str, layout: object, parts: object) -> tuple[str, str]:
     kind = choice(where, "parts", parts, PARTS)
     if kind == "complex":
         return choice(where, "layout", layout, COMPLEX), kind
-    given = "F,T" if layout == "F,T,2" else layout
-    return choice(where, f"layout of parts={kind!r}", given, REAL), kind
+    axes = "F,T" if layout == "F,T,2" else layout
+    return choice(where, f"layout of parts={kind!r}", axes, REAL), kind
 
 
 def place(draft: Draft, x: OutletId, layout: str) -> OutletId:

@@ -121,8 +121,8 @@ def _read_given(where: str, name: str, value: Sequence[float] | float, bins: int
 
 def _sums(draft: Draft, x: OutletId, frames: int) -> OutletId:
     """The sum of each group of this many neighbouring frames."""
-    turned = draft.transpose(x, (0, 2, 1))
-    y = draft.add("sums", Pool("sum", (frames,), (1,), (1,), no_pads(1)), turned)
+    frames_last = draft.transpose(x, (0, 2, 1))
+    y = draft.add("sums", Pool("sum", (frames,), (1,), (1,), no_pads(1)), frames_last)
     return draft.transpose(y, (0, 2, 1))
 
 

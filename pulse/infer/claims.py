@@ -31,8 +31,8 @@ def warn_refuted(
         if wire in facts and _is_refuted(claim, facts[wire])
     )
     if wrong:
-        listed = list(wrong)[:SHOWN] + ([f"and {len(wrong) - SHOWN} more"] if len(wrong) > SHOWN else [])
-        _warn(f"{title}: shapes that the file states do not hold and are ignored: {'; '.join(listed)}")
+        lines = list(wrong)[:SHOWN] + ([f"and {len(wrong) - SHOWN} more"] if len(wrong) > SHOWN else [])
+        _warn(f"{title}: shapes that the file states do not hold and are ignored: {'; '.join(lines)}")
 
 
 def warn_contradicted(title: str, error: PulseError) -> None:

@@ -56,9 +56,9 @@ def load(
     Raises   LoadError: it cannot be read, or ``inputs``, ``constants`` or ``signature`` does not fit it;
              InputError: a PyTorch module, which ``pulse.from_torch`` takes with an example
     """
-    given: Any = chunking
-    if given is not None and not isinstance(given, Chunking):
-        raise LoadError(f"chunking must be a pulse.Chunking, not {type(given).__name__}")
+    user_chunking: Any = chunking
+    if user_chunking is not None and not isinstance(user_chunking, Chunking):
+        raise LoadError(f"chunking must be a pulse.Chunking, not {type(user_chunking).__name__}")
     if isinstance(source, Sketch):
         source, inputs = source.to_model(inputs), None
     if isinstance(source, Loaded | Network | Program):

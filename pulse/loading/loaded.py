@@ -131,15 +131,15 @@ class Loaded:
         """The model in pulses; of whole chunks, one by default, if it takes chunks. Raises PulseError."""
         if self.program is not None:
             raise self._program_error()
-        given = self._pulsed_model
-        if given is None:
+        model = self._pulsed_model
+        if model is None:
             return self.with_pulse(pulse).resolution.pulsify(pulse, align, max_context)
-        if pulse not in (None, given.pulse):
+        if pulse not in (None, model.pulse):
             raise PulsifyError(
-                f"pulse {pulse}: {self.title} is in pulses of {given.pulse} frames; give the model before it "
+                f"pulse {pulse}: {self.title} is in pulses of {model.pulse} frames; give the model before it "
                 "is pulsified"
             )
-        return given
+        return model
 
     def compile(
         self,

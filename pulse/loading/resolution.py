@@ -42,15 +42,15 @@ class ResolvedModel:
     def pulsify(self, pulse: int | None, align: bool, max_context: int | None) -> PulsedModel:
         """In pulses; of whole chunks, one by default, if it takes chunks. Raises PulsifyError."""
         if self.chunks is not None:
-            made = PulsedModel.of(pulsify_chunks(self.typed_model, self.chunks, pulse, align))
+            model = PulsedModel.of(pulsify_chunks(self.typed_model, self.chunks, pulse, align))
         else:
-            made = self.typed_model.pulsify(self.symbol, pulse, align, max_context)
-        return replace(made, sizes=self.sizes)
+            model = self.typed_model.pulsify(self.symbol, pulse, align, max_context)
+        return replace(model, sizes=self.sizes)
 
 
 def resolve(
     read: Model | TypedModel | PulsedModel,
-    given: Chunking,
+    chunking: Chunking,
     symbol: str | None,
     outputs: Sequence[str] | None,
 ) -> ResolvedModel:
@@ -64,17 +64,17 @@ def resolve(
     if isinstance(read, PulsedModel):
         return ResolvedModel(TypedModel.of(read.typed), read.symbol.name, read.chunks, sizes=read.sizes)
     if is_exported(read.metadata):
-        return _resolve_exported(read, given, symbol, outputs)
+        return _resolve_exported(read, chunking, symbol, outputs)
     if not symbols_of(read):
         typed = _analyse(read)
-        if given.is_chunked or given.states is not None or _has_states(typed):
-            return _resolve_call(_keep_outputs(typed, outputs), given, ChunkCall({}, {}, symbol), outputs)
+        if chunking.is_chunked or chunking.states is not None or _has_states(typed):
+            return _resolve_call(_keep_outputs(typed, outputs), chunking, ChunkCall({}, {}, symbol), outputs)
         return ResolvedModel(_with_outputs(typed, outputs), symbol)
-    call = call_of(read, given, symbol) if isinstance(read, Model) else None
+    call = call_of(read, chunking, symbol) if isinstance(read, Model) else None
     if call is not None:
         typed = _analyse_call(read, call)
-        if given.is_chunked or _has_states(typed):
-            return _resolve_call(_keep_outputs(typed, outputs), given, call, outputs)
+        if chunking.is_chunked or _has_states(typed):
+            return _resolve_call(_keep_outputs(typed, outputs), chunking, call, outputs)
     ones = stream_counts(read, symbol)
     return ResolvedModel(
         _with_outputs(_analyse(_with_sizes(read, ones)), outputs), symbol, sizes=_by_name(ones)
@@ -99,7 +99,7 @@ def _by_name(sizes: Mapping[Symbol, int]) -> Mapping[str, int]:
 
 
 def _resolve_call(
-    call: TypedModel, given: Chunking, sized: ChunkCall, outputs: Sequence[str] | None
+    call: TypedModel, chunking: Chunking, sized: ChunkCall, outputs: Sequence[str] | None
 ) -> ResolvedModel:
     """The resolution of a model that takes chunks, ``call`` being one call of it. Raises PulsifyError."""
     if names := [name for name, view in call.graph.views.items() if view.backend or view.kernel]:
@@ -108,7 +108,7 @@ def _resolve_call(
             f"out set_backend of {', '.join(names)}"
         )
     with count_spending(call.spending):
-        original, chunks = scan_over_chunks(call, given, sized.symbol, outputs, sized.axes)
+        original, chunks = scan_over_chunks(call, chunking, sized.symbol, outputs, sized.axes)
     return ResolvedModel(TypedModel.of(original), sized.symbol, chunks, call, _by_name(sized.sizes))
 
 
@@ -125,10 +125,10 @@ def _analyse_call(read: Model | TypedModel, call: ChunkCall) -> TypedModel:
 
 
 def _resolve_exported(
-    read: Model | TypedModel, given: Chunking, symbol: str | None, outputs: Sequence[str] | None
+    read: Model | TypedModel, chunking: Chunking, symbol: str | None, outputs: Sequence[str] | None
 ) -> ResolvedModel:
     """A file that was written in pulses; it says itself how it is called. Raises PulsifyError."""
-    if given.is_chunked or given.states is not None or outputs is not None:
+    if chunking.is_chunked or chunking.states is not None or outputs is not None:
         raise PulsifyError(
             f"{read.title}: it was written in pulses, so its file says what its states, axes, delays and outputs are; "
             "leave these options out, or give them for the model that it was made of"

@@ -63,22 +63,22 @@ def stream_counts(read: Model | TypedModel, symbol: str | None) -> Mapping[Symbo
     return {counted: 1 for counted in symbols_of(read) if counts(counted)}
 
 
-def leaves_pulse_open(model: Model, given: Chunking, symbol: str | None) -> bool:
+def leaves_pulse_open(model: Model, chunking: Chunking, symbol: str | None) -> bool:
     """Whether a model takes chunks of any length, so that the length must be given. Raises PulsifyError."""
-    states = _states(model, given)
+    states = _states(model, chunking)
     streams = [name for name in model.inputs if name not in states]
-    return bool(states or given.is_chunked) and _time(model, streams, symbol) is not None
+    return bool(states or chunking.is_chunked) and _time(model, streams, symbol) is not None
 
 
-def call_of(model: Model, given: Chunking, symbol: str | None) -> ChunkCall | None:
+def call_of(model: Model, chunking: Chunking, symbol: str | None) -> ChunkCall | None:
     """One call of a model with symbols; None if it seems to be offline.
 
     Symbols that count streams are 1; the frames of a chunk are those of the pulse and of the context.
 
     Raises PulsifyError: the symbol of time, the pulse or another size is not known
     """
-    states = _states(model, given)
-    if not states and not given.is_chunked:
+    states = _states(model, chunking)
+    if not states and not chunking.is_chunked:
         return None
     streams = [name for name in model.inputs if name not in states]
     time = _time(model, streams, symbol)
@@ -97,7 +97,7 @@ def call_of(model: Model, given: Chunking, symbol: str | None) -> ChunkCall | No
     }
     if time is not None:
         main, axis = next(iter(axes.items()))
-        if given.pulse is None:
+        if chunking.pulse is None:
             pairs = " ".join(f"{name}={other}" for name, other in states.items()) or "none"
             raise PulsifyError(
                 f"{model.title}: takes chunks of any length and states ({pairs}): say how many new frames of {main} a "
@@ -107,7 +107,7 @@ def call_of(model: Model, given: Chunking, symbol: str | None) -> ChunkCall | No
             raise PulsifyError(
                 f"{main}: its chunk is not {time.name} frames long; give its shape with {spell('inputs')}"
             )
-        sizes[time] = given.pulse + given.context.get(main, 0)
+        sizes[time] = chunking.pulse + chunking.context.get(main, 0)
     return ChunkCall(sizes, axes, symbol if time is None else time.name)
 
 
@@ -126,11 +126,11 @@ def _stream_counts(model: Model) -> set[Symbol]:
     return leading | {symbol for symbol in symbols_of(model) if _COUNTS_STREAMS.fullmatch(symbol.name)}
 
 
-def _states(model: Model, given: Chunking) -> Mapping[str, str]:
+def _states(model: Model, chunking: Chunking) -> Mapping[str, str]:
     """The pairs given, or found by name when nothing but the shapes of inputs is known; and the file's variables."""
-    kept = {variable.input: variable.output for variable in model.variables}
-    if given.states is not None:
-        return {**given.states, **kept}
+    variables = {variable.input: variable.output for variable in model.variables}
+    if chunking.states is not None:
+        return {**chunking.states, **variables}
     ones = _stream_counts(model)
     frames = [symbol for symbol in symbols_of(model) if symbol not in ones]
 
@@ -142,10 +142,10 @@ def _states(model: Model, given: Chunking) -> Mapping[str, str]:
         dtype = model.inputs[name].dtype
         return moves(name) or (not frames and dtype is not None and time_axis(sizes, dtype) is not None)
 
-    names = sorted((name for name in model.inputs if name not in kept), key=lambda name: not moves(name))
-    nexts = [name for name in model.graph.output_names if name not in kept.values()]
-    candidates = Candidates(names, nexts, lambda name, _: not moves(name), streams, False, given.axes)
-    return {**{pair.input: pair.output for pair in candidates.pairs()}, **kept}
+    names = sorted((name for name in model.inputs if name not in variables), key=lambda name: not moves(name))
+    nexts = [name for name in model.graph.output_names if name not in variables.values()]
+    candidates = Candidates(names, nexts, lambda name, _: not moves(name), streams, False, chunking.axes)
+    return {**{pair.input: pair.output for pair in candidates.pairs()}, **variables}
 
 
 def _time(model: Model, streams: Sequence[str], symbol: str | None) -> Symbol | None:
@@ -155,13 +155,13 @@ def _time(model: Model, streams: Sequence[str], symbol: str | None) -> Symbol | 
         for candidate in symbols:
             if candidate.name == symbol:
                 return candidate
-        listed = ", ".join(candidate.name for candidate in symbols)
-        raise PulsifyError(f"no streaming input has a symbol {symbol}; the symbols are {listed}")
+        names = ", ".join(candidate.name for candidate in symbols)
+        raise PulsifyError(f"no streaming input has a symbol {symbol}; the symbols are {names}")
     frames = [candidate for candidate in symbols if candidate not in _stream_counts(model)]
     if len(frames) > 1:
-        listed = ", ".join(candidate.name for candidate in frames)
+        names = ", ".join(candidate.name for candidate in frames)
         raise PulsifyError(
-            f"{model.title}: several dims of a chunk have names ({listed}): say which counts its frames with "
+            f"{model.title}: several dims of a chunk have names ({names}): say which counts its frames with "
             f"{spell('symbol')}, and give the others sizes with {spell('inputs')}"
         )
     return frames[0] if frames else None

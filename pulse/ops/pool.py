@@ -162,12 +162,12 @@ class MaxPlace(Op):
         taps = (*values.shape[: x.ndim], -1)
         first = values.reshape(taps).argmax(axis=-1)[..., None]
         windows = self.pool.windows(places[None, None], env, 0).reshape((1, 1, *taps[2:]))
-        chosen = np.take_along_axis(
+        winners = np.take_along_axis(
             np.broadcast_to(windows, (*first.shape[:-1], windows.shape[-1])), first, -1
         )
         groups = np.arange(int(x.shape[0] * x.shape[1]))
         column: tuple[int, ...] = (*x.shape[:2], *(1,) * len(spatial))
-        return [chosen[..., 0] + groups.reshape(column) * places.size]
+        return [winners[..., 0] + groups.reshape(column) * places.size]
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
         return self.pool.work(inputs, outputs)

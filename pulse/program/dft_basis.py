@@ -231,20 +231,20 @@ def _fit(
     if strength == 0:
         return None
     turns = np.outer(every, numbers) % length / length
-    seen = into[:, None] * np.cos(2 * np.pi * turns)
-    power = (seen**2).sum(axis=0)
+    wave = into[:, None] * np.cos(2 * np.pi * turns)
+    power = (wave**2).sum(axis=0)
     if not power.all():
         return None
     real = matrix[np.ix_(points[0], re)]
-    out = (real * seen).sum(axis=0) / power
-    if float(np.abs(real - seen * out).max()) > 2 * bound:
+    out = (real * wave).sum(axis=0) / power
+    if float(np.abs(real - wave * out).max()) > 2 * bound:
         return None
     sign_in = sign_out = 1.0
     if im is not None:
         sign_out = _sign(into[:, None] * np.sin(2 * np.pi * turns), matrix[np.ix_(points[0], im)])
     if points[1] is not None:
-        seen = -into[:, None] * np.sin(2 * np.pi * turns) * out
-        sign_in = _sign(seen, matrix[np.ix_(points[1], re)])
+        wave = -into[:, None] * np.sin(2 * np.pi * turns) * out
+        sign_in = _sign(wave, matrix[np.ix_(points[1], re)])
     out_im = sign_out * out * (1.0 if im is None else matrix[:, im].any(axis=0))
     return DftBasis(
         length,

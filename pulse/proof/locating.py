@@ -77,9 +77,9 @@ def _wrong(
     name: str, op: str, got: Array, reference: Reference, axis: int | None, trial: Trial, backend: str
 ) -> Iterator[Divergence]:
     """The first element, earliest in time first, that is further off than allowed."""
-    judgement, wanted = reference.judge(name, got, axis), reference.native[name]
+    judgement, expected = reference.judge(name, got, axis), reference.native[name]
     if not judgement.fits:
-        reason = f"it is {list(got.shape)} {got.dtype}, offline {list(wanted.shape)} {wanted.dtype}"
+        reason = f"it is {list(got.shape)} {got.dtype}, offline {list(expected.shape)} {expected.dtype}"
         yield Divergence(name, op, trial.length, trial.signal, backend, None, 0.0, 0.0, 0.0, reason)
     elif judgement.wrong is not None:
         at = np.unravel_index(_first_along(judgement.wrong, axis), got.shape)

@@ -68,12 +68,14 @@ def compare(
         except InputError:
             skipped.append(trial.length)
             continue
-        chosen = [
+        trial_programs = [
             p for p in programs if p is programs[-1] or lengths is not None or _in_time(p, trial, effort)
         ]
-        tried.append(TrialRecord(trial.length, trial.signal, tuple(program.backend for program in chosen)))
+        tried.append(
+            TrialRecord(trial.length, trial.signal, tuple(program.backend for program in trial_programs))
+        )
         seen.note(trial, reference.native)
-        for program in chosen:
+        for program in trial_programs:
             judged = _largest_errors(program, feeds, reference)
             if isinstance(judged, str):
                 divergence = Divergence(

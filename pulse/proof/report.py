@@ -236,8 +236,8 @@ class ProofReport(Report):
         return pairs
 
     def _reach(self, longest: int) -> str:
-        seen = "all frames before it" if self.trials.seen is None else f"{self.trials.seen:,} frames"
-        text = f"an output sees {seen}; the longest stream has {longest:,}"
+        span = "all frames before it" if self.trials.seen is None else f"{self.trials.seen:,} frames"
+        text = f"an output sees {span}; the longest stream has {longest:,}"
         if longest < self.trials.wanted:
             text += f" of the {self.trials.wanted:,} that are wanted"
         if self.trials.left_out:
@@ -283,5 +283,5 @@ class ProofReport(Report):
 
 
 def _signals_text(tried: Sequence[TrialRecord]) -> str:
-    used = {trial.signal for trial in tried}
-    return ", ".join(signal for signal in SIGNALS if signal in used)
+    signals = {trial.signal for trial in tried}
+    return ", ".join(signal for signal in SIGNALS if signal in signals)

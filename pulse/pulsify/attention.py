@@ -256,8 +256,8 @@ def _keeps_scores(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> bo
         return np.issubdtype(node.op.dtype, np.floating)
     if isinstance(node.op, REGROUPED):
         return True
-    kept = _same_shape(before.shape, after.shape)
-    return isinstance(node.op, Elementwise) and node.op.kind in AFFINE and kept
+    same = _same_shape(before.shape, after.shape)
+    return isinstance(node.op, Elementwise) and node.op.kind in AFFINE and same
 
 
 def _same_shape(left: Shape, right: Shape) -> bool:

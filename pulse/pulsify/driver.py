@@ -78,14 +78,14 @@ def pulsify(
 
 def _places(typed: TypedNetwork, wiring: Wiring) -> dict[int, list[int]]:
     """Node of the typed model -> what stands for it in the pulsed one: what is named after it."""
-    known = {node.name: node.id for node in typed.graph.nodes if not isinstance(node.op, Source | Const)}
+    node_ids = {node.name: node.id for node in typed.graph.nodes if not isinstance(node.op, Source | Const)}
     places: dict[int, list[int]] = {}
     for node in wiring.graph.nodes:
         name = node.name
-        while name not in known and "." in name:
+        while name not in node_ids and "." in name:
             name = name.rpartition(".")[0]
-        if name in known and not isinstance(node.op, Source | Const):
-            places.setdefault(known[name], []).append(node.id)
+        if name in node_ids and not isinstance(node.op, Source | Const):
+            places.setdefault(node_ids[name], []).append(node.id)
     return places
 
 

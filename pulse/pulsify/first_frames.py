@@ -86,10 +86,10 @@ class _Head:
             case Elementwise():
                 rank = self._graph.fact(outlet).rank
                 parts = [self._operand(each, rank, bare) for each in node.inputs]
-                given = [part for part in parts if part is not None]
-                if len(given) < len(parts):
+                wires = [part for part in parts if part is not None]
+                if len(wires) < len(parts):
                     return None
-                return self._patch.wire(f"{node.name}.all", node.op, given)[0]
+                return self._patch.wire(f"{node.name}.all", node.op, wires)[0]
             case _:
                 return None
 
@@ -226,9 +226,11 @@ def begin_scan(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
         chain = _chain(graph, outlet, symbol, firsts)
         if chain and all(dim.is_const for dim in graph.fact(outlet).shape):
             chains[slot] = chain
-    used = {each: first for each, first in firsts.items() if any(each.node in c for c in chains.values())}
+    first_wires = {
+        each: first for each, first in firsts.items() if any(each.node in c for c in chains.values())
+    }
     backward = any(course.backward for course in (*op.scanned, *op.gathered))
-    sizes = [(graph.fact(first.x).shape[first.axis] - first.place) for first in used.values()]
+    sizes = [(graph.fact(first.x).shape[first.axis] - first.place) for first in first_wires.values()]
     if (
         not chains
         or backward
@@ -238,7 +240,7 @@ def begin_scan(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
         return None
     patch = Patch(graph)
     x = [patch.tap(outlet) for outlet in node.inputs[:frames]]
-    for number, first in enumerate(used.values()):
+    for number, first in enumerate(first_wires.values()):
         cut = Slice(first.axis, TDim.of(first.place), length + first.place)
         x += patch.wire(f"{node.name}.firsts{number}", cut, [patch.tap(first.x)])
     states = [patch.tap(outlet) for outlet in node.inputs[frames : frames + count]]
@@ -248,9 +250,9 @@ def begin_scan(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
         states[slot] = patch.constant(f"{node.name}.begin{slot}", zeros)
     states.append(patch.constant(f"{node.name}.unbegun", np.array(True)))
     captured = [patch.tap(outlet) for outlet in node.inputs[frames + count :]]
-    initial = _begin(graph, op, chains, used)
-    made = patch.wire(node.name, initial, [*x, *states, *captured])
-    for slot, outlet in enumerate(made[: len(op.gathered) + count]):
+    initial = _begin(graph, op, chains, first_wires)
+    outlets = patch.wire(node.name, initial, [*x, *states, *captured])
+    for slot, outlet in enumerate(outlets[: len(op.gathered) + count]):
         patch.shunt(OutletId(node_id, slot), outlet)
     return patch
 
@@ -260,10 +262,10 @@ def _chain(
 ) -> list[int] | None:
     """The nodes between first frames and a wire, in order; none if it is made of anything else but constants."""
     chain: set[int] = set()
-    left = [outlet]
+    pending = [outlet]
     streams = False
-    while left:
-        each = left.pop()
+    while pending:
+        each = pending.pop()
         node = graph.node(each)
         if node.id in chain:
             continue
@@ -275,7 +277,7 @@ def _chain(
             firsts[each] = first
             streams = True
         else:
-            left += node.inputs
+            pending += node.inputs
     return sorted(chain, key=graph.order([outlet]).index) if streams else None
 
 
@@ -284,38 +286,38 @@ def _begin(
 ) -> Scan:
     """The scan with one more frame for each first frame, and a state that is true in the first iteration."""
     body = op.body.copy()
-    inner, taken = body.graph, set(body.inputs)
+    inner, used_names = body.graph, set(body.inputs)
 
     def source(kind: str, fact: TypedFact) -> tuple[str, OutletId]:
-        name = next(each for each in (f"{kind}{n}" for n in range(1 << 20)) if each not in taken)
-        taken.add(name)
+        name = next(each for each in (f"{kind}{n}" for n in range(1 << 20)) if each not in used_names)
+        used_names.add(name)
         (outlet,) = inner.add(name, Source(fact), (), [fact])
         inner.inputs.append(outlet)
         return name, outlet
 
     flag, unbegun = source("unbegun", TypedFact(np.dtype(np.bool_), ()))
-    known: dict[OutletId, OutletId] = {}
+    wires: dict[OutletId, OutletId] = {}
     names: list[str] = []
     for outlet, first in firsts.items():
         fact = graph.fact(first.x)
         plain = TypedFact(fact.dtype, (*fact.shape[: first.axis], *fact.shape[first.axis + 1 :]))
         name, frame = source("first", plain)
         names.append(name)
-        known[outlet] = frame if first.bare else wire(inner, f"{name}.one", AddAxis(first.axis), [frame])[0]
+        wires[outlet] = frame if first.bare else wire(inner, f"{name}.one", AddAxis(first.axis), [frame])[0]
     sources = {inner.label(outlet): outlet for outlet in inner.inputs}
     patch = Patch(inner)
     for slot, chain in chains.items():
         for number in chain:
             node, outlet = graph.nodes[number], OutletId(number)
-            if outlet not in known:
-                given = [known[each] for each in node.inputs]
-                known[outlet] = (
+            if outlet not in wires:
+                operands = [wires[each] for each in node.inputs]
+                wires[outlet] = (
                     constant(inner, f"{node.name}.begin", node.op.value)
                     if isinstance(node.op, Const)
-                    else wire(inner, f"{node.name}.begin", node.op, given)[0]
+                    else wire(inner, f"{node.name}.begin", node.op, operands)[0]
                 )
         own = sources[op.states[slot]]
-        parts = [patch.tap(each) for each in (unbegun, known[OutletId(chain[-1])], own)]
+        parts = [patch.tap(each) for each in (unbegun, wires[OutletId(chain[-1])], own)]
         patch.shunt(own, patch.wire(f"{op.states[slot]}.begun", Elementwise("where"), parts)[0])
     patch.apply()
     after = constant(inner, "begun", np.array(False))

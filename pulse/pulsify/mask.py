@@ -93,19 +93,19 @@ class Sample:
 
     def reach(self) -> tuple[int, int]:
         """How far any frame sees back and ahead."""
-        seen = np.logical_or.reduce((self.bias > -np.inf).reshape(-1, self.frames, self.frames))
-        rows = np.flatnonzero(seen.any(1))
+        visible = np.logical_or.reduce((self.bias > -np.inf).reshape(-1, self.frames, self.frames))
+        rows = np.flatnonzero(visible.any(1))
         if not rows.size:
             raise NoBandError("it masks every frame")
-        first, last = seen[rows].argmax(axis=1), self.frames - 1 - seen[rows, ::-1].argmax(axis=1)
+        first, last = visible[rows].argmax(axis=1), self.frames - 1 - visible[rows, ::-1].argmax(axis=1)
         return int((rows - first).max()), int((last - rows).max())
 
     def sinks(self) -> int:
         """How many of the first frames all others see, of which the last one does not see all between."""
-        seen = np.logical_or.reduce((self.bias > -np.inf).reshape(-1, self.frames, self.frames))
-        last, half = ~seen[-1], self.frames // 2
+        visible = np.logical_or.reduce((self.bias > -np.inf).reshape(-1, self.frames, self.frames))
+        last, half = ~visible[-1], self.frames // 2
         count = int(last.argmax()) if last.any() else 0
-        return count if count < half and bool(seen[half:, :count].all()) and last[count:half].any() else 0
+        return count if count < half and bool(visible[half:, :count].all()) and last[count:half].any() else 0
 
     def agrees(self, other: Array) -> bool:
         """Whether another bias is the same."""
@@ -133,8 +133,8 @@ class Sample:
     def relative(self) -> "Sample":
         """Each row less its largest number, which a softmax does not see."""
         top = self.bias.max(axis=-1, keepdims=True)
-        known = self.bias[self.bias > -np.inf]
-        size = float(np.abs(known).max()) if known.size else 0.0
+        finite = self.bias[self.bias > -np.inf]
+        size = float(np.abs(finite).max()) if finite.size else 0.0
         moved = self.bias - np.where(top > -np.inf, top, 0)
         return Sample(moved, self.finite, 4 * size * float(np.finfo(np.float32).eps))
 
@@ -263,7 +263,7 @@ class Mask:
             for at, read in enumerate(self.graph.nodes[number].inputs)
             if at != slot
         ]
-        found, seen = 0, set[int]()
+        largest_position, seen = 0, set[int]()
         while pending:
             node = self.graph.node(pending.pop())
             if node.id in seen:
@@ -275,8 +275,8 @@ class Mask:
                 continue
             number = abs(float(value.reshape(()))) if value.size == 1 else max(value.shape)
             if number <= largest:
-                found = max(found, math.ceil(number))
-        return found
+                largest_position = max(largest_position, math.ceil(number))
+        return largest_position
 
     def _causal(self, sample: Sample, limit: int | None, largest: int) -> Band:
         """All frames before, up to the longest stream that there can be."""
@@ -361,12 +361,12 @@ class Mask:
         regrouped = any(not isinstance(self.graph.nodes[step.node].op, Elementwise) for step in self.steps)
         lead = [dim.eval(env) if regrouped else 1 for dim in fact.shape[:-2]]
         x = np.zeros((*lead, frames, frames), fact.dtype)
-        known: dict[OutletId, Array] = {}
+        values: dict[OutletId, Array] = {}
         finite = False
         for step in self.steps:
             node = self.graph.nodes[step.node]
             inputs = [
-                x if slot == step.slot else self._value(outlet, env, known)
+                x if slot == step.slot else self._value(outlet, env, values)
                 for slot, outlet in enumerate(node.inputs)
             ]
             (y,) = node.op.eval(inputs, env)
@@ -397,12 +397,12 @@ class Mask:
             if longest is None or self.rows.eval(env) <= longest:
                 yield self.rows.eval(env), self._value(outlet, env, {})
 
-    def _value(self, outlet: OutletId, env: dict[Symbol, int], known: dict[OutletId, Array]) -> Array:
-        if outlet not in known:
+    def _value(self, outlet: OutletId, env: dict[Symbol, int], values: dict[OutletId, Array]) -> Array:
+        if outlet not in values:
             node = self.graph.node(outlet)
-            results = node.op.eval([self._value(read, env, known) for read in node.inputs], env)
-            known.update({OutletId(outlet.node, slot): result for slot, result in enumerate(results)})
-        return known[outlet]
+            results = node.op.eval([self._value(read, env, values) for read in node.inputs], env)
+            values.update({OutletId(outlet.node, slot): result for slot, result in enumerate(results)})
+        return values[outlet]
 
 
 def _check_replaced(inputs: Sequence[Array], slot: int) -> None:

@@ -93,8 +93,8 @@ class MaskProof:
             if waiting:
                 pending += waiting
                 continue
-            made = stored or self._apply(node, [self._known[read] for read in node.inputs])
-            self._known[pending.pop()] = made
+            pattern = stored or self._apply(node, [self._known[read] for read in node.inputs])
+            self._known[pending.pop()] = pattern
         return self._known[outlet]
 
     def _table(self, outlet: OutletId) -> Pattern | None:
@@ -126,45 +126,45 @@ class MaskProof:
 
     def _apply(self, node: Node[TypedFact, Op], inputs: Sequence[Pattern]) -> Pattern:
         op, facts = node.op, [self._graph.fact(read) for read in node.inputs]
-        made = Pattern.unknown()
+        pattern = Pattern.unknown()
         if isinstance(op, Elementwise):
             truncated = self._truncated_argument(node)
-            made = (
+            pattern = (
                 elementwise(op.kind, inputs, node.outputs[0].fact, self._extent)
                 if truncated is None
                 else whole_part(self._known[truncated], self._extent)
             )
         elif isinstance(op, Range):
             first, step = (exact(np.array(each)) for each in (op.start, op.step))
-            made = affine({-1: step}, (first, first), self._extent.distance)
+            pattern = affine({-1: step}, (first, first), self._extent.distance)
         elif isinstance(op, Cast):
-            made = self._cast(op, inputs[0], facts[0])
+            pattern = self._cast(op, inputs[0], facts[0])
         elif isinstance(op, Expand | Within):
-            made = inputs[0]
+            pattern = inputs[0]
         elif isinstance(op, Slice) and op.start.is_const and op.step == 1:
             start = int(op.start)
             (x,) = inputs
             axis = op.axis - facts[0].rank
             slope = x.slopes.get(axis, ZERO)
-            made = combination([x, Pattern.constant(slope * start)], (1, 1), self._extent.distance)
+            pattern = combination([x, Pattern.constant(slope * start)], (1, 1), self._extent.distance)
             if not self._streams(node.outputs[0].fact, axis) and axis in x.slopes:
-                made = self._first(made, axis, node.outputs[0].fact)
+                pattern = self._first(pattern, axis, node.outputs[0].fact)
         elif isinstance(op, Reshape | AddAxis | RemoveAxis | Transpose):
-            made = self._move(op, inputs[0], facts[0], node.outputs[0].fact)
+            pattern = self._move(op, inputs[0], facts[0], node.outputs[0].fact)
         elif isinstance(op, Gather):
-            made = self._look_up(op, inputs, facts)
+            pattern = self._look_up(op, inputs, facts)
         elif isinstance(op, Concat):
-            made = self._join(inputs, facts, op.axis - facts[0].rank)
+            pattern = self._join(inputs, facts, op.axis - facts[0].rank)
         elif isinstance(op, CumSum) and not op.reverse and inputs[0].number is not None:
             each = inputs[0].number
             first = ZERO * each if op.exclusive else each
-            made = affine({op.axis - facts[0].rank: each}, (first, first), self._extent.distance)
-        if LENGTH in made.slopes and not self._fits(node.outputs[0].fact):
-            made = Pattern.unknown()
-        if not made.repeats and made.parts is None:
+            pattern = affine({op.axis - facts[0].rank: each}, (first, first), self._extent.distance)
+        if LENGTH in pattern.slopes and not self._fits(node.outputs[0].fact):
+            pattern = Pattern.unknown()
+        if not pattern.repeats and pattern.parts is None:
             causes = [self._causes[read.node] for read in node.inputs if read.node in self._causes]
             self._causes[node.id] = causes[0] if causes else f"{node.name} ({op.name})"
-        return made
+        return pattern
 
     def _fits(self, fact: TypedFact) -> bool:
         """Whether there are no more positions than rows."""
@@ -209,8 +209,12 @@ class MaskProof:
         """The x of ``sign(x) * floor(abs(x))``, as PyTorch writes a quotient that is rounded toward zero."""
 
         def argument(outlet: OutletId, kind: str) -> OutletId | None:
-            made = self._graph.node(outlet)
-            return made.inputs[0] if isinstance(made.op, Elementwise) and made.op.kind == kind else None
+            producer = self._graph.node(outlet)
+            return (
+                producer.inputs[0]
+                if isinstance(producer.op, Elementwise) and producer.op.kind == kind
+                else None
+            )
 
         if not isinstance(node.op, Elementwise) or node.op.kind != "mul":
             return None
@@ -230,14 +234,14 @@ class MaskProof:
         if isinstance(op, Transpose):
             places = {old - before.rank: new - before.rank for new, old in enumerate(op.perm)}
             moved = [places[axis] for axis in streams]
-            made = _map(x, lambda value: np.transpose(np.broadcast_to(value, sizes), op.perm), places)
+            pattern = _map(x, lambda value: np.transpose(np.broadcast_to(value, sizes), op.perm), places)
             swapped = moved != sorted(moved)
             return Pattern(
-                made.slopes,
-                made.rest,
-                made.near,
-                made.ahead if swapped else made.behind,
-                made.behind if swapped else made.ahead,
+                pattern.slopes,
+                pattern.rest,
+                pattern.near,
+                pattern.ahead if swapped else pattern.behind,
+                pattern.behind if swapped else pattern.ahead,
                 x.repeats,
             )
         targets = [axis - after.rank for axis in after.symbolic_axes(self._symbol)]
@@ -251,8 +255,8 @@ class MaskProof:
         def regroup(value: Exact) -> Exact:
             return value if np.ndim(value) == 0 else np.broadcast_to(value, sizes).reshape(shape)
 
-        made = _map(x, regroup, dict(zip(streams, targets)))
-        return Pattern(made.slopes, made.rest, made.near, made.behind, made.ahead, x.repeats)
+        pattern = _map(x, regroup, dict(zip(streams, targets)))
+        return Pattern(pattern.slopes, pattern.rest, pattern.near, pattern.behind, pattern.ahead, x.repeats)
 
     def _look_up(self, op: Gather, inputs: Sequence[Pattern], facts: Sequence[TypedFact]) -> Pattern:
         """Entries of a stored table, by an index that repeats."""
@@ -265,8 +269,8 @@ class MaskProof:
                 float(np.clip(float(pick(np.asarray(each, np.float64))), -len(table), len(table) - 1))
                 for pick, each in ((np.min, x[0]), (np.max, x[1]))
             )
-            chosen = table if low < 0 else table[int(np.floor(low)) : int(np.ceil(high)) + 1]
-            return exact(chosen.min(axis=0)), exact(chosen.max(axis=0))
+            rows = table if low < 0 else table[int(np.floor(low)) : int(np.ceil(high)) + 1]
+            return exact(rows.min(axis=0)), exact(rows.max(axis=0))
 
         return function(entries, [index])
 

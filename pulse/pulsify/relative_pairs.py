@@ -45,9 +45,9 @@ def find_pairs(graph: TypedGraph, outlet: OutletId, symbol: Symbol, rows: TDim) 
     return RelativeScores(node.id, outlet, pairs=True)
 
 
-def pairs_near(mask: Mask, found: RelativeScores, back: int, ahead: int) -> Array | str:
+def pairs_near(mask: Mask, scores: RelativeScores, back: int, ahead: int) -> Array | str:
     """The vectors [d, back + 1 + ahead] of all distances in a band, or why they are not known."""
-    vectors = mask.graph.nodes[found.product].inputs[1]
+    vectors = mask.graph.nodes[scores.product].inputs[1]
     proof = MaskProof(mask.graph, mask.symbol, mask.rows, Extent(1, 1, MASKED))
     if not proof.pattern(vectors).is_steady:
         return "its relative positions are not proved to depend on the distance of frames alone"

@@ -159,10 +159,10 @@ class Wiring:
     def expect(self, stream: StreamWire, name: str) -> StreamWire:
         """The stream, if its pulses have the frames that its rate says."""
         frames = int(self.graph.fact(stream.outlet).shape[stream.fact.axis])
-        wanted = self.frames(stream.fact.rate)
-        if frames != wanted:
+        expected = self.frames(stream.fact.rate)
+        if frames != expected:
             raise PulsifyError(
-                f"{name}: pulses of {frames} frames where rate {stream.fact.rate} says {wanted}"
+                f"{name}: pulses of {frames} frames where rate {stream.fact.rate} says {expected}"
             )
         return stream
 

@@ -25,10 +25,10 @@ def embed_recipe(text: str, place: RecipeContext) -> ModelProto:
     """
     number, model = _only_model(parse_recipe(text, place))
     proto = _read(model)
-    kept = {entry.key: entry.value for entry in proto.metadata_props if entry.key != RECIPE}
+    metadata = {entry.key: entry.value for entry in proto.metadata_props if entry.key != RECIPE}
     table = tomllib.loads(text)
     table["stage"][number - 1]["model"] = ITSELF
-    helper.set_model_props(proto, {**kept, RECIPE: _spell_out(table)})
+    helper.set_model_props(proto, {**metadata, RECIPE: _spell_out(table)})
     return proto
 
 

@@ -80,12 +80,12 @@ class _Axes:
         return ",".join([*letters[: self.time], "T", *letters[self.time :]])
 
 
-def guess_recipe(given: TypedFact, made: TypedFact, hop: int | None = None) -> Guess | None:
+def guess_recipe(input_fact: TypedFact, output_fact: TypedFact, hop: int | None = None) -> Guess | None:
     """The stages around a model of this input and output; None if nothing usual fits.
 
     hop  samples from one frame to the next, where it is known
     """
-    read, gives = _Axes.of(given), _Axes.of(made)
+    read, gives = _Axes.of(input_fact), _Axes.of(output_fact)
     if read is None:
         return None
     for attempt in _ATTEMPTS:

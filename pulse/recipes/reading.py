@@ -56,15 +56,15 @@ def parse_recipe(text: str, place: RecipeContext) -> Recipe:
 
 def _inputs(table: Mapping[str, Value], where: str) -> Mapping[str, str]:
     """The inputs that are declared, with their shapes."""
-    given: Sequence[str] | Mapping[str, str] = (
+    declarations: Sequence[str] | Mapping[str, str] = (
         get_value(table, "inputs", Sequence[str] | Mapping[str, str], where, '["mic", "far"]') or ()
     )
-    if isinstance(given, Mapping):
-        return given
-    for name in given:
-        if given.count(name) > 1:
+    if isinstance(declarations, Mapping):
+        return declarations
+    for name in declarations:
+        if declarations.count(name) > 1:
             raise LoadError(f"{where}: inputs: {name} is there twice; give each input another name")
-    return dict.fromkeys(given, SOUND)
+    return dict.fromkeys(declarations, SOUND)
 
 
 def read_text(path: Path) -> str:

@@ -63,8 +63,8 @@ class _Repeated:
             self._require_small()
             return self._unroll(limit) if self._enters(limit, go_on) else self._skip()
         except UnsureError:
-            for made in reversed(range(before, len(node.graph.nodes))):
-                node.graph.retire(made)
+            for node_id in reversed(range(before, len(node.graph.nodes))):
+                node.graph.retire(node_id)
             return self._op(limit, go_on)
 
     def _require_small(self) -> None:

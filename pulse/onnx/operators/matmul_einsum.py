@@ -47,16 +47,16 @@ def einsum(node: NodeContext) -> OutletId:
     ]
     dots = _most_dots(operands)
     if arrow:
-        wanted = (*_before(right), *(dots if DOTS in right else ()), *_after(right))
+        output_labels = (*_before(right), *(dots if DOTS in right else ()), *_after(right))
     else:
         letters = left.replace(DOTS, "").replace(",", "")
-        wanted = (*dots, *sorted(letter for letter in set(letters) if letters.count(letter) == 1))
+        output_labels = (*dots, *sorted(letter for letter in set(letters) if letters.count(letter) == 1))
     labels = {label for term in operands for label in term.labels}
-    if len(set(wanted)) != len(wanted) or not set(wanted) <= labels:
+    if len(set(output_labels)) != len(output_labels) or not set(output_labels) <= labels:
         raise node.error(
             f"equation {equation!r}: each label of the output must be one of the operands', once"
         )
-    return node.name_result(_product(node, operands, wanted))
+    return node.name_result(_product(node, operands, output_labels))
 
 
 def _before(text: str) -> tuple[str, ...]:
@@ -81,22 +81,22 @@ def _most_dots(operands: Sequence[Term]) -> tuple[str, ...]:
     return tuple(f".{number}" for number in reversed(range(count)))
 
 
-def _product(node: NodeContext, operands: Sequence[Term], wanted: Sequence[str]) -> OutletId:
+def _product(node: NodeContext, operands: Sequence[Term], output_labels: Sequence[str]) -> OutletId:
     terms = [_diagonal(node, term, f"operand{slot}") for slot, term in enumerate(operands)]
     sizes = _sizes(node, terms)
     terms = [_squeeze(node, term, sizes, f"operand{slot}") for slot, term in enumerate(terms)]
-    result = _sum(node, terms[0], {*wanted, *_labels_of(terms[1:])}, "operand0")
+    result = _sum(node, terms[0], {*output_labels, *_labels_of(terms[1:])}, "operand0")
     for number, term in enumerate(terms[1:], start=1):
-        keep = {*wanted, *_labels_of(terms[number + 1 :])}
+        keep = {*output_labels, *_labels_of(terms[number + 1 :])}
         name = f"product{number}"
         other = _sum(node, term, keep | set(result.labels), f"operand{number}")
         result = _sum(node, result, keep | set(other.labels), f"left{number}")
         result = _contract(node, result, other, keep, name)
-    for axis, label in enumerate(wanted):
+    for axis, label in enumerate(output_labels):
         if label not in result.labels:
             wide = node.wire(AddAxis(axis), [result.outlet], f"axis{axis}")
             result = Term(wide, (*result.labels[:axis], label, *result.labels[axis:]))
-    return _order(node, result, wanted, "ordered")
+    return _order(node, result, output_labels, "ordered")
 
 
 def _labels_of(terms: Sequence[Term]) -> set[str]:
@@ -123,9 +123,9 @@ def _diagonal(node: NodeContext, term: Term, name: str) -> Term:
                     f"the label {label!r} is the diagonal of {size} by {shape[second]}; only of constant squares"
                 )
             others = [axis for axis in range(len(shape)) if axis not in (first, second)]
-            turned = node.wire(Transpose((first, second, *others)), [term.outlet], f"{name}_turned")
+            transposed = node.wire(Transpose((first, second, *others)), [term.outlet], f"{name}_turned")
             rest = tuple(shape[axis] for axis in others)
-            flat = node.wire(Reshape((size * int(size), *rest)), [turned], f"{name}_flat")
+            flat = node.wire(Reshape((size * int(size), *rest)), [transposed], f"{name}_flat")
             cut = Slice(0, TDim.of(0), size * int(size), int(size) + 1)
             diagonal = node.wire(cut, [flat], f"{name}_diagonal")
             term = Term(diagonal, (label, *(term.labels[axis] for axis in others)))

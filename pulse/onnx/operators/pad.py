@@ -92,8 +92,8 @@ def center_crop_pad(node: NodeContext) -> OutletId:
     """Axes cut, or padded with zeros, on both sides to a size."""
     x, fact = node.input(0), node.fact(0)
     goals = node.dims(1, "shape")
-    listed = node.integer_list("axes", range(fact.rank))
-    axes = [node.axis(axis, fact.rank) for axis in listed]
+    axis_numbers = node.integer_list("axes", range(fact.rank))
+    axes = [node.axis(axis, fact.rank) for axis in axis_numbers]
     if len(goals) != len(axes):
         raise node.error(f"{len(goals)} sizes for {len(axes)} axes")
     pads = [NO_PAD] * fact.rank

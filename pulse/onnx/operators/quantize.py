@@ -169,8 +169,8 @@ def write_code_table(w: NodeWriter, op: CodeTable) -> str:
     dtype, last = w.dtype(), int(w.sizes(1)[0]) - 1
     place = w.emit("Sub", [x, w.number(op.first, dtype, "first")], "place")
     low, high = w.number(0, dtype, "low"), w.number(last, dtype, "high")
-    kept = w.emit("Min", [w.emit("Max", [w.emit("Round", [place], "whole"), low], "floor"), high], "kept")
-    return w.emit("Gather", [table, w.cast(kept, np.dtype(np.int64), "index")])
+    position = w.emit("Min", [w.emit("Max", [w.emit("Round", [place], "whole"), low], "floor"), high], "kept")
+    return w.emit("Gather", [table, w.cast(position, np.dtype(np.int64), "index")])
 
 
 SUMS_AND_PRODUCTS = {"QLinearAdd": "add", "QLinearMul": "mul"}

@@ -54,8 +54,8 @@ def scatter_nd(node: NodeContext) -> OutletId:
         laid = _frames_laid(node) if reduction == "add" else None
         return laid if laid is not None else node.wire(op, [node.input(0), node.input(1), node.input(2)])
     places = value.reshape(-1, index_depth(x, indices)).astype(np.int64)
-    made = _place(node, node.input(0), node.input(2), places, reduction)
-    return made if made is not None else node.wire(op, [node.input(0), node.input(1), node.input(2)])
+    outlet = _place(node, node.input(0), node.input(2), places, reduction)
+    return outlet if outlet is not None else node.wire(op, [node.input(0), node.input(1), node.input(2)])
 
 
 def _frames_laid(node: NodeContext) -> OutletId | None:
@@ -96,8 +96,8 @@ def scatter_elements(node: NodeContext) -> OutletId:
     op = ScatterElements(axis, reduction)
     op.facts([x, node.fact(1), node.fact(2)])
     inputs = [node.input(0), node.input(1), node.input(2)]
-    made = _along(node, axis, reduction)
-    return made if made is not None else node.wire(op, inputs)
+    outlet = _along(node, axis, reduction)
+    return outlet if outlet is not None else node.wire(op, inputs)
 
 
 def _reduction(node: NodeContext) -> str:
@@ -116,14 +116,14 @@ def _along(node: NodeContext, axis: int, reduction: str) -> OutletId | None:
     others = [other for other in range(x.rank) if other != axis]
     if all(indices.shape[other] == 1 and shape[other] == x.shape[other] for other in others):
         order = (axis, *others)
-        turned = [
+        transposed = [
             node.wire(Transpose(order), [node.input(slot)], name) for slot, name in ((0, "x"), (2, "rows"))
         ]
         count = indices.size * (1 if indices.shape[axis] != 1 else int(shape[axis]))
         places = np.broadcast_to(indices.ravel(), count).reshape(-1, 1)
-        made = _place(node, turned[0], turned[1], places, reduction, "placed")
+        outlet = _place(node, transposed[0], transposed[1], places, reduction, "placed")
         back = tuple(order.index(a) for a in range(x.rank))
-        return None if made is None else node.wire(Transpose(back), [made])
+        return None if outlet is None else node.wire(Transpose(back), [outlet])
     if not all(dim.is_const for dim in shape):
         return None
     grid = np.indices([int(dim) for dim in shape])
@@ -157,14 +157,14 @@ def _place(
     count = int(np.prod(numbers))
     flat = _reshape(node, x, (TDim.of(count), *rest), "flat")
     parts = _reshape(node, updates, (TDim.of(len(places)), *rest), "updates")
-    made = (
+    outlet = (
         _replace(node, flat, parts, rows)
         if reduction == "none"
         else _combine(node, flat, parts, rows, reduction)
     )
-    if made is None:
+    if outlet is None:
         return None
-    return node.wire(Reshape(fact.shape), [made], suffix)
+    return node.wire(Reshape(fact.shape), [outlet], suffix)
 
 
 def _reshape(node: NodeContext, x: OutletId, shape: tuple[TDim, ...], suffix: str) -> OutletId:
@@ -243,10 +243,10 @@ def _combine(
 ) -> OutletId | None:
     """Each round takes one update of every row that has any left."""
     turn = np.zeros(len(rows), np.int64)
-    seen: dict[int, int] = {}
+    counts: dict[int, int] = {}
     for number, row in enumerate(rows.tolist()):
-        turn[number] = seen.get(row, 0)
-        seen[row] = int(turn[number]) + 1
+        turn[number] = counts.get(row, 0)
+        counts[row] = int(turn[number]) + 1
     rounds = int(turn.max()) + 1
     if rounds > MOST_ROUNDS:
         return None

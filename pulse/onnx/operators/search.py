@@ -65,9 +65,9 @@ def trilu(node: NodeContext) -> OutletId:
     shifted = node.wire(Elementwise("add"), [rows, node.constant(np.array(k, np.int64), "k")], "diagonal")
     column = node.wire(AddAxis(1), [shifted], "column")
     kind = "greater_equal" if node.flag("upper", True) else "less_equal"
-    kept = node.wire(Elementwise(kind), [columns, column], "kept")
+    mask = node.wire(Elementwise(kind), [columns, column], "kept")
     return node.wire(
-        Elementwise("where"), [kept, node.input(0), node.constant(np.zeros((), x.dtype), "zero")]
+        Elementwise("where"), [mask, node.input(0), node.constant(np.zeros((), x.dtype), "zero")]
     )
 
 
@@ -81,13 +81,13 @@ def non_zero(node: NodeContext) -> OutletId:
 @onnx_op("Compress")
 def compress(node: NodeContext) -> OutletId:
     """The entries of an axis, or of all elements, that a constant condition chooses."""
-    chosen = np.flatnonzero(_constant(node, 1, "chosen entries"))
+    entries = np.flatnonzero(_constant(node, 1, "chosen entries"))
     x, fact = node.input(0), node.fact(0)
     if "axis" in node.attributes:
         axis = node.axis(node.integer("axis"), fact.rank)
     else:
         axis, x = 0, node.wire(Reshape((volume(fact.shape),)), [x], "flat")
-    return node.name_result(look_up(node, x, axis, node.constant(chosen, "chosen")))
+    return node.name_result(look_up(node, x, axis, node.constant(entries, "chosen")))
 
 
 @onnx_op("Unique")

@@ -169,9 +169,9 @@ def reverse_sequence(node: NodeContext) -> OutletId:
     column = node.wire(AddAxis(1), [lengths], "column")
     one = node.constant(np.array(1), "one")
     last = node.wire(Elementwise("sub"), [column, one], "last")
-    turned = node.wire(Elementwise("sub"), [last, place], "turned")
+    mirror = node.wire(Elementwise("sub"), [last, place], "turned")
     inside = node.wire(Elementwise("less"), [place, column], "inside")
-    index = node.wire(Elementwise("where"), [inside, turned, place], "index")
+    index = node.wire(Elementwise("where"), [inside, mirror, place], "index")
     order = (batch, time, *range(2, fact.rank))
     x = node.wire(Transpose(order), [node.input(0)], "batches") if batch else node.input(0)
     places = node.wire(AddAxis(2), [index], "places")
@@ -214,10 +214,10 @@ def write_slice(w: NodeWriter, op: Slice) -> str:
         bound = op.end if start is not None else op.start
         raise w.error(f"its bound {bound} of {size} frames has no form in ONNX; write the model in pulses")
     bounds = [
-        w.integers([known], what)
-        if known is not None
+        w.integers([index], what)
+        if index is not None
         else w.emit("Unsqueeze", [w.clock.length(bound), w.integers([0], "place")], what)
-        for known, bound, what in ((start, op.start, "start"), (stop, op.end, "stop"))
+        for index, bound, what in ((start, op.start, "start"), (stop, op.end, "stop"))
     ]
     last = [w.integers([op.axis], "axis"), w.integers([op.step], "step")]
     return w.emit("Slice", [w.inputs[0], *bounds, *last])

@@ -72,8 +72,8 @@ class OnnxOp(ModelOp):
 
     @property
     def is_covered(self) -> bool:
-        known = translator_of(self.name) is not None
-        return known or (bool(self.stated) and all(map(is_stated, self.stated)))
+        has_translator = translator_of(self.name) is not None
+        return has_translator or (bool(self.stated) and all(map(is_stated, self.stated)))
 
     def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
         translator = translator_of(self.name)
@@ -91,8 +91,8 @@ class OnnxOp(ModelOp):
             target.scope,
             dict(zip(self.captures, inputs[len(inputs) - len(self.captures) :])),
         )
-        made = translator(context)
-        outlets: list[OutletId] = [made] if isinstance(made, OutletId) else list(made)
+        result = translator(context)
+        outlets: list[OutletId] = [result] if isinstance(result, OutletId) else list(result)
         extra = [name for name in self.outputs[len(outlets) :] if name]
         if extra:
             raise LoadError(f"{wire} ({self.type}): its outputs {', '.join(extra)} are not covered")

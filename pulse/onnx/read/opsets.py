@@ -37,10 +37,10 @@ def _has_changed(node: NodeProto, version: int) -> bool:
     from onnx import defs
 
     try:
-        old, known = (defs.get_schema(node.op_type, at, "").since_version for at in (version, OPSETS[0]))
+        old, supported = (defs.get_schema(node.op_type, at, "").since_version for at in (version, OPSETS[0]))
     except defs.SchemaError:
         return True
-    return old != known
+    return old != supported
 
 
 def _nodes(graph: GraphProto) -> Iterator[NodeProto]:

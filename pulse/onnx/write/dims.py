@@ -67,8 +67,8 @@ class DimWriter:
                 total = (name, text) if factor > 0 else (self.op("Neg", [name], f"-{text}"), f"-{text}")
             else:
                 sign, op_type = ("+", "Add") if factor > 0 else ("-", "Sub")
-                joined = f"{total[1]}{sign}{text}"
-                total = (self.op(op_type, [total[0], name], joined), joined)
+                expression = f"{total[1]}{sign}{text}"
+                total = (self.op(op_type, [total[0], name], expression), expression)
         return total
 
     def _monomial(self, atoms: Sequence[Atom]) -> str:

@@ -46,12 +46,12 @@ class Names:
 
     def new(self, name: str) -> str:
         """``name``, with a number if it is taken."""
-        chosen, number = name, 0
-        while chosen in self.taken or not chosen:
+        free_name, number = name, 0
+        while free_name in self.taken or not free_name:
             number += 1
-            chosen = f"{name}.{number}"
-        self.taken.add(chosen)
-        return chosen
+            free_name = f"{name}.{number}"
+        self.taken.add(free_name)
+        return free_name
 
 
 @record
@@ -114,11 +114,11 @@ class GraphWriter:
         outputs  wires that have the name of an output already
         returns  the replaced names, old to new
         """
-        made = {name for node in self.nodes for name in node.output}.difference(outputs)
+        node_outputs = {name for node in self.nodes for name in node.output}.difference(outputs)
         renamed: dict[str, str] = {}
         copies: list[tuple[str, str]] = []
         for value, name in self.aliases:
-            if value in made and value not in renamed:
+            if value in node_outputs and value not in renamed:
                 renamed[value] = name
             else:
                 copies.append((value, name))

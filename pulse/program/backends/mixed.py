@@ -36,7 +36,7 @@ class MixedProgram(CompiledProgram):
         self,
         model: PulsedNetwork,
         backend: str,
-        chosen: Mapping[int, ImplementationChoice],
+        choice_of: Mapping[int, ImplementationChoice],
         compile: Compile,
         fetches: Sequence[OutletId] = (),
         form: str = "f32",
@@ -45,8 +45,10 @@ class MixedProgram(CompiledProgram):
         self._default = backend
         self.fetches = tuple(fetches)
         self.parts: list[tuple[BackendGroup, Program]] = []
-        for part in split(model, chosen, fetches):
-            computed = {part.nodes[node_id]: chosen[node_id].implementation.compute for node_id in part.nodes}
+        for part in split(model, choice_of, fetches):
+            computed = {
+                part.nodes[node_id]: choice_of[node_id].implementation.compute for node_id in part.nodes
+            }
             functions = {node_id: compute for node_id, compute in computed.items() if compute is not None}
             self.parts.append((part, compile(part.backend, part.network, functions)))
         self.transfers = transfers([part for part, _ in self.parts], model.graph)
@@ -88,9 +90,9 @@ class MixedState(State):
         }
         self.changing = True
         for (part, _), state in zip(self._program.parts, self._states):
-            made = state._run({name: values[outlet] for name, outlet in part.reads.items()})
+            results = state._run({name: values[outlet] for name, outlet in part.reads.items()})
             state.changing = False
-            values |= {outlet: made[name] for name, outlet in part.gives.items()}
+            values |= {outlet: results[name] for name, outlet in part.gives.items()}
         self.fetched = [self._value(values, outlet) for outlet in self._program.fetches]
         return {
             name: np.array(self._value(values, outlet))

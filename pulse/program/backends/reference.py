@@ -113,8 +113,8 @@ class ReferenceState(State):
             if isinstance(node.op, Source) and node_id in memory:
                 results = memory[node_id]
             elif isinstance(node.op, Source):
-                given = feed[node.name] if node.name in feed else self.constants[node.name]
-                results = [arithmetic.take_input(given)]
+                value = feed[node.name] if node.name in feed else self.constants[node.name]
+                results = [arithmetic.take_input(value)]
             else:
                 dtypes = [outlet.fact.dtype for outlet in node.outputs]
                 try:
@@ -142,12 +142,12 @@ class ReferenceState(State):
             return op.eval(inputs, {})
         compute = self._program.computes.get(node_id)
         checks = op.checks([value.shape for value in inputs], [value.dtype for value in inputs])
-        given, _ = replace_all_failing(
+        values, _ = replace_all_failing(
             checks, inputs
         )  # nodes of their own count: most of this is not of the stream
         if compute is not None:
-            return compute(op, given)
-        return self._with_bodies(node_id, lambda: op.eval(given, {}))
+            return compute(op, values)
+        return self._with_bodies(node_id, lambda: op.eval(values, {}))
 
     def _with_bodies(self, node_id: int, compute: Callable[[], list[Array]]) -> list[Array]:
         """The results of a node; faults in its bodies are counted."""

@@ -147,15 +147,15 @@ def _one_phase(cx: Lowering, of: _Transposed, phase: Sequence[int], begin: Seque
             own = own.part(i + 2, first + stride * begin[i], own.shape[i + 2], stride)
         return own.offsets(of.axes) + (own.offset - value.offset)
 
-    kept = stored.codes[(slice(None), slice(None), *np.ix_(*chosen))]
+    phase_weights = stored.codes[(slice(None), slice(None), *np.ix_(*chosen))]
     if is_depthwise(op, kernel):
-        table = kept.reshape(op.group, -1).T
+        table = phase_weights.reshape(op.group, -1).T
         emit_depthwise(cx, x, rows_x, taps, table, of.bias, y, rows(y), of.after.steps_on(cx, y, rows))
         return
     per_in, per_out = kernel[0] // op.group, kernel[1]
     for group in range(op.group):
         own = slice(group * per_out, (group + 1) * per_out)
-        part = kept[group * per_in : (group + 1) * per_in]
+        part = phase_weights[group * per_in : (group + 1) * per_in]
         matrix = part.reshape(per_in, per_out, -1).transpose(2, 0, 1).reshape(-1, per_out)
         inside = x if op.group == 1 else x.part(1, group * per_in, (group + 1) * per_in)
         outside = y.part(1, own.start, own.stop)

@@ -22,15 +22,15 @@ def lower_gather(cx: Lowering, node: PulsedNode, op: Gather) -> list[Value]:
     """Rows looked up by constant or computed indices."""
     x, indices = (cx.value(outlet) for outlet in node.inputs)
     rank, width = len(x.shape), len(indices.shape)
-    known = cx.known_value(node.inputs[1])
+    constant = cx.known_value(node.inputs[1])
     outlet = OutletId(node.id)
-    if known is not None and known.size == 1:
-        start = int(known.ravel()[0]) % x.shape[op.axis]
+    if constant is not None and constant.size == 1:
+        start = int(constant.ravel()[0]) % x.shape[op.axis]
         view = x.part(op.axis, start, start + 1)
         shape = [*x.shape[: op.axis], *[1] * width, *x.shape[op.axis + 1 :]]
         return [view.view(shape, [*x.strides[: op.axis], *[0] * width, *x.strides[op.axis + 1 :]])]
-    if known is not None and known.ndim == 1 and _regular(known % x.shape[op.axis]):
-        wrapped = known % x.shape[op.axis]
+    if constant is not None and constant.ndim == 1 and _regular(constant % x.shape[op.axis]):
+        wrapped = constant % x.shape[op.axis]
         step = int(wrapped[1] - wrapped[0])
         return [x.part(op.axis, int(wrapped[0]), int(wrapped[-1]) + 1, step)]
     return [_look_up(cx, outlet, x, indices, op.axis, rank, width)]

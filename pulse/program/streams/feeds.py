@@ -52,14 +52,14 @@ def check_outputs(ports: Mapping[str, Port], outputs: Feed | Array) -> dict[str,
 
 def copy_constants(inputs: Sequence[Port], constants: Feed) -> dict[str, Array]:
     """Copies of what inputs that do not stream are given."""
-    wanted = {port.name: port for port in inputs if not port.streams}
-    if constants.keys() != wanted.keys():
-        missing = "; ".join(_port_text(port) for port in wanted.values()) or "none"
+    ports = {port.name: port for port in inputs if not port.streams}
+    if constants.keys() != ports.keys():
+        missing = "; ".join(_port_text(port) for port in ports.values()) or "none"
         raise InputError(f"inputs that do not stream are given once, with {spell('constants')}: {missing}")
     checked = {name: np.array(array) for name, array in constants.items()}
     for name, array in checked.items():
-        if array.shape != wanted[name].shape or array.dtype != wanted[name].dtype:
-            raise InputError(f"expected {_port_text(wanted[name])}, got {_shape(array)}")
+        if array.shape != ports[name].shape or array.dtype != ports[name].dtype:
+            raise InputError(f"expected {_port_text(ports[name])}, got {_shape(array)}")
     return checked
 
 

@@ -179,14 +179,14 @@ class State(ABC):
         if call is None or self.changing or self._failed or clock.end is not None:
             return None
         if call.alone is None:
-            taken = call.take(feed, outputs)
-            if taken is None:
+            arrays = call.take(feed, outputs)
+            if arrays is None:
                 return None
-            alive, results = taken  # held: until the call has run
+            alive, results = arrays  # held: until the call has run
             first = second = 0
         else:
-            given, name, shape, dtype = call.alone
-            alive = _only(feed, given)
+            input_name, name, shape, dtype = call.alone
+            alive = _only(feed, input_name)
             array = np.empty(shape, dtype) if outputs is None else _only(outputs, name)
             results, first, second = {name: cast(Array, array)}, id(alive), id(array)
         self.changing = True
@@ -287,9 +287,9 @@ class State(ABC):
         end = stream_end(self._streaming, totals, symbol)
         self._check_length(end)
         steps = self.program.steps(end)
-        left, feeds = steps - self.clock.pulse, padded_pulses(self._streaming, named, fill)
+        pulses_left, feeds = steps - self.clock.pulse, padded_pulses(self._streaming, named, fill)
         empty = filled_pulse(self._streaming, fill)
-        pulses = [*feeds[:left], *[empty] * (left - len(feeds))]
+        pulses = [*feeds[:pulses_left], *[empty] * (pulses_left - len(feeds))]
         self.changing = True
         self.clock.end, self.clock.last = end, steps - 1
         self._set_end()
@@ -402,9 +402,9 @@ class State(ABC):
         return named_pulses(self._streaming, feed)
 
 
-def _only(given: Feed | Array, name: str) -> object:
+def _only(feed: Feed | Array, name: str) -> object:
     """What is given alone, or as the only thing under a name."""
-    return given.get(name) if isinstance(given, dict) and len(given) == 1 else given
+    return feed.get(name) if isinstance(feed, dict) and len(feed) == 1 else feed
 
 
 class _Spawning(Protocol):
