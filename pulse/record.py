@@ -85,9 +85,9 @@ def _init(cls: type) -> FunctionType:
     namespace |= {f"default_{number}": each.default_factory for number, each in enumerate(ordered)}
     method = FunctionType(code, namespace)
     defaults = {each.name: _default(each) for each in ordered if _default(each) is not MISSING}
-    named = [each.name for each in ordered[positional:]]
-    method.__defaults__ = tuple(value for name, value in defaults.items() if name not in named)
-    method.__kwdefaults__ = {name: defaults[name] for name in named if name in defaults}
+    keyword_names = [each.name for each in ordered[positional:]]
+    method.__defaults__ = tuple(value for name, value in defaults.items() if name not in keyword_names)
+    method.__kwdefaults__ = {name: defaults[name] for name in keyword_names if name in defaults}
     return method
 
 

@@ -97,12 +97,12 @@ class Terms:
             op, name = self.op(node.op), prefix + node.name
             inputs = [places[outlet] for outlet in node.inputs]
             if isinstance(op, Source):
-                added = graph.add(name, op, (), [op.fact])
+                new_outlets = graph.add(name, op, (), [op.fact])
             elif op is node.op and _is_same(model.graph, node_id, graph, inputs):
-                added = graph.add(name, op, inputs, [outlet.fact for outlet in node.outputs])
+                new_outlets = graph.add(name, op, inputs, [outlet.fact for outlet in node.outputs])
             else:
-                added = wire(graph, name, op, inputs)
-            places.update(zip(outlets, added))
+                new_outlets = wire(graph, name, op, inputs)
+            places.update(zip(outlets, new_outlets))
         return places
 
     def _substitute(self, value: Any) -> Any:

@@ -127,10 +127,10 @@ class TypedNetwork:
         Raises InputError if arrays do not fit; FaultError where a node has no result for some values, such as an
         index outside of its table. Only arithmetic other than the model's types puts the nearest value that has one.
         """
-        named = self._by_name(feeds)
-        env = self.bind(named)
+        arrays = self._by_name(feeds)
+        env = self.bind(arrays)
         graph = self.graph
-        values = {graph.find(name): self._input(name, array, arithmetic) for name, array in named.items()}
+        values = {graph.find(name): self._input(name, array, arithmetic) for name, array in arrays.items()}
         if fetches is None:
             targets = dict(zip(graph.output_names, graph.outputs))
         else:
@@ -174,9 +174,9 @@ class TypedNetwork:
 
     def _by_name(self, feeds: Mapping[str, Array] | Array) -> dict[str, Array]:
         if isinstance(feeds, Mapping):
-            known = self.inputs
+            inputs = self.inputs
             return {
-                plain if (plain := name.removesuffix(":0")) in known else name: np.asarray(array)
+                plain if (plain := name.removesuffix(":0")) in inputs else name: np.asarray(array)
                 for name, array in feeds.items()
             }
         names = list(self.inputs)

@@ -199,12 +199,12 @@ class Canvas:
             terms.assume(self.scope)
         inside, copies = set(nodes), dict[OutletId, OutletId]()
         names = {outlet: name for name, outlet in self.input_names(inputs).items()}
-        inputs_by_name = {names[outlet]: outlet for outlet in inputs}
-        if unknown := sorted(set(shapes) - set(inputs_by_name)):
+        by_name = {names[outlet]: outlet for outlet in inputs}
+        if unknown := sorted(set(shapes) - set(by_name)):
             raise InputError(
-                f"{title}: no input is called {', '.join(unknown)}; the inputs are {', '.join(inputs_by_name) or 'none'}"
+                f"{title}: no input is called {', '.join(unknown)}; the inputs are {', '.join(by_name) or 'none'}"
             )
-        for name, outlet in inputs_by_name.items():
+        for name, outlet in by_name.items():
             fact = self._input_fact(name, outlet, shapes.get(name), terms)
             copies[outlet] = graph.add(name, Input(fact), (), [fact])[0]
             graph.inputs.append(copies[outlet])

@@ -50,20 +50,22 @@ def check_attributes(domain: str, kind: str, attributes: Mapping[str, Any], wher
             meant = f" (did you mean {near[0]}?)" if near else ""
             names = ", ".join(sorted(declarations)) or "none"
             raise InputError(f"{where}: no attribute is called {name}{meant}; there are {names}")
-    for name, declared in declarations.items():
-        if declared.required and name not in values:
+    for name, declaration in declarations.items():
+        if declaration.required and name not in values:
             raise InputError(f"{where}: the attribute {name} is required")
     return {name: _convert(declarations[name], value, where) for name, value in values.items()}
 
 
-def _convert(declared: "defs.OpSchema.Attribute", value: object, where: str) -> object:
-    if declared.type not in _CONVERSIONS:
-        raise InputError(f"{where}: the attribute {declared.name} is a graph; read such a node from a file")
-    what, convert = _CONVERSIONS[declared.type]
+def _convert(declaration: "defs.OpSchema.Attribute", value: object, where: str) -> object:
+    if declaration.type not in _CONVERSIONS:
+        raise InputError(
+            f"{where}: the attribute {declaration.name} is a graph; read such a node from a file"
+        )
+    what, convert = _CONVERSIONS[declaration.type]
     try:
         return convert(value)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{where}: the attribute {declared.name} must be {what}, not {value!r}") from None
+        raise InputError(f"{where}: the attribute {declaration.name} must be {what}, not {value!r}") from None
 
 
 def _integer(value: Any) -> int:

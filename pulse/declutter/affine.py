@@ -147,8 +147,8 @@ def _before_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
     weights = None if affine is None else _weights(graph, node)
     if affine is None or weights is None:
         return None
-    padded = any(pair != (0, 0) for pair in node.op.pads)
-    if padded and affine.shift.any():
+    has_padding = any(pair != (0, 0) for pair in node.op.pads)
+    if has_padding and affine.shift.any():
         return None
     w, b = weights
     by_input = (node.op.group, 1, -1, *(1,) * (w.ndim - 2))
@@ -158,8 +158,8 @@ def _before_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
             (grouped * affine.shift.reshape(by_input)).sum(axis=tuple(range(2, grouped.ndim))).reshape(-1)
         )
         b = offset if b is None else b + offset
-    scaled = (grouped * affine.scale.reshape(by_input)).reshape(w.shape)
-    return _refill(graph, node, result(node), affine.x, scaled, b)
+    kernel = (grouped * affine.scale.reshape(by_input)).reshape(w.shape)
+    return _refill(graph, node, result(node), affine.x, kernel, b)
 
 
 AFFINE = (

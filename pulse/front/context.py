@@ -100,7 +100,7 @@ def _features(draft: Draft) -> OutletId:
 def _filter(draft: Draft, x: OutletId, taps: Array) -> OutletId:
     """Each bin with the same odd number of taps around each frame."""
     bins, reach = int(draft.shape(x)[2]), len(taps) // 2
-    padded = draft.pad(draft.transpose(x, (0, 2, 1)), 2, reach, reach, "edge")
+    extended = draft.pad(draft.transpose(x, (0, 2, 1)), 2, reach, reach, "edge")
     table = draft.constant("taps", np.broadcast_to(taps, (bins, 1, len(taps))))
-    y = draft.add("slope", Conv((1,), (1,), no_pads(1), bins), padded, table)
+    y = draft.add("slope", Conv((1,), (1,), no_pads(1), bins), extended, table)
     return draft.transpose(y, (0, 2, 1))

@@ -240,5 +240,5 @@ def _logarithm(z: Integers, x: OutletId, scale_shift: int) -> OutletId:
     half = 1 << (LOG_BITS - 1)
     binary = z.add(z.mul(z.sub(bits, 1), 1 << LOG_BITS), fraction)
     natural = z.down(z.add(z.mul(binary, LOG_FACTOR), half), LOG_BITS)
-    scaled = z.down(z.add(z.mul(natural, 1 << scale_shift), half), LOG_BITS)
-    return z.choose(z.each("greater", x, 1), scaled, 0)
+    logarithm = z.down(z.add(z.mul(natural, 1 << scale_shift), half), LOG_BITS)
+    return z.choose(z.each("greater", x, 1), logarithm, 0)

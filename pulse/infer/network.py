@@ -196,12 +196,12 @@ class FileNetwork:
             if not node.op.is_covered:
                 missing.setdefault(node.op.name, []).append(node.name)
         if missing:
-            operators = "; ".join(
+            names = "; ".join(
                 f"{name} ({len(where)} node{'s' if len(where) > 1 else ''}, first {where[0]})"
                 for name, where in sorted(missing.items())
             )
             raise LoadError(
-                f"{self.title}: operators that are not covered: {operators}; pulse.operator adds one, see docs/extend.md"
+                f"{self.title}: operators that are not covered: {names}; pulse.operator adds one, see docs/extend.md"
             )
 
     def lines(self) -> list[str]:

@@ -113,10 +113,10 @@ class Loaded:
         from pulse.loading.sizes import leaves_pulse_open
         from pulse.models import Model
 
-        read = self.read
-        if not isinstance(read, Model) or is_exported(read.metadata):
+        model = self.read
+        if not isinstance(model, Model) or is_exported(model.metadata):
             return False
-        return leaves_pulse_open(read, self.chunking, self.symbol)
+        return leaves_pulse_open(model, self.chunking, self.symbol)
 
     @property
     def _pulsed_model(self) -> "PulsedModel | None":

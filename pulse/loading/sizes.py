@@ -30,19 +30,19 @@ class ChunkCall:
     symbol: str | None
 
 
-def symbols_of(read: Model | TypedModel, names: Sequence[str] | None = None) -> list[Symbol]:
+def symbols_of(model: Model | TypedModel, names: Sequence[str] | None = None) -> list[Symbol]:
     """The symbols in the shapes of some inputs, of all by default, in the order of their appearance."""
-    dims = [dim for name in (read.inputs if names is None else names) for dim in _dims(read, name)]
+    dims = [dim for name in (model.inputs if names is None else names) for dim in _dims(model, name)]
     return list(dict.fromkeys(s for dim in dims for s in sorted(dim.symbols, key=lambda symbol: symbol.name)))
 
 
-def stream_counts(read: Model | TypedModel, symbol: str | None) -> Mapping[Symbol, int]:
+def stream_counts(model: Model | TypedModel, symbol: str | None) -> Mapping[Symbol, int]:
     """The symbols of an offline model that surely count streams: each is 1.
 
     Such a symbol has a name that says so, leads the shape of an input in which another symbol can be time, and never
     stands after one. ``symbol`` is the user's name of time.
     """
-    shapes = [_dims(read, name) for name in read.inputs]
+    shapes = [_dims(model, name) for name in model.inputs]
 
     def beside(shape: Sequence[TDim], counted: Symbol) -> set[Symbol]:
         return {other for dim in shape for other in dim.symbols} - {counted}
@@ -60,7 +60,7 @@ def stream_counts(read: Model | TypedModel, symbol: str | None) -> Mapping[Symbo
             not _COUNTS_STREAMS.fullmatch(other.name) for other in times
         )
 
-    return {counted: 1 for counted in symbols_of(read) if counts(counted)}
+    return {counted: 1 for counted in symbols_of(model) if counts(counted)}
 
 
 def leaves_pulse_open(model: Model, chunking: Chunking, symbol: str | None) -> bool:
@@ -111,8 +111,8 @@ def call_of(model: Model, chunking: Chunking, symbol: str | None) -> ChunkCall |
     return ChunkCall(sizes, axes, symbol if time is None else time.name)
 
 
-def _dims(read: Model | TypedModel, name: str) -> list[TDim]:
-    return [dim for dim in read.inputs[name].shape or () if dim is not None]
+def _dims(model: Model | TypedModel, name: str) -> list[TDim]:
+    return [dim for dim in model.inputs[name].shape or () if dim is not None]
 
 
 def _stream_counts(model: Model) -> set[Symbol]:

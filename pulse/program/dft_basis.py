@@ -78,11 +78,11 @@ class DftBasis:
         turns = np.outer(np.arange(points.count), numbers) % self.length / self.length
         cos, sin = np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)
         matrix = np.zeros((rows, bins.count * (1 if bins.im is None else 2)))
-        counted = points.factors[0] != 0
-        places = points.re[counted]
-        matrix[places, re] = np.outer(points.factors[0], bins.factors[0])[counted] * cos[counted]
+        nonzero = points.factors[0] != 0
+        places = points.re[nonzero]
+        matrix[places, re] = np.outer(points.factors[0], bins.factors[0])[nonzero] * cos[nonzero]
         if bins.im is not None:
-            matrix[places, im] = np.outer(points.factors[0], bins.factors[1])[counted] * sin[counted]
+            matrix[places, im] = np.outer(points.factors[0], bins.factors[1])[nonzero] * sin[nonzero]
         if points.im is not None:
             matrix[points.im, re] = -np.outer(points.factors[1], bins.factors[0]) * sin
             if bins.im is not None:
@@ -261,8 +261,8 @@ def _sign(expected: Array, actual: Array) -> float:
 def tables(basis: DftBasis) -> tuple[int, int, Array, Array, Array]:
     """N1, N2, and what the kernel multiplies by: w1 [N1, 2, P], twiddles [N2, 2, P], w2 [N2, N2, 2], f32."""
     first, second, _ = basis.split()
-    padded = -(-first // LANES) * LANES
-    k1 = np.arange(padded)
+    columns = -(-first // LANES) * LANES
+    k1 = np.arange(columns)
     inside = k1 < first
     w1 = _twiddle_factors(np.outer(np.arange(first), k1) % first / first, inside)
     twiddles = _twiddle_factors(np.outer(np.arange(second), k1) % basis.length / basis.length, inside)

@@ -112,5 +112,5 @@ def _first_along(wrong: Array, axis: int | None) -> int:
     """The flat index of the first wrong element, earliest in time first."""
     if axis is None:
         return int(np.argmax(wrong))
-    moved = np.moveaxis(np.arange(wrong.size).reshape(wrong.shape), axis, 0)
-    return int(moved[np.moveaxis(wrong, axis, 0)][0])
+    indices = np.moveaxis(np.arange(wrong.size).reshape(wrong.shape), axis, 0)
+    return int(indices[np.moveaxis(wrong, axis, 0)][0])

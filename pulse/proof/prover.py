@@ -136,8 +136,8 @@ class _Seen:
             frames = 1 if port.axis is None else values.shape[port.axis]
             covered = self._covered[name].add(values, frames)
             first = self._first.setdefault((name, trial.length), values)
-            moved = covered.moved or not np.array_equal(first, values, equal_nan=values.dtype.kind == "f")
-            self._covered[name] = replace(covered, moved=moved)
+            has_moved = covered.moved or not np.array_equal(first, values, equal_nan=values.dtype.kind == "f")
+            self._covered[name] = replace(covered, moved=has_moved)
 
     def coverage(self) -> tuple[Coverage, ...]:
         """One for each output."""

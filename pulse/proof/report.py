@@ -96,9 +96,9 @@ class Coverage:
         if not self.finite:
             return f"{self.values:,} values of {self.frames:,} frames, none finite"
         finite = "all finite" if self.finite == self.values else f"{self.finite / self.values:.1%} finite"
-        moved = "moved by the input" if self.moved else "the same for every input"
+        dependence = "moved by the input" if self.moved else "the same for every input"
         values = f"{self.values:,} values of {self.frames:,} frames, {self.least:.4g} … {self.largest:.4g}"
-        return f"{values}, {finite}, {moved}"
+        return f"{values}, {finite}, {dependence}"
 
     def add(self, values: Array, frames: int) -> "Coverage":
         """With the offline values of one more stream."""

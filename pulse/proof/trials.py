@@ -86,22 +86,26 @@ def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long
     if affordable < overflowing <= effort.affordable_frames(OVERFLOW_S):
         affordable = overflowing
     full = _allowed_length(model, min(long_length, affordable))
-    listed = [Trial(usual, signal, traced=signal == "noise") for signal in PURE]
+    candidates = [Trial(usual, signal, traced=signal == "noise") for signal in PURE]
     if full > usual:
-        listed += [Trial(full, signal, long=True) for signal in _signals(long)]
-    listed += [Trial(length, "noise") for length in short_lengths(model)]
+        candidates += [Trial(full, signal, long=True) for signal in _signals(long)]
+    candidates += [Trial(length, "noise") for length in short_lengths(model)]
     critical = critical_lengths(model, _shortest(model))
-    listed += [Trial(_allowed_length(model, length), "noise") for length in critical]
+    candidates += [Trial(_allowed_length(model, length), "noise") for length in critical]
     plan: list[Trial] = []
     seconds_left = float("inf") if long else max(TOTAL_S, effort.seconds(full) + SIGNAL_S)
-    for trial in dict.fromkeys(listed):
+    for trial in dict.fromkeys(candidates):
         seconds = effort.seconds(trial.length)
         if seconds <= seconds_left or trial.traced:
             plan.append(trial)
             seconds_left -= seconds
     plan.sort(key=lambda trial: (trial.length, trial.long))
     return Trials(
-        tuple(plan), receptive, _allowed_length(model, long_length), len(set(listed)) - len(plan), buffered
+        tuple(plan),
+        receptive,
+        _allowed_length(model, long_length),
+        len(set(candidates)) - len(plan),
+        buffered,
     )
 
 

@@ -51,12 +51,12 @@ def _join(graph: TypedGraph, node: Node[TypedFact, Op], products: list[Node[Type
         target = (*lead, *shape[-2:])
         return inside if shape == target else patch.wire(f"{name}.{suffix}", Expand(target), [inside])[0]
 
-    joined: list[OutletId] = []
+    operands: list[OutletId] = []
     for side, (letter, axis) in enumerate((("q", len(lead) + 1), ("k", len(lead)))):
         parts = [
             widen(each.inputs[side], fact.shape, f"{letter}{place}")
             for place, (each, fact) in enumerate(zip(products, sides[side]))
         ]
-        joined.append(patch.wire(f"{name}.{letter}", Concat(axis), parts)[0])
-    patch.shunt(old, patch.wire(name, MatMul(), joined)[0])
+        operands.append(patch.wire(f"{name}.{letter}", Concat(axis), parts)[0])
+    patch.shunt(old, patch.wire(name, MatMul(), operands)[0])
     patch.apply()

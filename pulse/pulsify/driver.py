@@ -54,11 +54,11 @@ def pulsify(
         if not isinstance(wire, Free | Mirrored)
     }
     inputs = tuple(_input_port(wiring, outlet) for outlet in wiring.graph.inputs)
-    seen = receptive_fields(typed, related)
+    receptive = receptive_fields(typed, related)
     fields = {
-        name: seen[outlet]
+        name: receptive[outlet]
         for name, outlet in zip(typed.graph.output_names, typed.graph.outputs)
-        if outlet in seen
+        if outlet in receptive
     }
     wiring.graph.views = typed.graph.views_in(_places(typed, wiring)) if typed.graph.views else {}
     checks = add_fault_counters(wiring, wiring.graph.outputs)

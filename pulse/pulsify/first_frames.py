@@ -135,14 +135,14 @@ def join_frames(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None
     if x is None or head.count is None:
         return None
     pads = tuple((TDim.of(head.count if each == axis else 0), TDim.of(0)) for each in range(fact.rank))
-    moved = patch.wire(f"{name}.moved", Pad(pads), [patch.tap(node.inputs[1])])[0]
-    moved = patch.wire(f"{name}.others", Slice(axis, TDim.of(0), length), [moved])[0]
+    others = patch.wire(f"{name}.moved", Pad(pads), [patch.tap(node.inputs[1])])[0]
+    others = patch.wire(f"{name}.others", Slice(axis, TDim.of(0), length), [others])[0]
     place = patch.wire(f"{name}.place", Range(0, 1, length, np.dtype(np.int64)), [])[0]
     limit = patch.constant(f"{name}.count", np.array(head.count, np.int64))
     is_first = patch.wire(f"{name}.is_first", Elementwise("less"), [place, limit])[0]
     shape = tuple(length if each == axis else TDim.of(1) for each in range(fact.rank))
     is_first = patch.wire(f"{name}.chosen", Reshape(shape), [is_first])[0]
-    patch.shunt(OutletId(node_id), patch.wire(name, Elementwise("where"), [is_first, x, moved])[0])
+    patch.shunt(OutletId(node_id), patch.wire(name, Elementwise("where"), [is_first, x, others])[0])
     return patch
 
 

@@ -123,10 +123,12 @@ class Sample:
             rows = [row for row in telling[-TELLING:] if row >= c]
             if not all(replace(self, bias=x[..., row, c:]).agrees(x[..., row - c, :-c]) for row in rows):
                 continue
-            moved = replace(self, bias=x[..., c:, c:])
-            if moved.agrees(x[..., :-c, :-c]):
+            shifted_sample = replace(self, bias=x[..., c:, c:])
+            if shifted_sample.agrees(x[..., :-c, :-c]):
                 return c
-            unlike = ~moved._close(x[..., :-c, :-c]).all(axis=-1).reshape(-1, self.frames - c).all(axis=0)
+            unlike = ~shifted_sample._close(x[..., :-c, :-c]).all(axis=-1).reshape(-1, self.frames - c).all(
+                axis=0
+            )
             telling.append(c + int(unlike.argmax()))
         return None
 
@@ -135,8 +137,8 @@ class Sample:
         top = self.bias.max(axis=-1, keepdims=True)
         finite = self.bias[self.bias > -np.inf]
         size = float(np.abs(finite).max()) if finite.size else 0.0
-        moved = self.bias - np.where(top > -np.inf, top, 0)
-        return Sample(moved, self.finite, 4 * size * float(np.finfo(np.float32).eps))
+        bias = self.bias - np.where(top > -np.inf, top, 0)
+        return Sample(bias, self.finite, 4 * size * float(np.finfo(np.float32).eps))
 
     def table(self, period: int, back: int, ahead: int) -> Array:
         """The bias of column j for row i at [i mod period, j - i + back]; -inf where no row shows it.

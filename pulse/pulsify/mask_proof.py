@@ -88,12 +88,12 @@ class MaskProof:
         pending = [outlet]
         while pending:
             node = self._graph.node(pending[-1])
-            stored = self._table(pending[-1])
-            waiting = [] if stored is not None else [read for read in node.inputs if read not in self._known]
+            table = self._table(pending[-1])
+            waiting = [] if table is not None else [read for read in node.inputs if read not in self._known]
             if waiting:
                 pending += waiting
                 continue
-            pattern = stored or self._apply(node, [self._known[read] for read in node.inputs])
+            pattern = table or self._apply(node, [self._known[read] for read in node.inputs])
             self._known[pending.pop()] = pattern
         return self._known[outlet]
 
@@ -233,9 +233,9 @@ class MaskProof:
         sizes = [1 if axis - before.rank in streams else int(dim) for axis, dim in enumerate(before.shape)]
         if isinstance(op, Transpose):
             places = {old - before.rank: new - before.rank for new, old in enumerate(op.perm)}
-            moved = [places[axis] for axis in streams]
+            new_axes = [places[axis] for axis in streams]
             pattern = _map(x, lambda value: np.transpose(np.broadcast_to(value, sizes), op.perm), places)
-            swapped = moved != sorted(moved)
+            swapped = new_axes != sorted(new_axes)
             return Pattern(
                 pattern.slopes,
                 pattern.rest,

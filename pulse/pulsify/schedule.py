@@ -101,16 +101,16 @@ class Scheduler:
         if flow is None:
             if any(not dim.is_const for dim in fact.shape):
                 return
-            added = self.wiring.add(node.name, Source(fact), (), None)
-            self.wiring.graph.inputs.append(added)
-            self.wires[outlet] = added
+            wire = self.wiring.add(node.name, Source(fact), (), None)
+            self.wiring.graph.inputs.append(wire)
+            self.wires[outlet] = wire
             return
         shape = list(fact.shape)
         stream = StreamFact(flow.along, fact.shape[flow.along], flow.rate, 0)
         shape[flow.along] = TDim.of(self.wiring.frames(flow.rate))
-        added = self.wiring.add(node.name, Source(TypedFact(fact.dtype, tuple(shape))), (), stream)
-        self.wiring.graph.inputs.append(added)
-        self.wires[outlet] = StreamWire(added, stream)
+        wire = self.wiring.add(node.name, Source(TypedFact(fact.dtype, tuple(shape))), (), stream)
+        self.wiring.graph.inputs.append(wire)
+        self.wires[outlet] = StreamWire(wire, stream)
 
     def _schedule(self, node: Node[TypedFact, Op], relation: Relation, inputs: list[Wire]) -> Sequence[Wire]:
         flows = [self.related.flows[OutletId(node.id, slot)] for slot in range(len(node.outputs))]
@@ -308,8 +308,8 @@ class Scheduler:
         reads = [placed[0].outlet]
         reads += [self.wiring.window(stream, band.back + band.ahead, node.name) for stream in placed[1:]]
         fact = StreamFact(band.axis, length, rate, offset)
-        added = self.wiring.add(node.name, band.at(offset, length), reads, fact)
-        return self.wiring.expect(StreamWire(added, fact), node.name)
+        outlet = self.wiring.add(node.name, band.at(offset, length), reads, fact)
+        return self.wiring.expect(StreamWire(outlet, fact), node.name)
 
     def _at(self, wire: Wire, offset: int, name: str) -> StreamWire:
         if isinstance(wire, Free):

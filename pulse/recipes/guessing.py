@@ -185,11 +185,11 @@ def _blocks(read: _Axes, gives: _Axes | None, hop: int | None) -> Guess | None:
     return frames_of(read.sizes[0], gives == read, hop)
 
 
-def frames_of(size: int, joined: bool, hop: int | None) -> Guess:
-    """Overlapping frames of samples in front of a model; ``joined``: it gives such frames too."""
+def frames_of(size: int, gives_frames: bool, hop: int | None) -> Guess:
+    """Overlapping frames of samples in front of a model; ``gives_frames``: its output is such frames too."""
     step = hop or size // 4
     start = size - step
-    back = [f"overlap_add = {{ size = {size}, hop = {step}, trim_end = {start} }}"] if joined else []
+    back = [f"overlap_add = {{ size = {size}, hop = {step}, trim_end = {start} }}"] if gives_frames else []
     every = f"one every {step}, " if hop is None else ""
     notes = [f"{size} values are taken for the samples of a frame, {every}without a window"]
     front = [f"frames = {{ size = {size}, hop = {step}, pad_start = {start} }}"]

@@ -124,8 +124,8 @@ def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> Paire
 def _with_codes(
     guess: Guess,
     metadata: Mapping[str, str],
-    input: tuple[str, TypedFact],
-    output: tuple[str, TypedFact],
+    model_input: tuple[str, TypedFact],
+    model_output: tuple[str, TypedFact],
     notes: list[str],
 ) -> Guess:
     """The stages with the codes of a model's input made of numbers, and those of its output made numbers."""
@@ -139,8 +139,8 @@ def _with_codes(
         notes.append(f"{name} {verb} codes of {fact.dtype.name}, as the file says")
         return [f"{kind} = {toml_text({'scale': codes.scale, 'zero': codes.zero, 'type': fact.dtype.name})}"]
 
-    front += stage("quantize", input, "takes")
-    back = stage("dequantize", output, "gives") + back
+    front += stage("quantize", model_input, "takes")
+    back = stage("dequantize", model_output, "gives") + back
     return replace(guess, front=front, back=back)
 
 

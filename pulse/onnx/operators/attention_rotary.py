@@ -58,7 +58,7 @@ def _pairs(node: NodeContext, x: OutletId, rotary_dim: int) -> list[OutletId]:
         cuts = [Slice(3, TDim.of(start), TDim.of(rotary_dim), 2) for start in (0, 1)]
     else:
         cuts = [Slice(3, TDim.of(start), TDim.of(start + rotary_dim // 2)) for start in (0, rotary_dim // 2)]
-    return [node.wire(cut, [x], f"part{number}") for number, cut in enumerate(cuts)]
+    return [node.wire(op, [x], f"part{number}") for number, op in enumerate(cuts)]
 
 
 def _mix(

@@ -126,8 +126,8 @@ def _diagonal(node: NodeContext, term: Term, name: str) -> Term:
             transposed = node.wire(Transpose((first, second, *others)), [term.outlet], f"{name}_turned")
             rest = tuple(shape[axis] for axis in others)
             flat = node.wire(Reshape((size * int(size), *rest)), [transposed], f"{name}_flat")
-            cut = Slice(0, TDim.of(0), size * int(size), int(size) + 1)
-            diagonal = node.wire(cut, [flat], f"{name}_diagonal")
+            op = Slice(0, TDim.of(0), size * int(size), int(size) + 1)
+            diagonal = node.wire(op, [flat], f"{name}_diagonal")
             term = Term(diagonal, (label, *(term.labels[axis] for axis in others)))
     return term
 

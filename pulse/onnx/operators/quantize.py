@@ -158,8 +158,8 @@ def dynamic_quantize_linear(node: NodeContext) -> list[OutletId]:
     point = parts[2].name_result(
         quantize(replace(node, wire_name=f"{node.wire_name}.point"), first, None, U8)
     )
-    scaled = node.wire(Elementwise("div"), [x, scale], "scaled")
-    return [parts[0].name_result(quantize(node, scaled, point, U8)), scale, point]
+    quotient = node.wire(Elementwise("div"), [x, scale], "scaled")
+    return [parts[0].name_result(quantize(node, quotient, point, U8)), scale, point]
 
 
 @writes(CodeTable)

@@ -46,8 +46,8 @@ def _scan_batches(node: NodeContext, body: BodyGraph) -> list[OutletId]:
         example = node.with_name(f"{node.wire_name}.example{number}")
         parts: list[OutletId] = []
         for place, outlet in enumerate(inputs):
-            cut = Slice(0, TDim.of(number), TDim.of(number + 1))
-            part = example.wire(cut, [outlet], f"part{place}")
+            op = Slice(0, TDim.of(number), TDim.of(number + 1))
+            part = example.wire(op, [outlet], f"part{place}")
             parts.append(example.wire(RemoveAxis(0), [part], f"input{place}"))
         outlets = _run(example, body, parts, _scan_courses(node, body, parts, "", "directions"))
         results.append([example.wire(AddAxis(0), [y], f"output{place}") for place, y in enumerate(outlets)])

@@ -181,7 +181,7 @@ def _from_front(node: NodeContext, index: Array, size: int) -> Array:
 def _box(node: NodeContext, shape: Sequence[TDim], places: Array) -> PlaceRange | None:
     """The box that the places fill in row-major order."""
     starts: list[TDim] = []
-    counted: list[Array] = []
+    offsets: list[Array] = []
     sizes: list[int] = []
     for axis in range(places.shape[1]):
         index, size = places[:, axis], shape[axis]
@@ -192,10 +192,10 @@ def _box(node: NodeContext, shape: Sequence[TDim], places: Array) -> PlaceRange 
         low, high = int(index.min()), int(index.max())
         starts.append(TDim.of(low) if low >= 0 else size + low)
         sizes.append(high - low + 1)
-        counted.append(index - low)
+        offsets.append(index - low)
     if np.prod(sizes, dtype=np.float64) != len(places):
         return None
-    if not np.array_equal(np.stack(counted), np.indices(sizes).reshape(len(sizes), -1)):
+    if not np.array_equal(np.stack(offsets), np.indices(sizes).reshape(len(sizes), -1)):
         return None
     return PlaceRange(tuple(starts), tuple(map(TDim.of, sizes)))
 
@@ -212,13 +212,13 @@ def paste(
 ) -> OutletId:
     """The tensor with a box of it replaced by ``part``: one join for each axis that the box does not fill."""
     shape = node.graph.fact(x).shape
-    cut = [a for a in range(axis, len(box.sizes)) if shape[a] != box.sizes[a]]
-    if not cut:
+    partial_axes = [a for a in range(axis, len(box.sizes)) if shape[a] != box.sizes[a]]
+    if not partial_axes:
         return part
-    first = cut[0]
+    first = partial_axes[0]
     start, end = box.starts[first], box.starts[first] + box.sizes[first]
     inner = part
-    if len(cut) > 1:
+    if len(partial_axes) > 1:
         band = node.wire(Slice(first, start, end), [x], f"band{first}")
         inner = paste(node, band, part, box, f"inner{first}", first + 1)
     pieces = [inner]

@@ -44,8 +44,8 @@ def stft(node: NodeContext) -> OutletId:
     basis = dft_matrix(length, parts, length, bins, inverse=False) * window[:, None, None, None]
     kernel = basis.transpose(2, 3, 1, 0).reshape(2 * bins, parts, length)
     order = node.wire(Transpose((0, 2, 1)) if signal.rank == 3 else AddAxis(1), [node.input(0)], "signal")
-    stored = node.constant(kernel.astype(signal.dtype), "basis")
-    rows = node.wire(Conv((hop,), (1,), no_pads(1)), [order, stored], "frames")
+    weights = node.constant(kernel.astype(signal.dtype), "basis")
+    rows = node.wire(Conv((hop,), (1,), no_pads(1)), [order, weights], "frames")
     shape = node.graph.fact(rows).shape
     bins_last = node.wire(Transpose((0, 2, 1)), [rows], "bins")
     return node.wire(Reshape((shape[0], shape[2], TDim.of(bins), TDim.of(2))), [bins_last])

@@ -115,9 +115,9 @@ def frees_lengths(graph: GraphProto, shapes: Mapping[str, str]) -> bool:
     """Whether the caller gives names to sizes that the file fixes, so that other shapes in the file are stale."""
     fixed = {value.name: value.type.tensor_type.shape.dim for value in graph.input if value.name in shapes}
     return any(
-        declared.HasField("dim_value") and declared.dim_value >= 0 and not part.strip().isdigit()
+        dim.HasField("dim_value") and dim.dim_value >= 0 and not part.strip().isdigit()
         for name, dims in fixed.items()
-        for declared, part in zip(dims, shapes[name].split(","))
+        for dim, part in zip(dims, shapes[name].split(","))
     )
 
 
@@ -192,16 +192,16 @@ class _Spec:
 
     def fix(self, fixed: Fixed) -> None:
         """Learn what the caller's dims make of the file's names. Raises LoadError if they contradict."""
-        for axis, (declared, dim) in enumerate(zip(self.dims, self.fact.shape or ())):
+        for axis, (file_dim, dim) in enumerate(zip(self.dims, self.fact.shape or ())):
             assert dim is not None
-            if declared.HasField("dim_value"):
-                if dim.is_const and declared.dim_value >= 0 and int(dim) != declared.dim_value:
+            if file_dim.HasField("dim_value"):
+                if dim.is_const and file_dim.dim_value >= 0 and int(dim) != file_dim.dim_value:
                     raise LoadError(
                         f"input {self.name}: {self.text!r} gives axis {axis} as {dim}, "
-                        f"the file fixes it to {declared.dim_value}"
+                        f"the file fixes it to {file_dim.dim_value}"
                     )
-            elif declared.dim_param and fixed.setdefault(declared.dim_param, dim) != dim:
+            elif file_dim.dim_param and fixed.setdefault(file_dim.dim_param, dim) != dim:
                 raise LoadError(
-                    f"inputs: {declared.dim_param} is given as {fixed[declared.dim_param]} and as {dim} "
+                    f"inputs: {file_dim.dim_param} is given as {fixed[file_dim.dim_param]} and as {dim} "
                     f"({self.name}: {self.text!r})"
                 )

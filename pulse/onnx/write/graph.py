@@ -22,8 +22,8 @@ def value_info(name: str, dtype: DType, sizes: Sequence[int]) -> ValueInfoProto:
 
 def form(value: ValueInfoProto) -> tuple[DType, list[int]]:
     """The type and the sizes of a declared wire of constant shape."""
-    declared = value.type.tensor_type
-    return onnx_dtype(declared.elem_type, value.name), [dim.dim_value for dim in declared.shape.dim]
+    tensor = value.type.tensor_type
+    return onnx_dtype(tensor.elem_type, value.name), [dim.dim_value for dim in tensor.shape.dim]
 
 
 @record(eq=False)

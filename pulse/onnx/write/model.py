@@ -92,9 +92,9 @@ def offline_to_onnx(model: TypedNetwork, opset: int = 17) -> ModelProto:
         ]
     elif clock.end is not None or writer.states:
         raise WriteError(f"{model.title}: it asks for the length of the stream; write it in pulses")
-    declared = [_symbolic(names[outlet], graph.fact(outlet)) for outlet in graph.inputs]
+    input_infos = [_symbolic(names[outlet], graph.fact(outlet)) for outlet in graph.inputs]
     results = [_symbolic(name, graph.fact(outlet)) for name, outlet in zip(outputs, graph.outputs)]
-    port_names = {value.name for value in (*declared, *results)}
+    port_names = {value.name for value in (*input_infos, *results)}
     node_outputs = {name for node in writer.nodes for name in node.output}
     wires = {renamed.get(name, name): outlet for outlet, name in names.items()}
     inside = [
@@ -105,7 +105,7 @@ def offline_to_onnx(model: TypedNetwork, opset: int = 17) -> ModelProto:
     proto = helper.make_graph(
         writer.nodes,
         model.title or "model",
-        declared,
+        input_infos,
         results,
         list(writer.constants.values()),
         value_info=inside,
@@ -172,14 +172,14 @@ class _Export:
             results.append(value_info(pair.write, pair.initial.dtype, pair.initial.shape))
         if self._clock.end is not None:
             inputs.append(value_info(self._clock.end, np.dtype(np.int64), ()))
-        declared = {value.name for value in (*inputs, *results)}
+        port_names = {value.name for value in (*inputs, *results)}
         graph = helper.make_graph(
             writer.nodes,
             model.title or "model",
             inputs,
             results,
             list(writer.constants.values()),
-            value_info=self._wires(declared),
+            value_info=self._wires(port_names),
         )
         imports = [helper.make_opsetid("", writer.opset)]
         proto = helper.make_model(
@@ -197,13 +197,13 @@ class _Export:
         helper.set_model_props(proto, {**inherited, **metadata, **self._notes(outputs).dump()})
         return proto
 
-    def _wires(self, declared: set[str]) -> list[ValueInfoProto]:
+    def _wires(self, port_names: set[str]) -> list[ValueInfoProto]:
         """The shapes of the wires that the pulsed graph has too."""
         node_outputs = {name for node in self._graph.nodes for name in node.output}
         wires = {
             name: value_info(name, (fact := self._model.graph.fact(outlet)).dtype, fact.sizes)
             for outlet, name in self._names.items()
-            if name in node_outputs and name not in declared
+            if name in node_outputs and name not in port_names
         }
         return list(wires.values())
 

@@ -139,11 +139,11 @@ class RuntimeState(State):
             )
         self.changing = True
         stops = np.cumsum(sizes)
-        loaded: dict[str, Array] = {}
+        arrays: dict[str, Array] = {}
         for (name, array), stop, size in zip(self._memory.items(), stops, sizes):
             part = memory[int(stop) - size : int(stop)]
-            loaded[name] = np.frombuffer(part, array.dtype).reshape(array.shape).copy()
-        self._memory = loaded
+            arrays[name] = np.frombuffer(part, array.dtype).reshape(array.shape).copy()
+        self._memory = arrays
 
     def _keep(self) -> dict[str, Array]:
         return self._memory  # each pulse makes it anew

@@ -52,11 +52,11 @@ def convolve_directly(op: Conv, inputs: Sequence[Array]) -> list[Array]:
     y = np.zeros((len(x), op.group, kernels.shape[1], *counts), x.dtype)
     for tap in product(*map(range, w.shape[2:])):
         starts = [at * dilation for at, dilation in zip(tap, op.dilations)]
-        cut = tuple(
+        taps = tuple(
             slice(start, start + (count - 1) * stride + 1 if count else start, stride)
             for start, count, stride in zip(starts, counts, op.strides)
         )
-        part = grouped[(slice(None), slice(None), slice(None), *cut)]
+        part = grouped[(slice(None), slice(None), slice(None), *taps)]
         y += np.einsum("ngc...,goc->ngo...", part, kernels[(slice(None), slice(None), slice(None), *tap)])
     return _finish(op, y.reshape(len(x), -1, *counts), inputs)
 
@@ -80,8 +80,8 @@ def convolve_by_transforms(op: Conv, inputs: Sequence[Array]) -> list[Array]:
     ahead = np.fft.rfftn(grouped, sizes, axes)
     behind = np.conj(np.fft.rfftn(spread, sizes, axes))
     y = np.fft.irfftn(np.einsum("ngc...,goc...->ngo...", ahead, behind), sizes, axes)
-    cut = tuple(slice(0, (count - 1) * stride + 1, stride) for count, stride in zip(counts, op.strides))
-    y = y[(slice(None), slice(None), slice(None), *cut)]
+    positions = tuple(slice(0, (count - 1) * stride + 1, stride) for count, stride in zip(counts, op.strides))
+    y = y[(slice(None), slice(None), slice(None), *positions)]
     return _finish(op, y.reshape(len(x), -1, *counts), inputs)
 
 

@@ -123,7 +123,7 @@ class MixedState(State):
         return b"".join(_SIZE.pack(len(each)) + each for each in saved)
 
     def _load(self, memory: bytes) -> None:
-        loaded: list[bytes] = []
+        memories: list[bytes] = []
         start = 0
         for _ in self._states:
             size = _SIZE.unpack_from(memory, start)[0] if len(memory) >= start + _SIZE.size else -1
@@ -132,12 +132,12 @@ class MixedState(State):
                 raise InputError(
                     f"the snapshot holds {len(memory)} bytes of memory, which is not this stream's"
                 )
-            loaded.append(memory[start : start + size])
+            memories.append(memory[start : start + size])
             start += size
         before = self._keep()
         self.changing = True
         try:
-            for state, each in zip(self._states, loaded):
+            for state, each in zip(self._states, memories):
                 state._load(each)
                 state.changing = False
         except InputError:

@@ -190,16 +190,16 @@ class ReferenceState(State):
             raise InputError(f"the snapshot holds {len(memory)} bytes of memory where {expected} are needed")
         self.changing = True
         self._taken = 0
-        loaded: dict[int, list[Array]] = {}
+        states: dict[int, list[Array]] = {}
         start = 0
         for node_id, arrays in self._memory.items():
-            loaded[node_id] = []
+            states[node_id] = []
             for array in arrays:
                 stop = start + array.nbytes
                 part = np.frombuffer(memory[start:stop], array.dtype).reshape(array.shape)
-                loaded[node_id].append(part.copy())
+                states[node_id].append(part.copy())
                 start = stop
-        self._memory = loaded
+        self._memory = states
 
     def _keep(self) -> tuple[dict[int, list[Array]], int]:
         return self._memory, self._taken  # each pulse makes the memory anew

@@ -19,9 +19,9 @@ def rounded_operands(
     Raises CompileError: int8 cannot hold it
     """
     for slot, fact in enumerate(inputs):
-        stored = stored_operand(name, op, inputs, slot, form)
-        if stored is not None and stored.codes is not fact.value:
-            yield slot, stored.values
+        operand = stored_operand(name, op, inputs, slot, form)
+        if operand is not None and operand.codes is not fact.value:
+            yield slot, operand.values
 
 
 def with_rounded_bodies(name: str, op: Op, form: str) -> Op:

@@ -127,13 +127,13 @@ def _one_phase(cx: Lowering, of: _Transposed, phase: Sequence[int], begin: Seque
     """The outputs ``u = phase + stride*q`` from q = begin: inputs ``(u + before - k*dilation) / stride``."""
     op, x, y, stored = of.op, of.x, of.y, of.stored
     kernel, own_x = stored.codes.shape, x
-    chosen: list[list[int]] = []
+    phase_taps: list[list[int]] = []
     firsts: list[list[int]] = []
     counts: list[int] = []
     for i, (first, stride) in enumerate(zip(phase, op.strides)):
         at = [first + int(op.pads[i][0]) - k * op.dilations[i] for k in range(kernel[i + 2])]
-        chosen.append([k for k, position in enumerate(at) if position % stride == 0][::-1])
-        firsts.append(of.firsts(i + 2, first, chosen[-1]))
+        phase_taps.append([k for k, position in enumerate(at) if position % stride == 0][::-1])
+        firsts.append(of.firsts(i + 2, first, phase_taps[-1]))
         counts.append(len(range(first + stride * begin[i], y.shape[i + 2], stride)))
         own_x = own_x.part(i + 2, begin[i], x.shape[i + 2])
     if not all(counts):
@@ -147,7 +147,7 @@ def _one_phase(cx: Lowering, of: _Transposed, phase: Sequence[int], begin: Seque
             own = own.part(i + 2, first + stride * begin[i], own.shape[i + 2], stride)
         return own.offsets(of.axes) + (own.offset - value.offset)
 
-    phase_weights = stored.codes[(slice(None), slice(None), *np.ix_(*chosen))]
+    phase_weights = stored.codes[(slice(None), slice(None), *np.ix_(*phase_taps))]
     if is_depthwise(op, kernel):
         table = phase_weights.reshape(op.group, -1).T
         emit_depthwise(cx, x, rows_x, taps, table, of.bias, y, rows(y), of.after.steps_on(cx, y, rows))

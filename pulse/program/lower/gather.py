@@ -139,8 +139,8 @@ def _add(cx: Lowering, base: Array, columns: Sequence[tuple[Value, int, int]]) -
     for index, size, step in columns:
         chain = Chain()
         wrapped = chain.apply("mod", (chain.load(index), chain.load(cx.constant(np.array(size, np.int64)))))
-        moved = chain.apply("mulc", (wrapped,), (float(step),))
-        chain.apply("add", (moved, chain.load(total)))
+        offset = chain.apply("mulc", (wrapped,), (float(step),))
+        chain.apply("add", (offset, chain.load(total)))
         total = cx.temporary(base.shape, base.dtype)
         store_chain(cx, chain, total)
     return total

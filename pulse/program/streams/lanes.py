@@ -213,17 +213,17 @@ class Lanes:
             raise InputError(f"lanes {list(lanes)} name one twice; step it twice")
 
     def _check(self, feed: Feed | Array, count: int) -> dict[str, Array]:
-        named = self._by_name(feed)
-        if named.keys() != self._streaming.keys():
+        arrays = self._by_name(feed)
+        if arrays.keys() != self._streaming.keys():
             raise InputError(
                 f"feed {'; '.join(_port_text(port, count) for port in self._streaming.values())}"
             )
-        for name, array in named.items():
+        for name, array in arrays.items():
             port = self._streaming[name]
             if array.shape != (count, *port.shape) or array.dtype != port.dtype:
                 actual = f"{shape_text(array.shape)},{dtype_name(array.dtype)}"
                 raise InputError(f"expected {_port_text(port, count)}, got {actual}")
-        return named
+        return arrays
 
     def _by_name(self, feed: Feed | Array) -> dict[str, Array]:
         if isinstance(feed, np.ndarray):
@@ -246,14 +246,14 @@ class _Spawning(Protocol):
 
 
 def _restore(
-    program: _Spawning, constants: Feed, joined: Sequence[int], snapshots: Sequence[bytes], alone: bool
+    program: _Spawning, constants: Feed, numbers: Sequence[int], snapshots: Sequence[bytes], alone: bool
 ) -> Lanes:
     """Copied or unpickled lanes."""
     lanes = program.spawn_many(len(snapshots), constants)
     lanes.alone = alone
     for number, snapshot in enumerate(snapshots):
         lanes[number].restore(snapshot)
-        if number not in joined:
+        if number not in numbers:
             lanes.leave(number)
     return lanes
 

@@ -281,13 +281,13 @@ class State(ABC):
     def end(self, rest: Feed | Array | None = None, fill: float = 0.0) -> list[dict[str, Array]]:
         """Fix the end of the stream as ``flush`` does; the pulses that are still to run. Raises InputError."""
         self.check_open(frames=0)
-        named = named_rest(self._streaming, rest)
-        counts, symbol = frame_counts(self._streaming, named), self.program.model.symbol
+        arrays = named_rest(self._streaming, rest)
+        counts, symbol = frame_counts(self._streaming, arrays), self.program.model.symbol
         totals = {port.name: self.clock.pulse * port.frames + counts[port.name] for port in self._streaming}
         end = stream_end(self._streaming, totals, symbol)
         self._check_length(end)
         steps = self.program.steps(end)
-        pulses_left, feeds = steps - self.clock.pulse, padded_pulses(self._streaming, named, fill)
+        pulses_left, feeds = steps - self.clock.pulse, padded_pulses(self._streaming, arrays, fill)
         empty = filled_pulse(self._streaming, fill)
         pulses = [*feeds[:pulses_left], *[empty] * (pulses_left - len(feeds))]
         self.changing = True
