@@ -216,9 +216,9 @@ def Softmax(axis: int = -1, name: str = "") -> Node:
 
 def Softmin(axis: int = -1, name: str = "") -> GraphView:
     """The softmax of -x along an axis."""
-    called = name or "softmin"
+    node_name = name or "softmin"
     return Sequential(
-        [make_node("Neg", ["x"], f"{called}.neg"), make_node("Softmax", ["x"], called, axis=axis)]
+        [make_node("Neg", ["x"], f"{node_name}.neg"), make_node("Softmax", ["x"], node_name, axis=axis)]
     )
 
 

@@ -63,8 +63,8 @@ class Node(Handle, Sketch):
         if not isinstance(op, OnnxOp):
             raise InputError(f"{self.name} ({self.type}): has no attributes")
         where = f"{self.name} ({self.type})"
-        changed = check_attributes(op.domain, op.type, {**op.attributes, **attributes}, where)
-        self._node.op = replace(op, attributes=changed)
+        new_attributes = check_attributes(op.domain, op.type, {**op.attributes, **attributes}, where)
+        self._node.op = replace(op, attributes=new_attributes)
 
     @property
     def outputs(self) -> int:

@@ -34,8 +34,8 @@ def make_node(
     **attributes: Any,
 ) -> Node:
     """A node of an operator, its data inputs open. Raises InputError: no such attribute, or value."""
-    called = name or kind.lower()
-    checked = check_attributes(domain, kind, attributes, f"{called} ({kind})")
+    node_name = name or kind.lower()
+    onnx_attributes = check_attributes(domain, kind, attributes, f"{node_name} ({kind})")
     while places and places[-1] is None:
         places = places[:-1]
     numbers = iter(range(len(places)))
@@ -44,11 +44,11 @@ def make_node(
         "" if domain in DEFAULT_DOMAINS else domain,
         OPSET if domain in DEFAULT_DOMAINS else 1,
         "",
-        checked,
+        onnx_attributes,
         tuple(None if place is None else next(numbers) for place in places),
-        tuple(f"{called}.{slot}" if slot else called for slot in range(outputs)),
+        tuple(f"{node_name}.{slot}" if slot else node_name for slot in range(outputs)),
     )
-    return new_node(op, places, called, outputs)
+    return new_node(op, places, node_name, outputs)
 
 
 def new_node(op: ModelOp, places: Sequence[Place], name: str, outputs: int = 1) -> Node:

@@ -124,8 +124,8 @@ class _Chain:
             if name not in names:
                 raise FactError(f"input {name}: no stage reads it; leave it out, or name it where it is read")
         self.graph.set_outputs([self._wire(name, "the chain's outputs") for name in names], names)
-        called = title or " -> ".join(self.titles)
-        return TypedModel(self.graph, self.scope, called, self.metadata, self.origins).copy()
+        model_title = title or " -> ".join(self.titles)
+        return TypedModel(self.graph, self.scope, model_title, self.metadata, self.origins).copy()
 
     def _facts(self, stage: Stage, where: str) -> list[TypedFact]:
         """The wires that a stage may read, as far as they are known without its model."""

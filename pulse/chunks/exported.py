@@ -123,9 +123,9 @@ class _Reopening:
             self._scope.assume(text)
         self._outputs = [note for note in notes.outputs if note.name in typed.outputs]
         names = [note.name for note in self._outputs]
-        written = [note.output for note in notes.states]
-        self._require(typed.outputs, written, "output")
-        self._typed = typed.with_outputs([*names, *(name for name in written if name not in names)])
+        next_names = [note.output for note in notes.states]
+        self._require(typed.outputs, next_names, "output")
+        self._typed = typed.with_outputs([*names, *(name for name in next_names if name not in names)])
         self._typed.scope = self._scope
         inputs = [*(note.name for note in notes.inputs), *(note.input for note in notes.states)]
         self._require(typed.inputs, [*inputs, *([notes.end] if notes.end else [])], "input")

@@ -109,8 +109,8 @@ def _scale_outputs(op: Conv | ConvTranspose, w: Wide, scale: Wide) -> Wide:
     """Weights whose output channels are multiplied."""
     if isinstance(op, Conv):
         return w * scale.reshape(-1, *(1,) * (w.ndim - 1))
-    grouped = w.reshape(op.group, -1, *w.shape[1:])
-    return (grouped * scale.reshape(op.group, 1, -1, *(1,) * (w.ndim - 2))).reshape(w.shape)
+    by_group = w.reshape(op.group, -1, *w.shape[1:])
+    return (by_group * scale.reshape(op.group, 1, -1, *(1,) * (w.ndim - 2))).reshape(w.shape)
 
 
 def _after_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
@@ -152,13 +152,13 @@ def _before_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
         return None
     w, b = weights
     by_input = (node.op.group, 1, -1, *(1,) * (w.ndim - 2))
-    grouped = w.reshape(node.op.group, -1, *w.shape[1:])
+    by_group = w.reshape(node.op.group, -1, *w.shape[1:])
     if affine.shift.any():
         offset = (
-            (grouped * affine.shift.reshape(by_input)).sum(axis=tuple(range(2, grouped.ndim))).reshape(-1)
+            (by_group * affine.shift.reshape(by_input)).sum(axis=tuple(range(2, by_group.ndim))).reshape(-1)
         )
         b = offset if b is None else b + offset
-    kernel = (grouped * affine.scale.reshape(by_input)).reshape(w.shape)
+    kernel = (by_group * affine.scale.reshape(by_input)).reshape(w.shape)
     return _refill(graph, node, result(node), affine.x, kernel, b)
 
 

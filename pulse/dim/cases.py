@@ -52,12 +52,12 @@ def extent_under(dim: TDim, premises: tuple[TDim, ...], telling: Telling | None 
     With `telling`, which says whether an extent answers the question, cases are not looked into further than
     the answer needs; a wider extent must never be more telling.
     """
-    merged: Extent | None = None
+    union: Extent | None = None
     for extent in _extents(dim, _relevant(dim, premises), telling):
-        merged = extent if merged is None else _union(merged, extent)
-        if merged == _ANYTHING if telling is None else not telling(merged):
+        union = extent if union is None else _union(union, extent)
+        if union == _ANYTHING if telling is None else not telling(union):
             break
-    return merged
+    return union
 
 
 def _union(left: Extent, right: Extent) -> Extent:
@@ -158,8 +158,8 @@ def _branches(dim: TDim, premises: tuple[TDim, ...]) -> list[tuple[TDim, tuple[T
         else:
             for value, extra in _ways(atom):
                 try:
-                    swapped = tuple(_replace(condition, atom, value) for condition in conditions)
-                    todo.append((_replace(here, atom, value), swapped + extra))
+                    new_conditions = tuple(_replace(condition, atom, value) for condition in conditions)
+                    todo.append((_replace(here, atom, value), new_conditions + extra))
                 except DimError:
                     continue  # two sizes of a broadcast clash: the branch has no values
         if len(branches) + len(todo) > BRANCH_LIMIT:

@@ -125,14 +125,14 @@ def _dtype(facts: Sequence[InferenceFact]) -> DType | None:
 
 
 def _shape(facts: Sequence[InferenceFact]) -> tuple[Dims | None, bool]:
-    stated = [fact for fact in facts if fact.shape is not None]
-    if not stated:
+    with_shape = [fact for fact in facts if fact.shape is not None]
+    if not with_shape:
         return None, False
-    ranks = sorted({fact.rank for fact in stated if fact.rank is not None})
-    least = max(len(fact.dims) for fact in stated)
+    ranks = sorted({fact.rank for fact in with_shape if fact.rank is not None})
+    least = max(len(fact.dims) for fact in with_shape)
     if len(ranks) > 1 or (ranks and least > ranks[0]):
-        raise _contradiction(stated, f"{ranks[0]} and {max(least, ranks[-1])} axes")
-    return tuple(_dim(stated, axis) for axis in range(least)), not ranks
+        raise _contradiction(with_shape, f"{ranks[0]} and {max(least, ranks[-1])} axes")
+    return tuple(_dim(with_shape, axis) for axis in range(least)), not ranks
 
 
 def _dim(facts: Sequence[InferenceFact], axis: int) -> Dim:

@@ -41,16 +41,16 @@ class Input(ModelOp):
 
 
 def _unknown_dims(name: str, fact: InferenceFact) -> str:
-    stated = "" if fact.shape is None else f" ({fact})"
+    fact_text = "" if fact.shape is None else f" ({fact})"
     if fact.rank is None:
-        return f"input {name}{stated}: the file gives no shape; give it, as in {spell('inputs', {name: '1,80,T'})}"
+        return f"input {name}{fact_text}: the file gives no shape; give it, as in {spell('inputs', {name: '1,80,T'})}"
     free = iter("TABCDEFGH" * (len(fact.dims) + 1))
     example = ",".join(next(free) if dim is None else str(dim) for dim in fact.dims)
     axes = ", ".join(str(axis) for axis, dim in enumerate(fact.dims) if dim is None)
     if not axes:
-        return f"input {name}{stated}: the file gives no type; give one, such as f32, behind its dims"
+        return f"input {name}{fact_text}: the file gives no type; give one, such as f32, behind its dims"
     return (
-        f"input {name}{stated}: the file gives no size for axis {axes}; give numbers or names, as in "
+        f"input {name}{fact_text}: the file gives no size for axis {axes}; give numbers or names, as in "
         f"{spell('inputs', {name: example})}"
     )
 
@@ -251,7 +251,7 @@ def _is_named(before: InferenceFact, fact: InferenceFact) -> bool:
     return fact.to_typed() is not None and plain
 
 
-def _complete(stated: InferenceFact, inferred: InferenceFact) -> InferenceFact:
-    dims = [*stated.dims, *(None,) * (len(inferred.dims) - len(stated.dims))]
+def _complete(input_fact: InferenceFact, inferred: InferenceFact) -> InferenceFact:
+    dims = [*input_fact.dims, *(None,) * (len(inferred.dims) - len(input_fact.dims))]
     shape = tuple(new if dim is None else dim for dim, new in zip(dims, inferred.dims))
     return replace(inferred, shape=None if inferred.shape is None else shape)

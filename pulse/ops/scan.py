@@ -97,8 +97,8 @@ class Scan(Op):
             ordered = frames[::-1] if course.backward else frames
             fact = self.body.graph.fact(outlet)
             empty = np.zeros((0, *(dim.eval(env) for dim in fact.shape)), fact.dtype)
-            stacked = np.concatenate([empty, *(frame[None] for frame in ordered)])
-            sequences.append(np.moveaxis(stacked, 0, course.axis))
+            sequence = np.concatenate([empty, *(frame[None] for frame in ordered)])
+            sequences.append(np.moveaxis(sequence, 0, course.axis))
         return [*sequences, *states]
 
     def _frames(self, inputs: Sequence[TypedFact]) -> TDim:

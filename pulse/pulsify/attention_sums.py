@@ -18,7 +18,7 @@ def join_products(graph: TypedGraph, symbol: Symbol) -> None:
         node = graph.nodes[number]
         if not isinstance(node.op, Elementwise) or node.op.kind != "add":
             continue
-        products = [graph.node(read) for read in node.inputs]
+        products = [graph.node(source) for source in node.inputs]
         if all(_is_scores(graph, each, symbol) for each in products):
             _join(graph, node, products)
 
@@ -26,7 +26,7 @@ def join_products(graph: TypedGraph, symbol: Symbol) -> None:
 def _is_scores(graph: TypedGraph, node: Node[TypedFact, Op], symbol: Symbol) -> bool:
     if not isinstance(node.op, MatMul):
         return False
-    q, k = (graph.fact(read) for read in node.inputs)
+    q, k = (graph.fact(source) for source in node.inputs)
     own = node.outputs[0].fact
     return (
         min(q.rank, k.rank) > 1

@@ -207,8 +207,8 @@ def _hold(
     shape = tuple(length if each == axis else TDim.of(1) for each in range(fact.rank))
     is_first = patch.wire(f"{name}.chosen", Reshape(shape), [is_first])[0]
     zero = patch.constant(f"{name}.zero", np.zeros((), fact.dtype))
-    replaced = patch.wire(f"{name}.begun", Elementwise("where"), [is_first, x, zero])[0]
-    return patch.wire(f"{name}.held", CumSum(axis), [replaced])[0]
+    at_first = patch.wire(f"{name}.begun", Elementwise("where"), [is_first, x, zero])[0]
+    return patch.wire(f"{name}.held", CumSum(axis), [at_first])[0]
 
 
 def begin_scan(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:

@@ -53,8 +53,8 @@ def lag(length: TDim, rate: Fraction, symbol: Symbol, pulse: int) -> int | None:
             return -FAR
         pulses = _count("pulses", unsure - 1)
     frames = pulses * pulse
-    sent = frames * rate.numerator // rate.denominator
-    return (sent - dim_max(0, length.subs({symbol: frames}))).bounds()[1]
+    frames_sent = frames * rate.numerator // rate.denominator
+    return (frames_sent - dim_max(0, length.subs({symbol: frames}))).bounds()[1]
 
 
 def _count(name: str, most: int | None = None) -> TDim:

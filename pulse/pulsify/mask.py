@@ -201,16 +201,16 @@ class Mask:
         lead = math.prod(self.sample(min(SIZES[0], most or SIZES[0])).bias.shape[:-2])
         largest = math.isqrt(LARGEST // max(1, lead))
         largest = largest if most is None else min(largest, most)
-        shown: ShownBand | None = None
+        candidate: ShownBand | None = None
         for frames in (*SIZES, largest):
             if frames <= largest:
-                shown = self._limit(self.sample(frames), largest) or shown
-                if shown is not None and shown.doubt is None:
-                    return shown.band
+                candidate = self._limit(self.sample(frames), largest) or candidate
+                if candidate is not None and candidate.doubt is None:
+                    return candidate.band
         return (
             self._causal(self.sample(largest), limit, largest)
-            if shown is None
-            else self._bound(shown, most, largest)
+            if candidate is None
+            else self._bound(candidate, most, largest)
         )
 
     def _limit(self, sample: Sample, largest: int) -> "ShownBand | None":
@@ -231,22 +231,24 @@ class Mask:
                     return ShownBand(self._find(op), op, relative, proof.doubt(steps, relative))
         return None
 
-    def _bound(self, shown: "ShownBand", most: int | None, largest: int) -> Band:
+    def _bound(self, candidate: "ShownBand", most: int | None, largest: int) -> Band:
         """A band that is not proved for all lengths, if it holds up to the longest stream. Raises NoBandError."""
         context = None if self.context is None else self.rows.eval({self.symbol: self.context})
         end = max(1, min((each for each in (most, context) if each is not None), default=largest + 1))
-        cause = f"its mask keeps one pattern up to frame {largest}, but not surely beyond it ({shown.doubt})"
+        cause = (
+            f"its mask keeps one pattern up to frame {largest}, but not surely beyond it ({candidate.doubt})"
+        )
         if end > largest:
             raise NoBandError(
                 cause,
                 "make it of positions, comparisons and integer quotients, or give "
                 f"{spell('max_context', self._frames_of(largest))} or less",
             )
-        if not self._holds(shown.op, self.sample(end), shown.relative):
+        if not self._holds(candidate.op, self.sample(end), candidate.relative):
             raise NoBandError(
                 f"its mask changes its pattern before frame {end}", "keep one pattern for the whole stream"
             )
-        return replace(shown.band, limited=most is None or end < most)
+        return replace(candidate.band, limited=most is None or end < most)
 
     def _frames_of(self, rows: int) -> int:
         """The most frames of the symbol that make at most this many rows."""
@@ -260,9 +262,9 @@ class Mask:
         """
         own = {step.node: step.slot for step in self.steps}
         pending = [
-            read
+            source
             for number, slot in own.items()
-            for at, read in enumerate(self.graph.nodes[number].inputs)
+            for at, source in enumerate(self.graph.nodes[number].inputs)
             if at != slot
         ]
         largest_position, seen = 0, set[int]()
@@ -402,7 +404,7 @@ class Mask:
     def _value(self, outlet: OutletId, env: dict[Symbol, int], values: dict[OutletId, Array]) -> Array:
         if outlet not in values:
             node = self.graph.node(outlet)
-            results = node.op.eval([self._value(read, env, values) for read in node.inputs], env)
+            results = node.op.eval([self._value(source, env, values) for source in node.inputs], env)
             values.update({OutletId(outlet.node, slot): result for slot, result in enumerate(results)})
         return values[outlet]
 

@@ -89,11 +89,13 @@ class MaskProof:
         while pending:
             node = self._graph.node(pending[-1])
             table = self._table(pending[-1])
-            waiting = [] if table is not None else [read for read in node.inputs if read not in self._known]
+            waiting = (
+                [] if table is not None else [source for source in node.inputs if source not in self._known]
+            )
             if waiting:
                 pending += waiting
                 continue
-            pattern = table or self._apply(node, [self._known[read] for read in node.inputs])
+            pattern = table or self._apply(node, [self._known[source] for source in node.inputs])
             self._known[pending.pop()] = pattern
         return self._known[outlet]
 
@@ -125,7 +127,7 @@ class MaskProof:
         return affine({LENGTH: ONE}, (rest, rest), self._extent.distance)
 
     def _apply(self, node: Node[TypedFact, Op], inputs: Sequence[Pattern]) -> Pattern:
-        op, facts = node.op, [self._graph.fact(read) for read in node.inputs]
+        op, facts = node.op, [self._graph.fact(source) for source in node.inputs]
         pattern = Pattern.unknown()
         if isinstance(op, Elementwise):
             truncated = self._truncated_argument(node)
@@ -162,7 +164,7 @@ class MaskProof:
         if LENGTH in pattern.slopes and not self._fits(node.outputs[0].fact):
             pattern = Pattern.unknown()
         if not pattern.repeats and pattern.parts is None:
-            causes = [self._causes[read.node] for read in node.inputs if read.node in self._causes]
+            causes = [self._causes[source.node] for source in node.inputs if source.node in self._causes]
             self._causes[node.id] = causes[0] if causes else f"{node.name} ({op.name})"
         return pattern
 

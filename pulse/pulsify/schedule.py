@@ -181,8 +181,8 @@ class Scheduler:
         ]
         op = node.op if relation.at is None else relation.at(self._frames(flows[0], facts[0]))
         results = self.wiring.add_all(node.name, op, outlets, facts)
-        placed = [StreamWire(result, fact) for result, fact in zip(results, facts)]
-        return placed if flows[0].final else [self.wiring.expect(stream, node.name) for stream in placed]
+        streams = [StreamWire(result, fact) for result, fact in zip(results, facts)]
+        return streams if flows[0].final else [self.wiring.expect(stream, node.name) for stream in streams]
 
     def _frames(self, flow: WireFlow, fact: StreamFact) -> int:
         if not flow.final:
@@ -304,9 +304,9 @@ class Scheduler:
             needs.append(require_lag(self.wiring, length, rate, node.name))
         late = max(needs)
         offset = late + band.ahead
-        placed = [self._at(wire, late if slot else offset, node.name) for slot, wire in enumerate(inputs)]
-        reads = [placed[0].outlet]
-        reads += [self.wiring.window(stream, band.back + band.ahead, node.name) for stream in placed[1:]]
+        streams = [self._at(wire, late if slot else offset, node.name) for slot, wire in enumerate(inputs)]
+        reads = [streams[0].outlet]
+        reads += [self.wiring.window(stream, band.back + band.ahead, node.name) for stream in streams[1:]]
         fact = StreamFact(band.axis, length, rate, offset)
         outlet = self.wiring.add(node.name, band.at(offset, length), reads, fact)
         return self.wiring.expect(StreamWire(outlet, fact), node.name)

@@ -148,14 +148,14 @@ def _wire_mirrored_window(
     overlap = keep + look_back(name, wire.ends)
     window_wire = wiring.window(stream, overlap, name)
     op = FillEnds(fact.axis, overlap, fact.offset, fact.offset, fact.length, wire.ends.mode, keep=keep)
-    filled = wiring.add(f"{name}.ends", op, [window_wire], fact)
+    frames = wiring.add(f"{name}.ends", op, [window_wire], fact)
     if outer is not None:
         begin = fact.offset - before
         around = FillEnds(fact.axis, keep, begin, begin, wire.alone.length, fill=outer.fill, keep=keep)
-        filled = wiring.add(f"{name}.outer", around, [filled], fact)
-    filled = wiring.crop(filled, fact.axis, start + keep, start + keep + window.needs(groups), name)
+        frames = wiring.add(f"{name}.outer", around, [frames], fact)
+    frames = wiring.crop(frames, fact.axis, start + keep, start + keep + window.needs(groups), name)
     out = StreamFact(window.axis, length, rate, group_offset * window.up + window.skip)
-    reads = [filled if slot == window.source else static_outlet(other) for slot, other in enumerate(inputs)]
+    reads = [frames if slot == window.source else static_outlet(other) for slot, other in enumerate(inputs)]
     return wiring.expect(StreamWire(wiring.add(name, window.op, reads, out), out), name)
 
 

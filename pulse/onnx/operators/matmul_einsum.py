@@ -162,18 +162,18 @@ def _sum(node: NodeContext, term: Term, keep: set[str], name: str) -> Term:
 
 def _contract(node: NodeContext, a: Term, b: Term, keep: set[str], name: str) -> Term:
     """The product of two operands, summed over the labels that both have and the result does not."""
-    summed = [label for label in a.labels if label in b.labels and label not in keep]
-    if not summed:
+    sum_labels = [label for label in a.labels if label in b.labels and label not in keep]
+    if not sum_labels:
         return _multiply(node, a, b, name)
     sizes = {**_shape(node, a), **_shape(node, b)}
-    summed.sort(key=lambda label: sizes[label].is_const)
+    sum_labels.sort(key=lambda label: sizes[label].is_const)
     batch = [label for label in a.labels if label in b.labels and label in keep]
     rows, columns = _Side.of(node, a, b), _Side.of(node, b, a)
-    inner = volume([sizes[label] for label in summed])
+    inner = volume([sizes[label] for label in sum_labels])
     shared = tuple(sizes[label] for label in batch)
     ones = (TDim.of(1),)
-    stacked = bool(batch or rows.outer or columns.outer)
-    height, width = (side.size or (ones if stacked else ()) for side in (rows, columns))
+    is_batched = bool(batch or rows.outer or columns.outer)
+    height, width = (side.size or (ones if is_batched else ()) for side in (rows, columns))
     left = (*shared, *rows.outer_sizes, *ones * len(columns.outer), *height, inner)
     right = (*shared, *ones * len(rows.outer), *columns.outer_sizes, inner, *width)
     if not batch and not columns.outer:
@@ -181,8 +181,8 @@ def _contract(node: NodeContext, a: Term, b: Term, keep: set[str], name: str) ->
     operands = [
         _reshape(node, _order(node, term, labels, f"{name}_{side}_turned"), shape, f"{name}_{side}")
         for term, labels, shape, side in (
-            (a, (*batch, *rows.outer, *rows.inner, *summed), left, "left"),
-            (b, (*batch, *columns.outer, *summed, *columns.inner), right, "right"),
+            (a, (*batch, *rows.outer, *rows.inner, *sum_labels), left, "left"),
+            (b, (*batch, *columns.outer, *sum_labels, *columns.inner), right, "right"),
         )
     ]
     labels = (*batch, *rows.outer, *columns.outer, *rows.inner, *columns.inner)
@@ -207,8 +207,8 @@ class _Side:
         sizes = _shape(node, own)
         labels = [label for label in own.labels if label not in other.labels]
         if all(sizes[label].is_const for label in labels):
-            merged = (volume([sizes[label] for label in labels]),) if labels else ()
-            return cls((), tuple(labels), (), merged)
+            product_size = (volume([sizes[label] for label in labels]),) if labels else ()
+            return cls((), tuple(labels), (), product_size)
         labels.sort(key=lambda label: not sizes[label].is_const)
         outer = tuple(labels[:-1])
         return cls(outer, (labels[-1],), tuple(sizes[label] for label in outer), (sizes[labels[-1]],))

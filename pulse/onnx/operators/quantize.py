@@ -92,10 +92,10 @@ def _spread(node: NodeContext, slot: int, name: str) -> OutletId:
     apart = node.wire(AddAxis(axis + 1), [node.input(slot)], f"{name}_apart")
     wide = (*fact.shape[: axis + 1], TDim.of(block), *fact.shape[axis + 1 :])
     repeated = node.wire(Expand(wide), [apart], f"{name}_repeated")
-    merged = node.wire(Reshape(with_dim(fact.shape, axis, count * block)), [repeated], f"{name}_merged")
+    entries = node.wire(Reshape(with_dim(fact.shape, axis, count * block)), [repeated], f"{name}_merged")
     if count * block == x.shape[axis]:
-        return merged
-    return node.wire(Slice(axis, TDim.of(0), x.shape[axis]), [merged], f"{name}_blocks")
+        return entries
+    return node.wire(Slice(axis, TDim.of(0), x.shape[axis]), [entries], f"{name}_blocks")
 
 
 def as_one(node: NodeContext, outlet: OutletId, name: str) -> OutletId:

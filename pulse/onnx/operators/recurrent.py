@@ -64,12 +64,12 @@ def _hidden_size(node: NodeContext, kind: CellKind) -> int:
         raise node.error(
             f"its R {fact} is not [directions, {GATES[kind]} * hidden, hidden] of constant sizes"
         )
-    stated = node.integer("hidden_size", int(hidden))
-    if stated != int(hidden):
+    attribute = node.integer("hidden_size", int(hidden))
+    if attribute != int(hidden):
         raise node.error(
-            f"attribute hidden_size is {stated}, but its R {fact} is for {hidden}; export it again"
+            f"attribute hidden_size is {attribute}, but its R {fact} is for {hidden}; export it again"
         )
-    return node.count(stated, "hidden_size")
+    return node.count(attribute, "hidden_size")
 
 
 def _stack(node: NodeContext, slot: int, parts: Sequence[OutletId], batch_first: bool) -> OutletId:

@@ -97,8 +97,8 @@ def _symbolic_range(node: NodeContext, ends: Sequence[Ratio], dtype: DType) -> O
             f"it begins at {start}, by steps of {delta}; begin at a constant, or count in integers"
         )
     steps = node.wire(Range(0, _number(delta), length, np.dtype(np.int64)), [], "steps")
-    summed = node.wire(Elementwise("add"), [steps, scalar_dim(node, start.num, "start")])
-    return node.cast(summed, dtype, "cast")
+    values = node.wire(Elementwise("add"), [steps, scalar_dim(node, start.num, "start")])
+    return node.cast(values, dtype, "cast")
 
 
 def _number(ratio: Ratio) -> float | int:

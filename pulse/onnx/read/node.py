@@ -79,13 +79,13 @@ class OnnxOp(ModelOp):
         translator = translator_of(self.name)
         if translator is None:
             return self._keep(target, wire, inputs)
-        placed = self._slots(inputs)
+        slots = self._slots(inputs)
         context = NodeContext(
             self.type,
             self.opset,
             wire,
             self.attributes,
-            placed,
+            slots,
             self.outputs,
             target.graph,
             target.scope,

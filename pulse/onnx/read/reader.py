@@ -100,9 +100,9 @@ class _Builder:
 
     def claims(self, proto: GraphProto) -> tuple[Claim, ...]:
         """What the file says of the wires that its nodes make."""
-        stated = ((value, self._values.get(value.name)) for value in (*proto.value_info, *proto.output))
+        infos = ((value, self._values.get(value.name)) for value in (*proto.value_info, *proto.output))
         node_outputs = (
-            (value, outlet) for value, outlet in stated if outlet and self.graph.node(outlet).inputs
+            (value, outlet) for value, outlet in infos if outlet and self.graph.node(outlet).inputs
         )
         claims = ((outlet, claimed_fact(value)) for value, outlet in node_outputs)
         return tuple((outlet, fact) for outlet, fact in claims if fact is not None)

@@ -95,13 +95,13 @@ class GraphWriter:
 
     def state(self, name: str, initial: Array) -> str:
         """A new input that begins as ``initial``; ``keep`` says what it is next."""
-        read = self.names.new(name)
-        self.states.append(StatePair(read, self.names.new(f"{read}.next"), initial))
-        return read
+        input_name = self.names.new(name)
+        self.states.append(StatePair(input_name, self.names.new(f"{input_name}.next"), initial))
+        return input_name
 
-    def keep(self, read: str, value: str) -> None:
+    def keep(self, input_name: str, value: str) -> None:
         """The value that a state has in the next pulse."""
-        (pair,) = (pair for pair in self.states if pair.read == read)
+        (pair,) = (pair for pair in self.states if pair.read == input_name)
         self.alias(value, pair.write)
 
     def alias(self, value: str, name: str) -> None:
@@ -115,17 +115,17 @@ class GraphWriter:
         returns  the replaced names, old to new
         """
         node_outputs = {name for node in self.nodes for name in node.output}.difference(outputs)
-        renamed: dict[str, str] = {}
+        new_names: dict[str, str] = {}
         copies: list[tuple[str, str]] = []
         for value, name in self.aliases:
-            if value in node_outputs and value not in renamed:
-                renamed[value] = name
+            if value in node_outputs and value not in new_names:
+                new_names[value] = name
             else:
                 copies.append((value, name))
-        rename(self.nodes, renamed)
+        rename(self.nodes, new_names)
         for value, name in copies:
-            self.add("Identity", [renamed.get(value, value)], [name])
-        return renamed
+            self.add("Identity", [new_names.get(value, value)], [name])
+        return new_names
 
 
 def rename(nodes: Iterable[NodeProto], names: Mapping[str, str]) -> None:

@@ -81,7 +81,7 @@ def offline_to_onnx(model: TypedNetwork, opset: int = 17) -> ModelProto:
     for outlet, name in zip(graph.outputs, outputs):
         if names[outlet] != name:
             writer.alias(names[outlet], name)
-    renamed = writer.settle(outputs)
+    new_names = writer.settle(outputs)
     if whole and clock.end is not None:
         outlet, axis = next(iter(lengths.items()))
         place = writer.constant(np.array(axis, np.int64), "axis")
@@ -96,7 +96,7 @@ def offline_to_onnx(model: TypedNetwork, opset: int = 17) -> ModelProto:
     results = [_symbolic(name, graph.fact(outlet)) for name, outlet in zip(outputs, graph.outputs)]
     port_names = {value.name for value in (*input_infos, *results)}
     node_outputs = {name for node in writer.nodes for name in node.output}
-    wires = {renamed.get(name, name): outlet for outlet, name in names.items()}
+    wires = {new_names.get(name, name): outlet for outlet, name in names.items()}
     inside = [
         _symbolic(name, graph.fact(outlet))
         for name, outlet in wires.items()
@@ -158,8 +158,8 @@ class _Export:
                 self._graph.alias(self._names[outlet], name)
         for register in model.registers:
             self._graph.keep(self._names[register.read], self._names[register.write])
-        renamed = self._graph.settle(outputs)
-        self._names = {outlet: renamed.get(name, name) for outlet, name in self._names.items()}
+        new_names = self._graph.settle(outputs)
+        self._names = {outlet: new_names.get(name, name) for outlet, name in self._names.items()}
         return self._check(self._assemble(outputs, metadata))
 
     def _assemble(self, outputs: Sequence[str], metadata: Mapping[str, str]) -> ModelProto:

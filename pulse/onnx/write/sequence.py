@@ -71,10 +71,10 @@ def sequence_model(proto: ModelProto) -> SequenceModel:
         graph.initializer.append(numpy_helper.from_array(np.array([1], np.int64), _free("one", used_names)))
     one = graph.initializer[-1].name if notes.states else ""
     for note in notes.states:
-        read, written = inputs[note.input], outputs[note.output]
-        kind, shape = read.type.tensor_type.elem_type, shape_of(read)
+        input_info, output_info = inputs[note.input], outputs[note.output]
+        kind, shape = input_info.type.tensor_type.elem_type, shape_of(input_info)
         past = _free(f"{note.input}.past", used_names)
-        read.name = past
+        input_info.name = past
         initial = note.value()
         whole = shape or (1,)
         initial = (
@@ -92,9 +92,9 @@ def sequence_model(proto: ModelProto) -> SequenceModel:
             first.append(helper.make_node("Reshape", [state, empty], [note.input]))
             output = _free(f"{note.output}.vector", used_names)
             graph.node.append(helper.make_node("Reshape", [note.output, one], [output]))
-            _set_vector(read)
-            written.name = output
-            _set_vector(written)
+            _set_vector(input_info)
+            output_info.name = output
+            _set_vector(output_info)
         states.append(SequenceState(past, output, kind, whole))
     _put_in_front(graph, first)
     graph.input.append(helper.make_tensor_value_info(START, TensorProto.BOOL, [1]))

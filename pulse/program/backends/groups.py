@@ -68,14 +68,14 @@ def _with_kernel(
     """The nodes that a kernel of this name computes. Raises CompileError: there is none."""
     graph = network.graph
     choices_by_node: dict[int, ImplementationChoice] = {}
-    refused: list[CompileError] = []
+    errors: list[CompileError] = []
     for node in map(graph.nodes.__getitem__, nodes):
         try:
             choices_by_node[node.id] = choose(node.name, node.op, graph.input_facts(node), backend, kernel)
         except CompileError as error:
-            refused.append(error)
-    if refused and not choices_by_node:
-        raise max(refused, key=lambda error: len(str(error)))  # the one with the most candidates
+            errors.append(error)
+    if errors and not choices_by_node:
+        raise max(errors, key=lambda error: len(str(error)))  # the one with the most candidates
     return choices_by_node
 
 

@@ -76,20 +76,20 @@ def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> l
     split = split_channels(cx, node.inputs[0]) if op.group == 1 and not np.any(reach) else None
     x = convolution_input(cx, node.inputs[0], split, order[0])
     x = pad(cx, x, [(0, 0), (0, 0), *reach], order)
-    grouped, order_y = _find_grouped_axis(op, sizes, order), order
-    if grouped is None:
+    grouped_axis, order_y = _find_grouped_axis(op, sizes, order), order
+    if grouped_axis is None:
         order_y = last_order(len(sizes), None)  # a batch that lies between the outputs goes outside
-        grouped = _find_grouped_axis(op, sizes, order_y)
-        order_y = order if grouped is None else order_y
+        grouped_axis = _find_grouped_axis(op, sizes, order_y)
+        order_y = order if grouped_axis is None else order_y
     columns = sizes[1] if is_depthwise(op, kernel) else kernel[1]
     after = Finishing(outlet, 1, sizes[1])
-    if grouped is not None or columns >= WIDE:
+    if grouped_axis is not None or columns >= WIDE:
         after = find_finishing(cx, outlet, 1, gates=False)
     y = after.place(cx, sizes, order_y)
     bias = bias if after.bias is None else bias + after.bias
     whole = _Transposed(op, stored, bias, x, split, y, [before for before, _ in reach], after)
-    if grouped is not None and all(_together(value, grouped) for value in _tensors(y, after)):
-        _neighbours_at_once(cx, whole, grouped)
+    if grouped_axis is not None and all(_together(value, grouped_axis) for value in _tensors(y, after)):
+        _neighbours_at_once(cx, whole, grouped_axis)
     else:
         for phase in itertools.product(*(range(stride) for stride in op.strides)):
             _one_phase(cx, whole, phase, [0] * len(phase))

@@ -143,8 +143,8 @@ def result_order(cx: Lowering, outlet: OutletId, inputs: Sequence[Value]) -> lis
 def lower_elementwise(cx: Lowering, node: PulsedNode, op: Elementwise | Cast) -> list[Value]:
     """Wait for the reader if it can take this function into its own chain, else emit it now."""
     outlet = OutletId(node.id)
-    for slot, read in enumerate(node.inputs):
-        constant = cx.known_value(read)
+    for slot, source in enumerate(node.inputs):
+        constant = cx.known_value(source)
         if (
             constant is not None
             and constant.dtype.kind in "iu"

@@ -30,9 +30,9 @@ def lower_gather(cx: Lowering, node: PulsedNode, op: Gather) -> list[Value]:
         shape = [*x.shape[: op.axis], *[1] * width, *x.shape[op.axis + 1 :]]
         return [view.view(shape, [*x.strides[: op.axis], *[0] * width, *x.strides[op.axis + 1 :]])]
     if constant is not None and constant.ndim == 1 and _regular(constant % x.shape[op.axis]):
-        wrapped = constant % x.shape[op.axis]
-        step = int(wrapped[1] - wrapped[0])
-        return [x.part(op.axis, int(wrapped[0]), int(wrapped[-1]) + 1, step)]
+        rows = constant % x.shape[op.axis]
+        step = int(rows[1] - rows[0])
+        return [x.part(op.axis, int(rows[0]), int(rows[-1]) + 1, step)]
     return [_look_up(cx, outlet, x, indices, op.axis, rank, width)]
 
 
@@ -138,8 +138,8 @@ def _add(cx: Lowering, base: Array, columns: Sequence[tuple[Value, int, int]]) -
     total = cx.constant(base)
     for index, size, step in columns:
         chain = Chain()
-        wrapped = chain.apply("mod", (chain.load(index), chain.load(cx.constant(np.array(size, np.int64)))))
-        offset = chain.apply("mulc", (wrapped,), (float(step),))
+        row = chain.apply("mod", (chain.load(index), chain.load(cx.constant(np.array(size, np.int64)))))
+        offset = chain.apply("mulc", (row,), (float(step),))
         chain.apply("add", (offset, chain.load(total)))
         total = cx.temporary(base.shape, base.dtype)
         store_chain(cx, chain, total)

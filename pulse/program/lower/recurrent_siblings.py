@@ -69,8 +69,8 @@ def _kind(graph: PulsedGraph, node: PulsedNode) -> Hashable | None:
     if cell.kind != "gru" or not cell.linear_before_reset or op.hidden > LARGEST or op.lengths is not None:
         return None
     sizes = graph.fact(OutletId(node.id)).sizes
-    read = any(graph.is_output(OutletId(node.id, slot)) for slot in range(len(node.outputs)))
-    return None if read or not supported or not constant else (cell, sizes, timing)
+    has_output = any(graph.is_output(OutletId(node.id, slot)) for slot in range(len(node.outputs)))
+    return None if has_output or not supported or not constant else (cell, sizes, timing)
 
 
 def _gather(graph: PulsedGraph, order: Sequence[int], group: set[int]) -> list[int]:

@@ -37,7 +37,7 @@ def check_outputs(ports: Mapping[str, Port], outputs: Feed | Array) -> dict[str,
         arrays = dict.fromkeys(ports, arrays)
     if not isinstance(arrays, (dict, Mapping)) or arrays.keys() != ports.keys():
         raise InputError(f"give an array for each output: {'; '.join(map(_port_text, ports.values()))}")
-    checked: dict[str, Array] = {}
+    results: dict[str, Array] = {}
     for name, port in ports.items():
         array = arrays[name]
         if type(array) is not np.ndarray or array.shape != port.shape or array.dtype != port.dtype:
@@ -46,8 +46,8 @@ def check_outputs(ports: Mapping[str, Port], outputs: Feed | Array) -> dict[str,
             )
         if not array.flags.writeable:
             raise InputError(f"the array for the output {name} cannot be written")
-        checked[name] = array
-    return checked
+        results[name] = array
+    return results
 
 
 def copy_constants(inputs: Sequence[Port], constants: Feed) -> dict[str, Array]:
@@ -56,11 +56,11 @@ def copy_constants(inputs: Sequence[Port], constants: Feed) -> dict[str, Array]:
     if constants.keys() != ports.keys():
         missing = "; ".join(_port_text(port) for port in ports.values()) or "none"
         raise InputError(f"inputs that do not stream are given once, with {spell('constants')}: {missing}")
-    checked = {name: np.array(array) for name, array in constants.items()}
-    for name, array in checked.items():
+    copies = {name: np.array(array) for name, array in constants.items()}
+    for name, array in copies.items():
         if array.shape != ports[name].shape or array.dtype != ports[name].dtype:
             raise InputError(f"expected {_port_text(ports[name])}, got {_shape(array)}")
-    return checked
+    return copies
 
 
 def named_rest(ports: Sequence[Port], rest: Feed | Array | None) -> dict[str, Array]:

@@ -99,11 +99,11 @@ class Lanes:
                  but reset and restore; the others have stepped, their results are in the error's ``outputs``
         """
         selection = (self._everyone or self._all()) if lanes is None else self._some(lanes)
-        checked = self._check(feed, len(selection.numbers))
+        inputs = self._check(feed, len(selection.numbers))
         self._check_open(selection)
         pulse = selection.clocks[0].pulse if selection.clocks else 0
         try:
-            results = self._run(checked, selection)
+            results = self._run(inputs, selection)
             self._stepping = None
             failed = self._failed_lanes(selection)
             if failed:

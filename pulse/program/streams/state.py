@@ -157,8 +157,8 @@ class State(ABC):
         try:
             results = self.try_step(feed, outputs)
             if results is None:
-                checked = self._check(feed)
-                results = self._step(checked, check_outputs(self._given, outputs))
+                inputs = self._check(feed)
+                results = self._step(inputs, check_outputs(self._given, outputs))
             return results
         except (FaultError, InputError):
             raise
