@@ -68,7 +68,7 @@ class Spending:
     unfolded: dict[str, str] = field(default_factory=dict[str, str])
 
     def copy(self) -> "Spending":
-        """The same amounts, to go on from."""
+        """A copy, which counts on from the same amounts."""
         return replace(self, unfolded=dict(self.unfolded))
 
     def unfold(self, nodes: int, what: str) -> None:

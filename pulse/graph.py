@@ -55,7 +55,7 @@ class View:
     kernel: str = ""
 
     def translate(self, places: Mapping[int, Iterable[int]]) -> "View":
-        """The same of another graph: node -> the nodes that stand for it there."""
+        """The view in another graph; ``places`` maps each node to its nodes there."""
         nodes = {new for node in self.nodes for new in places.get(node, ())}
         return View(nodes, self.backend, self.kernel)
 

@@ -81,7 +81,7 @@ class Terms:
     def graft(
         self, model: TypedNetwork, graph: TypedGraph, wires: Mapping[OutletId, OutletId], prefix: str = ""
     ) -> dict[OutletId, OutletId]:
-        """Wire a model into a graph of these terms; where its wires are there.
+        """Wire a model into a graph of these terms, and return the model's wires in that graph.
 
         wires   outlets of the model that wires of the graph stand for
         prefix  of the names of nodes

@@ -173,7 +173,7 @@ def _unit(values: Array, dtype: DType, axis: int | None) -> Array:
 
 
 def _same(got: Array, expected: Array) -> Array:
-    """Where both are infinite alike or no number."""
+    """Where both are the same infinity, or both NaN."""
     if not is_floating(got.dtype):
         return np.zeros(got.shape, np.bool_)
     return ~np.isfinite(got) & ((got == expected) | (np.isnan(got) & np.isnan(expected)))

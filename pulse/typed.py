@@ -162,7 +162,7 @@ class TypedNetwork:
         return arithmetic.take_input(array)
 
     def _nodes_to_run(self, targets: Iterable[OutletId], fed: Collection[OutletId]) -> list[int]:
-        """The nodes to evaluate, each after what it reads: nothing in front of a wire that is fed."""
+        """The nodes to evaluate, in order; those that only lead to fed wires are left out."""
         required, order = set(targets), list[int]()
         for node_id in reversed(self.graph.order(list(required))):
             node = self.graph.nodes[node_id]

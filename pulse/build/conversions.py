@@ -59,7 +59,7 @@ def _operator(kind: str, **attributes: object) -> OnnxOp:
 def _insert_before(
     canvas: Canvas, outlet: OutletId, op: OnnxOp, name: str, readers: Iterable[InletId]
 ) -> OutletId:
-    """Put a node between a wire and some of its readers; what it makes."""
+    """Put a node between a wire and some of its readers, and return the output of the node."""
     output = canvas.add(name, op, [outlet])
     for inlet in readers:
         canvas.graph.connect(output, inlet)

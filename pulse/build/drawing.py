@@ -182,7 +182,7 @@ class Part:
                 part.follow(old, new)
 
     def clone(self, shares_parameters: bool) -> "Part":
-        """The same operators once more, on a drawing of their own."""
+        """A copy of the operators on a new drawing."""
         graph, drawing = self.drawing.canvas.graph, Drawing(scope=self.drawing.canvas.scope)
         canvas, inside = drawing.canvas, set(self.nodes)
         copies: dict[OutletId, OutletId] = {}

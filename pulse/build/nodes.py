@@ -393,7 +393,7 @@ class GraphView(PartView):
     # changes
 
     def clone(self, share: str = "") -> "GraphView":
-        """The same nodes once more, in a graph of their own.
+        """A copy of the nodes in a new graph.
 
         share   ``params``: both read the same arrays; by default the clone has copies
         Raises  InputError: another value of ``share``

@@ -208,7 +208,7 @@ def Function(
 
 
 def as_list(value: "int | Sequence[int]", rank: int, what: str, where: str) -> list[int]:
-    """One number for each axis; a number stands for all. Raises InputError."""
+    """Integers, one for each axis; a single number stands for all axes. Raises InputError."""
     numbers: Any = value
     integers: list[Any] = [numbers] if isinstance(numbers, int | float | str) else list(numbers)
     if not all(isinstance(each, int | np.integer) and not isinstance(each, bool) for each in integers):

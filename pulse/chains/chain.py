@@ -153,7 +153,7 @@ class _Chain:
         return reads
 
     def _usual(self, model: TypedModel, where: str) -> dict[str, str]:
-        """Wires of the same name as the input; the one that is left for the one input that is left."""
+        """Each input reads the wire of its name; if one input and one wire remain, the input reads that wire."""
         reads = {name: self.last[name] for name in model.inputs if name in self.last}
         moving = [name for name, fact in model.inputs.items() if name not in reads and _moves(fact)]
         free = [name for name in self.last if name not in reads]

@@ -113,7 +113,7 @@ def _axis(facts: Mapping[str, TypedFact], note: PortNote) -> PortAxis:
 
 
 class _Reopening:
-    """One file on its way back."""
+    """Rebuilds the pulsed model that a file was written from."""
 
     def __init__(self, typed: TypedNetwork, notes: Notes) -> None:
         self._notes = notes

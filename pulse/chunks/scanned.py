@@ -226,7 +226,7 @@ class _Scanning:
 
 
 def _behind(graph: TypedGraph, port: PortAxis, count: int, fact: TypedFact) -> tuple[str, OutletId, OutletId]:
-    """A chunk after ``count`` frames of the past: the state's name, the whole, what the next has in front."""
+    """A chunk after ``count`` frames of the past: the state's name, the joined frames, the state of the next chunk."""
     axis = port.axis or 0
 
     def source(name: str, frames: int) -> OutletId:

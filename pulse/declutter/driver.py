@@ -43,7 +43,7 @@ DECLUTTER: tuple[Rewrite, ...] = (
 
 
 def declutter(model: N, rules: Sequence[Rewrite] = DECLUTTER, stop_after: int | None = None) -> N:
-    """The same meaning with less of everything; the given model is not changed.
+    """An equivalent model with fewer nodes; the given model is not changed.
 
     stop_after  no more than this many rewrites, to find the one that is to blame
     """

@@ -51,7 +51,7 @@ class Deployed:
 
     @property
     def places(self) -> list[Place]:
-        """Where the ports are, in the same order."""
+        """The places of the ports in memory, in the order of ``ports``."""
         return [place for _, place in (*self.program.received, *self.program.sent)]
 
     @property

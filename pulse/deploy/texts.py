@@ -50,22 +50,22 @@ def source(model: Deployed, kernels: Mapping[str, str]) -> str:
 
 
 def weights_symbol(model: Deployed) -> str:
-    """Where the weights are."""
+    """The C symbol of the weights."""
     return f"{model.name}_weights"
 
 
 def rows_symbol(model: Deployed) -> str:
-    """Where the rows are."""
+    """The C symbol of the rows."""
     return f"{model.name}_rows"
 
 
 def initial_symbol(model: Deployed) -> str:
-    """Where the pieces of the first state are."""
+    """The C symbol of the pieces of the first state."""
     return f"{model.name}_initial"
 
 
 def _weights(model: Deployed) -> str:
-    """Where the weights are: in the library, or where the caller says."""
+    """The C source that finds the weights: in the library, or at an address that the caller gives."""
     if not model.external_weights:
         return fill("weights/embedded.c", model, {"SYMBOL": weights_symbol(model)})
     weights = model.program.weights

@@ -102,7 +102,7 @@ def meet(first: InferenceFact, *others: InferenceFact) -> InferenceFact:
 
 
 def _adds_nothing(fact: InferenceFact, other: InferenceFact) -> bool:
-    """Whether all that a fact says is known in the same words; it need not see that where it is."""
+    """Whether ``fact`` already says all that ``other`` says, in equal terms; a proof of equality is not tried."""
     if other.dtype is not None and other.dtype != fact.dtype:
         return False
     if other.value is not None and other.value is not fact.value:

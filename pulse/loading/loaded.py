@@ -103,7 +103,7 @@ class Loaded:
         return self.resolution.original
 
     def with_pulse(self, pulse: int | None) -> "Loaded":
-        """The same, its chunks of this many frames if nothing else says how long they are. Raises PulsifyError."""
+        """The model with chunks of this many frames, unless their length is fixed otherwise. Raises PulsifyError."""
         if pulse is None or self.chunking.pulse is not None or not self._leaves_pulse_open:
             return self
         return replace(self, chunking=replace(self.chunking, pulse=pulse))

@@ -44,7 +44,7 @@ class BodyGraph:
 
 
 def inline(graph: TypedGraph, body: TypedNetwork, feeds: Mapping[str, OutletId]) -> list[OutletId]:
-    """Wire a body into a graph, its inputs fed by wires of that graph; the outlets of its outputs. Raises FactError."""
+    """Wire a body into a graph whose wires feed its inputs, and return its outputs. Raises FactError."""
     wires: dict[OutletId, OutletId] = {}
     for number in body.graph.order():
         node = body.graph.nodes[number]

@@ -46,7 +46,7 @@ class Arithmetic:
 
     @property
     def plain(self) -> "Arithmetic":
-        """The same without errors, for a body that is run as often as its own values say."""
+        """The arithmetic without simulated rounding errors, for a body whose number of runs depends on its values."""
         return self
 
     def round(self, value: Array) -> Array:

@@ -107,7 +107,7 @@ class Lowering:
     def inside(
         self, body: PulsedGraph, places: Mapping[OutletId, Value], look: LookForFaults | None
     ) -> list[Value]:
-        """Emit the nodes of a body, its inputs at the given places; where its outputs are.
+        """Emit the nodes of a body whose inputs are at ``places``, and return the places of its outputs.
 
         look  for faults at each node; None: neither here nor in the bodies of the nodes
         """
@@ -138,7 +138,7 @@ class Lowering:
         return self.graph.fact(outlet)
 
     def value(self, outlet: OutletId) -> Value:
-        """Where a wire is; constants are stored at their first use."""
+        """The place of a wire; a constant is stored at its first use."""
         if outlet in self.pending:
             self.settle(outlet, self.pending.pop(outlet)())
         if outlet not in self.values:

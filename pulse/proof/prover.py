@@ -103,7 +103,7 @@ def compare(
 
 
 def _in_time(program: Program, trial: Trial, effort: Effort) -> bool:
-    """Whether a program beside the one that is proved may run a stream: if it does not take too long."""
+    """Whether a reference program may run a stream: it must not take too long."""
     return not trial.long or program.steps(trial.length) * effort.seconds(program.pulse) <= LONG_S
 
 

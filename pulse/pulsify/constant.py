@@ -15,7 +15,7 @@ def transfer_constants(
     wires: Mapping[OutletId, OutletId] | None = None,
     prefix: str = "",
 ) -> dict[OutletId, OutletId]:
-    """Add the inputs of a graph, and all that its outputs need, to a pulsed graph; where its wires are there.
+    """Add a graph's inputs and what its outputs need to a pulsed graph, and return its wires there.
 
     wires   outlets of the source that wires of the target stand for: what only they need is left out
     prefix  of the names of the new nodes

@@ -77,7 +77,7 @@ def pulsify(
 
 
 def _places(typed: TypedNetwork, wiring: Wiring) -> dict[int, list[int]]:
-    """Node of the typed model -> what stands for it in the pulsed one: what is named after it."""
+    """Node of the typed model -> its nodes in the pulsed model, which are found by name."""
     node_ids = {node.name: node.id for node in typed.graph.nodes if not isinstance(node.op, Source | Const)}
     places: dict[int, list[int]] = {}
     for node in wiring.graph.nodes:

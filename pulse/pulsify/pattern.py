@@ -138,7 +138,7 @@ def _grow(slope: Exact, steps: int = 0) -> Interval:
 
 
 def _add(x: Interval, y: Interval) -> Interval:
-    """Of sums; minus infinity, a masked score, stays what it is."""
+    """The interval of a sum; minus infinity, a masked score, stays."""
     return _plus(x[0], y[0]), _plus(x[1], y[1])
 
 
@@ -157,7 +157,7 @@ def _times(x: Exact, y: Exact) -> Exact:
 
 
 def multiply(x: Interval, y: Interval) -> Interval:
-    """Of products."""
+    """The interval of a product."""
     corners = [_times(a, b) for a in x for b in y]
     return reduce(_least, corners), reduce(_most, corners)
 
@@ -171,34 +171,34 @@ def _most(x: Exact, y: Exact) -> Exact:
 
 
 def least(*values: Interval) -> Interval:
-    """Of minima; of truth values: whether all are true."""
+    """The interval of a minimum; of truth values: whether all are true."""
     return reduce(_least, [low for low, _ in values]), reduce(_least, [high for _, high in values])
 
 
 def most(*values: Interval) -> Interval:
-    """Of maxima; of truth values: whether any is true."""
+    """The interval of a maximum; of truth values: whether any is true."""
     return reduce(_most, [low for low, _ in values]), reduce(_most, [high for _, high in values])
 
 
 def union(x: Interval, y: Interval) -> Interval:
-    """Of one or the other."""
+    """The least interval that holds two."""
     return _least(x[0], y[0]), _most(x[1], y[1])
 
 
 def magnitude(x: Interval) -> Interval:
-    """Of absolute values."""
+    """The interval of an absolute value."""
     low, high = x
     outside = _most(low, -high)
     return _most(outside, ZERO), _most(-low, high)
 
 
 def invert(x: Interval) -> Interval:
-    """Of ``not``."""
+    """The interval of ``not``."""
     return ONE - x[1], ONE - x[0]
 
 
 def choose(condition: Interval, x: Interval, y: Interval) -> Interval:
-    """Of ``where``."""
+    """The interval of ``where``."""
     low, high = union(x, y)
     for always, (a, b) in ((condition[0] == 1, x), (condition[1] == 0, y)):
         low, high = np.where(always, a, low), np.where(always, b, high)
@@ -235,7 +235,7 @@ def function(bounds: Bounds, operands: Sequence[Pattern]) -> Pattern:
 
 
 def combination(operands: Sequence[Pattern], signs: Sequence[int], distance: int) -> Pattern:
-    """A sum of values, each taken as it is (1) or less than nothing (-1)."""
+    """A sum of values, each with the sign 1 or -1."""
     for place, each in enumerate(operands):
         if each.parts is not None:
             kind, parts = each.parts
@@ -256,7 +256,7 @@ def combination(operands: Sequence[Pattern], signs: Sequence[int], distance: int
 
 
 def _narrow(pattern: Pattern, near: Interval, behind: Interval, ahead: Interval) -> Pattern:
-    """With bounds that were found in another way as well."""
+    """A pattern narrowed by bounds from another derivation."""
 
     def both(x: Interval, y: Interval) -> Interval:
         return _most(x[0], y[0]), _least(x[1], y[1])

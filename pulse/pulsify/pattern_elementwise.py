@@ -92,7 +92,7 @@ def elementwise(kind: str, inputs: Sequence[Pattern], fact: TypedFact, extent: E
 
 
 def _by_number(kind: str, inputs: Sequence[Pattern], fact: TypedFact, extent: Extent) -> Pattern | None:
-    """Of a value and a number: its product, its quotient, its remainder."""
+    """The product, quotient or remainder of a value and a number."""
     x, number = inputs[0], inputs[1].number
     if kind == "mul" and number is None:
         x, number = inputs[1], inputs[0].number
@@ -140,7 +140,7 @@ def _compare(kind: str, inputs: Sequence[Pattern], extent: Extent) -> Pattern:
 
 
 def _where(inputs: Sequence[Pattern], extent: Extent) -> Pattern:
-    """Of two values that grow alike, or one of which is masked."""
+    """The choice between two values that grow alike, or one of which is masked."""
     condition, x, y = inputs
     for always, branch in ((condition.near[0] == 1, x), (condition.near[1] == 0, y)):
         if np.all(always):

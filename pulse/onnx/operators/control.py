@@ -36,7 +36,7 @@ def as_scalar(node: NodeContext, outlet: OutletId, what: str) -> OutletId:
 
 @onnx_op("If")
 def if_(node: NodeContext) -> Sequence[OutletId]:
-    """The branch that is taken; both, and a choice, if that is only known while running."""
+    """The branch that the condition selects; both and a choice between them if it is not constant."""
     condition = as_scalar(node, node.input(0), "condition")
     fact = node.graph.fact(condition)
     if fact.dtype != np.bool_:

@@ -105,7 +105,7 @@ class GraphWriter:
         self.alias(value, pair.write)
 
     def alias(self, value: str, name: str) -> None:
-        """The same wire under the name of an output; ``settle`` sees to it."""
+        """Record that a wire is to have the name of an output; ``settle`` renames it."""
         self.aliases.append((value, name))
 
     def settle(self, outputs: Collection[str]) -> dict[str, str]:
