@@ -17,6 +17,14 @@ def complex_result(torch: Any, function: Any, args: tuple[Any, ...], named: dict
         return None
     if name in ARITHMETIC and len(args) == 2:
         return join_parts(torch, ARITHMETIC[name](torch, parts(torch, first), parts(torch, args[1])))
+    if name == "einsum" and len(args) == 3 and not listed:
+        equation, *operands = args
+        return join_parts(
+            torch,
+            _sums_of_products(
+                lambda x, y: function(equation, x, y), *(parts(torch, each) for each in operands)
+            ),
+        )
     if name in FUNCTIONS:
         return join_parts(torch, FUNCTIONS[name](torch, parts(torch, first)))
     if name in PARTWISE and all(map(torch.is_tensor, listed or [first])):
@@ -63,6 +71,15 @@ def _is_one(value: Any) -> bool:
 
 def _product(torch: Any, x: Pair, y: Pair) -> Pair:
     return _times(x[0], y[0]) - _times(x[1], y[1]), _times(x[0], y[1]) + _times(x[1], y[0])
+
+
+def _sums_of_products(function: Callable[[Any, Any], Any], x: Pair, y: Pair) -> Pair:
+    """A function of two tensors that is linear in each."""
+
+    def value(left: Any, right: Any) -> Any:
+        return 0 if isinstance(left, int) or isinstance(right, int) else function(left, right)
+
+    return value(x[0], y[0]) - value(x[1], y[1]), value(x[0], y[1]) + value(x[1], y[0])
 
 
 def _quotient(torch: Any, x: Pair, y: Pair) -> Pair:
@@ -121,6 +138,7 @@ PARTWISE = frozenset(
         "unsqueeze",
         "flatten",
         "unflatten",
+        "unfold",
         "expand",
         "roll",
         "flip",

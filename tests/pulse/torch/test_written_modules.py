@@ -96,6 +96,13 @@ def padded_in_front_by_its_length(x: Any) -> Any:
     return x[..., more // 2 : -(more - more // 2)] if more else x
 
 
+def complex_taps(x: Any) -> Any:
+    """Each frame and the two before it, weighted, as DeepFilterNet writes it."""
+    z = torch.view_as_complex(F.pad(x, (0, 0, 0, 0, 2, 0)).contiguous()).unfold(1, 3, 1)
+    taps = torch.view_as_complex(x.unsqueeze(3).repeat(1, 1, 1, 3, 1))
+    return torch.view_as_real(torch.einsum("btfn,btfn->btf", z, taps))
+
+
 def in_fours(x: Any) -> Any:
     count = min(int(math.floor(x.shape[-1] / 4)), len(x[0, 0]))  # noqa: RUF046
     return x[..., : count * 4].reshape(1, count, 4).mean(-1)
@@ -135,6 +142,7 @@ def folded(x: Any) -> Any:
         (lambda x: x.squeeze(1), (16, 3, 3), (1, 16, 40), 2),
         (of_its_length, None, (1, 400), 1),
         (complex_frames, None, (1, 20, 6, 2), 1),
+        (complex_taps, None, (1, 20, 6, 2), 1),
         (as_demucs_pads, (1, 3, 8, 4), (1, 1, 80), 2),
         (in_fours, None, (1, 1, 41), 2),
         (as_moshi_begins, (2, 3, 4), (1, 2, 20), 2),
@@ -154,6 +162,7 @@ def folded(x: Any) -> Any:
             "squeeze",
             "length",
             "complex",
+            "taps",
             "demucs",
         ),
         *("fours", "moshi", "resampled", "linear", "twice"),
