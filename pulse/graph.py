@@ -77,7 +77,7 @@ class Graph(Generic[F, O]):
         self.views: dict[str, View] = {}
         """Views of users, by name; empty if none was asked for."""
         self._names: set[str] = set()
-        self._taken: dict[str, int] = {}
+        self._numbers: dict[str, int] = {}
 
     @property
     def outputs(self) -> Sequence[OutletId]:
@@ -89,7 +89,7 @@ class Graph(Generic[F, O]):
         return outlet in self._output_places
 
     def add(self, name: str, op: O, inputs: Sequence[OutletId], facts: Sequence[F]) -> list[OutletId]:
-        """Append a node; the outlets it makes, one for each fact."""
+        """Append a node and return its outlets, one for each fact."""
         place, names = len(self.nodes), self._names
         free_name = self.unique(name) if name in names else name
         if inputs:
@@ -103,18 +103,18 @@ class Graph(Generic[F, O]):
         """``name``, with a number if it is taken."""
         if name not in self._names:
             return name
-        number = self._taken.get(name, 0) + 1
+        number = self._numbers.get(name, 0) + 1
         while f"{name}.{number}" in self._names:
             number += 1
-        self._taken[name] = number - 1
+        self._numbers[name] = number - 1
         return f"{name}.{number}"
 
     def _free(self, name: str) -> None:
-        """Give a name back; ``_taken`` says up to which number a name with numbers has surely none to give."""
+        """Free a name; for each name, ``_numbers`` holds a number up to which all numbered names are in use."""
         self._names.discard(name)
         base, _, number = name.rpartition(".")
-        if base in self._taken and number.isdecimal() and len(number) < 10:
-            self._taken[base] = min(self._taken[base], int(number) - 1)
+        if base in self._numbers and number.isdecimal() and len(number) < 10:
+            self._numbers[base] = min(self._numbers[base], int(number) - 1)
 
     def set_outputs(self, outputs: Sequence[OutletId], names: Sequence[str] | None = None) -> None:
         """Make any outlets the outputs of the model."""

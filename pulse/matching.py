@@ -168,7 +168,7 @@ class _Search:
         self._names = {node.id: node.op.name.lower() for node in graph.nodes}
         self._plain = {node.id for node in graph.nodes if type(node.op).__name__ not in _INPUTS}
         self._readers: dict[int, list[int]] = {}
-        self._given: set[int] = {outlet.node for outlet in graph.outputs}
+        self._output_nodes: set[int] = {outlet.node for outlet in graph.outputs}
         for node in graph.nodes:
             readers = dict.fromkeys(inlet.node for outlet in node.outputs for inlet in outlet.successors)
             self._readers[node.id] = list(readers)
@@ -229,4 +229,4 @@ class _Search:
 
     def _is_private(self, node: int) -> bool:
         """Whether one node at most reads it, and it is no output."""
-        return len(self._readers[node]) <= 1 and node not in self._given
+        return len(self._readers[node]) <= 1 and node not in self._output_nodes

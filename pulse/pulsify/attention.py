@@ -116,21 +116,21 @@ class _StaticWires:
 
     def __init__(self, graph: TypedGraph) -> None:
         self.graph = graph
-        self._known: dict[int, bool] = {}
+        self._is_static: dict[int, bool] = {}
 
     def __call__(self, outlet: OutletId) -> bool:
         pending = [outlet.node]
         while pending:
             node = self.graph.nodes[pending[-1]]
-            waiting = [source.node for source in node.inputs if source.node not in self._known]
+            waiting = [source.node for source in node.inputs if source.node not in self._is_static]
             if waiting:
                 pending += waiting
                 continue
-            self._known[node.id] = not isinstance(node.op, Source) and all(
-                self._known[source.node] for source in node.inputs
+            self._is_static[node.id] = not isinstance(node.op, Source) and all(
+                self._is_static[source.node] for source in node.inputs
             )
             pending.pop()
-        return self._known[outlet.node]
+        return self._is_static[outlet.node]
 
 
 def _attention(

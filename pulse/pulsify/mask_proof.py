@@ -43,7 +43,7 @@ class MaskProof:
 
     def __init__(self, graph: TypedGraph, symbol: Symbol, rows: TDim, extent: Extent) -> None:
         self._graph, self._symbol, self._rows, self._extent = graph, symbol, rows, extent
-        self._known: dict[OutletId, Pattern] = {}
+        self._patterns: dict[OutletId, Pattern] = {}
         self._causes: dict[int, str] = {}
 
     def doubt(self, steps: Sequence[tuple[int, int]], relative: bool) -> str | None:
@@ -90,14 +90,14 @@ class MaskProof:
             node = self._graph.node(pending[-1])
             table = self._table(pending[-1])
             waiting = (
-                [] if table is not None else [source for source in node.inputs if source not in self._known]
+                [] if table is not None else [source for source in node.inputs if source not in self._patterns]
             )
             if waiting:
                 pending += waiting
                 continue
-            pattern = table or self._apply(node, [self._known[source] for source in node.inputs])
-            self._known[pending.pop()] = pattern
-        return self._known[outlet]
+            pattern = table or self._apply(node, [self._patterns[source] for source in node.inputs])
+            self._patterns[pending.pop()] = pattern
+        return self._patterns[outlet]
 
     def _table(self, outlet: OutletId) -> Pattern | None:
         """A constant, or one that is cut to the length of the stream."""
@@ -134,7 +134,7 @@ class MaskProof:
             pattern = (
                 elementwise(op.kind, inputs, node.outputs[0].fact, self._extent)
                 if truncated is None
-                else whole_part(self._known[truncated], self._extent)
+                else whole_part(self._patterns[truncated], self._extent)
             )
         elif isinstance(op, Range):
             first, step = (exact(np.array(each)) for each in (op.start, op.step))
@@ -222,7 +222,7 @@ class MaskProof:
             return None
         for sign, size in (node.inputs, node.inputs[::-1]):
             x, whole = argument(sign, "sign"), argument(size, "floor")
-            if x is not None and whole is not None and argument(whole, "abs") == x and x in self._known:
+            if x is not None and whole is not None and argument(whole, "abs") == x and x in self._patterns:
                 return x
         return None
 

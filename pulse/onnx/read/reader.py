@@ -72,14 +72,14 @@ class _Builder:
         self._folder = folder
         self._title = title
         self._values: dict[str, OutletId] = {}
-        self._stated: dict[str, ValueInfoProto] = {}
+        self._infos: dict[str, ValueInfoProto] = {}
 
     def read(
         self, proto: GraphProto, inputs: Mapping[str, InferenceFact], tensors: Mapping[str, Array]
     ) -> None:
         if proto.sparse_initializer:
             raise LoadError(f"{self._title}: sparse initializers are not covered; export them dense")
-        self._stated = {value.name: value for value in (*proto.value_info, *proto.output)}
+        self._infos = {value.name: value for value in (*proto.value_info, *proto.output)}
         for name, fact in inputs.items():
             if fact.value is not None:
                 self._constant(name, fact.value)
@@ -157,7 +157,7 @@ class _Builder:
             outputs,
             _trace(node),
             captures,
-            tuple([self._stated.get(name) for name in outputs if name]),
+            tuple([self._infos.get(name) for name in outputs if name]),
         )
         reads = [self._value(name, what) for name in (*names_read, *captures)]
         label = next((name for name in outputs if name), what)

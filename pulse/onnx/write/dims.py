@@ -21,7 +21,7 @@ class DimWriter:
     def __init__(self, graph: GraphWriter, symbol: Callable[[Symbol], str]) -> None:
         self._graph = graph
         self._symbol = symbol
-        self._made: dict[str, str] = {}
+        self._names: dict[str, str] = {}
 
     def write(self, dim: TDim) -> str:
         """The name of an i64 scalar that has the value of the dim. Raises WriteError if it may overflow."""
@@ -37,11 +37,11 @@ class DimWriter:
 
     def op(self, op_type: str, inputs: Sequence[str], text: str) -> str:
         """A node; ``text`` identifies it."""
-        if text not in self._made:
+        if text not in self._names:
             name = self._graph.names.new(f"time.{text.replace('time.', '')}")
             self._graph.add(op_type, inputs, [name])
-            self._made[text] = name
-        return self._made[text]
+            self._names[text] = name
+        return self._names[text]
 
     def _dim(self, dim: TDim) -> str:
         total = self._sum([(self._monomial(atoms), factor, _text(atoms)) for atoms, factor in dim.terms])

@@ -86,7 +86,7 @@ class ReferenceState(State):
         self._clear()
 
     def _clear(self) -> None:
-        self._taken = 0
+        self._faults_before = 0
         nodes = self._program.network.graph.nodes
         self._memory = {BODIES: [np.zeros(len(self._program.sites), np.int64)]}
         self._memory |= {
@@ -163,11 +163,11 @@ class ReferenceState(State):
 
     @property
     def has_faulted(self) -> bool:
-        return sum(count for _, count in self._counts()) != self._taken
+        return sum(count for _, count in self._counts()) != self._faults_before
 
     def take_faults(self) -> int:
-        before, self._taken = self._taken, sum(count for _, count in self._counts())
-        return self._taken - before
+        before, self._faults_before = self._faults_before, sum(count for _, count in self._counts())
+        return self._faults_before - before
 
     def _counts(self) -> Iterator[tuple[Site, int]]:
         graph = self._program.network.graph
@@ -189,7 +189,7 @@ class ReferenceState(State):
         if len(memory) != expected:
             raise InputError(f"the snapshot holds {len(memory)} bytes of memory where {expected} are needed")
         self.changing = True
-        self._taken = 0
+        self._faults_before = 0
         states: dict[int, list[Array]] = {}
         start = 0
         for node_id, arrays in self._memory.items():
@@ -202,7 +202,7 @@ class ReferenceState(State):
         self._memory = states
 
     def _keep(self) -> tuple[dict[int, list[Array]], int]:
-        return self._memory, self._taken  # each pulse makes the memory anew
+        return self._memory, self._faults_before  # each pulse makes the memory anew
 
     def _put_back(self, memory: tuple[dict[int, list[Array]], int]) -> None:
-        self._memory, self._taken = memory
+        self._memory, self._faults_before = memory

@@ -73,7 +73,7 @@ class LaneBlocks:
         self._inputs = self._ports_of_block(program.received, interleaved.inputs)
         self._outputs = self._ports_of_block(program.sent, interleaved.outputs)
         self._constants = constants
-        self._known: tuple[LaneSelection, CallBlocks] | None = None
+        self._last_blocks: tuple[LaneSelection, CallBlocks] | None = None
 
     @classmethod
     def of(cls, program: NativeExecutable, memory: Array, constants: Feed) -> "LaneBlocks | None":
@@ -85,9 +85,9 @@ class LaneBlocks:
 
     def parts(self, selection: LaneSelection) -> CallBlocks:
         """The blocks of which a call steps all lanes, and all are in the middle of their streams."""
-        if self._known is None or self._known[0] is not selection:
-            self._known = selection, CallBlocks.of(self._whole(selection.numbers), len(selection.numbers))
-        parts, steady_from = self._known[1], self.steady_from
+        if self._last_blocks is None or self._last_blocks[0] is not selection:
+            self._last_blocks = selection, CallBlocks.of(self._whole(selection.numbers), len(selection.numbers))
+        parts, steady_from = self._last_blocks[1], self.steady_from
         if not [clock for clock in selection.clocks if clock.pulse < steady_from]:
             return parts
         pulses = np.array([clock.pulse for clock in selection.clocks])
@@ -156,4 +156,4 @@ class LaneBlocks:
         """Never interleave the block of a lane again: something else writes to its memory."""
         self.separate(lane)
         self._excluded.add(lane // LANES)
-        self._known = None
+        self._last_blocks = None

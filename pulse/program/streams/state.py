@@ -53,7 +53,7 @@ class State(ABC):
         self.constants = copy_constants(program.inputs, constants or {})
         self._streaming = [port for port in program.inputs if port.streams]
         self._port_types = [(port.name, port.shape, port.dtype) for port in self._streaming]
-        self._given = {port.name: port for port in program.outputs}
+        self._output_ports = {port.name: port for port in program.outputs}
         self.stops_at_faults = True
         """Whether a pulse with a value for which some node has no result raises; else such values are counted only."""
         self._counting = False
@@ -158,7 +158,7 @@ class State(ABC):
             results = self.try_step(feed, outputs)
             if results is None:
                 inputs = self._check(feed)
-                results = self._step(inputs, check_outputs(self._given, outputs))
+                results = self._step(inputs, check_outputs(self._output_ports, outputs))
             return results
         except (FaultError, InputError):
             raise
