@@ -65,7 +65,7 @@ class TypedNetwork:
         return result.copy()
 
     def view(self, name: str) -> list[TypedNode]:
-        """The nodes of a view by its name, or what they were rewritten to; constants left out. Raises PulseError."""
+        """The nodes of a view, or the nodes that replaced them, without constants. Raises PulseError: no such view."""
         if name not in self.graph.views:
             names = ", ".join(self.graph.views) or "none"
             raise PulseError(f"no view is called {name!r}; the views are {names}")

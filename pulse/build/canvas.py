@@ -85,7 +85,7 @@ class Canvas:
         return None if slot is None else self.graph.nodes[node_id].inputs[slot]
 
     def places(self, node_id: int) -> int:
-        """How many inputs an operator has, those that are left out included."""
+        """How many inputs an operator has, omitted ones included."""
         node = self.graph.nodes[node_id]
         return len(node.op.slots) if isinstance(node.op, OnnxOp) else len(node.inputs)
 
@@ -150,7 +150,7 @@ class Canvas:
         return list(opens)
 
     def input_names(self, outlets: Iterable[OutletId]) -> dict[str, OutletId]:
-        """Wires as inputs of a model, by name; those that were named by the user have their name first."""
+        """Wires as inputs of a model, by name; names given by the user take precedence."""
         inputs: dict[str, OutletId] = {}
         ranked = sorted(outlets, key=lambda outlet: not self._is_given(outlet))
         for outlet in ranked:

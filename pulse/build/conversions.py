@@ -110,7 +110,7 @@ def round_parameters(canvas: Canvas, nodes: Iterable[int], name: str) -> None:
 def _convert_parameters(
     canvas: Canvas, inside: set[int], name: str, convert: Callable[[Array], Array]
 ) -> None:
-    """Give the nodes inside floats of their own in place of those that change; nodes outside keep theirs."""
+    """Convert the float parameters of the nodes inside; nodes outside keep the original ones."""
     for node_id in sorted(inside):
         for outlet in dict.fromkeys(canvas.graph.nodes[node_id].inputs):
             op = canvas.op(outlet)

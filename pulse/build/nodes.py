@@ -403,7 +403,7 @@ class GraphView(PartView):
         return GraphView.of_part(self.part.clone(bool(share)))
 
     def replace(self, other: "Node | GraphView") -> None:
-        """Put another node or view in the place of this one; whatever reads this one reads the other.
+        """Replace this one by another node or view, which all its readers then read.
 
         Its open inputs, in their order, read what this one reads; its outputs go where those of this one go. Every view
         that held all of the old nodes holds the new ones; a view that held some of them loses these.

@@ -26,7 +26,7 @@ def schema_of(domain: str, kind: str) -> "defs.OpSchema | None":
 
 
 def most_inputs(domain: str, kind: str) -> int:
-    """How many inputs an operator may have, the ones that are left out included; 0 if any number, or not known."""
+    """How many inputs an operator may have, omitted ones included; 0 if any number, or not known."""
     schema = schema_of(domain, kind)
     variadic = defs.OpSchema.FormalParameterOption.Variadic
     if schema is None or any(each.option == variadic for each in schema.inputs):
@@ -35,7 +35,7 @@ def most_inputs(domain: str, kind: str) -> int:
 
 
 def check_attributes(domain: str, kind: str, attributes: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The attributes in the types that the operator has; those that are None are left out.
+    """The attributes in the types of the operator's schema; None means unset.
 
     Of an operator that ONNX does not know, they stay as they are. Raises InputError
     """

@@ -219,7 +219,7 @@ def _gain(z: Integers, x: OutletId, small: Array, parabolas: Array) -> OutletId:
 
 
 def _shrunk(z: Integers, snr: OutletId) -> OutletId:
-    """A parabola that goes on as a line."""
+    """A parabola continued by a line."""
     low = z.each("min", snr, 2 << SNR_BITS)
     square = z.down(z.mul(low, low), 2 + 2 * SNR_BITS - OUTPUT_BITS)
     line = z.sub(z.down(snr, SNR_BITS - OUTPUT_BITS), 1 << OUTPUT_BITS)

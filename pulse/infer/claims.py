@@ -62,5 +62,5 @@ def _is_refuted(claim: InferenceFact, fact: TypedFact) -> bool:
 
 
 def _same_type(claimed: DType, dtype: DType) -> bool:
-    """Whether types agree; dims are i64 here, whatever integers the file computes them in."""
+    """Whether types agree; dims are i64 here, and other integers in the file agree with them."""
     return claimed == dtype or (claimed.kind in "iu" and dtype.kind in "iu")

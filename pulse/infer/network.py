@@ -226,7 +226,7 @@ class FileNetwork:
 
 
 def _refine(graph: ModelGraph, facts: Facts) -> ModelGraph:
-    """The same graph with other facts; sizes that the inputs state stay as they are stated."""
+    """The graph with other facts; sizes that the inputs state are kept."""
     result = ModelGraph()
     for node in graph.nodes:
         outlet_facts = [

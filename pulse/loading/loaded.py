@@ -80,7 +80,7 @@ class Loaded:
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """Symbols of the file that are no time, and what they were made: ``{"batch": 1}``. Raises PulseError."""
+        """The values of the file's symbols other than time: ``{"batch": 1}``. Raises PulseError."""
         return self.read.model.sizes if isinstance(self.read, StoredProgram) else self.resolution.sizes
 
     @property

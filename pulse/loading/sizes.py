@@ -127,7 +127,7 @@ def _stream_counts(model: Model) -> set[Symbol]:
 
 
 def _states(model: Model, chunking: Chunking) -> Mapping[str, str]:
-    """The pairs given, or found by name when nothing but the shapes of inputs is known; and the file's variables."""
+    """State -> next value: the user's pairs, or pairs found by their names; and the file's variables."""
     variables = {variable.input: variable.output for variable in model.variables}
     if chunking.states is not None:
         return {**chunking.states, **variables}

@@ -94,7 +94,7 @@ _ANSWERS: "dict[tuple[tuple[int, ...], bytes], DftBasis | None]" = {}
 
 
 def find_dft_basis(matrix: Array) -> DftBasis | None:
-    """The transform that a matrix is, if it is one and worth it; whatever the order of its parts, windowed or not.
+    """The Fourier transform that a matrix computes, in any order of parts, windowed or not; None if it is none.
 
     Its rows may begin later than with the first point of the transform. A matrix is looked at several times, and
     models have some in common, so the last answers are kept.

@@ -23,7 +23,7 @@ def least_value_for(length: TDim, frames: int, symbol: Symbol) -> int:
 
 @cache_in_scope
 def grows(length: TDim, symbol: Symbol) -> bool:
-    """Whether a longer stream surely never has fewer frames of this length."""
+    """Whether it is proved that a longer stream has no fewer frames of this length."""
     return never_falls(length, symbol) or never_falls(dim_max(0, length), symbol)
 
 

@@ -410,7 +410,7 @@ class Mask:
 
 
 def _check_replaced(inputs: Sequence[Array], slot: int) -> None:
-    """That ``where`` puts nothing but masked numbers in the place of scores. Raises NoBandError."""
+    """Raise NoBandError unless ``where`` replaces scores by masked numbers only."""
     condition, other = inputs[0], inputs[3 - slot]
     replaced = ~condition if slot == 1 else condition
     if bool((replaced & ~(other <= MASKED)).any()):

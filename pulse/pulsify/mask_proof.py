@@ -90,7 +90,9 @@ class MaskProof:
             node = self._graph.node(pending[-1])
             table = self._table(pending[-1])
             waiting = (
-                [] if table is not None else [source for source in node.inputs if source not in self._patterns]
+                []
+                if table is not None
+                else [source for source in node.inputs if source not in self._patterns]
             )
             if waiting:
                 pending += waiting
@@ -187,7 +189,7 @@ class MaskProof:
         return affine(slopes, x.rest, self._extent.distance, x.repeats)
 
     def _join(self, inputs: Sequence[Pattern], facts: Sequence[TypedFact], axis: int) -> Pattern:
-        """One entry before a stream of numbers that goes on from there in even steps; or values that are all alike."""
+        """One entry, then numbers that continue from it in equal steps; or equal values."""
         numbers = [each.number for each in inputs]
         if all(number is not None and np.all(number == numbers[0]) for number in numbers):
             return inputs[0]

@@ -161,7 +161,7 @@ def _is_infinite(number: Exact) -> bool:
 
 
 def _settle(pattern: Pattern) -> Pattern:
-    """A truth value that is the same everywhere repeats, whatever it was made of."""
+    """A truth value that is the same everywhere repeats, whatever its operands are."""
     return pattern if pattern.number is None else Pattern.constant(pattern.near[0])
 
 

@@ -35,7 +35,7 @@ class StreamWire:
 
 @record
 class Free:
-    """A wire whose frames are a function of their position: it can be had at any offset.
+    """A wire whose frames are a function of their position, so that it exists at any offset.
 
     at      makes it at an offset
     first   its first n frames; None if they depend on an input of the model

@@ -145,7 +145,7 @@ def _with_codes(
 
 
 def _of_channels(fact: TypedFact) -> str:
-    """Where a shape has an axis of size 1 after the first one: what adds it."""
+    """A hint how to add the axis of size 1, if the shape has one after its first axis."""
     ones = [axis for axis, dim in enumerate(fact.shape) if axis and dim == 1]
     return f"; unsqueeze = {{ axis = {ones[0]} }} behind a front adds its axis of size 1" if ones else ""
 

@@ -129,7 +129,7 @@ def _names(table: Mapping[str, Value], key: str, where: str) -> Sequence[str] | 
 
 
 def _require_order(stages: Sequence[RecipeStage], where: str) -> None:
-    """Raise LoadError where a stage reads what it gives itself, or one after it does."""
+    """Raise LoadError where a stage reads its own output, or that of a later stage."""
     makers: dict[str, RecipeStage] = {}
     for stage in stages:
         for name in stage.given_names:

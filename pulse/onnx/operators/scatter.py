@@ -264,13 +264,13 @@ rule("ScatterND", "ScatterElements")(same_type_and_shape)
 
 @writes(ScatterND)
 def write_scatter_nd(w: NodeWriter, op: ScatterND) -> str:
-    """Slices replaced, or combined with what is there."""
+    """Slices replaced by updates, or combined with them."""
     how: dict[str, Any] = {} if op.reduction == "none" else {"reduction": op.reduction}
     return w.emit("ScatterND", w.inputs, **how)
 
 
 @writes(ScatterElements)
 def write_scatter_elements(w: NodeWriter, op: ScatterElements) -> str:
-    """Elements replaced, or combined with what is there."""
+    """Elements replaced by updates, or combined with them."""
     how: dict[str, Any] = {} if op.reduction == "none" else {"reduction": op.reduction}
     return w.emit("ScatterElements", w.inputs, axis=op.axis, **how)

@@ -154,7 +154,7 @@ def _split_sizes(node: NodeContext, size: TDim) -> list[TDim]:
 
 @onnx_op("ReverseSequence")
 def reverse_sequence(node: NodeContext) -> OutletId:
-    """The first frames of each batch from the last to the first, as many as are given; the others as they are."""
+    """The first frames of each batch in reverse, as many as its length says; the other frames unchanged."""
     fact = node.fact(0)
     time, batch = (
         node.axis(node.integer("time_axis", 0), fact.rank),

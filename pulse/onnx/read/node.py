@@ -130,7 +130,7 @@ class OnnxOp(ModelOp):
         return self._rule.says(Clues(self.type, self.opset, wire, *facts))
 
     def _slots(self, inputs: Sequence[OutletId]) -> tuple[OutletId | None, ...]:
-        """The operator's inputs, None for those that are left out."""
+        """The operator's inputs, None for omitted ones."""
         return tuple(None if slot is None else inputs[slot] for slot in self.slots)
 
     def detail(self) -> str:

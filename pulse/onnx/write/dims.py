@@ -56,7 +56,7 @@ class DimWriter:
         return self.op("Add", [name, self.number(const)], f"{text}+{const}")
 
     def _sum(self, terms: Sequence[tuple[str, int, str]]) -> tuple[str, str] | None:
-        """The terms added up, those that are taken away last."""
+        """The sum of the terms, negative ones last."""
         total: tuple[str, str] | None = None
         for name, factor, text in sorted(terms, key=lambda term: term[1] < 0):
             size = abs(factor)

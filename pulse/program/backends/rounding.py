@@ -14,7 +14,7 @@ from pulse.typed import TypedNetwork, constant
 def rounded_operands(
     name: str, op: Op, inputs: Sequence[PulsedFact], form: str
 ) -> Iterator[tuple[int, Array]]:
-    """The constant operands of a node that are not stored as they are: the slot, and what is stored as f32.
+    """The constant operands of a node that are rounded when stored: the slot, and the rounded values as f32.
 
     Raises CompileError: int8 cannot hold it
     """

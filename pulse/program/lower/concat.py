@@ -19,7 +19,7 @@ def allocate_like(cx: Lowering, outlet: OutletId, value: Value) -> Value:
 
 @lowers(Concat)
 def lower_concat(cx: Lowering, node: PulsedNode, op: Concat) -> list[Value]:
-    """A view where the parts lie one after the other, else each copied to its place."""
+    """A view where the parts are adjacent in memory, else a copy of each part to its place."""
     parts = [cx.value(outlet) for outlet in node.inputs]
     view = _contiguous_parts(parts, op.axis)
     if view is not None:

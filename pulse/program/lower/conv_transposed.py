@@ -182,13 +182,13 @@ def _tensors(y: Value, after: Finishing) -> list[Value]:
 
 
 def _together(value: Value, axis: int) -> bool:
-    """Whether the channels of an axis lie one after the other."""
+    """Whether the channels of an axis are adjacent in memory."""
     channels = value.shape[1]
     return value.strides[axis] == channels and (value.strides[1] == 1 or channels == 1)
 
 
 def _neighbours_at_once(cx: Lowering, of: _Transposed, axis: int) -> None:
-    """One product makes the ``stride`` outputs of each input; the phases make those that are left at the end."""
+    """One product makes the ``stride`` outputs of each input; the phases make the remaining ones at the end."""
     op, stored, x, i = of.op, of.stored, of.x, axis - 2
     stride, channels = op.strides[i], of.y.shape[1]
     kernel = stored.codes.shape

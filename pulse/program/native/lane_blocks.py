@@ -86,7 +86,10 @@ class LaneBlocks:
     def parts(self, selection: LaneSelection) -> CallBlocks:
         """The blocks of which a call steps all lanes, and all are in the middle of their streams."""
         if self._last_blocks is None or self._last_blocks[0] is not selection:
-            self._last_blocks = selection, CallBlocks.of(self._whole(selection.numbers), len(selection.numbers))
+            self._last_blocks = (
+                selection,
+                CallBlocks.of(self._whole(selection.numbers), len(selection.numbers)),
+            )
         parts, steady_from = self._last_blocks[1], self.steady_from
         if not [clock for clock in selection.clocks if clock.pulse < steady_from]:
             return parts

@@ -103,7 +103,7 @@ def padded_pulses(ports: Sequence[Port], arrays: Feed, fill: float) -> list[dict
 
 
 def filled_pulse(ports: Sequence[Port], fill: float) -> dict[str, Array]:
-    """A pulse of nothing but ``fill``, or 0 if the type cannot hold it."""
+    """A pulse filled with ``fill``, or with 0 if the type cannot hold it."""
     return {port.name: _filled_frames(port, fill) for port in ports}
 
 

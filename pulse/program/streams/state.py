@@ -220,7 +220,7 @@ class State(ABC):
         return result
 
     def _stop_at_faults(self) -> None:
-        """Raise FaultError where the last pulse had some."""
+        """Raise FaultError if the last pulse had faults."""
         if (self._total is None or self._total[0]) and self.stops_at_faults and self.has_faulted:
             self.fail()
             raise self.failure(f"in pulse {self.clock.pulse - 1}")
