@@ -133,8 +133,8 @@ def _comparison(cls: type, frozen: bool) -> dict[str, Callable[..., Any] | None]
 
 @recursive_repr()
 def _repr(self: Any) -> str:
-    shown = (f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
-    return f"{type(self).__qualname__}({', '.join(shown)})"
+    parts = (f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
+    return f"{type(self).__qualname__}({', '.join(parts)})"
 
 
 def _setattr(self: Any, name: str, value: Any) -> None:

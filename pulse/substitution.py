@@ -119,8 +119,8 @@ class Terms:
                 return self.array(cast("Array", value))
             case tuple():
                 items = cast("tuple[Any, ...]", value)
-                changed = tuple(self._substitute(item) for item in items)
-                return changed if any(a is not b for a, b in zip(changed, items)) else items
+                substitutes = tuple(self._substitute(item) for item in items)
+                return substitutes if any(a is not b for a, b in zip(substitutes, items)) else items
             case Op() if is_dataclass(value):
                 old = {name: getattr(value, name) for name in _fields_of(type(value))}
                 new = {name: self._substitute(each) for name, each in old.items()}

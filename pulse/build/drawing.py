@@ -230,7 +230,7 @@ class Part:
                 part.follow(outlet, successor)
         for node_id in old:
             graph.retire(node_id)
-        gone = {node_id for node_id in old if not graph.nodes[node_id].outputs}
+        retired_ids = {node_id for node_id in old if not graph.nodes[node_id].outputs}
         for part in [*parts, new]:
             new_nodes = new.nodes if part in holders else []
-            part.nodes = sorted({*(set(part.nodes) - gone), *new_nodes})
+            part.nodes = sorted({*(set(part.nodes) - retired_ids), *new_nodes})

@@ -47,9 +47,9 @@ def check_attributes(domain: str, kind: str, attributes: Mapping[str, Any], wher
     for name in values:
         if name not in declarations:
             near = get_close_matches(name, list(declarations), 1)
-            meant = f" (did you mean {near[0]}?)" if near else ""
+            suggestion = f" (did you mean {near[0]}?)" if near else ""
             names = ", ".join(sorted(declarations)) or "none"
-            raise InputError(f"{where}: no attribute is called {name}{meant}; there are {names}")
+            raise InputError(f"{where}: no attribute is called {name}{suggestion}; there are {names}")
     for name, declaration in declarations.items():
         if declaration.required and name not in values:
             raise InputError(f"{where}: the attribute {name} is required")

@@ -72,8 +72,8 @@ def _narrow(value: Wide, dtype: DType) -> Array | None:
     """The value in the type of the model, None if that overflows or loses small numbers."""
     with np.errstate(all="ignore"):
         narrow = value.astype(dtype)
-    lost = (value != 0) & (np.abs(narrow) < np.finfo(dtype).tiny)
-    return None if lost.any() or not np.isfinite(narrow).all() else narrow
+    underflows = (value != 0) & (np.abs(narrow) < np.finfo(dtype).tiny)
+    return None if underflows.any() or not np.isfinite(narrow).all() else narrow
 
 
 def _weights(graph: TypedGraph, node: TypedNode) -> tuple[Wide, Wide | None] | None:

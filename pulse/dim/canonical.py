@@ -43,8 +43,8 @@ def build(terms: dict[Monomial, int], const: int, scope: DimScope | None) -> TDi
     """The canonical dim of a sum; takes the dict over."""
     terms = {monomial: coefficient for monomial, coefficient in terms.items() if coefficient}
     _turn_quotients(terms)
-    ordered = tuple(sorted(terms.items(), key=_term_key))
-    return TDim(ordered, const, scope if ordered else None)
+    sorted_terms = tuple(sorted(terms.items(), key=_term_key))
+    return TDim(sorted_terms, const, scope if sorted_terms else None)
 
 
 def combine(left: TDim, a: int, right: TDim, b: int) -> TDim:

@@ -118,8 +118,8 @@ def _line_below(dim: TDim, sign: int = 1) -> tuple[Fraction, Fraction] | None:
             inner = _line_below(atom.num, side)
             if inner is None:
                 return None
-            lost = atom.k - 1 if side > 0 else 0
-            slope, const = slope + scale * inner[0] / atom.k, const + scale * (inner[1] - lost) / atom.k
+            rounding = atom.k - 1 if side > 0 else 0
+            slope, const = slope + scale * inner[0] / atom.k, const + scale * (inner[1] - rounding) / atom.k
         else:
             return None
     return slope, const

@@ -37,30 +37,30 @@ def symbols_of(model: Model | TypedModel, names: Sequence[str] | None = None) ->
 
 
 def stream_counts(model: Model | TypedModel, symbol: str | None) -> Mapping[Symbol, int]:
-    """The symbols of an offline model that surely count streams: each is 1.
+    """The symbols of an offline model that surely candidate streams: each is 1.
 
     Such a symbol has a name that says so, leads the shape of an input in which another symbol can be time, and never
     stands after one. ``symbol`` is the user's name of time.
     """
     shapes = [_dims(model, name) for name in model.inputs]
 
-    def beside(shape: Sequence[TDim], counted: Symbol) -> set[Symbol]:
-        return {other for dim in shape for other in dim.symbols} - {counted}
+    def beside(shape: Sequence[TDim], candidate: Symbol) -> set[Symbol]:
+        return {other for dim in shape for other in dim.symbols} - {candidate}
 
-    def leads(shape: Sequence[TDim], counted: Symbol) -> bool:
-        return shape[0] == TDim.of(counted) and all(counted not in dim.symbols for dim in shape[1:])
+    def leads(shape: Sequence[TDim], candidate: Symbol) -> bool:
+        return shape[0] == TDim.of(candidate) and all(candidate not in dim.symbols for dim in shape[1:])
 
-    def counts(counted: Symbol) -> bool:
-        if counted.name == symbol or not _COUNTS_STREAMS.fullmatch(counted.name):
+    def counts(candidate: Symbol) -> bool:
+        if candidate.name == symbol or not _COUNTS_STREAMS.fullmatch(candidate.name):
             return False
-        counted_shapes = [shape for shape in shapes if any(counted in dim.symbols for dim in shape)]
-        moving = [shape for shape in counted_shapes if beside(shape, counted)]
-        times = {other for shape in moving for other in beside(shape, counted)}
-        return all(leads(shape, counted) for shape in moving) and any(
+        own_shapes = [shape for shape in shapes if any(candidate in dim.symbols for dim in shape)]
+        moving = [shape for shape in own_shapes if beside(shape, candidate)]
+        times = {other for shape in moving for other in beside(shape, candidate)}
+        return all(leads(shape, candidate) for shape in moving) and any(
             not _COUNTS_STREAMS.fullmatch(other.name) for other in times
         )
 
-    return {counted: 1 for counted in symbols_of(model) if counts(counted)}
+    return {candidate: 1 for candidate in symbols_of(model) if counts(candidate)}
 
 
 def leaves_pulse_open(model: Model, chunking: Chunking, symbol: str | None) -> bool:

@@ -94,10 +94,10 @@ class Scan(Op):
         sequences: list[Array] = []
         outputs = self.body.graph.outputs[len(self.states) :]
         for frames, course, outlet in zip(scan_outputs, self.gathered, outputs):
-            ordered = frames[::-1] if course.backward else frames
+            ordered_frames = frames[::-1] if course.backward else frames
             fact = self.body.graph.fact(outlet)
             empty = np.zeros((0, *(dim.eval(env) for dim in fact.shape)), fact.dtype)
-            sequence = np.concatenate([empty, *(frame[None] for frame in ordered)])
+            sequence = np.concatenate([empty, *(frame[None] for frame in ordered_frames)])
             sequences.append(np.moveaxis(sequence, 0, course.axis))
         return [*sequences, *states]
 

@@ -77,9 +77,9 @@ def _keep(cx: Lowering, outlets: Collection[OutletId]) -> dict[OutletId, Value]:
         cx.node, cx.op = cx.graph.label(outlet), "output"
         value = cx.value(outlet)
         if value.buffer.region is Region.STATE:
-            sent = cx.temporary(value.shape, value.dtype, value.order)
-            cx.copy(value, sent)
-            value = sent
+            copy = cx.temporary(value.shape, value.dtype, value.order)
+            cx.copy(value, copy)
+            value = copy
         value.buffer.touch(sys.maxsize)  # the caller reads it after the last instruction
         results[outlet] = value
     return results

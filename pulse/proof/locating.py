@@ -98,12 +98,12 @@ def _place_in(where: ScheduledWire, pulses: list[Array], offline: Array) -> Arra
     if stream.rate == 0:
         frames = pulses[-1].shape[axis]
         return frames_at(pulses[-1], axis, frames - length, frames)
-    sent = np.concatenate(pulses, axis)
+    joined_pulses = np.concatenate(pulses, axis)
     first = stream.prefix_frames
-    last = max(first, min(length, sent.shape[axis] - stream.offset))
+    last = max(first, min(length, joined_pulses.shape[axis] - stream.offset))
     whole = offline.copy()
     frames_at(whole, axis, first, last)[...] = frames_at(
-        sent, axis, first + stream.offset, last + stream.offset
+        joined_pulses, axis, first + stream.offset, last + stream.offset
     )
     return whole
 

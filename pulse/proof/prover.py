@@ -57,7 +57,7 @@ def compare(
     trials, effort = plan_trials(model, lengths, long), Effort(model)
     ranges = integer_ranges(model, oracle, max(1, min(trial.length for trial in trials.trials)))
     seen = _Seen(model)
-    tried: list[TrialRecord] = []
+    records: list[TrialRecord] = []
     skipped: list[int] = []
     worst = LargestError()
     divergence: Divergence | None = None
@@ -71,7 +71,7 @@ def compare(
         trial_programs = [
             p for p in programs if p is programs[-1] or lengths is not None or _in_time(p, trial, effort)
         ]
-        tried.append(
+        records.append(
             TrialRecord(trial.length, trial.signal, tuple(program.backend for program in trial_programs))
         )
         seen.note(trial, reference.native)
@@ -91,7 +91,7 @@ def compare(
                 break
         if divergence is not None:
             break
-    if not tried:
+    if not records:
         raise PulsifyError(
             f"the offline model runs at none of the lengths {sorted(set(skipped))}; give lengths that it takes with "
             f"{spell('lengths')}"
@@ -99,7 +99,7 @@ def compare(
     backends = tuple(program.backend for program in programs)
     skips = tuple(dict.fromkeys(skipped))
     outputs = seen.coverage()
-    return ProofReport(model, backends, tuple(tried), skips, outputs, trials, seed, worst, divergence)
+    return ProofReport(model, backends, tuple(records), skips, outputs, trials, seed, worst, divergence)
 
 
 def _in_time(program: Program, trial: Trial, effort: Effort) -> bool:

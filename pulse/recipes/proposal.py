@@ -230,12 +230,12 @@ def _open_model(path: Path, notes: list[str]) -> tuple[Loaded, dict[str, Any]]:
 def _in_chunks(loaded: Loaded, path: Path, reason: PulsifyError) -> tuple[Loaded, int]:
     """A model that takes chunks of any length, with a length that suits it. Raises LoadError."""
     for size in CHUNKS:
-        tried = loaded.with_pulse(size)
+        candidate = loaded.with_pulse(size)
         try:
-            tried.analyse()
+            candidate.analyse()
         except PulseError:
             continue
-        return tried, size
+        return candidate, size
     raise LoadError(f"{reason}; its author knows: write its recipe by hand, see docs/recipes.md") from reason
 
 

@@ -39,8 +39,8 @@ def describe_type(hint: object) -> str:
     """What values a type allows, in words."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        shown = [part for part in parts if part is not NoneType and get_origin(part) is not PathLike]
-        return " or ".join(dict.fromkeys(map(describe_type, shown)))
+        types = [part for part in parts if part is not NoneType and get_origin(part) is not PathLike]
+        return " or ".join(dict.fromkeys(map(describe_type, types)))
     if origin is Literal:
         return " or ".join(repr(part) for part in parts)
     if origin is Sequence:

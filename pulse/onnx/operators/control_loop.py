@@ -190,8 +190,8 @@ class _Repeated:
                 "not known; export a loop over frames as Scan, or with a constant trip count"
             )
         op = Loop(model, tuple(self.graph.inputs), open_names, iterations)
-        decided = [limit, go_on] if iterations is None else []
-        operands = [*decided, *self._states(), *(node.captures[name] for name in open_names)]
+        controls = [limit, go_on] if iterations is None else []
+        operands = [*controls, *self._states(), *(node.captures[name] for name in open_names)]
         return wire(node.graph, node.wire_name, op, operands)
 
     def _iterations(self, limit: OutletId, go_on: OutletId, model: TypedNetwork) -> TDim | None:

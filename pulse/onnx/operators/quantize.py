@@ -34,9 +34,9 @@ def quantize_linear(node: NodeContext) -> OutletId:
     scale = node.fact(1).dtype
     kind = _quantized_type(node)
     precision = node.integer("precision", 0)
-    divided = onnx_dtype(precision, f"{node.wire_name} (QuantizeLinear)") if precision else scale
-    x = node.cast(node.input(0), divided, "x")
-    s = node.cast(_spread(node, 1, "scale"), divided, "scale_as_x")
+    dtype = onnx_dtype(precision, f"{node.wire_name} (QuantizeLinear)") if precision else scale
+    x = node.cast(node.input(0), dtype, "x")
+    s = node.cast(_spread(node, 1, "scale"), dtype, "scale_as_x")
     y = node.wire(Elementwise("div"), [x, s], "scaled")
     zero = _spread(node, 2, "zero") if node.has(2) else None
     return node.name_result(quantize(node, node.cast(y, F32, "wide"), zero, kind))
@@ -91,8 +91,8 @@ def _spread(node: NodeContext, slot: int, name: str) -> OutletId:
         )
     apart = node.wire(AddAxis(axis + 1), [node.input(slot)], f"{name}_apart")
     wide = (*fact.shape[: axis + 1], TDim.of(block), *fact.shape[axis + 1 :])
-    repeated = node.wire(Expand(wide), [apart], f"{name}_repeated")
-    entries = node.wire(Reshape(with_dim(fact.shape, axis, count * block)), [repeated], f"{name}_merged")
+    blocks = node.wire(Expand(wide), [apart], f"{name}_repeated")
+    entries = node.wire(Reshape(with_dim(fact.shape, axis, count * block)), [blocks], f"{name}_merged")
     if count * block == x.shape[axis]:
         return entries
     return node.wire(Slice(axis, TDim.of(0), x.shape[axis]), [entries], f"{name}_blocks")

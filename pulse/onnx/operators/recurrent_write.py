@@ -144,9 +144,9 @@ def write_recurrent_stream(w: NodeWriter, op: RecurrentStream) -> list[str]:
         parts.append(y)
         wait = before + (1 if start == 0 and cut else 0)
         if wait:
-            reached = w.clock.has_reached(wait)
+            has_begun = w.clock.has_reached(wait)
             following = [
-                w.emit("Where", [reached, new, old], f"{letter}{start}_kept")
+                w.emit("Where", [has_begun, new, old], f"{letter}{start}_kept")
                 for letter, new, old in zip(letters, following, current)
             ]
         current = following

@@ -228,9 +228,9 @@ def write_polyphase(w: NodeWriter, op: Polyphase) -> str:
     """Each group of output frames from its place among the input frames."""
     groups = w.output_shape()[op.axis] // len(op.taps)
     most = max(len(taps) for taps in op.taps)
-    filled = [(*taps, *((taps[0][0], 0.0),) * (most - len(taps))) for taps in op.taps]
-    frames = np.array([[frame for frame, _ in taps] for taps in filled])
-    weights = np.array([[weight for _, weight in taps] for taps in filled])
+    equal_taps = [(*taps, *((taps[0][0], 0.0),) * (most - len(taps))) for taps in op.taps]
+    frames = np.array([[frame for frame, _ in taps] for taps in equal_taps])
+    weights = np.array([[weight for _, weight in taps] for taps in equal_taps])
     starts = np.arange(groups)[:, None, None] * op.stride
     nearest = most == 1
     return _weigh_frames(

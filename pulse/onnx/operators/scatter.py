@@ -51,8 +51,12 @@ def scatter_nd(node: NodeContext) -> OutletId:
     op.facts([x, indices, node.fact(2)])
     value = node.value(1)
     if value is None or is_symbolic(value):
-        laid = _frames_laid(node) if reduction == "add" else None
-        return laid if laid is not None else node.wire(op, [node.input(0), node.input(1), node.input(2)])
+        overlapped = _frames_laid(node) if reduction == "add" else None
+        return (
+            overlapped
+            if overlapped is not None
+            else node.wire(op, [node.input(0), node.input(1), node.input(2)])
+        )
     places = value.reshape(-1, index_depth(x, indices)).astype(np.int64)
     outlet = _place(node, node.input(0), node.input(2), places, reduction)
     return outlet if outlet is not None else node.wire(op, [node.input(0), node.input(1), node.input(2)])
@@ -75,8 +79,8 @@ def _frames_laid(node: NodeContext) -> OutletId | None:
     columns = node.wire(Reshape((rows.length, TDim.of(block), TDim.of(width))), [node.input(2)], "frames")
     columns = node.wire(Transpose((2, 1, 0)), [columns], "columns")
     first = int(rows.starts.min())
-    laid = overlap_add(node, columns, 1, block, rows.step, 0, x.shape[0] - first)
-    line = node.wire(Reshape((TDim.of(width), x.shape[0] - first)), [laid], "lines")
+    signal = overlap_add(node, columns, 1, block, rows.step, 0, x.shape[0] - first)
+    line = node.wire(Reshape((TDim.of(width), x.shape[0] - first)), [signal], "lines")
     line = node.wire(Transpose((1, 0)), [line], "back")
     if first:
         line = node.wire(Pad(((TDim.of(first), TDim.of(0)), (TDim.of(0), TDim.of(0)))), [line], "later")
@@ -254,8 +258,8 @@ def _combine(
         mine = np.flatnonzero(turn == number)
         own = node.wire(Gather(0), [flat, node.constant(rows[mine], f"rows{number}")], f"own{number}")
         new = node.wire(Gather(0), [parts, node.constant(mine, f"turn{number}")], f"new{number}")
-        met = node.wire(Elementwise(reduction), [own, new], f"met{number}")
-        flat = _replace(node, flat, met, rows[mine])
+        combined = node.wire(Elementwise(reduction), [own, new], f"met{number}")
+        flat = _replace(node, flat, combined, rows[mine])
     return flat
 
 

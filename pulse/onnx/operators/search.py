@@ -62,8 +62,8 @@ def trilu(node: NodeContext) -> OutletId:
         raise node.error(f"{x} is not a matrix")
     k = node.whole(1, "k") if node.has(1) else 0
     rows, columns = (steps(node, x.shape[axis], name) for axis, name in ((-2, "rows"), (-1, "columns")))
-    shifted = node.wire(Elementwise("add"), [rows, node.constant(np.array(k, np.int64), "k")], "diagonal")
-    column = node.wire(AddAxis(1), [shifted], "column")
+    diagonal = node.wire(Elementwise("add"), [rows, node.constant(np.array(k, np.int64), "k")], "diagonal")
+    column = node.wire(AddAxis(1), [diagonal], "column")
     kind = "greater_equal" if node.flag("upper", True) else "less_equal"
     mask = node.wire(Elementwise(kind), [columns, column], "kept")
     return node.wire(

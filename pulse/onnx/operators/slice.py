@@ -188,12 +188,12 @@ def infer_split(clues: Clues) -> Iterator[Relation]:
     rank = clues.rank(x)
     if rank is None:
         return
-    divided = clues.axis(clues.integer("axis", 0), rank)
-    yield SizeSum(Axis(x, divided), [Axis(part, divided) for part in parts])
+    split_axis = clues.axis(clues.integer("axis", 0), rank)
+    yield SizeSum(Axis(x, split_axis), [Axis(part, split_axis) for part in parts])
     if clues.opset < 18 and "split" not in clues.attributes and not clues.has(1):
         for part in parts:
-            yield Scaled(Axis(x, divided), Axis(part, divided), len(parts))
-    for axis in (axis for axis in range(rank) if axis != divided):
+            yield Scaled(Axis(x, split_axis), Axis(part, split_axis), len(parts))
+    for axis in (axis for axis in range(rank) if axis != split_axis):
         yield SameSize([Axis(wire, axis) for wire in (x, *parts)])
 
 

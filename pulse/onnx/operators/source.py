@@ -114,8 +114,8 @@ def eye_like(node: NodeContext) -> OutletId:
     code = node.integer("dtype", 0)
     dtype = onnx_dtype(code, f"{node.wire_name} (EyeLike)") if code else fact.dtype
     rows, columns = (steps(node, dim, name) for dim, name in zip(fact.shape, ("rows", "columns")))
-    shifted = node.wire(Elementwise("add"), [rows, node.constant(np.array(k), "k")], "diagonal")
-    column = node.wire(AddAxis(1), [shifted], "column")
+    diagonal = node.wire(Elementwise("add"), [rows, node.constant(np.array(k), "k")], "diagonal")
+    column = node.wire(AddAxis(1), [diagonal], "column")
     hit = node.wire(Elementwise("equal"), [column, columns], "hit")
     return node.name_result(node.cast(hit, dtype, "ones"))
 

@@ -46,10 +46,10 @@ class MixedProgram(CompiledProgram):
         self.fetches = tuple(fetches)
         self.parts: list[tuple[BackendGroup, Program]] = []
         for part in split(model, choice_of, fetches):
-            computed = {
+            computes = {
                 part.nodes[node_id]: choice_of[node_id].implementation.compute for node_id in part.nodes
             }
-            functions = {node_id: compute for node_id, compute in computed.items() if compute is not None}
+            functions = {node_id: compute for node_id, compute in computes.items() if compute is not None}
             self.parts.append((part, compile(part.backend, part.network, functions)))
         self.transfers = transfers([part for part, _ in self.parts], model.graph)
         names = dict.fromkeys([backend, *(part.backend for part, _ in self.parts)])
@@ -119,8 +119,8 @@ class MixedState(State):
             yield from state._counts()
 
     def _save(self) -> bytes:
-        saved = [state._save() for state in self._states]
-        return b"".join(_SIZE.pack(len(each)) + each for each in saved)
+        memories = [state._save() for state in self._states]
+        return b"".join(_SIZE.pack(len(each)) + each for each in memories)
 
     def _load(self, memory: bytes) -> None:
         memories: list[bytes] = []

@@ -281,7 +281,7 @@ class NativeState(State):
         """The time of each instruction and what it costs, over steps on noise; the stream's state is kept."""
         from pulse.program.native.profile import measure
 
-        saved = self.snapshot()
+        snapshot = self.snapshot()
         rng = np.random.default_rng(0)
         for name, place in self._inputs:
             constant = self.constants.get(name)
@@ -292,4 +292,4 @@ class NativeState(State):
             parts = self._program.thread_cuts.counts()
             return measure(self._program.notes, self.call[0], self.call[2], steps, parts)
         finally:
-            self.restore(saved)
+            self.restore(snapshot)

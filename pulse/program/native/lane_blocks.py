@@ -94,8 +94,8 @@ class LaneBlocks:
         if not [clock for clock in selection.clocks if clock.pulse < steady_from]:
             return parts
         pulses = np.array([clock.pulse for clock in selection.clocks])
-        ready = [part for part in parts.blocks if pulses[part.at].min() >= steady_from]
-        return CallBlocks.of(ready, len(pulses))
+        steady = [part for part in parts.blocks if pulses[part.at].min() >= steady_from]
+        return CallBlocks.of(steady, len(pulses))
 
     def _whole(self, numbers: Sequence[int]) -> Iterator[BlockLanes]:
         at = {number: place for place, number in enumerate(numbers)}

@@ -184,18 +184,18 @@ def plan(buffers: Sequence[Buffer]) -> int:
 
     Largest first, each at the lowest gap among those placed before it.
     """
-    placed: list[Buffer] = []
+    placed_buffers: list[Buffer] = []
     total = 0
     for buffer in sorted(buffers, key=lambda buffer: -buffer.size):
         offset = 0
         for other in sorted(
-            (other for other in placed if other.first <= buffer.last and buffer.first <= other.last),
+            (other for other in placed_buffers if other.first <= buffer.last and buffer.first <= other.last),
             key=lambda other: other.offset,
         ):
             if other.offset - offset >= align(buffer.size):
                 break
             offset = max(offset, other.offset + align(other.size))
         buffer.offset = offset
-        placed.append(buffer)
+        placed_buffers.append(buffer)
         total = max(total, offset + align(buffer.size))
     return total
