@@ -53,8 +53,8 @@ def rounding_errors(
 
 
 def _error(name: str, exact: Array, rounded: Array) -> RoundingError:
-    wanted, got = exact.astype(np.float64), rounded.astype(np.float64)
-    difference = np.where(exact == rounded, 0.0, got - wanted)
-    signal, noise = float(np.square(wanted).sum()), float(np.square(difference).sum())
+    expected, actual = exact.astype(np.float64), rounded.astype(np.float64)
+    difference = np.where(exact == rounded, 0.0, actual - expected)
+    signal, noise = float(np.square(expected).sum()), float(np.square(difference).sum())
     snr_db = math.inf if noise == 0 else 10 * math.log10(signal / noise) if signal > 0 else -math.inf
     return RoundingError(name, float(np.abs(difference).max(initial=0)), snr_db)

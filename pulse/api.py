@@ -105,7 +105,7 @@ def verify(
         )
     if any(each is not None for each in (example, twin, dynamic, states)):
         raise InputError("example, twin, dynamic and states are of a PyTorch module; the source is none")
-    loaded = load(source).with_pulse(pulse)
+    model = load(source).with_pulse(pulse)
     return prove_loaded(
-        loaded, loaded.pulsify(pulse, False, max_context), lengths, backend, seed, prepare, long
+        model, model.pulsify(pulse, False, max_context), lengths, backend, seed, prepare, long
     )

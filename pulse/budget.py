@@ -34,12 +34,14 @@ class Budget:
     seconds: float = 10.0
 
     @classmethod
-    def of(cls, given: Mapping[str, float] | None) -> "Budget":
+    def of(cls, user_limits: Mapping[str, float] | None) -> "Budget":
         """The usual limits with those that the user gives. Raises LoadError."""
         names = [each.name for each in fields(cls)]
-        values: Any = {} if given is None else given
+        values: Any = {} if user_limits is None else user_limits
         if not isinstance(values, Mapping):
-            raise LoadError(f"budget must map limits to numbers, such as {{'nodes': 1000000}}, not {given!r}")
+            raise LoadError(
+                f"budget must map limits to numbers, such as {{'nodes': 1000000}}, not {user_limits!r}"
+            )
         limits = cast("Mapping[str, Any]", values)
         for name, limit in limits.items():
             if name not in names:
@@ -66,7 +68,7 @@ class Spending:
     unfolded: dict[str, str] = field(default_factory=dict[str, str])
 
     def copy(self) -> "Spending":
-        """The same amounts, to go on from."""
+        """A copy, which counts on from the same amounts."""
         return replace(self, unfolded=dict(self.unfolded))
 
     def unfold(self, nodes: int, what: str) -> None:
@@ -81,30 +83,30 @@ class Spending:
 
     def excess(self, elements: float) -> str:
         """Why constants of this many elements cannot be computed, and what would help; empty if they can."""
-        left = self.budget.elements + STORED_TIMES * self.stored - self.elements
-        if elements <= left:
+        elements_left = self.budget.elements + STORED_TIMES * self.stored - self.elements
+        if elements <= elements_left:
             return ""
-        wanted = {"elements": suggest_limit(self.budget.elements, elements)}
+        limits = {"elements": suggest_limit(self.budget.elements, elements)}
         return (
             f"{elements:.0f} elements, where the budget of {self.budget.elements:.0f} for constants that are computed "
-            f"before running leaves {max(0.0, left):.0f}; raise it with {spell('budget', wanted)}"
+            f"before running leaves {max(0.0, elements_left):.0f}; raise it with {spell('budget', limits)}"
         )
 
     def slowness(self, seconds: float) -> str:
         """Why what takes this many seconds cannot be computed, and what would help; empty if it can."""
         if self.seconds + seconds <= self.budget.seconds:
             return ""
-        wanted = {"seconds": suggest_limit(self.budget.seconds, seconds)}
+        limits = {"seconds": suggest_limit(self.budget.seconds, seconds)}
         return (
             f"it takes about {seconds:.3g} seconds, where the budget of {self.budget.seconds:g} for constants that are "
             f"computed before running leaves {self.budget.seconds - self.seconds:.3g}; raise it with "
-            f"{spell('budget', wanted)}"
+            f"{spell('budget', limits)}"
         )
 
 
-def suggest_limit(limit: float, wanted: float = 0) -> int:
+def suggest_limit(limit: float, amount: float = 0) -> int:
     """A limit to propose: ten times as much, or more where more is wanted."""
-    return int(min(max(10 * limit, 2 * wanted, 10), 1e18))
+    return int(min(max(10 * limit, 2 * amount, 10), 1e18))
 
 
 _spending: ContextVar[Spending | None] = ContextVar("spending", default=None)

@@ -27,7 +27,7 @@ def fewer_collections() -> Generator[None]:
 
 
 def collect_rarely() -> None:
-    """The same for the rest of the process, if that is ours."""
+    """Collect less often for the rest of the process, unless the collector is off or rarer already."""
     first, *others = gc.get_threshold()
     if 0 < first < OBJECTS:
         gc.set_threshold(OBJECTS, *others)

@@ -39,9 +39,9 @@ def text(graph: Graph[F, O], title: str = "graph") -> str:
 
 
 def _row(graph: Graph[F, O], node: Node[F, O]) -> Sequence[str]:
-    read = ", ".join(graph.label(outlet) for outlet in node.inputs)
+    operands = ", ".join(graph.label(outlet) for outlet in node.inputs)
     facts = "; ".join(str(outlet.fact) for outlet in node.outputs)
-    cells = (str(node.id), node.name, node.op.name, node.op.detail(), f"({read})", f"-> {facts}")
+    cells = (str(node.id), node.name, node.op.name, node.op.detail(), f"({operands})", f"-> {facts}")
     return [printable(cell) for cell in cells]
 
 

@@ -45,10 +45,10 @@ def dtype_name(dtype: DType) -> str:
     return _DTYPE_NAMES.get(dtype, dtype.name)
 
 
-def numbers_of(given: Any, dtype: DType) -> Array | None:
+def numbers_of(value: Any, dtype: DType) -> Array | None:
     """What a user gives as a value, in a type; None if it is not numbers or does not fit. Only floats round."""
     try:
-        array = np.asarray(given)
+        array = np.asarray(value)
         if array.dtype.kind not in "biuf":
             return None
         with np.errstate(invalid="ignore"):

@@ -55,7 +55,7 @@ class View:
     kernel: str = ""
 
     def translate(self, places: Mapping[int, Iterable[int]]) -> "View":
-        """The same of another graph: node -> the nodes that stand for it there."""
+        """The view in another graph; ``places`` maps each node to its nodes there."""
         nodes = {new for node in self.nodes for new in places.get(node, ())}
         return View(nodes, self.backend, self.kernel)
 
@@ -77,7 +77,7 @@ class Graph(Generic[F, O]):
         self.views: dict[str, View] = {}
         """Views of users, by name; empty if none was asked for."""
         self._names: set[str] = set()
-        self._taken: dict[str, int] = {}
+        self._numbers: dict[str, int] = {}
 
     @property
     def outputs(self) -> Sequence[OutletId]:
@@ -89,44 +89,44 @@ class Graph(Generic[F, O]):
         return outlet in self._output_places
 
     def add(self, name: str, op: O, inputs: Sequence[OutletId], facts: Sequence[F]) -> list[OutletId]:
-        """Append a node; the outlets it makes, one for each fact."""
+        """Append a node and return its outlets, one for each fact."""
         place, names = len(self.nodes), self._names
-        chosen = self.unique(name) if name in names else name
+        free_name = self.unique(name) if name in names else name
         if inputs:
             for slot, source in enumerate([self.outlet(outlet) for outlet in inputs]):
                 source.successors[InletId(place, slot)] = None
-        self.nodes.append(Node(place, chosen, op, list(inputs), [Outlet(fact, {}) for fact in facts]))
-        names.add(chosen)
+        self.nodes.append(Node(place, free_name, op, list(inputs), [Outlet(fact, {}) for fact in facts]))
+        names.add(free_name)
         return [OutletId(place, slot) for slot in range(len(facts))]
 
     def unique(self, name: str) -> str:
         """``name``, with a number if it is taken."""
         if name not in self._names:
             return name
-        number = self._taken.get(name, 0) + 1
+        number = self._numbers.get(name, 0) + 1
         while f"{name}.{number}" in self._names:
             number += 1
-        self._taken[name] = number - 1
+        self._numbers[name] = number - 1
         return f"{name}.{number}"
 
     def _free(self, name: str) -> None:
-        """Give a name back; ``_taken`` says up to which number a name with numbers has surely none to give."""
+        """Free a name; for each name, ``_numbers`` holds a number up to which all numbered names are in use."""
         self._names.discard(name)
         base, _, number = name.rpartition(".")
-        if base in self._taken and number.isdecimal() and len(number) < 10:
-            self._taken[base] = min(self._taken[base], int(number) - 1)
+        if base in self._numbers and number.isdecimal() and len(number) < 10:
+            self._numbers[base] = min(self._numbers[base], int(number) - 1)
 
     def set_outputs(self, outputs: Sequence[OutletId], names: Sequence[str] | None = None) -> None:
         """Make any outlets the outputs of the model."""
         for outlet in outputs:
             self.outlet(outlet)
-        chosen = [self.label(outlet) for outlet in outputs] if names is None else list(names)
-        if len(chosen) != len(outputs) or len(set(chosen)) != len(chosen):
-            raise PulseError(f"outputs need one distinct name each, got {chosen}")
+        output_names = [self.label(outlet) for outlet in outputs] if names is None else list(names)
+        if len(output_names) != len(outputs) or len(set(output_names)) != len(output_names):
+            raise PulseError(f"outputs need one distinct name each, got {output_names}")
         self._outputs, self._output_places = list(outputs), {}
         for place, outlet in enumerate(outputs):
             self._output_places.setdefault(outlet, []).append(place)
-        self.output_names = chosen
+        self.output_names = output_names
 
     def node(self, outlet: OutletId) -> Node[F, O]:
         """The node that makes an outlet."""
@@ -206,8 +206,8 @@ class Graph(Generic[F, O]):
         if old == new:
             return
         source, target = self.outlet(old), self.outlet(new)
-        moved = [inlet for inlet in source.successors if before is None or inlet.node < before]
-        for inlet in moved:
+        inlets = [inlet for inlet in source.successors if before is None or inlet.node < before]
+        for inlet in inlets:
             del source.successors[inlet]
             self.nodes[inlet.node].inputs[inlet.slot] = new
             target.successors[inlet] = None
@@ -277,15 +277,15 @@ class Graph(Generic[F, O]):
     def rebuilt(self) -> "Graph[F, O]":
         """The same graph in order, holding its inputs and what its outputs need."""
         result = Graph[F, O]()
-        kept = dict.fromkeys((*(outlet.node for outlet in self.inputs), *self.order()))
-        places = {node_id: place for place, node_id in enumerate(kept)}
+        order = dict.fromkeys((*(outlet.node for outlet in self.inputs), *self.order()))
+        places = {node_id: place for place, node_id in enumerate(order)}
         for node_id, place in places.items():
             node = self.nodes[node_id]
             inputs = [OutletId(places[source], slot) for source, slot in node.inputs]
             for slot, source in enumerate(inputs):
                 result.nodes[source.node].outputs[source.slot].successors[InletId(place, slot)] = None
-            made = [Outlet(outlet.fact, {}) for outlet in node.outputs]
-            result.nodes.append(Node(place, node.name, node.op, inputs, made))
+            outlets = [Outlet(outlet.fact, {}) for outlet in node.outputs]
+            result.nodes.append(Node(place, node.name, node.op, inputs, outlets))
             result._names.add(node.name)
         result.inputs = [OutletId(places[node_id], slot) for node_id, slot in self.inputs]
         outputs = [OutletId(places[node_id], slot) for node_id, slot in self.outputs]

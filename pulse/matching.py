@@ -76,12 +76,12 @@ def find_matches(graph: Graph[F, O], query: str, among: Container[int] | None = 
     """
     chains = _Parser(query).query()
     search = _Search(graph, query, among)
-    taken: set[int] = set()
+    used_nodes: set[int] = set()
     matches: list[Match] = []
     for start in search.order:
         for nodes, tags in search.all_chains(chains, start):
-            if nodes and taken.isdisjoint(nodes):
-                taken.update(nodes)
+            if nodes and used_nodes.isdisjoint(nodes):
+                used_nodes.update(nodes)
                 matches.append(Match(tuple(dict.fromkeys(nodes)), tags))
                 break
     return matches
@@ -128,12 +128,12 @@ class _Parser:
         names: frozenset[str] = frozenset()
         ways: tuple[_Chain, ...] = ()
         if self._takes("("):
-            listed = [self._chain()]
+            chains = [self._chain()]
             while self._takes("|"):
-                listed.append(self._chain())
+                chains.append(self._chain())
             if not self._takes(")"):
                 raise self._error("a bracket is not closed")
-            ways = tuple(listed)
+            ways = tuple(chains)
         elif not self._takes("$"):
             name = self._name("an operator, $ or a bracket is expected").lower()
             names = frozenset({name, f"{name}alization"} if name.endswith("norm") else {name})
@@ -168,7 +168,7 @@ class _Search:
         self._names = {node.id: node.op.name.lower() for node in graph.nodes}
         self._plain = {node.id for node in graph.nodes if type(node.op).__name__ not in _INPUTS}
         self._readers: dict[int, list[int]] = {}
-        self._given: set[int] = {outlet.node for outlet in graph.outputs}
+        self._output_nodes: set[int] = {outlet.node for outlet in graph.outputs}
         for node in graph.nodes:
             readers = dict.fromkeys(inlet.node for outlet in node.outputs for inlet in outlet.successors)
             self._readers[node.id] = list(readers)
@@ -222,11 +222,11 @@ class _Search:
                 raise InputError(
                     f"query {self._query!r}: it has too many ways through this graph; name operators in place of $"
                 )
-            named = self._names[node] in step.names if step.names else node in self._plain
-            fits = named and (self._among is None or node in self._among)
+            fits_name = self._names[node] in step.names if step.names else node in self._plain
+            fits = fits_name and (self._among is None or node in self._among)
             if fits and tags.get(step.tag, node) == node and (not step.alone or self._is_private(node)):
                 yield (*nodes, node), {**tags, step.tag: node} if step.tag else tags
 
     def _is_private(self, node: int) -> bool:
         """Whether one node at most reads it, and it is no output."""
-        return len(self._readers[node]) <= 1 and node not in self._given
+        return len(self._readers[node]) <= 1 and node not in self._output_nodes

@@ -90,7 +90,7 @@ class TypedModel(TypedNetwork):
         return with_sizes(self, sizes)
 
     def declutter(self) -> "TypedModel":
-        """The same meaning with less of everything; see ``pulse.declutter``."""
+        """An equivalent model with fewer nodes; see ``pulse.declutter``."""
         from pulse.declutter import declutter
 
         return declutter(self)

@@ -68,8 +68,8 @@ def remaining_pads(pads: Sequence[TDim], crops: Sequence[TDim], rank: int) -> li
     """
     if len(pads) != len(crops) or len(pads) % 2 or len(pads) > 2 * (rank - 1):
         return None
-    kept = [pad - crop for pad, crop in zip(pads, crops)]
-    ends = [NO_PAD, *zip(kept[::2], kept[1::2])]
+    differences = [pad - crop for pad, crop in zip(pads, crops)]
+    ends = [NO_PAD, *zip(differences[::2], differences[1::2])]
     return ends + [NO_PAD] * (rank - len(ends))
 
 

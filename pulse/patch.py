@@ -58,24 +58,24 @@ class Patch:
         """
         target, before = self.target, len(self.target.nodes)
         mapping: dict[OutletId, OutletId] = dict(self._taps)
-        wanted: dict[int, str] = {}
+        names: dict[int, str] = {}
         for node in self.graph.nodes:
             if OutletId(node.id) in self._taps:
                 continue
             facts = [outlet.fact for outlet in node.outputs]
-            added = target.add(node.name, node.op, [mapping[outlet] for outlet in node.inputs], facts)
-            mapping.update(zip((OutletId(node.id, slot) for slot in range(len(facts))), added))
-            wanted[added[0].node] = node.name
+            outlets = target.add(node.name, node.op, [mapping[outlet] for outlet in node.inputs], facts)
+            mapping.update(zip((OutletId(node.id, slot) for slot in range(len(facts))), outlets))
+            names[outlets[0].node] = node.name
         for view in target.views.values():
             if any(old.node in view.nodes for old, _ in self._shunts):
-                view.nodes.update(wanted)
+                view.nodes.update(names)
         for old, new in self._shunts:
             target.redirect(old, mapping[new], before)
         for old, _ in self._shunts:
             target.retire(old.node)
-        for node_id, name in wanted.items():
+        for node_id, name in names.items():
             target.rename(node_id, name)
-        return list(wanted)
+        return list(names)
 
 
 class _Tap(Op):

@@ -72,5 +72,5 @@ _END = _Group()
 
 def quote(*lines: str) -> str:
     """A Graphviz string that shows lines as they are, control characters escaped."""
-    shown = (printable(line).replace("\\", "\\\\").replace('"', '\\"') for line in lines)
-    return '"' + "\\n".join(shown) + '"'
+    texts = (printable(line).replace("\\", "\\\\").replace('"', '\\"') for line in lines)
+    return '"' + "\\n".join(texts) + '"'

@@ -37,11 +37,11 @@ class Terms:
         return dim.subs(self._values) if dim.symbols else dim
 
     def _free(self, name: str) -> str:
-        number, chosen = 1, name
-        while self.scope.knows(chosen):
+        number, free_name = 1, name
+        while self.scope.knows(free_name):
             number += 1
-            chosen = f"{name}_{number}"
-        return chosen
+            free_name = f"{name}_{number}"
+        return free_name
 
     def fact(self, fact: TypedFact) -> TypedFact:
         """A type and shape in these terms."""
@@ -79,30 +79,30 @@ class Terms:
         )
 
     def graft(
-        self, model: TypedNetwork, graph: TypedGraph, given: Mapping[OutletId, OutletId], prefix: str = ""
+        self, model: TypedNetwork, graph: TypedGraph, wires: Mapping[OutletId, OutletId], prefix: str = ""
     ) -> dict[OutletId, OutletId]:
-        """Wire a model into a graph of these terms; where its wires are there.
+        """Wire a model into a graph of these terms, and return the model's wires in that graph.
 
-        given   outlets of the model that wires of the graph stand for
+        wires   outlets of the model that wires of the graph stand for
         prefix  of the names of nodes
         Raises  FactError: sizes that do not fit
         """
-        places = dict(given)
+        places = dict(wires)
         order = model.graph.order([*model.graph.inputs, *model.graph.outputs])
         for node_id in order:
             node = model.graph.nodes[node_id]
-            made = [OutletId(node_id, slot) for slot in range(len(node.outputs))]
-            if all(outlet in places for outlet in made):
+            outlets = [OutletId(node_id, slot) for slot in range(len(node.outputs))]
+            if all(outlet in places for outlet in outlets):
                 continue
             op, name = self.op(node.op), prefix + node.name
             inputs = [places[outlet] for outlet in node.inputs]
             if isinstance(op, Source):
-                added = graph.add(name, op, (), [op.fact])
+                new_outlets = graph.add(name, op, (), [op.fact])
             elif op is node.op and _is_same(model.graph, node_id, graph, inputs):
-                added = graph.add(name, op, inputs, [outlet.fact for outlet in node.outputs])
+                new_outlets = graph.add(name, op, inputs, [outlet.fact for outlet in node.outputs])
             else:
-                added = wire(graph, name, op, inputs)
-            places.update(zip(made, added))
+                new_outlets = wire(graph, name, op, inputs)
+            places.update(zip(outlets, new_outlets))
         return places
 
     def _substitute(self, value: Any) -> Any:
@@ -119,8 +119,8 @@ class Terms:
                 return self.array(cast("Array", value))
             case tuple():
                 items = cast("tuple[Any, ...]", value)
-                changed = tuple(self._substitute(item) for item in items)
-                return changed if any(a is not b for a, b in zip(changed, items)) else items
+                substitutes = tuple(self._substitute(item) for item in items)
+                return substitutes if any(a is not b for a, b in zip(substitutes, items)) else items
             case Op() if is_dataclass(value):
                 old = {name: getattr(value, name) for name in _fields_of(type(value))}
                 new = {name: self._substitute(each) for name, each in old.items()}

@@ -150,12 +150,12 @@ def offline(model: TypedNetwork, fetches: Sequence[str | OutletId] | None = None
     return lambda feeds, arithmetic: model.run(feeds, fetches, arithmetic)
 
 
-def _judgement(off: Array, allowed: Array, wanted: Array) -> Judgement:
+def _judgement(off: Array, allowed: Array, expected: Array) -> Judgement:
     with np.errstate(all="ignore"):
         share = np.where(off == 0.0, 0.0, off / allowed)
     wrong = ~(off <= allowed)
     difference = float(off.max(initial=0.0))
-    size = float(np.abs(_finite(wanted)).max(initial=0.0))
+    size = float(np.abs(_finite(expected)).max(initial=0.0))
     relative = difference / size if size else 0.0 if difference == 0.0 else float("inf")
     largest = float(share.max(initial=0.0))
     return Judgement(difference, relative, largest, allowed, wrong if wrong.any() else None)
@@ -173,7 +173,7 @@ def _unit(values: Array, dtype: DType, axis: int | None) -> Array:
 
 
 def _same(got: Array, expected: Array) -> Array:
-    """Where both are infinite alike or no number."""
+    """Where both are the same infinity, or both NaN."""
     if not is_floating(got.dtype):
         return np.zeros(got.shape, np.bool_)
     return ~np.isfinite(got) & ((got == expected) | (np.isnan(got) & np.isnan(expected)))

@@ -65,10 +65,10 @@ class TypedNetwork:
         return result.copy()
 
     def view(self, name: str) -> list[TypedNode]:
-        """The nodes of a view by its name, or what they were rewritten to; constants left out. Raises PulseError."""
+        """The nodes of a view, or the nodes that replaced them, without constants. Raises PulseError: no such view."""
         if name not in self.graph.views:
-            known = ", ".join(self.graph.views) or "none"
-            raise PulseError(f"no view is called {name!r}; the views are {known}")
+            names = ", ".join(self.graph.views) or "none"
+            raise PulseError(f"no view is called {name!r}; the views are {names}")
         nodes = (self.graph.nodes[node_id] for node_id in sorted(self.graph.views[name].nodes))
         return [node for node in nodes if not isinstance(node.op, Source | Const)]
 
@@ -127,20 +127,20 @@ class TypedNetwork:
         Raises InputError if arrays do not fit; FaultError where a node has no result for some values, such as an
         index outside of its table. Only arithmetic other than the model's types puts the nearest value that has one.
         """
-        named = self._by_name(feeds)
-        env = self.bind(named)
+        arrays = self._by_name(feeds)
+        env = self.bind(arrays)
         graph = self.graph
-        values = {graph.find(name): self._input(name, array, arithmetic) for name, array in named.items()}
+        values = {graph.find(name): self._input(name, array, arithmetic) for name, array in arrays.items()}
         if fetches is None:
-            wanted = dict(zip(graph.output_names, graph.outputs))
+            targets = dict(zip(graph.output_names, graph.outputs))
         else:
-            wanted = dict(
+            targets = dict(
                 (item, graph.find(item)) if isinstance(item, str) else (graph.label(item), item)
                 for item in fetches
             )
-        order = self._nodes_to_run(wanted.values(), values)
+        order = self._nodes_to_run(targets.values(), values)
         readers = Counter(outlet for node_id in order for outlet in graph.nodes[node_id].inputs)
-        readers.update(wanted.values())
+        readers.update(targets.values())
         for node_id in order:
             node = graph.nodes[node_id]
             results = _evaluate(node, [values[outlet] for outlet in node.inputs], env, arithmetic)
@@ -152,7 +152,7 @@ class TypedNetwork:
             for outlet in node.inputs:
                 if not readers[outlet]:
                     values.pop(outlet, None)
-        return {name: values[outlet] for name, outlet in wanted.items()}
+        return {name: values[outlet] for name, outlet in targets.items()}
 
     def _input(self, name: str, array: Array, arithmetic: Arithmetic) -> Array:
         """The value of a wire that is fed. Raises InputError if its type does not fit."""
@@ -161,22 +161,22 @@ class TypedNetwork:
             raise InputError(f"{name}: expected {dtype_name(expected)}, got {dtype_name(array.dtype)}")
         return arithmetic.take_input(array)
 
-    def _nodes_to_run(self, wanted: Iterable[OutletId], fed: Collection[OutletId]) -> list[int]:
-        """The nodes to evaluate, each after what it reads: nothing in front of a wire that is fed."""
-        required, chosen = set(wanted), list[int]()
+    def _nodes_to_run(self, targets: Iterable[OutletId], fed: Collection[OutletId]) -> list[int]:
+        """The nodes to evaluate, in order; those that only lead to fed wires are left out."""
+        required, order = set(targets), list[int]()
         for node_id in reversed(self.graph.order(list(required))):
             node = self.graph.nodes[node_id]
             outlets = {OutletId(node_id, slot) for slot in range(len(node.outputs))}
             if (outlets & required).difference(fed):
                 required.update(node.inputs)
-                chosen.append(node_id)
-        return chosen[::-1]
+                order.append(node_id)
+        return order[::-1]
 
     def _by_name(self, feeds: Mapping[str, Array] | Array) -> dict[str, Array]:
         if isinstance(feeds, Mapping):
-            known = self.inputs
+            inputs = self.inputs
             return {
-                plain if (plain := name.removesuffix(":0")) in known else name: np.asarray(array)
+                plain if (plain := name.removesuffix(":0")) in inputs else name: np.asarray(array)
                 for name, array in feeds.items()
             }
         names = list(self.inputs)
@@ -189,8 +189,8 @@ class TypedNetwork:
         name, fact = next(
             (name, fact) for name, fact in self.inputs.items() if any(dim.symbols for dim in fact.shape)
         )
-        kept = [dim for dim in fact.shape if not dim.is_const][-1]
-        return {name: ",".join(str(dim) if dim.is_const or dim is kept else "1" for dim in fact.shape)}
+        last = [dim for dim in fact.shape if not dim.is_const][-1]
+        return {name: ",".join(str(dim) if dim.is_const or dim is last else "1" for dim in fact.shape)}
 
     def find_symbol(self, symbol: str | Symbol | None) -> Symbol:
         """The symbol that streams: the given one, or the only one. Raises PulseError."""
@@ -216,8 +216,8 @@ class TypedNetwork:
             raise PulseError(
                 f"the stream is a symbol or its name, not {symbol!r}; the frames of a pulse are {spell('pulse', 160)}"
             )
-        wanted = symbol if isinstance(symbol, str) else symbol.name
-        raise PulseError(f"no input has a symbol {wanted}; the symbols are {names or 'none'}")
+        name = symbol if isinstance(symbol, str) else symbol.name
+        raise PulseError(f"no input has a symbol {name}; the symbols are {names or 'none'}")
 
 
 def _evaluate(node: TypedNode, inputs: Sequence[Array], env: Env, arithmetic: Arithmetic) -> Sequence[Array]:
@@ -268,9 +268,9 @@ def _solve(dim: TDim, size: int, env: dict[Symbol, int]) -> None:
     if len(unknown) != 1:
         return
     (symbol,) = unknown
-    known = {other: value for other, value in env.items() if other in dim.symbols}
-    at_zero = dim.eval({**known, symbol: 0})
-    slope = dim.eval({**known, symbol: 1}) - at_zero
+    sizes = {other: value for other, value in env.items() if other in dim.symbols}
+    at_zero = dim.eval({**sizes, symbol: 0})
+    slope = dim.eval({**sizes, symbol: 1}) - at_zero
     if slope and (size - at_zero) % slope == 0:
         env[symbol] = (size - at_zero) // slope
 

@@ -37,8 +37,8 @@ def wire(graph: TypedGraph, name: str, op: Op, inputs: Sequence[OutletId]) -> li
     except DimError:
         outputs, values = op.facts(facts), None
     except FactError as error:
-        read = "; ".join(f"{graph.label(outlet)}: {fact}" for outlet, fact in zip(inputs, facts))
-        raise FactError(f"{name} ({op.name}): {error} [reads {read}]") from error
+        operands = "; ".join(f"{graph.label(outlet)}: {fact}" for outlet, fact in zip(inputs, facts))
+        raise FactError(f"{name} ({op.name}): {error} [reads {operands}]") from error
     if values is None and isinstance(op, Cast) and op.dtype.kind in "iu":
         sizes = integer_sizes(graph, inputs[0])
         values = None if sizes is None else [sizes if is_symbolic(sizes) else sizes.astype(op.dtype)]

@@ -85,7 +85,7 @@ class Canvas:
         return None if slot is None else self.graph.nodes[node_id].inputs[slot]
 
     def places(self, node_id: int) -> int:
-        """How many inputs an operator has, those that are left out included."""
+        """How many inputs an operator has, omitted ones included."""
         node = self.graph.nodes[node_id]
         return len(node.op.slots) if isinstance(node.op, OnnxOp) else len(node.inputs)
 
@@ -121,8 +121,8 @@ class Canvas:
         if slot is None:
             assert isinstance(node.op, OnnxOp)
             slot = len(node.inputs)
-            known = (*node.op.slots, *[None] * (place - len(node.op.slots)))
-            slots = (*known[:place], slot, *known[place + 1 :])
+            old_slots = (*node.op.slots, *[None] * (place - len(node.op.slots)))
+            slots = (*old_slots[:place], slot, *old_slots[place + 1 :])
             node.op = replace(node.op, slots=slots)
         elif is_operator(self.op(node.inputs[slot])):
             raise InputError(
@@ -150,16 +150,16 @@ class Canvas:
         return list(opens)
 
     def input_names(self, outlets: Iterable[OutletId]) -> dict[str, OutletId]:
-        """Wires as inputs of a model, by name; those that were named by the user have their name first."""
+        """Wires as inputs of a model, by name; names given by the user take precedence."""
         inputs: dict[str, OutletId] = {}
         ranked = sorted(outlets, key=lambda outlet: not self._is_given(outlet))
         for outlet in ranked:
             op = self.op(outlet)
-            wanted = op.called if isinstance(op, OpenInput) else self.graph.label(outlet)
-            name, number = wanted, 0
+            base = op.called if isinstance(op, OpenInput) else self.graph.label(outlet)
+            name, number = base, 0
             while name in inputs:
                 number += 1
-                name = f"{wanted}.{number}"
+                name = f"{base}.{number}"
             inputs[name] = outlet
         return inputs
 
@@ -197,27 +197,27 @@ class Canvas:
         terms = Terms(scope, {})
         if self.scope is not None:
             terms.assume(self.scope)
-        inside, made = set(nodes), dict[OutletId, OutletId]()
+        inside, copies = set(nodes), dict[OutletId, OutletId]()
         names = {outlet: name for name, outlet in self.input_names(inputs).items()}
-        named = {names[outlet]: outlet for outlet in inputs}
-        if unknown := sorted(set(shapes) - set(named)):
+        by_name = {names[outlet]: outlet for outlet in inputs}
+        if unknown := sorted(set(shapes) - set(by_name)):
             raise InputError(
-                f"{title}: no input is called {', '.join(unknown)}; the inputs are {', '.join(named) or 'none'}"
+                f"{title}: no input is called {', '.join(unknown)}; the inputs are {', '.join(by_name) or 'none'}"
             )
-        for name, outlet in named.items():
+        for name, outlet in by_name.items():
             fact = self._input_fact(name, outlet, shapes.get(name), terms)
-            made[outlet] = graph.add(name, Input(fact), (), [fact])[0]
-            graph.inputs.append(made[outlet])
+            copies[outlet] = graph.add(name, Input(fact), (), [fact])[0]
+            graph.inputs.append(copies[outlet])
         for node_id in self.graph.order(outputs):
             node = self.graph.nodes[node_id]
-            if OutletId(node_id) in made or not (node_id in inside or isinstance(node.op, Constant)):
+            if OutletId(node_id) in copies or not (node_id in inside or isinstance(node.op, Constant)):
                 continue
             facts = [outlet.fact for outlet in node.outputs]
             op = _with_names(node.op, node.name)
-            added = graph.add(node.name, op, [made[outlet] for outlet in node.inputs], facts)
-            made |= {OutletId(node_id, slot): outlet for slot, outlet in enumerate(added)}
-        graph.set_outputs([made[outlet] for outlet in outputs])
-        places = {old.node: (new.node,) for old, new in made.items() if old.node in inside}
+            outlets = graph.add(node.name, op, [copies[outlet] for outlet in node.inputs], facts)
+            copies |= {OutletId(node_id, slot): outlet for slot, outlet in enumerate(outlets)}
+        graph.set_outputs([copies[outlet] for outlet in outputs])
+        places = {old.node: (new.node,) for old, new in copies.items() if old.node in inside}
         graph.views = {name: view.translate(places) for name, view in views.items()}
         return FileNetwork(graph, scope, title)
 

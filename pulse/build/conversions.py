@@ -59,11 +59,11 @@ def _operator(kind: str, **attributes: object) -> OnnxOp:
 def _insert_before(
     canvas: Canvas, outlet: OutletId, op: OnnxOp, name: str, readers: Iterable[InletId]
 ) -> OutletId:
-    """Put a node between a wire and some of its readers; what it makes."""
-    made = canvas.add(name, op, [outlet])
+    """Put a node between a wire and some of its readers, and return the output of the node."""
+    output = canvas.add(name, op, [outlet])
     for inlet in readers:
-        canvas.graph.connect(made, inlet)
-    return made
+        canvas.graph.connect(output, inlet)
+    return output
 
 
 def _readers(canvas: Canvas, outlet: OutletId, inside: set[int], within: bool) -> list[InletId]:
@@ -93,12 +93,12 @@ def convert_types(
         casts.append(
             _insert_before(canvas, outlet, cast, f"{canvas.graph.label(outlet)}.{name}", readers).node
         )
-    moved: dict[OutletId, OutletId] = {}
+    new_wires: dict[OutletId, OutletId] = {}
     for outlet in outputs:
         readers = _readers(canvas, outlet, inside, False)
-        moved[outlet] = _insert_before(canvas, outlet, back, f"{canvas.graph.label(outlet)}.f32", readers)
-        casts.append(moved[outlet].node)
-    return casts, moved
+        new_wires[outlet] = _insert_before(canvas, outlet, back, f"{canvas.graph.label(outlet)}.f32", readers)
+        casts.append(new_wires[outlet].node)
+    return casts, new_wires
 
 
 def round_parameters(canvas: Canvas, nodes: Iterable[int], name: str) -> None:
@@ -110,7 +110,7 @@ def round_parameters(canvas: Canvas, nodes: Iterable[int], name: str) -> None:
 def _convert_parameters(
     canvas: Canvas, inside: set[int], name: str, convert: Callable[[Array], Array]
 ) -> None:
-    """Give the nodes inside floats of their own in place of those that change; nodes outside keep theirs."""
+    """Convert the float parameters of the nodes inside; nodes outside keep the original ones."""
     for node_id in sorted(inside):
         for outlet in dict.fromkeys(canvas.graph.nodes[node_id].inputs):
             op = canvas.op(outlet)
@@ -119,9 +119,9 @@ def _convert_parameters(
             value = convert(op.value)
             if value.dtype == op.value.dtype and np.array_equal(value, op.value, equal_nan=True):
                 continue
-            made = canvas.constant(f"{canvas.graph.label(outlet)}.{name}", value)
+            parameter = canvas.constant(f"{canvas.graph.label(outlet)}.{name}", value)
             for inlet in _readers(canvas, outlet, inside, True):
-                canvas.graph.connect(made, inlet)
+                canvas.graph.connect(parameter, inlet)
             canvas.graph.retire(outlet.node)
 
 
@@ -137,12 +137,14 @@ def convert_layout(
     inside = set(nodes)
     rank = _rank(canvas, inside)
     first, last = (0, rank - 1, *range(1, rank - 1)), (0, *range(2, rank), 1)
-    added: list[int] = []
+    transposes: list[int] = []
 
     def turn(outlet: OutletId, perm: Sequence[int], readers: Iterable[InletId]) -> OutletId:
         op = _operator("Transpose", perm=list(perm))
-        added.append(_insert_before(canvas, outlet, op, f"{canvas.graph.label(outlet)}.turned", readers).node)
-        return OutletId(added[-1])
+        transposes.append(
+            _insert_before(canvas, outlet, op, f"{canvas.graph.label(outlet)}.turned", readers).node
+        )
+        return OutletId(transposes[-1])
 
     inner = {
         node_id: canvas.graph.nodes[node_id].inputs[0]
@@ -152,17 +154,17 @@ def convert_layout(
     for outlet in inputs:
         if not is_open(canvas.op(outlet)):
             turn(outlet, last, _readers(canvas, outlet, inside, True))
-    moved: dict[OutletId, OutletId] = {}
+    new_wires: dict[OutletId, OutletId] = {}
     outside = {outlet: _readers(canvas, outlet, inside, False) for outlet in outputs}
     for node_id in inner:
         outlet = canvas.graph.nodes[node_id].inputs[0]
         turn(outlet, first, [InletId(node_id, 0)])
-        made = OutletId(node_id)
-        moved[made] = turn(made, last, list(canvas.graph.outlet(made).successors))
+        output = OutletId(node_id)
+        new_wires[output] = turn(output, last, list(canvas.graph.outlet(output).successors))
     for outlet, readers in outside.items():
         if readers:
-            turn(moved.get(outlet, outlet), first, readers)
-    return added, {outlet: moved[outlet] for outlet in outputs if outlet in moved}
+            turn(new_wires.get(outlet, outlet), first, readers)
+    return transposes, {outlet: new_wires[outlet] for outlet in outputs if outlet in new_wires}
 
 
 def _rank(canvas: Canvas, nodes: set[int]) -> int:

@@ -124,15 +124,15 @@ def _positive(values: list[int], what: str, where: str) -> list[int]:
 
 def pads_of(padding: Sizes, rank: int, where: str) -> list[int]:
     """Padding as ONNX has it: all before, then all behind. Raises InputError."""
-    listed = [padding] * rank if isinstance(padding, int) else list(padding)
-    if len(listed) == rank:
-        listed *= 2
-    if len(listed) != 2 * rank or any(value < 0 for value in listed):
+    pads = [padding] * rank if isinstance(padding, int) else list(padding)
+    if len(pads) == rank:
+        pads *= 2
+    if len(pads) != 2 * rank or any(value < 0 for value in pads):
         raise InputError(
-            f"{where}: padding_dims {listed} must be {rank} or {2 * rank} numbers of at least 0: all in front of the "
+            f"{where}: padding_dims {pads} must be {rank} or {2 * rank} numbers of at least 0: all in front of the "
             "axes, then all behind"
         )
-    return listed
+    return pads
 
 
 def _depthwise(kind: str, rank: int) -> DepthwiseConvolution:

@@ -175,34 +175,34 @@ class Part:
     def convert(self, conversion: Conversion) -> None:
         """Add the nodes of a conversion to this part, and to all that have the whole of it."""
         holders = [part for part in self.drawing.parts if set(self.nodes) <= set(part.nodes)]
-        added, moved = conversion(self.drawing.canvas, self.nodes, self.inputs(), self.outputs())
+        new_nodes, new_wires = conversion(self.drawing.canvas, self.nodes, self.inputs(), self.outputs())
         for part in holders:
-            part.nodes += added
-            for old, new in moved.items():
+            part.nodes += new_nodes
+            for old, new in new_wires.items():
                 part.follow(old, new)
 
     def clone(self, shares_parameters: bool) -> "Part":
-        """The same operators once more, on a drawing of their own."""
+        """A copy of the operators on a new drawing."""
         graph, drawing = self.drawing.canvas.graph, Drawing(scope=self.drawing.canvas.scope)
         canvas, inside = drawing.canvas, set(self.nodes)
-        made: dict[OutletId, OutletId] = {}
+        copies: dict[OutletId, OutletId] = {}
         for wire in self.inputs():
             op, label = graph.node(wire).op, graph.label(wire)
-            made[wire] = canvas.add(label, op if is_open(op) else OpenInput(called=label))
+            copies[wire] = canvas.add(label, op if is_open(op) else OpenInput(called=label))
         for node_id in graph.order([OutletId(node_id) for node_id in self.nodes]):
             node, outlet = graph.nodes[node_id], OutletId(node_id)
             if isinstance(node.op, Constant):
                 value = node.op.value if shares_parameters else node.op.value.copy()
-                made[outlet] = canvas.constant(node.name, value)
+                copies[outlet] = canvas.constant(node.name, value)
             elif node_id in inside:
                 first = canvas.add(
-                    node.name, node.op, [made[source] for source in node.inputs], len(node.outputs)
+                    node.name, node.op, [copies[source] for source in node.inputs], len(node.outputs)
                 )
-                made |= {
+                copies |= {
                     OutletId(node_id, slot): OutletId(first.node, slot) for slot in range(len(node.outputs))
                 }
-        inputs, outputs = ([made[wire] for wire in wires] for wires in (self.inputs(), self.outputs()))
-        nodes = [made[OutletId(node_id)].node for node_id in self.nodes]
+        inputs, outputs = ([copies[wire] for wire in wires] for wires in (self.inputs(), self.outputs()))
+        nodes = [copies[OutletId(node_id)].node for node_id in self.nodes]
         return Part(drawing, nodes, inputs, outputs)
 
     def replace(self, new: "Part") -> None:
@@ -230,7 +230,7 @@ class Part:
                 part.follow(outlet, successor)
         for node_id in old:
             graph.retire(node_id)
-        gone = {node_id for node_id in old if not graph.nodes[node_id].outputs}
+        retired_ids = {node_id for node_id in old if not graph.nodes[node_id].outputs}
         for part in [*parts, new]:
-            added = new.nodes if part in holders else []
-            part.nodes = sorted({*(set(part.nodes) - gone), *added})
+            new_nodes = new.nodes if part in holders else []
+            part.nodes = sorted({*(set(part.nodes) - retired_ids), *new_nodes})

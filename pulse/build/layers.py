@@ -144,9 +144,9 @@ def _batch_norm(
     nb_features: int, epsilon: float, name: str, scale: Any, shift: Any, mean: Any, variance: Any
 ) -> Node:
     where = f"{name or 'batchnormalization'} (BatchNormalization)"
-    given = {"scale": (scale, 1.0), "shift": (shift, 0.0), "mean": (mean, 0.0), "variance": (variance, 1.0)}
+    tensors = {"scale": (scale, 1.0), "shift": (shift, 0.0), "mean": (mean, 0.0), "variance": (variance, 1.0)}
     parameters = [
-        constant_parameter(label, value, nb_features, fill, where) for label, (value, fill) in given.items()
+        constant_parameter(label, value, nb_features, fill, where) for label, (value, fill) in tensors.items()
     ]
     return make_node("BatchNormalization", ["x", *parameters], name, epsilon=epsilon)
 
@@ -216,9 +216,9 @@ def Softmax(axis: int = -1, name: str = "") -> Node:
 
 def Softmin(axis: int = -1, name: str = "") -> GraphView:
     """The softmax of -x along an axis."""
-    called = name or "softmin"
+    node_name = name or "softmin"
     return Sequential(
-        [make_node("Neg", ["x"], f"{called}.neg"), make_node("Softmax", ["x"], called, axis=axis)]
+        [make_node("Neg", ["x"], f"{node_name}.neg"), make_node("Softmax", ["x"], node_name, axis=axis)]
     )
 
 
@@ -371,16 +371,16 @@ def Slice(
 ) -> Node:
     """Positions start .. end - 1 of each of the axes; numbers below 0 count from the end."""
     where = f"{name or 'slice'} (Slice)"
-    given = {
+    parameters = {
         "starts": starts,
         "ends": ends,
         "axes": axes,
         "steps": [1] * len(axes) if steps is None else steps,
     }
-    if len({len(values) for values in given.values()}) != 1:
+    if len({len(values) for values in parameters.values()}) != 1:
         raise InputError(f"{where}: starts, ends, axes and steps need one number for each axis")
     return make_node(
-        "Slice", ["x", *(_numbers(label, values, where) for label, values in given.items())], name
+        "Slice", ["x", *(_numbers(label, values, where) for label, values in parameters.items())], name
     )
 
 

@@ -63,8 +63,8 @@ class Node(Handle, Sketch):
         if not isinstance(op, OnnxOp):
             raise InputError(f"{self.name} ({self.type}): has no attributes")
         where = f"{self.name} ({self.type})"
-        changed = check_attributes(op.domain, op.type, {**op.attributes, **attributes}, where)
-        self._node.op = replace(op, attributes=changed)
+        new_attributes = check_attributes(op.domain, op.type, {**op.attributes, **attributes}, where)
+        self._node.op = replace(op, attributes=new_attributes)
 
     @property
     def outputs(self) -> int:
@@ -136,8 +136,8 @@ class Node(Handle, Sketch):
             )
         for connector, place in zip(connectors, places):
             require_connector(connector).feed(node, place)
-        made = [Connector.of(node, slot) for slot in range(node.outputs)]
-        return made[0] if len(made) == 1 else tuple(made)
+        output_connectors = [Connector.of(node, slot) for slot in range(node.outputs)]
+        return output_connectors[0] if len(output_connectors) == 1 else tuple(output_connectors)
 
     def share(self) -> "Node":
         """Another node of the same operator, not fed yet.
@@ -183,9 +183,9 @@ class Connector(Sketch):
 
     def feed(self, other: "Node | GraphView", in_: int = 0) -> None:
         """Let an input of a node, or an open one of a view, read this wire. Raises InputError, as ``add_child``."""
-        given: Any = other
-        if not isinstance(given, Node | GraphView):
-            raise InputError(f"a wire feeds a node or a view, not {given!r}")
+        reader: Any = other
+        if not isinstance(reader, Node | GraphView):
+            raise InputError(f"a wire feeds a node or a view, not {reader!r}")
         self.require_there()
         if isinstance(other, GraphView):
             places = other.open_inputs()
@@ -228,11 +228,11 @@ class Connector(Sketch):
         return hash((self.node, self.slot))
 
 
-def require_connector(given: object) -> Connector:
+def require_connector(value: object) -> Connector:
     """The connector. Raises InputError: it is something else."""
-    if isinstance(given, Connector):
-        return given
-    raise InputError(f"nodes and views are called with connectors, not with {given!r}")
+    if isinstance(value, Connector):
+        return value
+    raise InputError(f"nodes and views are called with connectors, not with {value!r}")
 
 
 class GraphView(PartView):
@@ -255,15 +255,15 @@ class GraphView(PartView):
         outputs: "Sequence[Connector] | None" = None,
         name: str = "",
     ) -> None:
-        listed = list(dict.fromkeys(nodes))
-        drawings = {id(node.drawing): node.drawing for node in listed}
+        members = list(dict.fromkeys(nodes))
+        drawings = {id(node.drawing): node.drawing for node in members}
         drawings |= {id(end.node.drawing): end.node.drawing for end in (*(inputs or ()), *(outputs or ()))}
         if len(drawings) != 1:
             what = "no nodes" if not drawings else "nodes of several graphs; connect them first"
             raise InputError(f"a view of {what}")
         (drawing,) = drawings.values()
         reads, gives = (None if ends is None else [end.outlet for end in ends] for ends in (inputs, outputs))
-        self.part = Part(drawing, [node.id for node in listed], reads, gives, name)
+        self.part = Part(drawing, [node.id for node in members], reads, gives, name)
 
     @classmethod
     def of_part(cls, part: Part) -> "GraphView":
@@ -393,7 +393,7 @@ class GraphView(PartView):
     # changes
 
     def clone(self, share: str = "") -> "GraphView":
-        """The same nodes once more, in a graph of their own.
+        """A copy of the nodes in a new graph.
 
         share   ``params``: both read the same arrays; by default the clone has copies
         Raises  InputError: another value of ``share``
@@ -403,7 +403,7 @@ class GraphView(PartView):
         return GraphView.of_part(self.part.clone(bool(share)))
 
     def replace(self, other: "Node | GraphView") -> None:
-        """Put another node or view in the place of this one; whatever reads this one reads the other.
+        """Replace this one by another node or view, which all its readers then read.
 
         Its open inputs, in their order, read what this one reads; its outputs go where those of this one go. Every view
         that held all of the old nodes holds the new ones; a view that held some of them loses these.

@@ -34,8 +34,8 @@ def make_node(
     **attributes: Any,
 ) -> Node:
     """A node of an operator, its data inputs open. Raises InputError: no such attribute, or value."""
-    called = name or kind.lower()
-    checked = check_attributes(domain, kind, attributes, f"{called} ({kind})")
+    node_name = name or kind.lower()
+    onnx_attributes = check_attributes(domain, kind, attributes, f"{node_name} ({kind})")
     while places and places[-1] is None:
         places = places[:-1]
     numbers = iter(range(len(places)))
@@ -44,11 +44,11 @@ def make_node(
         "" if domain in DEFAULT_DOMAINS else domain,
         OPSET if domain in DEFAULT_DOMAINS else 1,
         "",
-        checked,
+        onnx_attributes,
         tuple(None if place is None else next(numbers) for place in places),
-        tuple(f"{called}.{slot}" if slot else called for slot in range(outputs)),
+        tuple(f"{node_name}.{slot}" if slot else node_name for slot in range(outputs)),
     )
-    return new_node(op, places, called, outputs)
+    return new_node(op, places, node_name, outputs)
 
 
 def new_node(op: ModelOp, places: Sequence[Place], name: str, outputs: int = 1) -> Node:
@@ -150,14 +150,14 @@ class FunctionOp(Op):
         return [TypedFact(inputs[0].dtype, inputs[0].shape)]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
-        made: Any = self.compute(*inputs)
-        results: list[Any] = [*made] if isinstance(made, list | tuple) else [made]  # pyright: ignore[reportUnknownVariableType]
-        wanted = self.facts([TypedFact.of(array) for array in inputs])
-        if len(results) != len(wanted) or not all(map(_fits, results, wanted)):
+        value: Any = self.compute(*inputs)
+        results: list[Any] = [*value] if isinstance(value, list | tuple) else [value]  # pyright: ignore[reportUnknownVariableType]
+        facts = self.facts([TypedFact.of(array) for array in inputs])
+        if len(results) != len(facts) or not all(map(_fits, results, facts)):
             forms = [f"{np.shape(each)} {np.asarray(each).dtype}" for each in results]
             raise InputError(
                 f"{self.title} (a function): gives {', '.join(forms)}, and its facts say "
-                f"{'; '.join(map(str, wanted))}: correct one of them"
+                f"{'; '.join(map(str, facts))}: correct one of them"
             )
         return results
 
@@ -208,11 +208,11 @@ def Function(
 
 
 def as_list(value: "int | Sequence[int]", rank: int, what: str, where: str) -> list[int]:
-    """One number for each axis; a number stands for all. Raises InputError."""
-    given: Any = value
-    listed: list[Any] = [given] if isinstance(given, int | float | str) else list(given)
-    if not all(isinstance(each, int | np.integer) and not isinstance(each, bool) for each in listed):
-        raise InputError(f"{where}: {what} must be integers, not {given!r}")
+    """Integers, one for each axis; a single number stands for all axes. Raises InputError."""
+    numbers: Any = value
+    integers: list[Any] = [numbers] if isinstance(numbers, int | float | str) else list(numbers)
+    if not all(isinstance(each, int | np.integer) and not isinstance(each, bool) for each in integers):
+        raise InputError(f"{where}: {what} must be integers, not {numbers!r}")
     values = [value] * rank if isinstance(value, int) else list(value)
     if len(values) != rank:
         raise InputError(f"{where}: {what} has {len(values)} entries for {rank} axes")

@@ -26,7 +26,7 @@ def schema_of(domain: str, kind: str) -> "defs.OpSchema | None":
 
 
 def most_inputs(domain: str, kind: str) -> int:
-    """How many inputs an operator may have, the ones that are left out included; 0 if any number, or not known."""
+    """How many inputs an operator may have, omitted ones included; 0 if any number, or not known."""
     schema = schema_of(domain, kind)
     variadic = defs.OpSchema.FormalParameterOption.Variadic
     if schema is None or any(each.option == variadic for each in schema.inputs):
@@ -35,35 +35,37 @@ def most_inputs(domain: str, kind: str) -> int:
 
 
 def check_attributes(domain: str, kind: str, attributes: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The attributes in the types that the operator has; those that are None are left out.
+    """The attributes in the types of the operator's schema; None means unset.
 
     Of an operator that ONNX does not know, they stay as they are. Raises InputError
     """
-    given = {name: value for name, value in attributes.items() if value is not None}
+    values = {name: value for name, value in attributes.items() if value is not None}
     schema = schema_of(domain, kind)
     if schema is None:
-        return given
-    known = schema.attributes
-    for name in given:
-        if name not in known:
-            near = get_close_matches(name, list(known), 1)
-            meant = f" (did you mean {near[0]}?)" if near else ""
-            listed = ", ".join(sorted(known)) or "none"
-            raise InputError(f"{where}: no attribute is called {name}{meant}; there are {listed}")
-    for name, declared in known.items():
-        if declared.required and name not in given:
+        return values
+    declarations = schema.attributes
+    for name in values:
+        if name not in declarations:
+            near = get_close_matches(name, list(declarations), 1)
+            suggestion = f" (did you mean {near[0]}?)" if near else ""
+            names = ", ".join(sorted(declarations)) or "none"
+            raise InputError(f"{where}: no attribute is called {name}{suggestion}; there are {names}")
+    for name, declaration in declarations.items():
+        if declaration.required and name not in values:
             raise InputError(f"{where}: the attribute {name} is required")
-    return {name: _convert(known[name], value, where) for name, value in given.items()}
+    return {name: _convert(declarations[name], value, where) for name, value in values.items()}
 
 
-def _convert(declared: "defs.OpSchema.Attribute", value: object, where: str) -> object:
-    if declared.type not in _CONVERSIONS:
-        raise InputError(f"{where}: the attribute {declared.name} is a graph; read such a node from a file")
-    what, convert = _CONVERSIONS[declared.type]
+def _convert(declaration: "defs.OpSchema.Attribute", value: object, where: str) -> object:
+    if declaration.type not in _CONVERSIONS:
+        raise InputError(
+            f"{where}: the attribute {declaration.name} is a graph; read such a node from a file"
+        )
+    what, convert = _CONVERSIONS[declaration.type]
     try:
         return convert(value)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{where}: the attribute {declared.name} must be {what}, not {value!r}") from None
+        raise InputError(f"{where}: the attribute {declaration.name} must be {what}, not {value!r}") from None
 
 
 def _integer(value: Any) -> int:

@@ -25,8 +25,8 @@ def parameter(
         limit = 1 / math.sqrt(max(1, inputs))
         random = np.random.default_rng([seed, *name.encode(), *shape])
         return name, random.uniform(-limit, limit, shape).astype(F32)
-    given = np.asarray(value)
-    array = given if given.dtype in (np.dtype(np.float16), F32) else numbers_of(given, F32)
+    numbers = np.asarray(value)
+    array = numbers if numbers.dtype in (np.dtype(np.float16), F32) else numbers_of(numbers, F32)
     if array is None:
         raise InputError(f"{where}: its {name} is not numbers")
     if array.shape != tuple(shape):

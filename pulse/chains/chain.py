@@ -43,11 +43,11 @@ def chain(
     parts = [each if isinstance(each, Stage) else Stage(each) for each in stages]
     if not parts:
         raise FactError("a chain needs a model at least")
-    joined = _Chain()
-    joined.begin(inputs or {})
+    builder = _Chain()
+    builder.begin(inputs or {})
     for number, part in enumerate(parts):
-        joined.add(part, f"stage {number + 1}")
-    return joined.model(outputs, title)
+        builder.add(part, f"stage {number + 1}")
+    return builder.model(outputs, title)
 
 
 @dataclass
@@ -91,23 +91,23 @@ class _Chain:
         reads = self._reads(stage, model, where)
         self.unread = [name for name in self.unread if name not in reads.values()]
         terms = Terms(self.scope, self._lengths(model, reads, where))
-        given = {model.graph.find(name): self.wires[wire] for name, wire in reads.items()}
+        feeds = {model.graph.find(name): self.wires[wire] for name, wire in reads.items()}
         try:
             terms.assume(model.scope)
             self._require_equal(model, reads, terms)
-            places = terms.graft(model, self.graph, given)
+            places = terms.graft(model, self.graph, feeds)
         except (FactError, DimError) as error:
             raise FactError(f"{where}: {error}; it reads {self._list_wires(reads.values())}") from error
         for name, view in model.graph.views_in(
             {old.node: (new.node,) for old, new in places.items()}
         ).items():
-            number, chosen = 0, name
-            while chosen in self.graph.views:
+            number, view_name = 0, name
+            while view_name in self.graph.views:
                 number += 1
-                chosen = f"{name}.{number}"
-            self.graph.views[chosen] = view
+                view_name = f"{name}.{number}"
+            self.graph.views[view_name] = view
         for outlet in model.graph.inputs:
-            if outlet not in given:
+            if outlet not in feeds:
                 self._add_wire(self.graph.label(places[outlet]), places[outlet])
                 self.graph.inputs.append(places[outlet])
         self.last = {
@@ -124,8 +124,8 @@ class _Chain:
             if name not in names:
                 raise FactError(f"input {name}: no stage reads it; leave it out, or name it where it is read")
         self.graph.set_outputs([self._wire(name, "the chain's outputs") for name in names], names)
-        called = title or " -> ".join(self.titles)
-        return TypedModel(self.graph, self.scope, called, self.metadata, self.origins).copy()
+        model_title = title or " -> ".join(self.titles)
+        return TypedModel(self.graph, self.scope, model_title, self.metadata, self.origins).copy()
 
     def _facts(self, stage: Stage, where: str) -> list[TypedFact]:
         """The wires that a stage may read, as far as they are known without its model."""
@@ -153,7 +153,7 @@ class _Chain:
         return reads
 
     def _usual(self, model: TypedModel, where: str) -> dict[str, str]:
-        """Wires of the same name as the input; the one that is left for the one input that is left."""
+        """Each input reads the wire of its name; if one input and one wire remain, the input reads that wire."""
         reads = {name: self.last[name] for name in model.inputs if name in self.last}
         moving = [name for name, fact in model.inputs.items() if name not in reads and _moves(fact)]
         free = [name for name in self.last if name not in reads]
@@ -163,39 +163,39 @@ class _Chain:
             there = "; ".join(
                 f"{name}: {self.graph.fact(self.wires[wire])}" for name, wire in self.last.items()
             )
-            wanted = "; ".join(f"{name}: {model.inputs[name]}" for name in moving)
+            input_text = "; ".join(f"{name}: {model.inputs[name]}" for name in moving)
             raise FactError(
-                f"{where}: which outputs of the stage before it ({there}) does it read as {wanted}? Say so with "
+                f"{where}: which outputs of the stage before it ({there}) does it read as {input_text}? Say so with "
                 f"{spell('reads', {moving[0]: free[0] if free else next(iter(self.last.values()))})}"
             )
         return reads
 
     def _wire(self, name: str, where: str) -> OutletId:
         if name not in self.wires:
-            known = ", ".join(self.wires)
+            names = ", ".join(self.wires)
             raise FactError(
-                f"{where}: no wire is called {name}{_nearest(name, self.wires)}; the wires are {known}"
+                f"{where}: no wire is called {name}{_nearest(name, self.wires)}; the wires are {names}"
             )
         return self.wires[name]
 
     def _lengths(self, model: TypedModel, reads: Mapping[str, str], where: str) -> dict[Symbol, TDim]:
         """The symbols of a model, from the wires that it reads."""
-        known: dict[Symbol, TDim] = {}
+        lengths: dict[Symbol, TDim] = {}
         for name, wire in reads.items():
-            given, wanted = self.graph.fact(self.wires[wire]), model.inputs[name]
+            source, target = self.graph.fact(self.wires[wire]), model.inputs[name]
             try:
-                require_compatible(given, wanted)
-                known = solve_symbols(given, wanted, known)
+                require_compatible(source, target)
+                lengths = solve_symbols(source, target, lengths)
             except FactError as error:
                 raise FactError(
-                    f"{where}: {wire} ({given}) does not fit {name} ({wanted}): {error}"
+                    f"{where}: {wire} ({source}) does not fit {name} ({target}): {error}"
                 ) from error
-        return known
+        return lengths
 
     def _require_equal(self, model: TypedModel, reads: Mapping[str, str], terms: Terms) -> None:
         for name, wire in reads.items():
-            given, wanted = self.graph.fact(self.wires[wire]), terms.fact(model.inputs[name])
-            for axis, (left, right) in enumerate(zip(given.shape, wanted.shape)):
+            source, target = self.graph.fact(self.wires[wire]), terms.fact(model.inputs[name])
+            for axis, (left, right) in enumerate(zip(source.shape, target.shape)):
                 unify(left, right, f"axis {axis} of {wire} and {name}")
 
     def _given_name(self, stage: Stage, model: TypedModel, name: str, where: str) -> str:
@@ -207,26 +207,26 @@ class _Chain:
             for other in stage.gives:
                 if other not in names:
                     raise FactError(f"{where}: no output is called {other}{_nearest(other, names)}")
-            wanted = stage.gives.get(name)
+            new_name = stage.gives.get(name)
         else:
             if len(stage.gives) > len(names):
                 raise FactError(f"{where}: gives {len(stage.gives)} names and has outputs {', '.join(names)}")
-            wanted = dict(zip(names, stage.gives)).get(name)
-        if wanted is None:
+            new_name = dict(zip(names, stage.gives)).get(name)
+        if new_name is None:
             return self._free(name)
-        if wanted in self.wires:
+        if new_name in self.wires:
             raise FactError(
-                f"{where}: a wire is called {wanted} already; give its output {name} another name"
+                f"{where}: a wire is called {new_name} already; give its output {name} another name"
             )
-        return wanted
+        return new_name
 
     def _free(self, name: str) -> str:
         """The name itself, with a number if it is taken."""
-        number, chosen = 0, name
-        while chosen in self.wires:
+        number, free_name = 0, name
+        while free_name in self.wires:
             number += 1
-            chosen = f"{name}.{number}"
-        return chosen
+            free_name = f"{name}.{number}"
+        return free_name
 
     def _add_wire(self, name: str, outlet: OutletId) -> str:
         self.wires[name] = outlet
@@ -240,6 +240,6 @@ def _moves(fact: TypedFact) -> bool:
     return any(dim.symbols for dim in fact.shape)
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
-    matches = get_close_matches(name, list(known), 1)
+def _nearest(name: str, names: Iterable[str]) -> str:
+    matches = get_close_matches(name, list(names), 1)
     return f" (did you mean {matches[0]}?)" if matches else ""

@@ -8,38 +8,38 @@ from pulse.facts import TypedFact
 from pulse.infer.equation import solve
 
 
-def require_compatible(given: TypedFact, wanted: TypedFact) -> None:
+def require_compatible(source: TypedFact, target: TypedFact) -> None:
     """Raise FactError where type, rank or a size that does not depend on lengths differs."""
-    if given.dtype != wanted.dtype:
+    if source.dtype != target.dtype:
         raise FactError("the types differ")
-    if given.rank != wanted.rank:
+    if source.rank != target.rank:
         raise FactError(
-            f"one has {given.rank} axes, the other {wanted.rank}; unsqueeze of pulse.front adds an axis of size 1, "
+            f"one has {source.rank} axes, the other {target.rank}; unsqueeze of pulse.front adds an axis of size 1, "
             "squeeze takes one away"
         )
-    for axis, (size, other) in enumerate(zip(given.shape, wanted.shape)):
+    for axis, (size, other) in enumerate(zip(source.shape, target.shape)):
         if not other.symbols and size != other and not size.prove_eq(other).yes:
             raise FactError(f"axis {axis} is {size} in one and {other} in the other")
 
 
-def solve_symbols(given: TypedFact, wanted: TypedFact, known: Mapping[Symbol, TDim]) -> dict[Symbol, TDim]:
+def solve_symbols(source: TypedFact, target: TypedFact, lengths: Mapping[Symbol, TDim]) -> dict[Symbol, TDim]:
     """The symbols of an input, from the shape of its wire.
 
-    given   of the wire, in the terms of the chain
-    wanted  of the input, in the terms of its model
-    known   symbols of the model that are known already
-    Raises  FactError: no length fits
+    source   of the wire, in the terms of the chain
+    target   of the input, in the terms of its model
+    lengths  values of the symbols that are known already
+    Raises   FactError: no length fits
     """
-    values = dict(known)
-    left = [(axis, pair) for axis, pair in enumerate(zip(given.shape, wanted.shape)) if pair[1].symbols]
-    while left:
-        ready = [each for each in left if len(each[1][1].symbols - values.keys()) <= 1]
+    values = dict(lengths)
+    unsolved = [(axis, pair) for axis, pair in enumerate(zip(source.shape, target.shape)) if pair[1].symbols]
+    while unsolved:
+        ready = [each for each in unsolved if len(each[1][1].symbols - values.keys()) <= 1]
         if not ready:
             break
         ready.sort(key=lambda each: len(each[1][1].terms))
-        chosen = ready[0]
-        left.remove(chosen)
-        axis, (size, expression) = chosen
+        equation = ready[0]
+        unsolved.remove(equation)
+        axis, (size, expression) = equation
         unknown = expression.symbols - values.keys()
         if unknown:
             (symbol,) = unknown
@@ -57,8 +57,8 @@ def _value(size: TDim, expression: TDim, symbol: Symbol, values: Mapping[Symbol,
     if expression == TDim.of(symbol):
         return size
     others = {other: value for other, value in values.items() if other in expression.symbols}
-    left = expression.subs(others)
-    return solve(left, size, symbol) or _same(size, left, symbol)
+    remainder = expression.subs(others)
+    return solve(remainder, size, symbol) or _same(size, remainder, symbol)
 
 
 def _same(size: TDim, expression: TDim, symbol: Symbol) -> TDim | None:

@@ -113,7 +113,7 @@ def _axis(facts: Mapping[str, TypedFact], note: PortNote) -> PortAxis:
 
 
 class _Reopening:
-    """One file on its way back."""
+    """Rebuilds the pulsed model that a file was written from."""
 
     def __init__(self, typed: TypedNetwork, notes: Notes) -> None:
         self._notes = notes
@@ -122,10 +122,10 @@ class _Reopening:
         for text in notes.assumptions:
             self._scope.assume(text)
         self._outputs = [note for note in notes.outputs if note.name in typed.outputs]
-        kept = [note.name for note in self._outputs]
-        written = [note.output for note in notes.states]
-        self._require(typed.outputs, written, "output")
-        self._typed = typed.with_outputs([*kept, *(name for name in written if name not in kept)])
+        names = [note.name for note in self._outputs]
+        next_names = [note.output for note in notes.states]
+        self._require(typed.outputs, next_names, "output")
+        self._typed = typed.with_outputs([*names, *(name for name in next_names if name not in names)])
         self._typed.scope = self._scope
         inputs = [*(note.name for note in notes.inputs), *(note.input for note in notes.states)]
         self._require(typed.inputs, [*inputs, *([notes.end] if notes.end else [])], "input")
@@ -134,12 +134,12 @@ class _Reopening:
     def model(self) -> PulsedNetwork:
         lean, graph, notes = self._typed, self._wiring.graph, self._notes
         streaming = {note.name: self._source(note) for note in notes.inputs if note.axis is not None}
-        given = {lean.graph.find(name): outlet for name, outlet in streaming.items()}
+        feeds = {lean.graph.find(name): outlet for name, outlet in streaming.items()}
         if notes.end is not None:
-            given[lean.graph.find(notes.end)] = self._wiring.add(
+            feeds[lean.graph.find(notes.end)] = self._wiring.add(
                 notes.end, StreamEnd(TDim.of(self._symbol)), (), None
             )
-        places = transfer_constants(lean.graph, graph, given)
+        places = transfer_constants(lean.graph, graph, feeds)
         graph.inputs = [places[lean.graph.find(note.name)] for note in notes.inputs]
         outlets = dict(zip(lean.graph.output_names, lean.graph.outputs))
         names = [note.port or note.name for note in self._outputs]

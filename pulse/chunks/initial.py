@@ -8,13 +8,13 @@ from pulse.errors import PulsifyError
 from pulse.facts import Array, TypedFact, dtype_name, numbers_of, shape_text
 
 
-def initial_value(name: str, fact: TypedFact, given: Any) -> Array:
+def initial_value(name: str, fact: TypedFact, source: Any) -> Array:
     """The value of a state at the first chunk, zeros if it is None; one number stands for all of its elements."""
     shape = tuple(int(dim) for dim in fact.shape)
-    value = numbers_of(0 if given is None else given, fact.dtype)
+    value = numbers_of(0 if source is None else source, fact.dtype)
     if value is None:
         raise PulsifyError(
-            f"initial value of {name}: {given!r:.60} is not of type {dtype_name(fact.dtype)}; give a number, a list "
+            f"initial value of {name}: {source!r:.60} is not of type {dtype_name(fact.dtype)}; give a number, a list "
             "or an array"
         )
     if value.shape not in ((), shape):

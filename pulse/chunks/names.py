@@ -8,7 +8,7 @@ from pulse.record import record
 
 @record
 class NameRule:
-    """The next value's name made from the state's: a pattern and what stands in its place.
+    """Makes the name of a state's next value from the name of the state: a pattern and its replacement.
 
     sure  whether only states are named so; ``x_in`` and ``x_out`` may be a signal before and after as well
     """
@@ -24,7 +24,7 @@ class NameRule:
 
 
 def _word(old: str, new: str, sure: bool = True) -> NameRule:
-    """One word of the name for another; words end at whatever is no letter."""
+    """The rule that replaces one word of a name by another; any character that is not a letter ends a word."""
     return NameRule(rf"(?<![A-Za-z]){old}(?![A-Za-z])", new, sure)
 
 

@@ -14,44 +14,44 @@ from pulse.typed import TypedNetwork, Variable
 from pulse.wording import spell
 
 
-def find_candidates(typed: TypedNetwork, given: Chunking = DETECT_ALL) -> Candidates:
+def find_candidates(typed: TypedNetwork, chunking: Chunking = DETECT_ALL) -> Candidates:
     """What may be the states of a model of constant shapes, of which the user says something.
 
     Those that its file keeps itself are left out.
     """
     inputs, outputs = typed.inputs, typed.outputs
-    kept = {name for variable in typed.variables for name in (variable.input, variable.output)}
+    variable_names = {name for variable in typed.variables for name in (variable.input, variable.output)}
     return Candidates(
-        [name for name in inputs if name not in kept],
-        [name for name in outputs if name not in kept],
+        [name for name in inputs if name not in variable_names],
+        [name for name in outputs if name not in variable_names],
         lambda name, other: inputs[name].agrees(outputs[other]),
         lambda name: time_axis(_sizes(name, inputs[name]), inputs[name].dtype) is not None,
-        signals=given.axes,
+        signals=chunking.axes,
     )
 
 
 def plan_chunks(
     typed: TypedNetwork,
-    given: Chunking,
+    chunking: Chunking,
     outputs: Sequence[str] | None = None,
     symbol_axes: Mapping[str, int] | None = None,
 ) -> Chunks:
     """How a model of constant shapes is called.
 
-    given    what the user says of it
-    outputs  those to keep; all but the states' next values by default
+    chunking  what the user says of it
+    outputs   those to keep; all but the states' next values by default
     symbol_axes  input -> its axis of frames, where a symbol of the file was there
     Raises PulsifyError: nothing streams, or a state, an axis, a context does not fit
     """
     for name, fact in (*typed.inputs.items(), *typed.outputs.items()):
         _sizes(name, fact)
-    candidates = find_candidates(typed, given)
-    pairs = candidates.pairs() if given.states is None else candidates.find_given(given.states)
+    candidates = find_candidates(typed, chunking)
+    pairs = candidates.pairs() if chunking.states is None else candidates.find_given(chunking.states)
     pairs += tuple(Pair(each.input, each.output, each.how) for each in typed.variables)
     _check_pairs(typed, pairs)
     states = {pair.input for pair in pairs}
     inputs = [
-        _input_axis(typed, name, given, symbol_axes or {}) for name in typed.inputs if name not in states
+        _input_axis(typed, name, chunking, symbol_axes or {}) for name in typed.inputs if name not in states
     ]
     main = next((port for port in inputs if port.axis is not None), None)
     if main is None or main.axis is None:
@@ -60,22 +60,27 @@ def plan_chunks(
             f"as in {spell('axes', {next(iter(typed.inputs), 'x'): 1})}, or which inputs are the states"
         )
     nexts = {pair.output for pair in pairs}
-    kept = [name for name in typed.outputs if name not in nexts] if outputs is None else outputs
-    if not kept:
+    output_names = [name for name in typed.outputs if name not in nexts] if outputs is None else outputs
+    if not output_names:
         raise PulsifyError(
             f"every output is the next value of a state; name the outputs to keep with {spell('outputs')}"
         )
-    made = [_output_axis(typed, name, given, None if name in nexts else main) for name in kept]
+    output_axes = [
+        _output_axis(typed, name, chunking, None if name in nexts else main) for name in output_names
+    ]
     streaming = [port.name for port in inputs if port.axis is not None]
-    _require(given.axes, [port.name for port in (*inputs, *made)], "an axis", "an input or output")
-    _require(given.context, streaming, "a context", "a streaming input")
-    _require(given.initial, states, "an initial value", "a state")
+    _require(chunking.axes, [port.name for port in (*inputs, *output_axes)], "an axis", "an input or output")
+    _require(chunking.context, streaming, "a context", "a streaming input")
+    _require(chunking.initial, states, "an initial value", "a state")
     _require(
-        given.delay, [port.name for port in made if port.axis is not None], "a delay", "a streaming output"
+        chunking.delay,
+        [port.name for port in output_axes if port.axis is not None],
+        "a delay",
+        "a streaming output",
     )
-    if main.name not in given.context:
-        _warn_about_context(typed, main, made)
-    return Chunks(pairs, tuple(inputs), tuple(made), dict(given.context))
+    if main.name not in chunking.context:
+        _warn_about_context(typed, main, output_axes)
+    return Chunks(pairs, tuple(inputs), tuple(output_axes), dict(chunking.context))
 
 
 def _warn_about_context(typed: TypedNetwork, main: PortAxis, outputs: Iterable[PortAxis]) -> None:
@@ -118,11 +123,13 @@ def _check_pairs(typed: TypedNetwork, pairs: Iterable[Pair]) -> None:
             )
 
 
-def _input_axis(typed: TypedNetwork, name: str, given: Chunking, symbol_axes: Mapping[str, int]) -> PortAxis:
-    fact, context = typed.inputs[name], given.context.get(name, 0)
+def _input_axis(
+    typed: TypedNetwork, name: str, chunking: Chunking, symbol_axes: Mapping[str, int]
+) -> PortAxis:
+    fact, context = typed.inputs[name], chunking.context.get(name, 0)
     sizes = _sizes(name, fact)
-    if name in given.axes:
-        axis, how = _require_axis(name, given.axes[name], sizes), "as given"
+    if name in chunking.axes:
+        axis, how = _require_axis(name, chunking.axes[name], sizes), "as given"
     elif name in symbol_axes:
         axis, how = symbol_axes[name], "of any length in the file"
     else:
@@ -141,12 +148,12 @@ def _input_axis(typed: TypedNetwork, name: str, given: Chunking, symbol_axes: Ma
     return PortAxis(name, axis, sizes[axis] - context, how)
 
 
-def _output_axis(typed: TypedNetwork, name: str, given: Chunking, main: PortAxis | None) -> PortAxis:
+def _output_axis(typed: TypedNetwork, name: str, chunking: Chunking, main: PortAxis | None) -> PortAxis:
     """``main`` is the input that counts the frames; None for the next value of a state."""
     fact = typed.graph.fact(typed.graph.find(name))
     sizes = _sizes(name, fact)
-    if name in given.axes:
-        axis, how = _require_axis(name, given.axes[name], sizes), "as given"
+    if name in chunking.axes:
+        axis, how = _require_axis(name, chunking.axes[name], sizes), "as given"
     elif main is None or main.axis is None:
         return PortAxis(name, None, 0, "a state: known when the stream has ended")
     else:
@@ -164,11 +171,11 @@ def _require_axis(name: str, axis: int, sizes: Sequence[int]) -> int:
     return axis
 
 
-def _require(names: Iterable[str], known: Collection[str], what: str, kind: str) -> None:
+def _require(names: Iterable[str], port_names: Collection[str], what: str, kind: str) -> None:
     for name in names:
-        if name not in known:
-            listed = ", ".join(known) or "none"
-            raise PulsifyError(f"{what} is given for {name}, which is not {kind}; there is {listed}")
+        if name not in port_names:
+            choices = ", ".join(port_names) or "none"
+            raise PulsifyError(f"{what} is given for {name}, which is not {kind}; there is {choices}")
 
 
 def _inventory(typed: TypedNetwork, states: Collection[str]) -> str:

@@ -34,7 +34,7 @@ SYMBOL = "T"
 
 def scan_over_chunks(
     typed: TypedNetwork,
-    given: Chunking,
+    chunking: Chunking,
     symbol: str | None = None,
     outputs: Sequence[str] | None = None,
     symbol_axes: Mapping[str, int] | None = None,
@@ -45,21 +45,22 @@ def scan_over_chunks(
     with the states of the call before; of each output there are ``ceil(frames of the stream * rate)`` frames, without
     those of its delay. An output without frames is what the last call gave.
 
-    typed   the model of one call, of constant shapes
-    given   how it is called
-    symbol  the name of the stream's length
+    typed     the model of one call, of constant shapes
+    chunking  how it is called
+    symbol    the name of the stream's length
     outputs, symbol_axes  as in ``plan_chunks``
-    Raises  PulsifyError: nothing streams; a state, an axis, a context does not fit
+    Raises    PulsifyError: nothing streams; a state, an axis, a context does not fit
     """
-    chunks = plan_chunks(typed, given, outputs, symbol_axes)
-    timing = ChunkTiming.of(chunks, given, symbol or SYMBOL)
-    return scan_over_calls(typed, chunks, {**_initial_values(typed, given), **given.initial}, timing), chunks
+    chunks = plan_chunks(typed, chunking, outputs, symbol_axes)
+    timing = ChunkTiming.of(chunks, chunking, symbol or SYMBOL)
+    initial = {**_initial_values(typed, chunking), **chunking.initial}
+    return scan_over_calls(typed, chunks, initial, timing), chunks
 
 
-def _initial_values(typed: TypedNetwork, given: Chunking) -> dict[str, Array]:
+def _initial_values(typed: TypedNetwork, chunking: Chunking) -> dict[str, Array]:
     """What the variables of a file hold initially. Raises PulsifyError: neither the file nor the user says it."""
     missing = [
-        each.input for each in typed.variables if each.initial is None and each.input not in given.initial
+        each.input for each in typed.variables if each.initial is None and each.input not in chunking.initial
     ]
     if missing:
         raise PulsifyError(
@@ -124,13 +125,13 @@ class _Scanning:
             tuple(Course(port.axis or 0) for port in streaming),
             tuple(Course(port.axis or 0) for port in frames),
         )
-        made = wire(graph, "chunks", scan, [*x, *states, *captured])
-        results = {port.name: self._join_chunks(port, y) for port, y in zip(frames, made)}
-        ends = dict(zip(initial, made[len(frames) :]))
+        scan_outputs = wire(graph, "chunks", scan, [*x, *states, *captured])
+        results = {port.name: self._join_chunks(port, y) for port, y in zip(frames, scan_outputs)}
+        ends = dict(zip(initial, scan_outputs[len(frames) :]))
         results |= {name: ends[self._ends[name]] for name in last}
         graph.inputs = [outlet for outlet in graph.wires() if isinstance(graph.node(outlet).op, Source)]
-        kept = [port.name for port in chunks.outputs]
-        graph.set_outputs([results[name] for name in kept], kept)
+        names = [port.name for port in chunks.outputs]
+        graph.set_outputs([results[name] for name in names], names)
         typed = self._typed
         return TypedNetwork(graph, self._scope, typed.title, dict(typed.metadata), typed.origins)
 
@@ -181,24 +182,24 @@ class _Scanning:
         """
         chunks, graph = self._chunks, TypedGraph()
         nexts = {pair.input: pair.output for pair in chunks.pairs}
-        needed = self._find_needed([*frames, *last], nexts)
+        state_names = self._find_needed([*frames, *last], nexts)
         lean = self._typed.with_outputs(
-            list(dict.fromkeys([*frames, *last, *(nexts[name] for name in needed)]))
+            list(dict.fromkeys([*frames, *last, *(nexts[name] for name in state_names)]))
         )
-        given: dict[OutletId, OutletId] = {}
+        feeds: dict[OutletId, OutletId] = {}
         after: dict[str, OutletId] = {}
         initial: dict[str, Array] = {}
         for port in chunks.inputs:
             count = chunks.context.get(port.name, 0)
             if count:
-                past, joined, kept = _behind(graph, port, count, lean.inputs[port.name])
-                given[lean.graph.find(port.name)] = joined
-                after[past], initial[past] = kept, _zeros(graph.fact(kept))
-        places = Terms(self._scope, {}).graft(lean, graph, given)
-        for name in needed:
+                past, whole, tail = _behind(graph, port, count, lean.inputs[port.name])
+                feeds[lean.graph.find(port.name)] = whole
+                after[past], initial[past] = tail, _zeros(graph.fact(tail))
+        places = Terms(self._scope, {}).graft(lean, graph, feeds)
+        for name in state_names:
             after[name] = places[lean.graph.find(nexts[name])]
             initial[name] = initial_value(name, lean.inputs[name], self._initial.get(name))
-        self._ends = {nexts[name]: name for name in needed}
+        self._ends = {nexts[name]: name for name in state_names}
         for name in last:
             if name not in self._ends:
                 outlet = places[lean.graph.find(name)]
@@ -214,18 +215,18 @@ class _Scanning:
         """The states that the outputs need, at once or through other states."""
         graph = self._typed.graph
         targets = [graph.find(name) for name in outputs]
-        needed: list[str] = []
+        state_names: list[str] = []
         while True:
             order = set(graph.order(targets))
-            more = [name for name in nexts if name not in needed and graph.find(name).node in order]
+            more = [name for name in nexts if name not in state_names and graph.find(name).node in order]
             if not more:
-                return [name for name in nexts if name in needed]
-            needed += more
+                return [name for name in nexts if name in state_names]
+            state_names += more
             targets += [graph.find(nexts[name]) for name in more]
 
 
 def _behind(graph: TypedGraph, port: PortAxis, count: int, fact: TypedFact) -> tuple[str, OutletId, OutletId]:
-    """A chunk after ``count`` frames of the past: the state's name, the whole, what the next has in front."""
+    """A chunk after ``count`` frames of the past: the state's name, the joined frames, the state of the next chunk."""
     axis = port.axis or 0
 
     def source(name: str, frames: int) -> OutletId:
@@ -234,10 +235,10 @@ def _behind(graph: TypedGraph, port: PortAxis, count: int, fact: TypedFact) -> t
         return graph.add(name, Source(part), (), [part])[0]
 
     past, new = source(f"{port.name}.past", count), source(port.name, port.frames)
-    joined = wire(graph, f"{port.name}.joined", Concat(axis), [past, new])[0]
+    whole = wire(graph, f"{port.name}.joined", Concat(axis), [past, new])[0]
     end = TDim.of(port.frames + count)
-    kept = wire(graph, f"{port.name}.kept", Slice(axis, end - count, end, 1), [joined])[0]
-    return graph.label(past), joined, kept
+    tail = wire(graph, f"{port.name}.kept", Slice(axis, end - count, end, 1), [whole])[0]
+    return graph.label(past), whole, tail
 
 
 def _zeros(fact: TypedFact) -> Array:

@@ -50,10 +50,10 @@ class Candidates:
 
         Raises PulsifyError: an input may be a state or a stream, and nothing tells which.
         """
-        named = self._by_name()
-        formed = self._by_shape({pair.input for pair in named}, {pair.output for pair in named})
+        by_name = self._by_name()
+        by_shape = self._by_shape({pair.input for pair in by_name}, {pair.output for pair in by_name})
         order = list(self.inputs)
-        return tuple(sorted((*named, *formed), key=lambda pair: order.index(pair.input)))
+        return tuple(sorted((*by_name, *by_shape), key=lambda pair: order.index(pair.input)))
 
     def find_given(self, states: Mapping[str, str]) -> tuple[Pair, ...]:
         """The pairs that the user names. Raises PulsifyError if they do not fit the model."""
@@ -82,9 +82,9 @@ class Candidates:
             self._refuse(doubtful, pairs)
         return pairs
 
-    def _next(self, name: str, taken: set[str]) -> tuple[str, NameRule] | None:
+    def _next(self, name: str, paired_outputs: set[str]) -> tuple[str, NameRule] | None:
         for other, rule in next_names(name):
-            if other in self.outputs and other not in taken and self.agrees(name, other):
+            if other in self.outputs and other not in paired_outputs and self.agrees(name, other):
                 return other, rule
         return None
 
@@ -111,9 +111,9 @@ class Candidates:
     def _refuse(self, doubtful: Sequence[tuple[str, str]], pairs: Sequence[Pair]) -> NoReturn:
         every = spell("states", {**{pair.input: pair.output for pair in pairs}, **dict(doubtful)})
         names = ", ".join(name for name, _ in doubtful)
-        known = ", ".join(map(str, pairs)) or "none"
+        found = ", ".join(map(str, pairs)) or "none"
         raise PulsifyError(
-            f"{names}: may be a state or a stream, and neither name nor shape tells (states found: {known}); name all "
+            f"{names}: may be a state or a stream, and neither name nor shape tells (states found: {found}); name all "
             f"states, as in {every}; {spell('states', {})} where there are none"
         )
 

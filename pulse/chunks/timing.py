@@ -27,7 +27,7 @@ class ChunkTiming:
     end: str | None = None
 
     @classmethod
-    def of(cls, chunks: Chunks, given: Chunking, name: str) -> "ChunkTiming":
+    def of(cls, chunks: Chunks, chunking: Chunking, name: str) -> "ChunkTiming":
         """In a new scope: ``ceil(frames of the stream * rate)`` frames each."""
         scope = SymbolScope()
         symbol = scope.symbol(name)
@@ -36,18 +36,18 @@ class ChunkTiming:
         for port in (*chunks.inputs, *chunks.outputs):
             rate = Fraction(port.frames, chunks.pulse)
             lengths[port.name] = _ceil(TDim.of(symbol) * rate.numerator, rate.denominator)
-        return cls(symbol, lengths, given.delay)
+        return cls(symbol, lengths, chunking.delay)
 
     def calls(self, chunks: Chunks) -> TDim:
         """How often the model is called: until every output has all of its frames. Raises PulsifyError."""
         calls = _ceil(TDim.of(self.symbol), chunks.pulse)
-        wanted = [
+        counts = [
             (port.frames, self.lengths[port.name] + self.delay.get(port.name, 0))
             for port in chunks.outputs
             if port.axis is not None
         ]
         more = 0
-        for frames, count in (*wanted, *self.awaited):
+        for frames, count in (*counts, *self.awaited):
             missing_frames = count - calls * frames
             if missing_frames.prove_le(more * frames).yes:
                 continue

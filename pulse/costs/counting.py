@@ -54,14 +54,14 @@ def _typed_report(model: TypedNetwork, rate_hz: float | None) -> CostReport:
         shapes = "; ".join(str(outlet.fact) for outlet in node.outputs)
         rows.append(NodeCost(node.name, node.op.name, shapes, own, work))
         parameters += own
-    stored = list(_new(_stored_constants(model.graph), set()))
+    constants = list(_new(_stored_constants(model.graph), set()))
     return CostReport(
         model.title,
         model.symbols[0] if len(model.symbols) == 1 else None,
         _rate(model) if rate_hz is None else rate_hz,
         tuple(rows),
         parameters,
-        sum(value.nbytes for value in stored),
+        sum(value.nbytes for value in constants),
         total,
         tuple(uncounted),
     )

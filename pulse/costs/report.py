@@ -160,8 +160,8 @@ class CostReport(Report):
         for row in self.rows:
             work = ("?", "?") if row.work is None else (str(row.work.macs), str(row.work.elementwise))
             rows.append([row.node, row.op, row.shapes, f"{row.parameters:,}", *work])
-        refused = [Text(f"not streamed: {self.refused}")] if self.refused else []
-        return [Text(self.title), self.totals(), Table(f"nodes, {len(rows)}", COLUMNS, rows), *refused]
+        refusal_text = [Text(f"not streamed: {self.refused}")] if self.refused else []
+        return [Text(self.title), self.totals(), Table(f"nodes, {len(rows)}", COLUMNS, rows), *refusal_text]
 
     def values(self) -> dict[str, Any]:
         """The same, for JSON; amounts that depend on a length are text."""

@@ -72,8 +72,8 @@ def _narrow(value: Wide, dtype: DType) -> Array | None:
     """The value in the type of the model, None if that overflows or loses small numbers."""
     with np.errstate(all="ignore"):
         narrow = value.astype(dtype)
-    lost = (value != 0) & (np.abs(narrow) < np.finfo(dtype).tiny)
-    return None if lost.any() or not np.isfinite(narrow).all() else narrow
+    underflows = (value != 0) & (np.abs(narrow) < np.finfo(dtype).tiny)
+    return None if underflows.any() or not np.isfinite(narrow).all() else narrow
 
 
 def _weights(graph: TypedGraph, node: TypedNode) -> tuple[Wide, Wide | None] | None:
@@ -109,8 +109,8 @@ def _scale_outputs(op: Conv | ConvTranspose, w: Wide, scale: Wide) -> Wide:
     """Weights whose output channels are multiplied."""
     if isinstance(op, Conv):
         return w * scale.reshape(-1, *(1,) * (w.ndim - 1))
-    grouped = w.reshape(op.group, -1, *w.shape[1:])
-    return (grouped * scale.reshape(op.group, 1, -1, *(1,) * (w.ndim - 2))).reshape(w.shape)
+    by_group = w.reshape(op.group, -1, *w.shape[1:])
+    return (by_group * scale.reshape(op.group, 1, -1, *(1,) * (w.ndim - 2))).reshape(w.shape)
 
 
 def _after_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
@@ -147,17 +147,19 @@ def _before_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
     weights = None if affine is None else _weights(graph, node)
     if affine is None or weights is None:
         return None
-    padded = any(pair != (0, 0) for pair in node.op.pads)
-    if padded and affine.shift.any():
+    has_padding = any(pair != (0, 0) for pair in node.op.pads)
+    if has_padding and affine.shift.any():
         return None
     w, b = weights
     by_input = (node.op.group, 1, -1, *(1,) * (w.ndim - 2))
-    grouped = w.reshape(node.op.group, -1, *w.shape[1:])
+    by_group = w.reshape(node.op.group, -1, *w.shape[1:])
     if affine.shift.any():
-        seen = (grouped * affine.shift.reshape(by_input)).sum(axis=tuple(range(2, grouped.ndim))).reshape(-1)
-        b = seen if b is None else b + seen
-    scaled = (grouped * affine.scale.reshape(by_input)).reshape(w.shape)
-    return _refill(graph, node, result(node), affine.x, scaled, b)
+        offset = (
+            (by_group * affine.shift.reshape(by_input)).sum(axis=tuple(range(2, by_group.ndim))).reshape(-1)
+        )
+        b = offset if b is None else b + offset
+    kernel = (by_group * affine.scale.reshape(by_input)).reshape(w.shape)
+    return _refill(graph, node, result(node), affine.x, kernel, b)
 
 
 AFFINE = (

@@ -15,7 +15,7 @@ def _expand_into(graph: TypedGraph, node: TypedNode) -> Patch | None:
         if not isinstance(expand.op, Expand):
             continue
         inputs = [*node.inputs[:slot], expand.inputs[0], *node.inputs[slot + 1 :]]
-        facts = node.op.facts([graph.fact(read) for read in inputs])
+        facts = node.op.facts([graph.fact(source) for source in inputs])
         if facts[0].agrees(graph.fact(result(node))):
             return replace_op(graph, result(node), node.name, node.op, inputs)
     return None

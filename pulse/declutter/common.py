@@ -16,18 +16,18 @@ class _ConstantIndex:
     """The constants of a graph by their content. Nodes are only ever appended, so it reads each once."""
 
     def __init__(self) -> None:
-        self._seen = 0
+        self._node_count = 0
         self._first: dict[Hashable, list[int]] = {}
         self._keys: dict[int, Hashable] = {}
 
     def twins(self, graph: TypedGraph, node: TypedNode) -> list[int]:
         """The constants with the content of ``node``, in the order of the nodes."""
-        for other in graph.nodes[self._seen :]:
+        for other in graph.nodes[self._node_count :]:
             if isinstance(other.op, Const):
                 key = _content(other.op.value)
                 self._keys[other.id] = key
                 self._first.setdefault(key, []).append(other.id)
-        self._seen = len(graph.nodes)
+        self._node_count = len(graph.nodes)
         return self._first[self._keys[node.id]]
 
 
@@ -38,27 +38,27 @@ def _content(value: Array) -> Hashable:
 
 
 class _NodeIndex:
-    """The nodes of a graph that a sweep has come by, by what they read and compute."""
+    """The nodes of a graph that a sweep has visited, by their op and inputs."""
 
     def __init__(self) -> None:
-        self._seen: dict[Hashable, list[int]] = {}
+        self._by_computation: dict[Hashable, list[int]] = {}
 
     def twins(self, graph: TypedGraph, node: TypedNode) -> list[int]:
-        """Earlier nodes with the op and the inputs of ``node``, which is known from now on.
+        """Earlier nodes with the op and the inputs of ``node``, which is added to the index.
 
-        What stands in front of a node does not change any more when a sweep comes by; what it changes later is found
-        by the next sweep.
+        The nodes before ``node`` do not change any more in this sweep; what a later rewrite changes, the next sweep
+        finds.
         """
-        known = self._seen.setdefault(_computation(node), [])
+        candidates = self._by_computation.setdefault(_computation(node), [])
         same = [
             other
-            for other in known
+            for other in candidates
             if other != node.id
             and graph.nodes[other].inputs == node.inputs
             and graph.nodes[other].op == node.op
         ]
         if not same:
-            known.append(node.id)
+            candidates.append(node.id)
         return same
 
 

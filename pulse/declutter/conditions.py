@@ -38,10 +38,10 @@ def uniform_value(graph: TypedGraph, outlet: OutletId) -> Array | None:
     value = known_value(graph, outlet)
     if value is None or not value.size or value.min() != value.max():
         return None
-    found = value.reshape(-1)[:1].reshape(())
+    element = value.reshape(-1)[:1].reshape(())
     for function in reversed(functions):
-        (found,) = function.eval([found], {})
-    return found
+        (element,) = function.eval([element], {})
+    return element
 
 
 def _maps_one(op: Op) -> bool:

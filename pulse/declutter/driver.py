@@ -43,7 +43,7 @@ DECLUTTER: tuple[Rewrite, ...] = (
 
 
 def declutter(model: N, rules: Sequence[Rewrite] = DECLUTTER, stop_after: int | None = None) -> N:
-    """The same meaning with less of everything; the given model is not changed.
+    """An equivalent model with fewer nodes; the given model is not changed.
 
     stop_after  no more than this many rewrites, to find the one that is to blame
     """
@@ -72,8 +72,8 @@ def _lean_bodies(
     """Declutter the bodies of scans and loops; the graph around them stays as it is."""
     for node in graph.nodes:
         if isinstance(node.op, Scan | Loop):
-            left = None if stop_after is None else stop_after - fired.total()
-            body, applied = declutter_and_count(node.op.body, rules, left)
+            rewrites_left = None if stop_after is None else stop_after - fired.total()
+            body, applied = declutter_and_count(node.op.body, rules, rewrites_left)
             if applied:
                 node.op = replace(node.op, body=body)
                 fired.update(applied)
@@ -108,12 +108,12 @@ def _match(graph: TypedGraph, node: TypedNode, rules: Sequence[Rewrite]) -> tupl
     return None
 
 
-def _recheck(graph: TypedGraph, added: Sequence[int], rule: Rewrite) -> None:
+def _recheck(graph: TypedGraph, new_nodes: Sequence[int], rule: Rewrite) -> None:
     """Derive the facts of new nodes and their readers again. Raises PulseError if one differs."""
     readers = {
-        inlet.node for new in added for outlet in graph.nodes[new].outputs for inlet in outlet.successors
+        inlet.node for new in new_nodes for outlet in graph.nodes[new].outputs for inlet in outlet.successors
     }
-    for node_id in sorted(readers.union(added)):
+    for node_id in sorted(readers.union(new_nodes)):
         node = graph.nodes[node_id]
         if isinstance(node.op, Source | Const):
             continue

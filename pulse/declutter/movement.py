@@ -88,11 +88,11 @@ def _function_between_transposes(graph: TypedGraph, node: TypedNode) -> Patch | 
     back = perms.pop()
     sources: list[OutletId] = []
     for outlet in node.inputs:
-        made, value = graph.node(outlet), known_value(graph, outlet)
-        if isinstance(made.op, Transpose) and reads_alone(graph, outlet):
-            if tuple(made.op.perm[axis] for axis in back) != tuple(range(len(back))):
+        producer, value = graph.node(outlet), known_value(graph, outlet)
+        if isinstance(producer.op, Transpose) and reads_alone(graph, outlet):
+            if tuple(producer.op.perm[axis] for axis in back) != tuple(range(len(back))):
                 return None
-            sources.append(made.inputs[0])
+            sources.append(producer.inputs[0])
         elif value is not None and value.size == 1 and value.ndim <= len(back):
             sources.append(outlet)
         else:

@@ -63,18 +63,20 @@ def _pad_later(graph: TypedGraph, node: TypedNode) -> Patch | None:
     pad = graph.node(node.inputs[slot])
     if not isinstance(pad.op, Pad) or not reads_alone(graph, node.inputs[slot]):
         return None
-    padded = [axis for axis, pair in enumerate(pad.op.pads) if pair != (0, 0)]
-    if len(padded) != 1:
+    padded_axes = [axis for axis, pair in enumerate(pad.op.pads) if pair != (0, 0)]
+    if len(padded_axes) != 1:
         return None
-    moved = _find_padded_op(graph, node, pad, slot, padded[0])
-    if moved is None:
+    op_and_axis = _find_padded_op(graph, node, pad, slot, padded_axes[0])
+    if op_and_axis is None:
         return None
-    op, axis = moved
+    op, axis = op_and_axis
     patch = Patch(graph)
-    given = [pad.inputs[0] if place == slot else outlet for place, outlet in enumerate(node.inputs)]
-    inner = patch.wire(f"{node.name}.unpadded", op, [patch.tap(outlet) for outlet in given])[0]
+    sources = [pad.inputs[0] if place == slot else outlet for place, outlet in enumerate(node.inputs)]
+    inner = patch.wire(f"{node.name}.unpadded", op, [patch.tap(outlet) for outlet in sources])[0]
     rank = graph.fact(result(node)).rank
-    pads = tuple(pad.op.pads[padded[0]] if each == axis else (TDim.of(0), TDim.of(0)) for each in range(rank))
+    pads = tuple(
+        pad.op.pads[padded_axes[0]] if each == axis else (TDim.of(0), TDim.of(0)) for each in range(rank)
+    )
     patch.shunt(result(node), patch.wire(node.name, replace(pad.op, pads=pads), [inner])[0])
     return patch
 

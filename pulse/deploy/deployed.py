@@ -51,7 +51,7 @@ class Deployed:
 
     @property
     def places(self) -> list[Place]:
-        """Where the ports are, in the same order."""
+        """The places of the ports in memory, in the order of ``ports``."""
         return [place for _, place in (*self.program.received, *self.program.sent)]
 
     @property
@@ -102,13 +102,13 @@ class Deployed:
     def applied_rows(self) -> dict[Kernel, frozenset[int]]:
         """Kernels with dispatchers -> the rows that the program applies; they are compiled with no others."""
         regions = [np.zeros(0, np.uint8)] * len(Region)
-        found: dict[Kernel, frozenset[int]] = {}
+        rows_of: dict[Kernel, frozenset[int]] = {}
         for kernel, start in self.calls:
             row = kernel.instruction.from_words(self.program.unlinked, start, regions, kernel.form)
             applied = row.applied_rows()
             if applied is not None:
-                found[kernel] = found.get(kernel, frozenset()) | applied
-        return found
+                rows_of[kernel] = rows_of.get(kernel, frozenset()) | applied
+        return rows_of
 
     @property
     def pieces(self) -> list[Piece]:
@@ -116,8 +116,12 @@ class Deployed:
         state = self.program.initial
         lines = np.zeros(-(-state.size // ALIGNMENT) * ALIGNMENT, np.uint8)
         lines[: state.size] = state
-        used = np.flatnonzero(lines.reshape(-1, ALIGNMENT).any(1))
-        runs = np.split(used, np.flatnonzero(np.diff(used) > 1) + 1) if used.size else []
+        nonzero_lines = np.flatnonzero(lines.reshape(-1, ALIGNMENT).any(1))
+        runs = (
+            np.split(nonzero_lines, np.flatnonzero(np.diff(nonzero_lines) > 1) + 1)
+            if nonzero_lines.size
+            else []
+        )
         spans = [(int(run[0]) * ALIGNMENT, (int(run[-1]) + 1) * ALIGNMENT) for run in runs]
         return [Piece(start, state[start:stop]) for start, stop in spans]
 

@@ -29,7 +29,7 @@ def _read_undefined(data: bytes) -> set[str]:
     sections: list[tuple[int, int, int, int]] = [
         struct.unpack_from(section, data, first + size * number) for number in range(count)
     ]
-    found: set[str] = set()
+    symbols: set[str] = set()
     for kind, offset, length, link in sections:
         if kind not in SYMBOLS:
             continue
@@ -37,5 +37,5 @@ def _read_undefined(data: bytes) -> set[str]:
         for name, *_, defined in struct.iter_unpack(symbol, data[offset : offset + length]):
             if name and not defined:
                 text = data[names + name : data.index(b"\0", names + name)].decode()
-                found.add(text.partition("@")[0])  # without the version of the library
-    return found
+                symbols.add(text.partition("@")[0])  # without the version of the library
+    return symbols

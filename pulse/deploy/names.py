@@ -7,8 +7,8 @@ from pulse.errors import InputError
 
 def identifier(title: str) -> str:
     """The name of a model as an identifier of C, in small letters."""
-    made = re.sub(r"\W+|_+", "_", title.lower(), flags=re.ASCII).strip("_")
-    return made if re.match("[a-z]", made) else f"model_{made}".rstrip("_")
+    name = re.sub(r"\W+|_+", "_", title.lower(), flags=re.ASCII).strip("_")
+    return name if re.match("[a-z]", name) else f"model_{name}".rstrip("_")
 
 
 def require_identifier(name: str) -> str:

@@ -16,36 +16,36 @@ UNJUDGED = (
 )
 
 
-def readme(made: Deployed, target: str, needs: tuple[str, ...], vector: Vector) -> str:
+def readme(model: Deployed, target: str, needs: tuple[str, ...], vector: Vector) -> str:
     """What is in the folder, the ports, the delays, and how to use it; ``needs`` are functions of libm."""
-    program = made.program
+    program = model.program
     rows = [
-        *(_row("input", port, made) for port in program.inputs),
-        *(_row("output", port, made) for port in program.outputs),
+        *(_row("input", port, model) for port in program.inputs),
+        *(_row("output", port, model) for port in program.outputs),
     ]
     more = {
         "TARGET": target,
         "PULSE": str(program.pulse),
         "WEIGHTS": f"{byte_size(program.weights.size)}, {program.form}",
-        "MEMORY": byte_size(made.memory_bytes),
+        "MEMORY": byte_size(model.memory_bytes),
         "NEEDS": ", ".join((*LIBC, *needs)),
         "PORTS": "\n".join(rows),
         "LINK": " -lm" if needs else "",
         "STEPS": str(vector.steps),
         "JUDGED": JUDGED if vector.judged else UNJUDGED,
-        "RUN": " ".join(("test/vector.bin", *([made.weights_file] if made.external_weights else []))),
-        "BESIDE": fill("weights/readme.md", made) if made.external_weights else "",
+        "RUN": " ".join(("test/vector.bin", *([model.weights_file] if model.external_weights else []))),
+        "BESIDE": fill("weights/readme.md", model) if model.external_weights else "",
     }
-    return fill("readme.md", made, more)
+    return fill("readme.md", model, more)
 
 
-def _row(kind: str, port: Port, made: Deployed) -> str:
+def _row(kind: str, port: Port, model: Deployed) -> str:
     name = printable(port.name).replace("|", "\\|")
     cells = [f"{kind} {name}", shape_text(port.shape), dtype_name(port.dtype)]
     if not port.streams:
         cells += ["given to every call" if kind == "input" else "known at the end", "", ""]
     else:
-        rate = made.rate_of(port)
+        rate = model.rate_of(port)
         delay = f"{port.delay} frames" + (f", {1000 * port.delay / rate:.4g} ms" if rate else "")
         cells += [f"{port.frames} along axis {port.axis}", delay if kind == "output" else ""]
         cells.append(f"{rate:g} per second" if rate else "not known")

@@ -32,40 +32,42 @@ class SoundPorts:
     rate_hz: int
 
 
-def sound_ports(made: Deployed) -> SoundPorts:
+def sound_ports(model: Deployed) -> SoundPorts:
     """The ports, for hosts of sound. Raises WriteError: it does not take sound, or its rate is not known."""
-    if made.rate_hz is None:
-        raise WriteError(f"{made.title}: its sample rate is not known, which hosts of sound need; say --rate")
-    others = [port for port in made.program.inputs if not is_sound(made, port)]
+    if model.rate_hz is None:
+        raise WriteError(
+            f"{model.title}: its sample rate is not known, which hosts of sound need; say --rate"
+        )
+    others = [port for port in model.program.inputs if not is_sound(model, port)]
     if others:
         port = others[0]
         raise WriteError(
-            f"{made.title}: hosts of sound give sound of one channel, and the input {port.name} is "
+            f"{model.title}: hosts of sound give sound of one channel, and the input {port.name} is "
             f"{port.dtype} {list(port.shape)}: add the processing before the model with a recipe (docs/recipes.md)"
         )
-    if made.rate_hz.denominator != 1:
-        raise WriteError(f"{made.title}: {made.rate_hz} samples a second; hosts of sound have whole rates")
-    outputs = made.program.outputs
-    output = next((number for number, port in enumerate(outputs) if is_sound(made, port)), -1)
-    return SoundPorts(len(made.program.inputs), len(outputs), output, int(made.rate_hz))
+    if model.rate_hz.denominator != 1:
+        raise WriteError(f"{model.title}: {model.rate_hz} samples a second; hosts of sound have whole rates")
+    outputs = model.program.outputs
+    output = next((number for number, port in enumerate(outputs) if is_sound(model, port)), -1)
+    return SoundPorts(len(model.program.inputs), len(outputs), output, int(model.rate_hz))
 
 
-def is_sound(made: Deployed, port: Port) -> bool:
+def is_sound(model: Deployed, port: Port) -> bool:
     """Whether a port has a number for each frame of the stream, so that it may be sound."""
     return port.streams and port.rate == 1 and port.dtype == np.float32 and prod(port.shape) == port.frames
 
 
-def takes_sound(made: Deployed) -> bool:
+def takes_sound(model: Deployed) -> bool:
     """Whether ``sound_ports`` has an answer."""
     return (
-        made.rate_hz is not None
-        and made.rate_hz.denominator == 1
-        and all(is_sound(made, port) for port in made.program.inputs)
+        model.rate_hz is not None
+        and model.rate_hz.denominator == 1
+        and all(is_sound(model, port) for port in model.program.inputs)
     )
 
 
 def blocks_source(
-    made: Deployed, ports: SoundPorts, resample: str, half: int, phases: int, stop_db: float
+    model: Deployed, ports: SoundPorts, resample: str, half: int, phases: int, stop_db: float
 ) -> str:
     """The C source that takes sound in blocks of any size and rate.
 
@@ -75,13 +77,13 @@ def blocks_source(
     numbers = {"HALF_FRAMES": half, "PHASES": phases, "STOP_DB": float(stop_db), "SOUND_OUT": ports.output}
     sizes = {"INPUTS": ports.inputs, "OUTPUTS": ports.outputs, "RATE_HZ": ports.rate_hz}
     more = {name: str(value) for name, value in {**numbers, **sizes}.items()}
-    return fill(BLOCKS, made, {**more, "RESAMPLE": resample})
+    return fill(BLOCKS, model, {**more, "RESAMPLE": resample})
 
 
-def plugin_names(made: Deployed, ports: SoundPorts) -> Mapping[str, str]:
+def plugin_names(model: Deployed, ports: SoundPorts) -> Mapping[str, str]:
     """What the templates of plug-ins say of a model."""
-    text = _quote(made.title)
-    names = [_quote(name) for name in input_names(made)]
+    text = _quote(model.title)
+    names = [_quote(name) for name in input_names(model)]
     ports_of_lv2 = [
         f"    [\n        a lv2:AudioPort, lv2:InputPort ;\n        lv2:index {number} ;\n"
         f'        lv2:symbol "in{number}" ;\n        lv2:name {name}\n    ] ,\n'
@@ -90,8 +92,8 @@ def plugin_names(made: Deployed, ports: SoundPorts) -> Mapping[str, str]:
     return {
         "TEXT": text,
         "COMMENT": text[1:-1],
-        "ID": str(int.from_bytes(blake2b(made.name.encode(), digest_size=3).digest(), "big") | 0x1000),
-        "URI": f"urn:pulse:{made.name}",
+        "ID": str(int.from_bytes(blake2b(model.name.encode(), digest_size=3).digest(), "big") | 0x1000),
+        "URI": f"urn:pulse:{model.name}",
         "INPUTS": str(ports.inputs),
         "INPUT_NAMES": ", ".join(names),
         "INPUT_KINDS": ", ".join(["INPUT | AUDIO"] * ports.inputs),
@@ -103,9 +105,9 @@ def plugin_names(made: Deployed, ports: SoundPorts) -> Mapping[str, str]:
     }
 
 
-def input_names(made: Deployed) -> list[str]:
+def input_names(model: Deployed) -> list[str]:
     """What the inputs of a plug-in are called."""
-    inputs = made.program.inputs
+    inputs = model.program.inputs
     return ["Input"] if len(inputs) == 1 else [f"Input {port.name}" for port in inputs]
 
 

@@ -21,76 +21,76 @@ TEMPLATES = Path(__file__).parent / "templates"
 IDENTITY = b"pulse/1\0"
 
 
-def fill(template: str, made: Deployed, more: Mapping[str, str] | None = None) -> str:
+def fill(template: str, model: Deployed, more: Mapping[str, str] | None = None) -> str:
     """A template with the model's names in it."""
     text = (TEMPLATES / template).read_text()
-    title = printable(made.title).replace("*/", "* /")
-    names = {"NAME": made.name, "UPPER": made.name.upper(), "TITLE": title, "VERSION": __version__}
+    title = printable(model.title).replace("*/", "* /")
+    names = {"NAME": model.name, "UPPER": model.name.upper(), "TITLE": title, "VERSION": __version__}
     for key, value in {**names, **(more or {})}.items():
         text = text.replace(f"@{key}@", value)
     return text
 
 
-def header(made: Deployed) -> str:
+def header(model: Deployed) -> str:
     """The header."""
     return fill(
-        "header.h", made, {"WEIGHTS": fill("weights/external.h", made) if made.external_weights else ""}
+        "header.h", model, {"WEIGHTS": fill("weights/external.h", model) if model.external_weights else ""}
     )
 
 
-def source(made: Deployed, kernels: Mapping[str, str]) -> str:
+def source(model: Deployed, kernels: Mapping[str, str]) -> str:
     """The C source; ``kernels`` has the symbol of each kernel. Raises WriteError: a length is not known."""
     more = {
-        "DATA": _data(made, kernels),
-        "LENGTHS": _lengths(made),
-        "RUN": _run(made, kernels),
-        "WEIGHTS": _weights(made),
+        "DATA": _data(model, kernels),
+        "LENGTHS": _lengths(model),
+        "RUN": _run(model, kernels),
+        "WEIGHTS": _weights(model),
     }
-    return fill("shell.c", made, more)
+    return fill("shell.c", model, more)
 
 
-def weights_symbol(made: Deployed) -> str:
-    """Where the weights are."""
-    return f"{made.name}_weights"
+def weights_symbol(model: Deployed) -> str:
+    """The C symbol of the weights."""
+    return f"{model.name}_weights"
 
 
-def rows_symbol(made: Deployed) -> str:
-    """Where the rows are."""
-    return f"{made.name}_rows"
+def rows_symbol(model: Deployed) -> str:
+    """The C symbol of the rows."""
+    return f"{model.name}_rows"
 
 
-def initial_symbol(made: Deployed) -> str:
-    """Where the pieces of the first state are."""
-    return f"{made.name}_initial"
+def initial_symbol(model: Deployed) -> str:
+    """The C symbol of the pieces of the first state."""
+    return f"{model.name}_initial"
 
 
-def _weights(made: Deployed) -> str:
-    """Where the weights are: in the library, or where the caller says."""
-    if not made.external_weights:
-        return fill("weights/embedded.c", made, {"SYMBOL": weights_symbol(made)})
-    weights = made.program.weights
+def _weights(model: Deployed) -> str:
+    """The C source that finds the weights: in the library, or at an address that the caller gives."""
+    if not model.external_weights:
+        return fill("weights/embedded.c", model, {"SYMBOL": weights_symbol(model)})
+    weights = model.program.weights
     return fill(
         "weights/external.c",
-        made,
+        model,
         {"BYTES": str(weights.size), "CHECKSUM": f"{adler32(weights.tobytes()):#010x}"},
     )
 
 
-def _data(made: Deployed, kernels: Mapping[str, str]) -> str:
+def _data(model: Deployed, kernels: Mapping[str, str]) -> str:
     """Numbers, tables, and what other objects have."""
-    program, waits, ends = made.program, made.waits, made.program.ends
-    limit = min([longest(made.lengths), *([] if program.limit is None else [program.limit])])
+    program, waits, ends = model.program, model.waits, model.program.ends
+    limit = min([longest(model.lengths), *([] if program.limit is None else [program.limit])])
     numbers = {
         "INPUTS": len(program.inputs),
         "OUTPUTS": len(program.outputs),
         "WAITS": len(waits),
         "ENDS": len(ends),
-        "ASSUMPTIONS": len(made.assumptions),
-        "FIRST_WAIT": len(made.ports),
-        "FIRST_END": len(made.ports) + len(waits),
-        "FIRST_ASSUMPTION": len(made.ports) + len(waits) + len(ends),
-        "PIECES": len(made.pieces),
-        "AXES": max([1, *(len(port.shape) for port in made.ports)]),
+        "ASSUMPTIONS": len(model.assumptions),
+        "FIRST_WAIT": len(model.ports),
+        "FIRST_END": len(model.ports) + len(waits),
+        "FIRST_ASSUMPTION": len(model.ports) + len(waits) + len(ends),
+        "PIECES": len(model.pieces),
+        "AXES": max([1, *(len(port.shape) for port in model.ports)]),
     }
     sizes = {
         "PULSE": program.pulse,
@@ -101,9 +101,9 @@ def _data(made: Deployed, kernels: Mapping[str, str]) -> str:
         "FAULTS_AT": -1 if program.total_at is None else program.total_at,
         "LAST_AT": -1 if program.last_at is None else program.last_at,
     }
-    symbols = {"rows": rows_symbol(made), "initial": initial_symbol(made)}
-    starts = [0, *accumulate(piece.data.size for piece in made.pieces)]
-    pieces = [(piece.to, start, piece.data.size) for piece, start in zip(made.pieces, starts)]
+    symbols = {"rows": rows_symbol(model), "initial": initial_symbol(model)}
+    starts = [0, *accumulate(piece.data.size for piece in model.pieces)]
+    pieces = [(piece.to, start, piece.data.size) for piece, start in zip(model.pieces, starts)]
     return "\n".join(
         [
             *(f"#define {name} {symbol}" for name, symbol in symbols.items()),
@@ -111,7 +111,7 @@ def _data(made: Deployed, kernels: Mapping[str, str]) -> str:
             "extern HIDDEN const int64_t rows[];",
             *(
                 f"HIDDEN void *{kernels[kernel.name]}(const int64_t *, const int64_t *); /* {kernel.name} */"
-                for kernel in made.kernels
+                for kernel in model.kernels
             ),
             "",
             f"enum {{ {', '.join(f'{name} = {value}' for name, value in numbers.items())} }};",
@@ -121,8 +121,8 @@ def _data(made: Deployed, kernels: Mapping[str, str]) -> str:
             "  int region, width, axes, axis, streams;",
             "  int64_t offset, frames, delay, dims[AXES], steps[AXES];",
             "};",
-            f"static const struct place places[] = {_table(map(_place, made.ports, made.places))};",
-            _ports(made),
+            f"static const struct place places[] = {_table(map(_place, model.ports, model.places))};",
+            _ports(model),
             "static const struct { int64_t to, from, bytes; } pieces[] = "
             + _table([f"{{{to}, {start}, {size}}}" for to, start, size in pieces] or ["{0, 0, 0}"])
             + ";",
@@ -130,14 +130,14 @@ def _data(made: Deployed, kernels: Mapping[str, str]) -> str:
             + _table([f"{{{wire.frames}, {wire.offset}}}" for wire in waits] or ["{1, 0}"])
             + ";",
             f"static const int64_t ends[] = {_row([byte for _, byte in ends] or [0])};",
-            f"static const unsigned char identity[24] = {_row(IDENTITY + _fingerprint(made))};",
+            f"static const unsigned char identity[24] = {_row(IDENTITY + _fingerprint(model))};",
         ]
     )
 
 
-def _fingerprint(made: Deployed) -> bytes:
+def _fingerprint(model: Deployed) -> bytes:
     """What Python's snapshots of a stream without constants have, so that both take those of the other."""
-    return blake2b(made.program.fingerprint, digest_size=16).digest()
+    return blake2b(model.program.fingerprint, digest_size=16).digest()
 
 
 def _place(port: Port, place: Place) -> str:
@@ -147,22 +147,24 @@ def _place(port: Port, place: Place) -> str:
     return f"{{{numbers}, {more}, {_row(place.shape)}, {_row(place.strides)}}}"
 
 
-def _ports(made: Deployed) -> str:
+def _ports(model: Deployed) -> str:
     lines: list[str] = []
-    for number, port in enumerate(made.ports):
+    for number, port in enumerate(model.ports):
         lines.append(f"static const size_t dims{number}[] = {_row(port.shape or (1,))};")
-    inputs = len(made.program.inputs)
+    inputs = len(model.program.inputs)
     rows = [
         f'{{{_text(port.name)}, "{np.dtype(port.dtype).name}", {int(number >= inputs)}, {len(port.shape)}, '
         f"dims{number}, {prod(port.shape) * port.dtype.itemsize}, {-1 if port.axis is None else port.axis}, "
-        f"{port.frames}, {port.delay}, {made.rate_of(port)!r}}}"
-        for number, port in enumerate(made.ports)
+        f"{port.frames}, {port.delay}, {model.rate_of(port)!r}}}"
+        for number, port in enumerate(model.ports)
     ]
-    return "\n".join([*lines, f"static const {made.name}_port ports[] = {_table(rows)};"])
+    return "\n".join([*lines, f"static const {model.name}_port ports[] = {_table(rows)};"])
 
 
-def _lengths(made: Deployed) -> str:
-    cases = [f"    case {number}: return {expression(length)};" for number, length in enumerate(made.lengths)]
+def _lengths(model: Deployed) -> str:
+    cases = [
+        f"    case {number}: return {expression(length)};" for number, length in enumerate(model.lengths)
+    ]
     return "\n".join(
         [
             "/* Lengths in a stream of n frames: of the ports, of what the end waits for, of what is told the end;",
@@ -177,8 +179,8 @@ def _lengths(made: Deployed) -> str:
     )
 
 
-def _run(made: Deployed, kernels: Mapping[str, str]) -> str:
-    return "\n".join(f"  {kernels[kernel.name]}(rows + {start}, bases);" for kernel, start in made.calls)
+def _run(model: Deployed, kernels: Mapping[str, str]) -> str:
+    return "\n".join(f"  {kernels[kernel.name]}(rows + {start}, bases);" for kernel, start in model.calls)
 
 
 def _row(values: Iterable[int]) -> str:

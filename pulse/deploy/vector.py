@@ -128,27 +128,29 @@ def _rest(program: Program, feeds: Mapping[str, Array], steps: int) -> Iterator[
 
 
 def _by_pulse(port: Port, values: Array, allowed: Array | None, pulses: int) -> Iterator[tuple[bytes, bytes]]:
-    """Of each pulse what is expected, and how far it may be off."""
+    """For each pulse, the expected values and their tolerances, as bytes."""
     allowed = np.zeros(values.shape) if allowed is None else allowed
     axis, frames = port.axis or 0, port.frames
     for pulse in range(pulses):
-        made, margin = np.zeros(port.shape, port.dtype), np.zeros(port.shape)
+        expected, margin = np.zeros(port.shape, port.dtype), np.zeros(port.shape)
         if port.streams:
             start = pulse * frames - port.delay
             first, stop = max(0, -start), max(0, min(frames, values.shape[axis] - start))
             if first < stop:
-                frames_at(made, axis, first, stop)[...] = frames_at(values, axis, start + first, start + stop)
+                frames_at(expected, axis, first, stop)[...] = frames_at(
+                    values, axis, start + first, start + stop
+                )
                 frames_at(margin, axis, first, stop)[...] = frames_at(
                     allowed, axis, start + first, start + stop
                 )
         elif pulse == pulses - 1:
             if port.axis is None:
-                made[...], margin[...] = values, allowed
+                expected[...], margin[...] = values, allowed
             else:
                 first = frames - values.shape[axis]
-                frames_at(made, axis, first, frames)[...] = values
+                frames_at(expected, axis, first, frames)[...] = values
                 frames_at(margin, axis, first, frames)[...] = allowed
-        yield made.tobytes(), margin.astype("<f8").tobytes()
+        yield expected.tobytes(), margin.astype("<f8").tobytes()
 
 
 def _valid_count(port: Port, model: Interface, length: int) -> int:

@@ -35,7 +35,7 @@ def imported_functions(data: bytes) -> set[str]:
     """Their names. Raises ValueError: the file is none of WebAssembly, or damaged."""
     if not data.startswith(MAGIC):
         raise ValueError("a file is none of WebAssembly")
-    reader, found = _Reader(data), set[str]()
+    reader, names = _Reader(data), set[str]()
     reader.take(8)
     while reader.at < len(data):
         (kind,) = reader.take(1)
@@ -46,7 +46,7 @@ def imported_functions(data: bytes) -> set[str]:
             section.take(section.number())
             name, (kind,) = section.take(section.number()).decode(), section.take(1)
             if kind == FUNCTION:
-                found.add(name)
+                names.add(name)
                 section.number()
             elif kind == TABLE:
                 section.take(1)
@@ -57,4 +57,4 @@ def imported_functions(data: bytes) -> set[str]:
                 section.take(2)
             else:
                 raise ValueError(f"a file of WebAssembly is damaged: it imports something of kind {kind}")
-    return found
+    return names

@@ -43,8 +43,8 @@ def build(terms: dict[Monomial, int], const: int, scope: DimScope | None) -> TDi
     """The canonical dim of a sum; takes the dict over."""
     terms = {monomial: coefficient for monomial, coefficient in terms.items() if coefficient}
     _turn_quotients(terms)
-    ordered = tuple(sorted(terms.items(), key=_term_key))
-    return TDim(ordered, const, scope if ordered else None)
+    sorted_terms = tuple(sorted(terms.items(), key=_term_key))
+    return TDim(sorted_terms, const, scope if sorted_terms else None)
 
 
 def combine(left: TDim, a: int, right: TDim, b: int) -> TDim:
@@ -90,10 +90,10 @@ def floor_div(dim: TDim, k: int) -> TDim:
     if dim.scope is None:
         return TDim((), dim.const // k, None)
     cache = dim.scope.cache.quotients
-    known = cache.get((dim, k))
-    if known is None:
-        known = cache[dim, k] = _reduce_quotient(dim, k, dim.scope)
-    return known
+    quotient = cache.get((dim, k))
+    if quotient is None:
+        quotient = cache[dim, k] = _reduce_quotient(dim, k, dim.scope)
+    return quotient
 
 
 def ceil_div(dim: DimLike, k: int) -> TDim:
@@ -118,8 +118,8 @@ def broadcast(*dims: DimLike) -> TDim:
     sizes = sorted({int(option) for option in options if option.is_const} - {1})
     if len(sizes) > 1:
         raise DimError(f"cannot broadcast {', '.join(map(str, dims))}: {sizes} differ and none is 1")
-    kept = sorted({option for option in options if interval(option) != (1, 1)}, key=str)
-    return (kept[0] if kept else ONE) if len(kept) < 2 else _single(Broadcast(tuple(kept)), scope)
+    others = sorted({option for option in options if interval(option) != (1, 1)}, key=str)
+    return (others[0] if others else ONE) if len(others) < 2 else _single(Broadcast(tuple(others)), scope)
 
 
 def ge(left: DimLike, right: DimLike) -> TDim:
@@ -239,8 +239,8 @@ def _find_misnamed(terms: dict[Monomial, int]) -> Iterator[tuple[Div, Div]]:
 def _unsimple(terms: dict[Monomial, int]) -> Iterator[tuple[Div, Div]]:
     for atom in _quotients(terms):
         lead = terms.get(atom.num.terms[0][0], 0)
-        turned = lead + terms[atom,]
-        if abs(turned) < abs(lead) or (turned == -lead and lead < 0):
+        new_lead = lead + terms[atom,]
+        if abs(new_lead) < abs(lead) or (new_lead == -lead and lead < 0):
             mirror = _mirror(atom)
             if mirror is not None:
                 yield atom, mirror
@@ -330,11 +330,11 @@ def _extreme(kind: type[Min | Max], dims: Iterable[DimLike], covers: Callable[[T
         return constant((min if kind is Min else max)(option.const for option in options))
     options = sorted(set(options), key=str)
     scope = common_scope(*options)
-    kept: list[TDim] = []
+    uncovered: list[TDim] = []
     for option in options:
-        if not any(covers(other, option) for other in kept):
-            kept = [other for other in kept if not covers(option, other)] + [option]
-    return kept[0] if len(kept) == 1 else _single(kind(tuple(kept)), scope)
+        if not any(covers(other, option) for other in uncovered):
+            uncovered = [other for other in uncovered if not covers(option, other)] + [option]
+    return uncovered[0] if len(uncovered) == 1 else _single(kind(tuple(uncovered)), scope)
 
 
 def _drop_shared_factor(diff: TDim) -> TDim:

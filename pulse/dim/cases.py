@@ -52,12 +52,12 @@ def extent_under(dim: TDim, premises: tuple[TDim, ...], telling: Telling | None 
     With `telling`, which says whether an extent answers the question, cases are not looked into further than
     the answer needs; a wider extent must never be more telling.
     """
-    merged: Extent | None = None
+    union: Extent | None = None
     for extent in _extents(dim, _relevant(dim, premises), telling):
-        merged = extent if merged is None else _union(merged, extent)
-        if merged == _ANYTHING if telling is None else not telling(merged):
+        union = extent if union is None else _union(union, extent)
+        if union == _ANYTHING if telling is None else not telling(union):
             break
-    return merged
+    return union
 
 
 def _union(left: Extent, right: Extent) -> Extent:
@@ -68,16 +68,16 @@ def _union(left: Extent, right: Extent) -> Extent:
 
 def _relevant(dim: TDim, premises: tuple[TDim, ...]) -> tuple[TDim, ...]:
     """The premises that share symbols with dim, directly or through others, and the ranges of all symbols."""
-    symbols, known = set(dim.symbols), list[TDim]()
-    while fresh := [p for p in premises if p not in known and p.symbols & symbols]:
-        known += fresh
+    symbols, relevant = set(dim.symbols), list[TDim]()
+    while fresh := [p for p in premises if p not in relevant and p.symbols & symbols]:
+        relevant += fresh
         symbols = symbols.union(*(p.symbols for p in fresh))
-    chosen = [_as_least_value(premise) for premise in known]
+    conditions = [_as_least_value(premise) for premise in relevant]
     for symbol in sorted(symbols, key=str):
         low, high = interval(TDim.of(symbol))
-        chosen += [] if low is None else [symbol - low]
-        chosen += [] if high is None else [high - symbol]
-    return tuple(dict.fromkeys(chosen))
+        conditions += [] if low is None else [symbol - low]
+        conditions += [] if high is None else [high - symbol]
+    return tuple(dict.fromkeys(conditions))
 
 
 def _as_least_value(premise: TDim) -> TDim:
@@ -118,8 +118,8 @@ def _line_below(dim: TDim, sign: int = 1) -> tuple[Fraction, Fraction] | None:
             inner = _line_below(atom.num, side)
             if inner is None:
                 return None
-            lost = atom.k - 1 if side > 0 else 0
-            slope, const = slope + scale * inner[0] / atom.k, const + scale * (inner[1] - lost) / atom.k
+            rounding = atom.k - 1 if side > 0 else 0
+            slope, const = slope + scale * inner[0] / atom.k, const + scale * (inner[1] - rounding) / atom.k
         else:
             return None
     return slope, const
@@ -148,23 +148,23 @@ def _extents(dim: TDim, premises: tuple[TDim, ...], telling: Telling | None) -> 
 
 def _branches(dim: TDim, premises: tuple[TDim, ...]) -> list[tuple[TDim, tuple[TDim, ...]]] | None:
     """All ways through the piecewise atoms; None past the limit."""
-    done: list[tuple[TDim, tuple[TDim, ...]]] = []
+    branches: list[tuple[TDim, tuple[TDim, ...]]] = []
     todo = [(dim, premises)]
     while todo:
         here, conditions = todo.pop()
         atom = next((atom_here for d in (here, *conditions) for atom_here in _innermost_piecewise(d)), None)
         if atom is None:
-            done.append((here, conditions))
+            branches.append((here, conditions))
         else:
             for value, extra in _ways(atom):
                 try:
-                    swapped = tuple(_replace(condition, atom, value) for condition in conditions)
-                    todo.append((_replace(here, atom, value), swapped + extra))
+                    new_conditions = tuple(_replace(condition, atom, value) for condition in conditions)
+                    todo.append((_replace(here, atom, value), new_conditions + extra))
                 except DimError:
                     continue  # two sizes of a broadcast clash: the branch has no values
-        if len(done) + len(todo) > BRANCH_LIMIT:
+        if len(branches) + len(todo) > BRANCH_LIMIT:
             return None
-    return done
+    return branches
 
 
 def _innermost_piecewise(dim: TDim) -> Iterator[Piecewise]:
@@ -217,15 +217,15 @@ def _moduli(dims: tuple[TDim, ...]) -> dict[Symbol, int]:
 
     def visit(dim: TDim, modulus: int) -> None:
         for monomial, coefficient in dim.terms:
-            needed = modulus // gcd(modulus, coefficient)
+            multiple = modulus // gcd(modulus, coefficient)
             for atom in monomial:
                 if isinstance(atom, Symbol):
-                    moduli[atom] = lcm(moduli.get(atom, 1), needed)
+                    moduli[atom] = lcm(moduli.get(atom, 1), multiple)
                 elif isinstance(atom, Div):
-                    visit(atom.num, needed * atom.k)
+                    visit(atom.num, multiple * atom.k)
                 else:
                     for arg in atom.args:
-                        visit(arg, needed)
+                        visit(arg, multiple)
 
     for dim in dims:
         visit(dim, 1)

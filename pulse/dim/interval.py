@@ -26,11 +26,11 @@ def interval(dim: TDim) -> Interval:
     if dim.scope is None:
         return dim.const, dim.const
     cache = dim.scope.cache.intervals
-    known = cache.get(dim)
-    if known is None:
-        known = meet(_linear(dim.terms, dim.const, dim.const, 1), _relaxed_interval(dim))
-        cache[dim] = known
-    return known
+    bounds = cache.get(dim)
+    if bounds is None:
+        bounds = meet(_linear(dim.terms, dim.const, dim.const, 1), _relaxed_interval(dim))
+        cache[dim] = bounds
+    return bounds
 
 
 def certainly_ge(dim: TDim) -> bool:
@@ -147,10 +147,10 @@ def _of_atom(atom: Atom) -> Interval:
 
 def _least(values: tuple[int | None, ...], strict: bool) -> int | None:
     """The least of the known values; unknown if strict and one is unknown."""
-    known = [value for value in values if value is not None]
-    return None if not known or (strict and len(known) < len(values)) else min(known)
+    numbers = [value for value in values if value is not None]
+    return None if not numbers or (strict and len(numbers) < len(values)) else min(numbers)
 
 
 def _most(values: tuple[int | None, ...], strict: bool) -> int | None:
-    known = [value for value in values if value is not None]
-    return None if not known or (strict and len(known) < len(values)) else max(known)
+    numbers = [value for value in values if value is not None]
+    return None if not numbers or (strict and len(numbers) < len(values)) else max(numbers)

@@ -64,17 +64,17 @@ def _cheapest(system: _System) -> Hashable | None:
 
 
 def _eliminate(variable: Hashable, system: _System) -> _System | None:
-    kept: list[Row] = []
+    rows: list[Row] = []
     above: list[tuple[dict[Hashable, int], int]] = []
     below: list[tuple[dict[Hashable, int], int]] = []
     for key, const in system.items():
         terms = dict(key)
-        place = kept if variable not in terms else above if terms[variable] > 0 else below
+        place = rows if variable not in terms else above if terms[variable] > 0 else below
         place.append((terms, const))
-    if len(kept) + len(above) * len(below) <= ROW_LIMIT:
-        kept.extend(_cancel(variable, a, b) for a in above for b in below)
+    if len(rows) + len(above) * len(below) <= ROW_LIMIT:
+        rows.extend(_cancel(variable, a, b) for a in above for b in below)
     # past the limit the rows are given up: fewer premises only widen the answer
-    return _tighten(kept)
+    return _tighten(rows)
 
 
 def _cancel(variable: Hashable, above: Row, below: Row) -> Row:

@@ -43,9 +43,9 @@ class _Reader:
         self.token = ""
         self.advance()
 
-    def fault(self, wanted: str) -> DimError:
+    def fault(self, expected: str) -> DimError:
         token = repr(self.token) if self.token else "the end"
-        return DimError(f"cannot read {self.text!r}: found {token} at {self.start}, expected {wanted}")
+        return DimError(f"cannot read {self.text!r}: found {token} at {self.start}, expected {expected}")
 
     def advance(self) -> str:
         previous = self.token

@@ -26,9 +26,9 @@ def prove(left: TDim, relation: Relation, right: TDim) -> Proof:
 
 def bounds(dim: TDim) -> Interval:
     """Proven least and greatest value."""
-    known = interval(dim)
+    from_ranges = interval(dim)
     extent = None if dim.scope is None else extent_under(dim, dim.scope.premises)
-    return known if extent is None else meet(known, (extent.low, extent.high))
+    return from_ranges if extent is None else meet(from_ranges, (extent.low, extent.high))
 
 
 def _verdict(question: Literal["ge", "eq"], dim: TDim) -> Verdict:

@@ -66,10 +66,10 @@ class SymbolScope(DimScope):
         test = self.parse(condition) if isinstance(condition, str) else condition
         if test == 1:
             return
-        added = _as_premises(test) if test != 0 else None
-        if added is None:
+        new_premises = _as_premises(test) if test != 0 else None
+        if new_premises is None:
             raise self._contradiction(condition)
-        premises = self.premises + added
+        premises = self.premises + new_premises
         ranges = dict(self.ranges)
         for symbol in sorted(_find_connected(test.symbols, premises), key=str):
             extent = extent_under(TDim.of(symbol), premises)
@@ -95,16 +95,18 @@ class SymbolScope(DimScope):
     def trial(self) -> Generator[None]:
         """What is assumed inside holds inside only, and symbols made inside are forgotten."""
         symbols = dict(self._symbols)
-        kept = self._assumptions, self.premises, self.joint, self.ranges, self.cache
+        previous = self._assumptions, self.premises, self.joint, self.ranges, self.cache
         try:
             yield
         finally:
-            self._assumptions, self.premises, self.joint, self.ranges, self.cache = kept
+            self._assumptions, self.premises, self.joint, self.ranges, self.cache = previous
             self._symbols = symbols
 
     def _contradiction(self, condition: str | TDim) -> DimError:
-        known = ", ".join(map(str, self._assumptions)) or "nothing"
-        return DimError(f"assumption {condition} can never hold (already assumed: {known}); drop one of them")
+        assumptions = ", ".join(map(str, self._assumptions)) or "nothing"
+        return DimError(
+            f"assumption {condition} can never hold (already assumed: {assumptions}); drop one of them"
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         own = tuple(name for name, symbol in self._symbols.items() if symbol.scope is self)

@@ -200,8 +200,8 @@ class Symbol(DimOperators, Atom):
 
     def eval(self, values: Mapping[Symbol, int]) -> int:
         if self not in values:
-            given = ", ".join(sorted(symbol.name for symbol in values)) or "none"
-            raise DimError(f"symbol {self} has no value; given: {given}")
+            names = ", ".join(sorted(symbol.name for symbol in values)) or "none"
+            raise DimError(f"symbol {self} has no value; given: {names}")
         return int(values[self])
 
 

@@ -30,9 +30,9 @@ def quantize(scale: float, zero: int = 0, type: str = "int8", shape: str = FEATU
     count(where, "zero", zero, -_LARGEST, 2 * _LARGEST)
     draft = Draft(where, {"x": shape})
     steps = draft.each("round", draft.each("mul", draft["x"], float(np.float32(1) / np.float32(scale))))
-    limited = draft.each("min", draft.each("max", steps, float(info.min - zero)), float(info.max - zero))
-    moved = draft.each("add", limited, float(zero))
-    return draft.model(codes=draft.add("codes", Cast(np.dtype(TYPES[type])), moved))
+    clipped = draft.each("min", draft.each("max", steps, float(info.min - zero)), float(info.max - zero))
+    codes = draft.each("add", clipped, float(zero))
+    return draft.model(codes=draft.add("codes", Cast(np.dtype(TYPES[type])), codes))
 
 
 def dequantize(scale: float, zero: int = 0, type: str = "uint8", shape: str = FEATURES) -> TypedModel:

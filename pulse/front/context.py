@@ -80,14 +80,14 @@ def deltas(
     x = _features(draft)
     steps = np.arange(-window, window + 1)
     slope = steps / (steps**2).sum()
-    made: list[OutletId] = [x] if keep else []
+    orders: list[OutletId] = [x] if keep else []
     taps: Array = np.ones(1)
     before = x
     for _ in range(order):
         taps = slope if nested else np.convolve(taps, slope)
         before = _filter(draft, before if nested else x, taps)
-        made.append(before)
-    return draft.model(features=made[0] if len(made) == 1 else draft.side_by_side(*made))
+        orders.append(before)
+    return draft.model(features=orders[0] if len(orders) == 1 else draft.side_by_side(*orders))
 
 
 def _features(draft: Draft) -> OutletId:
@@ -100,7 +100,7 @@ def _features(draft: Draft) -> OutletId:
 def _filter(draft: Draft, x: OutletId, taps: Array) -> OutletId:
     """Each bin with the same odd number of taps around each frame."""
     bins, reach = int(draft.shape(x)[2]), len(taps) // 2
-    padded = draft.pad(draft.transpose(x, (0, 2, 1)), 2, reach, reach, "edge")
+    extended = draft.pad(draft.transpose(x, (0, 2, 1)), 2, reach, reach, "edge")
     table = draft.constant("taps", np.broadcast_to(taps, (bins, 1, len(taps))))
-    y = draft.add("slope", Conv((1,), (1,), no_pads(1), bins), padded, table)
+    y = draft.add("slope", Conv((1,), (1,), no_pads(1), bins), extended, table)
     return draft.transpose(y, (0, 2, 1))

@@ -116,10 +116,10 @@ class Integers:
 
 def fourth_digits(count: int) -> Array:
     """The numbers below ``count``, a power of four, with their digits to base four in reverse."""
-    places, left = np.zeros(count, np.int64), np.arange(count)
+    places, rest = np.zeros(count, np.int64), np.arange(count)
     size = count
     while size > 1:
-        places, left, size = places * RADIX + left % RADIX, left // RADIX, size // RADIX
+        places, rest, size = places * RADIX + rest % RADIX, rest // RADIX, size // RADIX
     return places
 
 
@@ -162,9 +162,9 @@ def _butterflies(z: Integers, x: Pair, count: int, step: int) -> Pair:
         for part in x
     ]
     phase = -2 * np.pi * np.outer(np.arange(1, RADIX), np.arange(step)) * (count // (RADIX * step)) / count
-    turned = z.rotate((draft.part(split[0], 3, 1, RADIX), draft.part(split[1], 3, 1, RADIX)), circle(phase))
+    rotated = z.rotate((draft.part(split[0], 3, 1, RADIX), draft.part(split[1], 3, 1, RADIX)), circle(phase))
     first = [draft.part(part, 3, 0, 1) for part in split]
-    one, two, three = ([draft.part(part, 3, at, at + 1) for part in turned] for at in range(3))
+    one, two, three = ([draft.part(part, 3, at, at + 1) for part in rotated] for at in range(3))
     plus, minus = ([z.each(kind, *pair) for pair in zip(first, two)] for kind in ("add", "sub"))
     total, other = ([z.each(kind, *pair) for pair in zip(one, three)] for kind in ("add", "sub"))
     real = (

@@ -223,8 +223,8 @@ class _Frames:
         """The power spectrum [B, frames, points // 2 + 1]."""
         draft = self.draft
         matrix = forward_matrix(self.points, self.size, True) * self.weights[:, None]
-        left = self.size - int(draft.shape(self.emphasised)[2])
-        y = draft.times(self.emphasised, matrix[left:], "transform")
+        first_row = self.size - int(draft.shape(self.emphasised)[2])
+        y = draft.times(self.emphasised, matrix[first_row:], "transform")
         bins = self.points // 2 + 1
         return square(draft, draft.part(y, 2, 0, bins, "real"), draft.part(y, 2, bins, 2 * bins, "imaginary"))
 
@@ -233,9 +233,9 @@ class _Frames:
         draft = self.draft
         frame = self.centred
         if not self.raw:
-            left = self.size - int(draft.shape(self.emphasised)[2])
+            first_row = self.size - int(draft.shape(self.emphasised)[2])
             frame = draft.each(
-                "mul", self.emphasised, draft.constant("window", self.weights[left:]), name="windowed"
+                "mul", self.emphasised, draft.constant("window", self.weights[first_row:]), name="windowed"
             )
         total = draft.add("energy", Reduce("sum_square", (2,), True), frame)
         y = _log(draft, total)
@@ -262,8 +262,8 @@ def _window(where: str, name: str, size: int, blackman: float) -> Array:
     if name == "blackman":
         values = blackman - 0.5 * np.cos(2 * np.pi * turn) + (0.5 - blackman) * np.cos(4 * np.pi * turn)
         return np.where(np.abs(values) < 1e-15, 0, values)
-    named = {"hanning": "hann", "rectangular": "ones"}.get(name, name)
-    return window_values(where, named, size, periodic=False)
+    window = {"hanning": "hann", "rectangular": "ones"}.get(name, name)
+    return window_values(where, window, size, periodic=False)
 
 
 def _bank(where: str, frames: _Frames, bands: int, low_hz: float, high_hz: float) -> Array:

@@ -15,16 +15,16 @@ PARTS = ("complex", "apart", "polar")
 
 
 def check_layout(where: str, layout: object, parts: object) -> tuple[str, str]:
-    """Both, if they go together. Raises InputError."""
+    """The layout and the parts, checked. Raises InputError: unknown, or they do not go together."""
     kind = choice(where, "parts", parts, PARTS)
     if kind == "complex":
         return choice(where, "layout", layout, COMPLEX), kind
-    given = "F,T" if layout == "F,T,2" else layout
-    return choice(where, f"layout of parts={kind!r}", given, REAL), kind
+    axes = "F,T" if layout == "F,T,2" else layout
+    return choice(where, f"layout of parts={kind!r}", axes, REAL), kind
 
 
 def place(draft: Draft, x: OutletId, layout: str) -> OutletId:
-    """Both parts [B, T, 2F], the real ones first, in a layout."""
+    """A spectrum [B, T, 2F], real parts first, in another layout."""
     batch, frames, both = draft.shape(x)
     axes = layout.split(",")
     if "2F" in axes:

@@ -116,8 +116,8 @@ def limiter(
     draft.require_rank(x, 2, SOUND)
     over = draft.each("max", draft.each("mul", draft.each("abs", x), 1 / threshold), 1.0)
     over = draft.pad(draft.with_axis(over, 1), 2, hold + ahead, ahead, fill=1.0)
-    needed = draft.each("div", 1.0, _largest(draft, over, hold + ahead + 1))
-    total = draft.add("ramp", Pool("sum", (ahead + 1,), (1,), (1,), no_pads(1)), needed)
+    gain_limit = draft.each("div", 1.0, _largest(draft, over, hold + ahead + 1))
+    total = draft.add("ramp", Pool("sum", (ahead + 1,), (1,), (1,), no_pads(1)), gain_limit)
     factor = draft.without_axis(draft.each("mul", total, 1 / (ahead + 1), name="gain"), 1)
     return draft.model(sound=draft.each("mul", x, factor, name="sound"))
 

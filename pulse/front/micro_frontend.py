@@ -163,11 +163,11 @@ def _bands(z: Integers, energy: OutletId, bank: Bank) -> OutletId:
     """Sums of weighted bins [B, frames, bins 1 …]: the rising half of each band and the falling half of the next."""
     draft = z.draft
     # one bin more in front, which counts nothing, so that each sum is a difference of two running sums
-    used = draft.part(energy, 2, bank.start - 2, bank.end - 1)
+    bins = draft.part(energy, 2, bank.start - 2, bank.end - 1)
     ends = bank.edges - bank.start
     totals: list[OutletId] = []
     for weights, first, last in ((bank.weights, ends[1:-1], ends[2:]), (bank.rests, ends[:-2], ends[1:-1])):
-        running = wire(draft.graph, "running", CumSum(2), [z.mul(used, np.append(0, weights))])[0]
+        running = wire(draft.graph, "running", CumSum(2), [z.mul(bins, np.append(0, weights))])[0]
         totals.append(z.sub(z.pick(running, last, 2), z.pick(running, first, 2)))
     return z.add(*totals)
 
@@ -202,8 +202,8 @@ def _noise(z: Integers, bands: OutletId, smoothing: list[float]) -> OutletId:
 def _reduce_noise(z: Integers, bands: OutletId, estimate: OutletId, remaining: int) -> OutletId:
     """The bands less their noise."""
     loud = z.mul(bands, 1 << SMOOTHING_BITS)
-    left = z.down(z.sub(loud, z.each("min", estimate, loud)), SMOOTHING_BITS)
-    return z.each("max", left, z.down(z.mul(bands, remaining), NOISE_BITS))
+    signal = z.down(z.sub(loud, z.each("min", estimate, loud)), SMOOTHING_BITS)
+    return z.each("max", signal, z.down(z.mul(bands, remaining), NOISE_BITS))
 
 
 def _gain(z: Integers, x: OutletId, small: Array, parabolas: Array) -> OutletId:
@@ -213,13 +213,13 @@ def _gain(z: Integers, x: OutletId, small: Array, parabolas: Array) -> OutletId:
     value, slope, curve = (z.look_up(table, z.cast(bits, np.int64)) for table in parabolas)
     inner = z.add(z.down(z.mul(curve, place), 5), z.mul(slope, 32))
     gain = z.add(z.down(z.add(z.mul(inner, place), 1 << 14), 15), value)
-    for least, known in reversed(list(enumerate(small))):
-        gain = z.choose(z.each("less_equal", x, least), known, gain)
+    for least, table_gain in reversed(list(enumerate(small))):
+        gain = z.choose(z.each("less_equal", x, least), table_gain, gain)
     return gain
 
 
 def _shrunk(z: Integers, snr: OutletId) -> OutletId:
-    """A parabola that goes on as a line."""
+    """A parabola continued by a line."""
     low = z.each("min", snr, 2 << SNR_BITS)
     square = z.down(z.mul(low, low), 2 + 2 * SNR_BITS - OUTPUT_BITS)
     line = z.sub(z.down(snr, SNR_BITS - OUTPUT_BITS), 1 << OUTPUT_BITS)
@@ -228,10 +228,10 @@ def _shrunk(z: Integers, snr: OutletId) -> OutletId:
 
 def _logarithm(z: Integers, x: OutletId, scale_shift: int) -> OutletId:
     """The natural logarithm times 2**scale_shift; 0 of 0 and 1."""
-    known = z.choose(z.each("greater", x, 2), x, 2)
-    bits, power = z.bits(known, 32)
+    operand = z.choose(z.each("greater", x, 2), x, 2)
+    bits, power = z.bits(operand, 32)
     # power is 2**-bits, and the first digit stands for 2**(bits - 1)
-    rest = z.shift(z.sub(z.mul(z.mul(known, power), 2), 1), 1 << LOG_BITS)
+    rest = z.shift(z.sub(z.mul(z.mul(operand, power), 2), 1), 1 << LOG_BITS)
     segment = z.cast(z.down(rest, LOG_BITS - LOG_SEGMENT_BITS), np.int64)
     table = log_table()
     base, slope = z.look_up(table, segment), z.look_up(np.append(np.diff(table), 0), segment)
@@ -240,5 +240,5 @@ def _logarithm(z: Integers, x: OutletId, scale_shift: int) -> OutletId:
     half = 1 << (LOG_BITS - 1)
     binary = z.add(z.mul(z.sub(bits, 1), 1 << LOG_BITS), fraction)
     natural = z.down(z.add(z.mul(binary, LOG_FACTOR), half), LOG_BITS)
-    scaled = z.down(z.add(z.mul(natural, 1 << scale_shift), half), LOG_BITS)
-    return z.choose(z.each("greater", x, 1), scaled, 0)
+    logarithm = z.down(z.add(z.mul(natural, 1 << scale_shift), half), LOG_BITS)
+    return z.choose(z.each("greater", x, 1), logarithm, 0)

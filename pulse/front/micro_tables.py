@@ -66,8 +66,8 @@ def bank_table(channels: int, low_hz: float, high_hz: float, rate_hz: int, bins:
 
 def gain_at(x: Array, input_bits: int, gain_bits: int, strength: float, offset: float) -> Array:
     """The gain for a noise estimate, at most 32767."""
-    scaled = np.asarray(x).astype(F) / F(1 << input_bits)
-    gain = F(1 << gain_bits) * np.power(scaled + F(offset), F(-strength))
+    noise = np.asarray(x).astype(F) / F(1 << input_bits)
+    gain = F(1 << gain_bits) * np.power(noise + F(offset), F(-strength))
     return np.where(gain > GAIN_LIMIT, GAIN_LIMIT, (gain + F(0.5)).astype(np.int64))
 
 

@@ -121,8 +121,8 @@ def _read_given(where: str, name: str, value: Sequence[float] | float, bins: int
 
 def _sums(draft: Draft, x: OutletId, frames: int) -> OutletId:
     """The sum of each group of this many neighbouring frames."""
-    turned = draft.transpose(x, (0, 2, 1))
-    y = draft.add("sums", Pool("sum", (frames,), (1,), (1,), no_pads(1)), turned)
+    frames_last = draft.transpose(x, (0, 2, 1))
+    y = draft.add("sums", Pool("sum", (frames,), (1,), (1,), no_pads(1)), frames_last)
     return draft.transpose(y, (0, 2, 1))
 
 
@@ -141,15 +141,15 @@ def _behind(draft: Draft, x: OutletId, window: int, least: int) -> tuple[OutletI
     """The sum of up to ``window`` frames before each and itself; of the first ``least`` frames at the beginning."""
     frames = draft.shape(x)[1]
     draft.require(frames, least, "frames of min_window")
-    padded = draft.pad(x, 1, window, 0)
+    with_zeros = draft.pad(x, 1, window, 0)
     counts = draft.add("counts", Range(1.0, 1.0, frames, np.dtype(np.float32)))
     counts = draft.each("min", draft.reshape(counts, 1, frames, 1), float(window + 1))
-    mean = draft.each("div", _sums(draft, padded, window + 1), counts, name="mean")
+    mean = draft.each("div", _sums(draft, with_zeros, window + 1), counts, name="mean")
     ones = draft.add(
         "ones", Expand((TDim.of(1), frames, TDim.of(1))), draft.constant("one", np.ones((1, 1, 1)))
     )
     present = draft.frame(draft.pad(ones, 1, window, 0), 1, window + 1, 1)
-    squares = _squares(draft, draft.frame(padded, 1, window + 1, 1), mean, present)
+    squares = _squares(draft, draft.frame(with_zeros, 1, window + 1, 1), mean, present)
     variance = draft.each("div", squares, counts, name="variance")
     return _hold_first_frames(draft, mean, least), _hold_first_frames(draft, variance, least)
 

@@ -17,12 +17,12 @@ def number(
     where: str, name: str, value: object, low: float = -math.inf, high: float = math.inf, above: bool = False
 ) -> float:
     """A finite number; ``above``: larger than ``low``. Raises InputError."""
-    given = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
-    if not math.isfinite(given) or not low <= given <= high or (above and given == low):
+    real = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    if not math.isfinite(real) or not low <= real <= high or (above and real == low):
         least = "" if low == -math.inf else f" above {low:g}" if above else f" of at least {low:g}"
         most = "" if high == math.inf else f"{' and' if least else ''} at most {high:g}"
         raise InputError(f"{where}: {name}={value!r} must be a finite number{least}{most}")
-    return given
+    return real
 
 
 def flag(where: str, name: str, value: object) -> bool:

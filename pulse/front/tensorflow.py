@@ -41,10 +41,10 @@ def tf_spectrogram(
     draft.require_rank(draft["x"], 2, "1,T")
     points = 1 << (window_size - 1).bit_length()
     window = window_values(where, "hann", window_size)
-    seen = int(np.flatnonzero(window)[0])
-    x = draft.pad(draft["x"], 1, -seen, 0)
+    first = int(np.flatnonzero(window)[0])
+    x = draft.pad(draft["x"], 1, -first, 0)
     matrix = forward_matrix(points, window_size, True) * window[:, None]
-    y = _transform(draft, draft.frame(x, 1, window_size - seen, stride), matrix[seen:])
+    y = _transform(draft, draft.frame(x, 1, window_size - first, stride), matrix[first:])
     bins = points // 2 + 1
     power = square(draft, draft.part(y, 2, 0, bins, "real"), draft.part(y, 2, bins, 2 * bins, "imaginary"))
     return draft.model(spectrogram=power if magnitude_squared else draft.each("sqrt", power))
@@ -112,10 +112,10 @@ def _bank(bins: int, bands: int, rate_hz: float, low_hz: float, high_hz: float) 
     low, high = float(mel(low_hz)), float(mel(high_hz))
     centres = low + (high - low) / (bands + 1) * np.arange(bands + 2)
     weights = np.zeros((bins, bands + 2))
-    used = np.arange(max(0, int(1.5 + low_hz / step_hz)), min(bins - 1, int(high_hz / step_hz)) + 1)
-    at = mel(used * step_hz)
+    inner_bins = np.arange(max(0, int(1.5 + low_hz / step_hz)), min(bins - 1, int(high_hz / step_hz)) + 1)
+    at = mel(inner_bins * step_hz)
     left = np.clip(np.searchsorted(centres[1:-1], at, "left"), 0, bands)
     share = (centres[left + 1] - at) / (centres[left + 1] - centres[left])
-    weights[used, left] = share
-    weights[used, left + 1] += 1 - share
+    weights[inner_bins, left] = share
+    weights[inner_bins, left + 1] += 1 - share
     return weights[:, 1:-1]

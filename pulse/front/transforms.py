@@ -175,9 +175,9 @@ def draft_spectrum(
     scale = 1 / _normalizer(where, normalized, values)
     draft = Draft(where, {"x": shape})
     draft.require_rank(draft["x"], 2, "1,T")
-    seen = np.flatnonzero(values)
-    first = min(int(seen[0]), padding or n_fft)
-    after = min(n_fft - 1 - int(seen[-1]), padding or n_fft)
+    nonzero = np.flatnonzero(values)
+    first = min(int(nonzero[0]), padding or n_fft)
+    after = min(n_fft - 1 - int(nonzero[-1]), padding or n_fft)
     size = n_fft - first - after
     x = draft.pad(draft["x"], 1, padding - first, padding - after, mode)
     matrix = forward_matrix(n_fft, n_fft, flag(where, "onesided", onesided), scale) * values[:, None]
@@ -321,9 +321,9 @@ def _require_covered(where: str, values: Array, hop: int, skipped: int) -> None:
     total = np.zeros((number - 1) * hop + size)
     for j in range(number):
         total[j * hop : j * hop + size] += values**2
-    given = total[skipped : len(total) - skipped]
-    if given.size and given.min() < SMALLEST_OVERLAP:
-        at = int(given.argmin())
+    overlap = total[skipped : len(total) - skipped]
+    if overlap.size and overlap.min() < SMALLEST_OVERLAP:
+        at = int(overlap.argmin())
         raise InputError(
             f"{where}: the windows leave sample {at} uncovered, so it cannot be divided by their sum; use a smaller "
             "hop, center=True, or a window without zeros at its ends"
@@ -335,13 +335,13 @@ def _end(draft: Draft, whole: TDim, skipped: int, center: bool, length: int | st
     if length is None:
         return whole - skipped
     if isinstance(length, int):
-        wanted = TDim.of(count(draft.where, "length", length))
+        samples = TDim.of(count(draft.where, "length", length))
     else:
         try:
-            wanted = draft.scope.parse(length)
+            samples = draft.scope.parse(length)
         except DimError as error:
             raise draft.error(
                 f"length={length!r} must be a number or an expression such as 'T': {error}"
             ) from error
-    draft.require(whole - skipped - wanted, 0, f"length={length} and the samples that the frames reach")
-    return skipped + wanted
+    draft.require(whole - skipped - samples, 0, f"length={length} and the samples that the frames reach")
+    return skipped + samples

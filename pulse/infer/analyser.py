@@ -171,6 +171,6 @@ def _contradiction(node: Node[InferenceFact, ModelOp], reason: object) -> str:
 
 
 def _refuse(failed: Sequence[str]) -> None:
-    """Raise LoadError with one of the contradictions of a round, whatever the order of the nodes."""
+    """Raise LoadError with one contradiction of a round, the same for every order of the nodes."""
     if failed:
         raise LoadError(min(failed))

@@ -31,8 +31,8 @@ def warn_refuted(
         if wire in facts and _is_refuted(claim, facts[wire])
     )
     if wrong:
-        listed = list(wrong)[:SHOWN] + ([f"and {len(wrong) - SHOWN} more"] if len(wrong) > SHOWN else [])
-        _warn(f"{title}: shapes that the file states do not hold and are ignored: {'; '.join(listed)}")
+        lines = list(wrong)[:SHOWN] + ([f"and {len(wrong) - SHOWN} more"] if len(wrong) > SHOWN else [])
+        _warn(f"{title}: shapes that the file states do not hold and are ignored: {'; '.join(lines)}")
 
 
 def warn_contradicted(title: str, error: PulseError) -> None:
@@ -62,5 +62,5 @@ def _is_refuted(claim: InferenceFact, fact: TypedFact) -> bool:
 
 
 def _same_type(claimed: DType, dtype: DType) -> bool:
-    """Whether types agree; dims are i64 here, whatever integers the file computes them in."""
+    """Whether types agree; dims are i64 here, and other integers in the file agree with them."""
     return claimed == dtype or (claimed.kind in "iu" and dtype.kind in "iu")

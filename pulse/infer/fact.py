@@ -97,20 +97,20 @@ def meet(first: InferenceFact, *others: InferenceFact) -> InferenceFact:
     dtype = _dtype(facts)
     shape, is_open = _shape(facts)
     value = _value(facts)
-    known = (dtype, shape, is_open) == (first.dtype, first.shape, first.open) and value is first.value
-    return first if known else InferenceFact(dtype, shape, value, is_open)
+    nothing_new = (dtype, shape, is_open) == (first.dtype, first.shape, first.open) and value is first.value
+    return first if nothing_new else InferenceFact(dtype, shape, value, is_open)
 
 
-def _adds_nothing(known: InferenceFact, other: InferenceFact) -> bool:
-    """Whether all that a fact says is known in the same words; it need not see that where it is."""
-    if other.dtype is not None and other.dtype != known.dtype:
+def _adds_nothing(fact: InferenceFact, other: InferenceFact) -> bool:
+    """Whether ``fact`` already says all that ``other`` says, in equal terms; a proof of equality is not tried."""
+    if other.dtype is not None and other.dtype != fact.dtype:
         return False
-    if other.value is not None and other.value is not known.value:
+    if other.value is not None and other.value is not fact.value:
         return False
     if other.shape is None:
         return True
-    fits = len(other.dims) <= len(known.dims) if other.open else other.rank == known.rank
-    return fits and all(new is None or new is old or new == old for new, old in zip(other.dims, known.dims))
+    fits = len(other.dims) <= len(fact.dims) if other.open else other.rank == fact.rank
+    return fits and all(new is None or new is old or new == old for new, old in zip(other.dims, fact.dims))
 
 
 def _contradiction(facts: Sequence[InferenceFact], reason: str) -> FactError:
@@ -125,14 +125,14 @@ def _dtype(facts: Sequence[InferenceFact]) -> DType | None:
 
 
 def _shape(facts: Sequence[InferenceFact]) -> tuple[Dims | None, bool]:
-    stated = [fact for fact in facts if fact.shape is not None]
-    if not stated:
+    with_shape = [fact for fact in facts if fact.shape is not None]
+    if not with_shape:
         return None, False
-    ranks = sorted({fact.rank for fact in stated if fact.rank is not None})
-    least = max(len(fact.dims) for fact in stated)
+    ranks = sorted({fact.rank for fact in with_shape if fact.rank is not None})
+    least = max(len(fact.dims) for fact in with_shape)
     if len(ranks) > 1 or (ranks and least > ranks[0]):
-        raise _contradiction(stated, f"{ranks[0]} and {max(least, ranks[-1])} axes")
-    return tuple(_dim(stated, axis) for axis in range(least)), not ranks
+        raise _contradiction(with_shape, f"{ranks[0]} and {max(least, ranks[-1])} axes")
+    return tuple(_dim(with_shape, axis) for axis in range(least)), not ranks
 
 
 def _dim(facts: Sequence[InferenceFact], axis: int) -> Dim:
@@ -150,12 +150,12 @@ def _dim(facts: Sequence[InferenceFact], axis: int) -> Dim:
 
 def same_dim(dims: Sequence[TDim]) -> TDim:
     """The one that stands for dims that are equal. Raises FactError if one always differs from it."""
-    chosen = min(dims, key=_preference)
+    preferred = min(dims, key=_preference)
     for dim in dims:
-        if dim != chosen and dim.prove_eq(chosen).no:
-            low, high = sorted((chosen, dim), key=_preference)
+        if dim != preferred and dim.prove_eq(preferred).no:
+            low, high = sorted((preferred, dim), key=_preference)
             raise FactError(f"{low} and {high} differ")
-    return chosen
+    return preferred
 
 
 def _preference(dim: TDim) -> tuple[bool, int, str]:
@@ -182,8 +182,8 @@ def _value(facts: Sequence[InferenceFact]) -> Array | None:
 
 
 def _entry(column: Sequence[object]) -> Dim:
-    known = [TDim.of(entry) for entry in column if entry is not None]
-    return same_dim(known) if known else None
+    dims = [TDim.of(entry) for entry in column if entry is not None]
+    return same_dim(dims) if dims else None
 
 
 def _same(entries: Sequence[Dim], value: Array) -> bool:

@@ -50,18 +50,18 @@ def translate_node(
         return None
     holes = Holes(scope)
     target = TypedNetwork(TypedGraph(), scope, name)
-    made: dict[tuple[OutletId, bool], OutletId] = {}
+    sources: dict[tuple[OutletId, bool], OutletId] = {}
     for place, (wire, fact) in enumerate(zip(inputs, facts)):
-        listed = place in op.parts
-        if (wire, listed) not in made:
-            typed = holes.fill(wire, fact, listed)
+        is_list = place in op.parts
+        if (wire, is_list) not in sources:
+            typed = holes.fill(wire, fact, is_list)
             if typed is None:
                 return None
-            made[wire, listed] = _source(target.graph, str(place), typed)
+            sources[wire, is_list] = _source(target.graph, str(place), typed)
     before = len(scope.premises)
     try:
         outlets = op.translate(
-            target, name, [made[wire, place in op.parts] for place, wire in enumerate(inputs)]
+            target, name, [sources[wire, place in op.parts] for place, wire in enumerate(inputs)]
         )
     except FactError:
         if holes.places:
@@ -69,8 +69,8 @@ def translate_node(
         raise
     except (LoadError, DimError):
         return None
-    added = scope.premises[before:]
-    demands = [premise for premise in added if -premise in added]
+    new_premises = scope.premises[before:]
+    demands = [premise for premise in new_premises if -premise in new_premises]
     return Outcome(holes.places, [target.graph.fact(outlet) for outlet in outlets], demands)
 
 
@@ -91,38 +91,38 @@ def conclude(outcome: Outcome, wire_facts: WireFacts, outputs: Sequence[OutletId
         equations += [
             (dim, size) for dim, size in zip(fact.shape, wire_facts.fact(outlet).dims) if size is not None
         ]
-    known = _solve(equations, outcome.holes)
-    for hole, size in known.items():
+    solutions = _solve(equations, outcome.holes)
+    for hole, size in solutions.items():
         axis = outcome.holes[hole]
         if axis is not None:
             wire_facts.give(axis, size)
     for outlet, fact in zip(outputs, outcome.facts):
-        wire_facts.refine(outlet, _substitute(fact, known, outcome.holes))
+        wire_facts.refine(outlet, _substitute(fact, solutions, outcome.holes))
 
 
 def _solve(equations: Sequence[tuple[TDim, TDim]], holes: Places) -> dict[Symbol, TDim]:
     """The holes that are determined; each equation with one unknown gives it."""
-    known: dict[Symbol, TDim] = {}
-    left = [pair for pair in equations if pair[0].symbols & holes.keys()]
+    sizes: dict[Symbol, TDim] = {}
+    unsolved = [pair for pair in equations if pair[0].symbols & holes.keys()]
     while True:
-        before = len(known)
-        for expression, size in left:
-            unknown = [symbol for symbol in expression.symbols if symbol in holes and symbol not in known]
+        before = len(sizes)
+        for expression, size in unsolved:
+            unknown = [symbol for symbol in expression.symbols if symbol in holes and symbol not in sizes]
             if len(unknown) == 1:
-                solution = solve(expression.subs(known), size, unknown[0])
+                solution = solve(expression.subs(sizes), size, unknown[0])
                 if solution is not None:
-                    known[unknown[0]] = solution
-        if len(known) == before:
-            return known
+                    sizes[unknown[0]] = solution
+        if len(sizes) == before:
+            return sizes
 
 
-def _substitute(fact: TypedFact, known: dict[Symbol, TDim], holes: Places) -> InferenceFact:
+def _substitute(fact: TypedFact, sizes: dict[Symbol, TDim], holes: Places) -> InferenceFact:
     """A fact in terms of holes, with what is known put in; what depends on other holes is not known."""
 
     def settle(dim: TDim) -> Dim:
         if not dim.symbols & holes.keys():
             return dim
-        return None if dim.symbols & (holes.keys() - known.keys()) else dim.subs(known)
+        return None if dim.symbols & (holes.keys() - sizes.keys()) else dim.subs(sizes)
 
     value = fact.value
     if value is not None and is_symbolic(value) and holes:

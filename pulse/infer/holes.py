@@ -38,7 +38,7 @@ class Holes:
         self._scope = scope
         self._sizes = 0
 
-    def fill(self, wire: OutletId, fact: InferenceFact, listed: bool) -> TypedFact | None:
+    def fill(self, wire: OutletId, fact: InferenceFact, is_list: bool) -> TypedFact | None:
         """A fact with a hole for each size that is not known; None if type or rank are not.
 
         listed   entries of its value that are not known become holes as well, if it can be a list of dims
@@ -49,7 +49,7 @@ class Holes:
             self._size(Axis(wire, axis)) if dim is None else dim for axis, dim in enumerate(fact.dims)
         )
         value = fact.value
-        entries = _entries(fact) if listed else None
+        entries = _entries(fact) if is_list else None
         if entries is not None:
             value = value_of(
                 [self._entry() if entry is None else entry for entry in entries], [int(dim) for dim in dims]

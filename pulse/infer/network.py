@@ -41,16 +41,16 @@ class Input(ModelOp):
 
 
 def _unknown_dims(name: str, fact: InferenceFact) -> str:
-    known = "" if fact.shape is None else f" ({fact})"
+    fact_text = "" if fact.shape is None else f" ({fact})"
     if fact.rank is None:
-        return f"input {name}{known}: the file gives no shape; give it, as in {spell('inputs', {name: '1,80,T'})}"
+        return f"input {name}{fact_text}: the file gives no shape; give it, as in {spell('inputs', {name: '1,80,T'})}"
     free = iter("TABCDEFGH" * (len(fact.dims) + 1))
     example = ",".join(next(free) if dim is None else str(dim) for dim in fact.dims)
     axes = ", ".join(str(axis) for axis, dim in enumerate(fact.dims) if dim is None)
     if not axes:
-        return f"input {name}{known}: the file gives no type; give one, such as f32, behind its dims"
+        return f"input {name}{fact_text}: the file gives no type; give one, such as f32, behind its dims"
     return (
-        f"input {name}{known}: the file gives no size for axis {axes}; give numbers or names, as in "
+        f"input {name}{fact_text}: the file gives no size for axis {axes}; give numbers or names, as in "
         f"{spell('inputs', {name: example})}"
     )
 
@@ -115,10 +115,10 @@ class FileNetwork:
         Warns where the file states shapes that do not hold, and where the budget does not suffice for its constants.
         Raises LoadError (operators not covered, unknown dims), FactError.
         """
-        with count_spending(self.spending) as taken:
+        with count_spending(self.spending) as spending:
             typed = (self if self._are_inputs_known(self.inputs.values()) else self.infer())._translate()
-        if taken is not self.spending:
-            warn_unfolded(self.title, taken.unfolded.values())
+        if spending is not self.spending:
+            warn_unfolded(self.title, spending.unfolded.values())
         return typed
 
     def _are_inputs_known(self, facts: Iterable[InferenceFact]) -> bool:
@@ -145,23 +145,25 @@ class FileNetwork:
                 claims = ()
         if self.names and not self._are_inputs_known(facts[outlet] for outlet in self.graph.inputs):
             with suppress(LoadError):  # names that contradict the graph say nothing
-                named = infer_facts(self.graph, self.scope, nodes, (*claims, *self.names))
-                if all(_is_named(facts[outlet], named[outlet]) for outlet in self.graph.inputs):
-                    facts = named
+                named_facts = infer_facts(self.graph, self.scope, nodes, (*claims, *self.names))
+                if all(_is_named(facts[outlet], named_facts[outlet]) for outlet in self.graph.inputs):
+                    facts = named_facts
         return replace(self, graph=_refine(self.graph, facts), claims=claims)
 
     def _translate(self) -> TypedNetwork:
-        needed = self._find_needed()
-        self._check_covered(needed)
+        nodes = self._find_needed()
+        self._check_covered(nodes)
         target = TypedNetwork(
             TypedGraph(), self.scope, self.title, dict(self.metadata), variables=self.variables
         )
-        made: dict[OutletId, OutletId] = {}
+        typed_outlets: dict[OutletId, OutletId] = {}
         places: dict[int, range] = {}
-        for node in needed:
+        for node in nodes:
             before = len(target.graph.nodes)
             try:
-                outlets = node.op.translate(target, node.name, [made[outlet] for outlet in node.inputs])
+                outlets = node.op.translate(
+                    target, node.name, [typed_outlets[outlet] for outlet in node.inputs]
+                )
             except DimError as error:
                 raise LoadError(
                     f"{node.name} ({node.op.name}): {error}; fix that dim with {spell('inputs')}"
@@ -171,18 +173,22 @@ class FileNetwork:
                 for new in target.graph.nodes[before:]:
                     target.origins[new.name] = origin
             for slot, outlet in enumerate(outlets):
-                made[OutletId(node.id, slot)] = outlet
+                typed_outlets[OutletId(node.id, slot)] = outlet
             places[node.id] = range(before, after)
         target.graph.views = self.graph.views_in(places)
-        target.graph.set_outputs([made[outlet] for outlet in self.graph.outputs], self.graph.output_names)
-        facts = {wire: target.graph.fact(made[wire]) for wire, _ in self.claims if wire in made}
+        target.graph.set_outputs(
+            [typed_outlets[outlet] for outlet in self.graph.outputs], self.graph.output_names
+        )
+        facts = {
+            wire: target.graph.fact(typed_outlets[wire]) for wire, _ in self.claims if wire in typed_outlets
+        }
         warn_refuted(self.title, self.claims, facts, self.graph.label)
         return target
 
     def _find_needed(self) -> list[Node[InferenceFact, ModelOp]]:
         """The inputs, and the nodes that the outputs need, in the order of the file."""
-        wanted = {*self.graph.order(), *(outlet.node for outlet in self.graph.inputs)}
-        return [node for node in self.graph.nodes if node.id in wanted]
+        node_ids = {*self.graph.order(), *(outlet.node for outlet in self.graph.inputs)}
+        return [node for node in self.graph.nodes if node.id in node_ids]
 
     def _check_covered(self, nodes: Sequence[Node[InferenceFact, ModelOp]]) -> None:
         missing: dict[str, list[str]] = {}
@@ -190,20 +196,20 @@ class FileNetwork:
             if not node.op.is_covered:
                 missing.setdefault(node.op.name, []).append(node.name)
         if missing:
-            listed = "; ".join(
+            names = "; ".join(
                 f"{name} ({len(where)} node{'s' if len(where) > 1 else ''}, first {where[0]})"
                 for name, where in sorted(missing.items())
             )
             raise LoadError(
-                f"{self.title}: operators that are not covered: {listed}; pulse.operator adds one, see docs/extend.md"
+                f"{self.title}: operators that are not covered: {names}; pulse.operator adds one, see docs/extend.md"
             )
 
     def lines(self) -> list[str]:
         """The model as text, with what is known of every wire: inputs, nodes and outputs, one a line."""
-        known = self.infer()
-        graph = known.graph
+        network = self.infer()
+        graph = network.graph
         lines = [f"model {self.title}"]
-        lines += [f"input {name} {fact}" for name, fact in known.inputs.items()]
+        lines += [f"input {name} {fact}" for name, fact in network.inputs.items()]
         for node in graph.nodes:
             if isinstance(node.op, Input):
                 continue
@@ -220,15 +226,17 @@ class FileNetwork:
 
 
 def _refine(graph: ModelGraph, facts: Facts) -> ModelGraph:
-    """The same graph with other facts; sizes that the inputs state stay as they are stated."""
+    """The graph with other facts; sizes that the inputs state are kept."""
     result = ModelGraph()
     for node in graph.nodes:
-        known = [facts.get(OutletId(node.id, slot), outlet.fact) for slot, outlet in enumerate(node.outputs)]
+        outlet_facts = [
+            facts.get(OutletId(node.id, slot), outlet.fact) for slot, outlet in enumerate(node.outputs)
+        ]
         op = node.op
         if isinstance(op, Input):
-            known = [_complete(op.fact, known[0])]
-            op = Input(known[0])
-        result.add(node.name, op, node.inputs, known)
+            outlet_facts = [_complete(op.fact, outlet_facts[0])]
+            op = Input(outlet_facts[0])
+        result.add(node.name, op, node.inputs, outlet_facts)
     result.inputs = list(graph.inputs)
     result.set_outputs(graph.outputs, graph.output_names)
     result.views = graph.views
@@ -243,7 +251,7 @@ def _is_named(before: InferenceFact, fact: InferenceFact) -> bool:
     return fact.to_typed() is not None and plain
 
 
-def _complete(stated: InferenceFact, known: InferenceFact) -> InferenceFact:
-    dims = [*stated.dims, *(None,) * (len(known.dims) - len(stated.dims))]
-    shape = tuple(new if dim is None else dim for dim, new in zip(dims, known.dims))
-    return replace(known, shape=None if known.shape is None else shape)
+def _complete(input_fact: InferenceFact, inferred: InferenceFact) -> InferenceFact:
+    dims = [*input_fact.dims, *(None,) * (len(inferred.dims) - len(input_fact.dims))]
+    shape = tuple(new if dim is None else dim for dim, new in zip(dims, inferred.dims))
+    return replace(inferred, shape=None if inferred.shape is None else shape)

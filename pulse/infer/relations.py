@@ -93,11 +93,11 @@ class RankSum:
 
     def apply(self, facts: WireFacts) -> None:
         total, ranks = facts.rank(self.total), [facts.rank(part) for part in self.parts]
-        known = sum(rank for rank in ranks if rank is not None) + self.extra
+        partial = sum(rank for rank in ranks if rank is not None) + self.extra
         if None not in ranks:
-            HasRank([self.total], known).apply(facts)
+            HasRank([self.total], partial).apply(facts)
         elif ranks.count(None) == 1 and total is not None:
-            HasRank([self.parts[ranks.index(None)]], total - known).apply(facts)
+            HasRank([self.parts[ranks.index(None)]], total - partial).apply(facts)
 
 
 @record
@@ -164,11 +164,11 @@ class SizeSum:
     def apply(self, facts: WireFacts) -> None:
         total = facts.size(self.total)
         holes = [part for part in self.parts if facts.size(part) is None]
-        known = sum((size for part in self.parts if (size := facts.size(part)) is not None), TDim.of(0))
+        partial = sum((size for part in self.parts if (size := facts.size(part)) is not None), TDim.of(0))
         if not holes:
-            facts.give(self.total, known)
+            facts.give(self.total, partial)
         elif total is not None and len(set(holes)) == 1:
-            share = quotient(total - known, len(holes))
+            share = quotient(total - partial, len(holes))
             if share is not None:
                 facts.give(holes[0], share)
 

@@ -21,23 +21,23 @@ class SameCount:
     def apply(self, facts: WireFacts) -> None:
         for here, there in ((self.left, self.right), (self.right, self.left)):
             holes = [axis for axis in here if facts.size(axis) is None]
-            known = [size for axis in here if (size := facts.size(axis)) is not None]
+            sizes = [size for axis in here if (size := facts.size(axis)) is not None]
             whole = [size for axis in there if (size := facts.size(axis)) is not None]
             if len(holes) == 1 and len(whole) == len(there):
-                rest = _left_over(whole, known)
+                rest = _left_over(whole, sizes)
                 if rest is not None:
                     facts.give(holes[0], rest)
 
 
-def _left_over(whole: Sequence[TDim], known: Sequence[TDim]) -> TDim | None:
-    """What the product of ``known`` leaves of that of ``whole``, if it is the same part for every length."""
-    over, under = list(whole), list(known)
-    for size in known:
+def _left_over(whole: Sequence[TDim], sizes: Sequence[TDim]) -> TDim | None:
+    """The product of ``whole`` divided by that of ``sizes``; None if the quotient depends on the length."""
+    over, under = list(whole), list(sizes)
+    for size in sizes:
         if size in over:
             over.remove(size)
             under.remove(size)
     part = volume(under)
-    return None if part == 0 or 0 in known else single_quotient(volume(over), part)
+    return None if part == 0 or 0 in sizes else single_quotient(volume(over), part)
 
 
 @record
@@ -66,11 +66,11 @@ class Broadcasting:
 
     def _ranks(self, facts: WireFacts) -> None:
         ranks = [facts.rank(wire) for wire in self.inputs]
-        known = [rank for rank in ranks if rank is not None]
+        known_ranks = [rank for rank in ranks if rank is not None]
         out = facts.rank(self.out)
-        if len(known) == len(ranks):
-            HasRank([self.out], max(known)).apply(facts)
-        elif out is not None and ranks.count(None) == 1 and all(rank < out for rank in known):
+        if len(known_ranks) == len(ranks):
+            HasRank([self.out], max(known_ranks)).apply(facts)
+        elif out is not None and ranks.count(None) == 1 and all(rank < out for rank in known_ranks):
             HasRank([self.inputs[ranks.index(None)]], out).apply(facts)
 
     def _whole(self, facts: WireFacts, out: Axis, inputs: Sequence[Axis]) -> None:

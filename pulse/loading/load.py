@@ -56,9 +56,9 @@ def load(
     Raises   LoadError: it cannot be read, or ``inputs``, ``constants`` or ``signature`` does not fit it;
              InputError: a PyTorch module, which ``pulse.from_torch`` takes with an example
     """
-    given: Any = chunking
-    if given is not None and not isinstance(given, Chunking):
-        raise LoadError(f"chunking must be a pulse.Chunking, not {type(given).__name__}")
+    user_chunking: Any = chunking
+    if user_chunking is not None and not isinstance(user_chunking, Chunking):
+        raise LoadError(f"chunking must be a pulse.Chunking, not {type(user_chunking).__name__}")
     if isinstance(source, Sketch):
         source, inputs = source.to_model(inputs), None
     if isinstance(source, Loaded | Network | Program):
@@ -73,25 +73,25 @@ def load(
                     f"{spell(option)} is an option of reading a file, and {_wrap_model(source).title} is read already; "
                     "give it where the file is read"
                 )
-        loaded = _wrap_model(source)
-        if isinstance(loaded.read, StoredProgram):
-            return load_program(loaded.read, outputs, symbol, chunking)
-        if isinstance(loaded.read, PulsedModel) and (outputs, symbol, chunking) != (None, None, None):
+        model = _wrap_model(source)
+        if isinstance(model.read, StoredProgram):
+            return load_program(model.read, outputs, symbol, chunking)
+        if isinstance(model.read, PulsedModel) and (outputs, symbol, chunking) != (None, None, None):
             raise LoadError(
-                f"{loaded.title}: is in pulses already; leave out {spell('outputs')}, {spell('symbol')} and "
+                f"{model.title}: is in pulses already; leave out {spell('outputs')}, {spell('symbol')} and "
                 "chunking, or give the model before it is pulsified"
             )
         return replace(
-            loaded,
-            outputs=loaded.outputs if outputs is None else outputs,
-            symbol=loaded.symbol if symbol is None else symbol,
-            chunking=chunking or loaded.chunking,
+            model,
+            outputs=model.outputs if outputs is None else outputs,
+            symbol=model.symbol if symbol is None else symbol,
+            chunking=chunking or model.chunking,
         )
     reading = Reading(inputs, constants, chunking or DETECT_ALL, ignore_value_info, budget, signature)
-    read = _read(source, reading)
-    if isinstance(read, StoredProgram):
-        return load_program(read, outputs, symbol, chunking, inputs, constants, budget, signature)
-    return Loaded(read, outputs, symbol, chunking or DETECT_ALL)
+    opened = _read(source, reading)
+    if isinstance(opened, StoredProgram):
+        return load_program(opened, outputs, symbol, chunking, inputs, constants, budget, signature)
+    return Loaded(opened, outputs, symbol, chunking or DETECT_ALL)
 
 
 def is_module(source: object) -> bool:

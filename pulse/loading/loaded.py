@@ -80,7 +80,7 @@ class Loaded:
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """Symbols of the file that are no time, and what they were made: ``{"batch": 1}``. Raises PulseError."""
+        """The values of the file's symbols other than time: ``{"batch": 1}``. Raises PulseError."""
         return self.read.model.sizes if isinstance(self.read, StoredProgram) else self.resolution.sizes
 
     @property
@@ -103,7 +103,7 @@ class Loaded:
         return self.resolution.original
 
     def with_pulse(self, pulse: int | None) -> "Loaded":
-        """The same, its chunks of this many frames if nothing else says how long they are. Raises PulsifyError."""
+        """The model with chunks of this many frames, unless their length is fixed otherwise. Raises PulsifyError."""
         if pulse is None or self.chunking.pulse is not None or not self._leaves_pulse_open:
             return self
         return replace(self, chunking=replace(self.chunking, pulse=pulse))
@@ -113,10 +113,10 @@ class Loaded:
         from pulse.loading.sizes import leaves_pulse_open
         from pulse.models import Model
 
-        read = self.read
-        if not isinstance(read, Model) or is_exported(read.metadata):
+        model = self.read
+        if not isinstance(model, Model) or is_exported(model.metadata):
             return False
-        return leaves_pulse_open(read, self.chunking, self.symbol)
+        return leaves_pulse_open(model, self.chunking, self.symbol)
 
     @property
     def _pulsed_model(self) -> "PulsedModel | None":
@@ -131,15 +131,15 @@ class Loaded:
         """The model in pulses; of whole chunks, one by default, if it takes chunks. Raises PulseError."""
         if self.program is not None:
             raise self._program_error()
-        given = self._pulsed_model
-        if given is None:
+        model = self._pulsed_model
+        if model is None:
             return self.with_pulse(pulse).resolution.pulsify(pulse, align, max_context)
-        if pulse not in (None, given.pulse):
+        if pulse not in (None, model.pulse):
             raise PulsifyError(
-                f"pulse {pulse}: {self.title} is in pulses of {given.pulse} frames; give the model before it "
+                f"pulse {pulse}: {self.title} is in pulses of {model.pulse} frames; give the model before it "
                 "is pulsified"
             )
-        return given
+        return model
 
     def compile(
         self,

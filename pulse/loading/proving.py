@@ -22,7 +22,7 @@ def prove_loaded(
     prepare: Prepare | None = None,
     long: bool = False,
 ) -> ProofReport:
-    """The proof of a pulsed form of it; the arguments are those of ``pulse.proof.prove``. Raises PulsifyError."""
+    """Prove a pulsed model against its offline model; arguments as in ``pulse.proof.prove``. Raises PulsifyError."""
     original = loaded.with_pulse(pulsed.pulse).analyse()
     return prove(pulsed, oracle_of(pulsed, original), lengths, backend, seed, prepare, long)
 
@@ -35,7 +35,7 @@ def prove_file(
     seed: int = 0,
     long: bool = False,
 ) -> ProofReport:
-    """The same of a file that was written of the pulsed form, run in another runtime. Raises PulsifyError."""
+    """The proof of a file written from the pulsed model, run in another runtime. Raises PulsifyError."""
     from pulse.onnx.write.check import check
 
     return check(proto, pulsed, loaded.with_pulse(pulsed.pulse).analyse(), lengths, seed, long)

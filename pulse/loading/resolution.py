@@ -42,15 +42,15 @@ class ResolvedModel:
     def pulsify(self, pulse: int | None, align: bool, max_context: int | None) -> PulsedModel:
         """In pulses; of whole chunks, one by default, if it takes chunks. Raises PulsifyError."""
         if self.chunks is not None:
-            made = PulsedModel.of(pulsify_chunks(self.typed_model, self.chunks, pulse, align))
+            model = PulsedModel.of(pulsify_chunks(self.typed_model, self.chunks, pulse, align))
         else:
-            made = self.typed_model.pulsify(self.symbol, pulse, align, max_context)
-        return replace(made, sizes=self.sizes)
+            model = self.typed_model.pulsify(self.symbol, pulse, align, max_context)
+        return replace(model, sizes=self.sizes)
 
 
 def resolve(
-    read: Model | TypedModel | PulsedModel,
-    given: Chunking,
+    model: Model | TypedModel | PulsedModel,
+    chunking: Chunking,
     symbol: str | None,
     outputs: Sequence[str] | None,
 ) -> ResolvedModel:
@@ -61,23 +61,23 @@ def resolve(
 
     Raises PulseError
     """
-    if isinstance(read, PulsedModel):
-        return ResolvedModel(TypedModel.of(read.typed), read.symbol.name, read.chunks, sizes=read.sizes)
-    if is_exported(read.metadata):
-        return _resolve_exported(read, given, symbol, outputs)
-    if not symbols_of(read):
-        typed = _analyse(read)
-        if given.is_chunked or given.states is not None or _has_states(typed):
-            return _resolve_call(_keep_outputs(typed, outputs), given, ChunkCall({}, {}, symbol), outputs)
+    if isinstance(model, PulsedModel):
+        return ResolvedModel(TypedModel.of(model.typed), model.symbol.name, model.chunks, sizes=model.sizes)
+    if is_exported(model.metadata):
+        return _resolve_exported(model, chunking, symbol, outputs)
+    if not symbols_of(model):
+        typed = _analyse(model)
+        if chunking.is_chunked or chunking.states is not None or _has_states(typed):
+            return _resolve_call(_keep_outputs(typed, outputs), chunking, ChunkCall({}, {}, symbol), outputs)
         return ResolvedModel(_with_outputs(typed, outputs), symbol)
-    call = call_of(read, given, symbol) if isinstance(read, Model) else None
+    call = call_of(model, chunking, symbol) if isinstance(model, Model) else None
     if call is not None:
-        typed = _analyse_call(read, call)
-        if given.is_chunked or _has_states(typed):
-            return _resolve_call(_keep_outputs(typed, outputs), given, call, outputs)
-    ones = stream_counts(read, symbol)
+        typed = _analyse_call(model, call)
+        if chunking.is_chunked or _has_states(typed):
+            return _resolve_call(_keep_outputs(typed, outputs), chunking, call, outputs)
+    ones = stream_counts(model, symbol)
     return ResolvedModel(
-        _with_outputs(_analyse(_with_sizes(read, ones)), outputs), symbol, sizes=_by_name(ones)
+        _with_outputs(_analyse(_with_sizes(model, ones)), outputs), symbol, sizes=_by_name(ones)
     )
 
 
@@ -86,12 +86,12 @@ def _has_states(call: TypedModel) -> bool:
     return bool(call.variables or find_candidates(call).pairs())
 
 
-def _analyse(read: Model | TypedModel) -> TypedModel:
-    return read.analyse() if isinstance(read, Model) else read
+def _analyse(model: Model | TypedModel) -> TypedModel:
+    return model.analyse() if isinstance(model, Model) else model
 
 
-def _with_sizes(read: Model | TypedModel, sizes: Mapping[Symbol, int]) -> Model | TypedModel:
-    return read.with_sizes(sizes) if sizes else read
+def _with_sizes(model: Model | TypedModel, sizes: Mapping[Symbol, int]) -> Model | TypedModel:
+    return model.with_sizes(sizes) if sizes else model
 
 
 def _by_name(sizes: Mapping[Symbol, int]) -> Mapping[str, int]:
@@ -99,7 +99,7 @@ def _by_name(sizes: Mapping[Symbol, int]) -> Mapping[str, int]:
 
 
 def _resolve_call(
-    call: TypedModel, given: Chunking, sized: ChunkCall, outputs: Sequence[str] | None
+    call: TypedModel, chunking: Chunking, sized: ChunkCall, outputs: Sequence[str] | None
 ) -> ResolvedModel:
     """The resolution of a model that takes chunks, ``call`` being one call of it. Raises PulsifyError."""
     if names := [name for name, view in call.graph.views.items() if view.backend or view.kernel]:
@@ -108,32 +108,32 @@ def _resolve_call(
             f"out set_backend of {', '.join(names)}"
         )
     with count_spending(call.spending):
-        original, chunks = scan_over_chunks(call, given, sized.symbol, outputs, sized.axes)
+        original, chunks = scan_over_chunks(call, chunking, sized.symbol, outputs, sized.axes)
     return ResolvedModel(TypedModel.of(original), sized.symbol, chunks, call, _by_name(sized.sizes))
 
 
-def _analyse_call(read: Model | TypedModel, call: ChunkCall) -> TypedModel:
+def _analyse_call(model: Model | TypedModel, call: ChunkCall) -> TypedModel:
     """Analysed with the sizes of one call. Raises LoadError, FactError: it does not take chunks of these sizes."""
     try:
-        return _analyse(_with_sizes(read, call.sizes))
+        return _analyse(_with_sizes(model, call.sizes))
     except (LoadError, FactError) as error:
         sizes = ", ".join(f"{symbol.name}={size}" for symbol, size in call.sizes.items())
         raise type(error)(
-            f"{read.title}: does not take chunks of {sizes}: {error}; use its author's {spell('pulse')} and "
+            f"{model.title}: does not take chunks of {sizes}: {error}; use its author's {spell('pulse')} and "
             f"{spell('context')}, or {spell('inputs')}"
         ) from error
 
 
 def _resolve_exported(
-    read: Model | TypedModel, given: Chunking, symbol: str | None, outputs: Sequence[str] | None
+    model: Model | TypedModel, chunking: Chunking, symbol: str | None, outputs: Sequence[str] | None
 ) -> ResolvedModel:
     """A file that was written in pulses; it says itself how it is called. Raises PulsifyError."""
-    if given.is_chunked or given.states is not None or outputs is not None:
+    if chunking.is_chunked or chunking.states is not None or outputs is not None:
         raise PulsifyError(
-            f"{read.title}: it was written in pulses, so its file says what its states, axes, delays and outputs are; "
+            f"{model.title}: it was written in pulses, so its file says what its states, axes, delays and outputs are; "
             "leave these options out, or give them for the model that it was made of"
         )
-    return ResolvedModel(_analyse(read), symbol or read.metadata.get("pulse_symbol"))
+    return ResolvedModel(_analyse(model), symbol or model.metadata.get("pulse_symbol"))
 
 
 def _keep_outputs(typed: TypedModel, outputs: Sequence[str] | None) -> TypedModel:

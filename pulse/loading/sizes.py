@@ -30,55 +30,55 @@ class ChunkCall:
     symbol: str | None
 
 
-def symbols_of(read: Model | TypedModel, names: Sequence[str] | None = None) -> list[Symbol]:
+def symbols_of(model: Model | TypedModel, names: Sequence[str] | None = None) -> list[Symbol]:
     """The symbols in the shapes of some inputs, of all by default, in the order of their appearance."""
-    dims = [dim for name in (read.inputs if names is None else names) for dim in _dims(read, name)]
+    dims = [dim for name in (model.inputs if names is None else names) for dim in _dims(model, name)]
     return list(dict.fromkeys(s for dim in dims for s in sorted(dim.symbols, key=lambda symbol: symbol.name)))
 
 
-def stream_counts(read: Model | TypedModel, symbol: str | None) -> Mapping[Symbol, int]:
-    """The symbols of an offline model that surely count streams: each is 1.
+def stream_counts(model: Model | TypedModel, symbol: str | None) -> Mapping[Symbol, int]:
+    """The symbols of an offline model that surely candidate streams: each is 1.
 
     Such a symbol has a name that says so, leads the shape of an input in which another symbol can be time, and never
     stands after one. ``symbol`` is the user's name of time.
     """
-    shapes = [_dims(read, name) for name in read.inputs]
+    shapes = [_dims(model, name) for name in model.inputs]
 
-    def beside(shape: Sequence[TDim], counted: Symbol) -> set[Symbol]:
-        return {other for dim in shape for other in dim.symbols} - {counted}
+    def beside(shape: Sequence[TDim], candidate: Symbol) -> set[Symbol]:
+        return {other for dim in shape for other in dim.symbols} - {candidate}
 
-    def leads(shape: Sequence[TDim], counted: Symbol) -> bool:
-        return shape[0] == TDim.of(counted) and all(counted not in dim.symbols for dim in shape[1:])
+    def leads(shape: Sequence[TDim], candidate: Symbol) -> bool:
+        return shape[0] == TDim.of(candidate) and all(candidate not in dim.symbols for dim in shape[1:])
 
-    def counts(counted: Symbol) -> bool:
-        if counted.name == symbol or not _COUNTS_STREAMS.fullmatch(counted.name):
+    def counts(candidate: Symbol) -> bool:
+        if candidate.name == symbol or not _COUNTS_STREAMS.fullmatch(candidate.name):
             return False
-        counted_shapes = [shape for shape in shapes if any(counted in dim.symbols for dim in shape)]
-        moving = [shape for shape in counted_shapes if beside(shape, counted)]
-        times = {other for shape in moving for other in beside(shape, counted)}
-        return all(leads(shape, counted) for shape in moving) and any(
+        own_shapes = [shape for shape in shapes if any(candidate in dim.symbols for dim in shape)]
+        moving = [shape for shape in own_shapes if beside(shape, candidate)]
+        times = {other for shape in moving for other in beside(shape, candidate)}
+        return all(leads(shape, candidate) for shape in moving) and any(
             not _COUNTS_STREAMS.fullmatch(other.name) for other in times
         )
 
-    return {counted: 1 for counted in symbols_of(read) if counts(counted)}
+    return {candidate: 1 for candidate in symbols_of(model) if counts(candidate)}
 
 
-def leaves_pulse_open(model: Model, given: Chunking, symbol: str | None) -> bool:
+def leaves_pulse_open(model: Model, chunking: Chunking, symbol: str | None) -> bool:
     """Whether a model takes chunks of any length, so that the length must be given. Raises PulsifyError."""
-    states = _states(model, given)
+    states = _states(model, chunking)
     streams = [name for name in model.inputs if name not in states]
-    return bool(states or given.is_chunked) and _time(model, streams, symbol) is not None
+    return bool(states or chunking.is_chunked) and _time(model, streams, symbol) is not None
 
 
-def call_of(model: Model, given: Chunking, symbol: str | None) -> ChunkCall | None:
+def call_of(model: Model, chunking: Chunking, symbol: str | None) -> ChunkCall | None:
     """One call of a model with symbols; None if it seems to be offline.
 
     Symbols that count streams are 1; the frames of a chunk are those of the pulse and of the context.
 
     Raises PulsifyError: the symbol of time, the pulse or another size is not known
     """
-    states = _states(model, given)
-    if not states and not given.is_chunked:
+    states = _states(model, chunking)
+    if not states and not chunking.is_chunked:
         return None
     streams = [name for name in model.inputs if name not in states]
     time = _time(model, streams, symbol)
@@ -97,7 +97,7 @@ def call_of(model: Model, given: Chunking, symbol: str | None) -> ChunkCall | No
     }
     if time is not None:
         main, axis = next(iter(axes.items()))
-        if given.pulse is None:
+        if chunking.pulse is None:
             pairs = " ".join(f"{name}={other}" for name, other in states.items()) or "none"
             raise PulsifyError(
                 f"{model.title}: takes chunks of any length and states ({pairs}): say how many new frames of {main} a "
@@ -107,12 +107,12 @@ def call_of(model: Model, given: Chunking, symbol: str | None) -> ChunkCall | No
             raise PulsifyError(
                 f"{main}: its chunk is not {time.name} frames long; give its shape with {spell('inputs')}"
             )
-        sizes[time] = given.pulse + given.context.get(main, 0)
+        sizes[time] = chunking.pulse + chunking.context.get(main, 0)
     return ChunkCall(sizes, axes, symbol if time is None else time.name)
 
 
-def _dims(read: Model | TypedModel, name: str) -> list[TDim]:
-    return [dim for dim in read.inputs[name].shape or () if dim is not None]
+def _dims(model: Model | TypedModel, name: str) -> list[TDim]:
+    return [dim for dim in model.inputs[name].shape or () if dim is not None]
 
 
 def _stream_counts(model: Model) -> set[Symbol]:
@@ -126,11 +126,11 @@ def _stream_counts(model: Model) -> set[Symbol]:
     return leading | {symbol for symbol in symbols_of(model) if _COUNTS_STREAMS.fullmatch(symbol.name)}
 
 
-def _states(model: Model, given: Chunking) -> Mapping[str, str]:
-    """The pairs given, or found by name when nothing but the shapes of inputs is known; and the file's variables."""
-    kept = {variable.input: variable.output for variable in model.variables}
-    if given.states is not None:
-        return {**given.states, **kept}
+def _states(model: Model, chunking: Chunking) -> Mapping[str, str]:
+    """State -> next value: the user's pairs, or pairs found by their names; and the file's variables."""
+    variables = {variable.input: variable.output for variable in model.variables}
+    if chunking.states is not None:
+        return {**chunking.states, **variables}
     ones = _stream_counts(model)
     frames = [symbol for symbol in symbols_of(model) if symbol not in ones]
 
@@ -142,10 +142,10 @@ def _states(model: Model, given: Chunking) -> Mapping[str, str]:
         dtype = model.inputs[name].dtype
         return moves(name) or (not frames and dtype is not None and time_axis(sizes, dtype) is not None)
 
-    names = sorted((name for name in model.inputs if name not in kept), key=lambda name: not moves(name))
-    nexts = [name for name in model.graph.output_names if name not in kept.values()]
-    candidates = Candidates(names, nexts, lambda name, _: not moves(name), streams, False, given.axes)
-    return {**{pair.input: pair.output for pair in candidates.pairs()}, **kept}
+    names = sorted((name for name in model.inputs if name not in variables), key=lambda name: not moves(name))
+    nexts = [name for name in model.graph.output_names if name not in variables.values()]
+    candidates = Candidates(names, nexts, lambda name, _: not moves(name), streams, False, chunking.axes)
+    return {**{pair.input: pair.output for pair in candidates.pairs()}, **variables}
 
 
 def _time(model: Model, streams: Sequence[str], symbol: str | None) -> Symbol | None:
@@ -155,13 +155,13 @@ def _time(model: Model, streams: Sequence[str], symbol: str | None) -> Symbol | 
         for candidate in symbols:
             if candidate.name == symbol:
                 return candidate
-        listed = ", ".join(candidate.name for candidate in symbols)
-        raise PulsifyError(f"no streaming input has a symbol {symbol}; the symbols are {listed}")
+        names = ", ".join(candidate.name for candidate in symbols)
+        raise PulsifyError(f"no streaming input has a symbol {symbol}; the symbols are {names}")
     frames = [candidate for candidate in symbols if candidate not in _stream_counts(model)]
     if len(frames) > 1:
-        listed = ", ".join(candidate.name for candidate in frames)
+        names = ", ".join(candidate.name for candidate in frames)
         raise PulsifyError(
-            f"{model.title}: several dims of a chunk have names ({listed}): say which counts its frames with "
+            f"{model.title}: several dims of a chunk have names ({names}): say which counts its frames with "
             f"{spell('symbol')}, and give the others sizes with {spell('inputs')}"
         )
     return frames[0] if frames else None

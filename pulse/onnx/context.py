@@ -129,10 +129,10 @@ class NodeContext(FileNode):
 
     def name_result(self, outlet: OutletId) -> OutletId:
         """Give the last wire of a translation the node's name, unless others already read it by its own."""
-        made = self.graph.node(outlet)
+        producer = self.graph.node(outlet)
         around = (*self.inputs, *self.captures.values())
-        if outlet not in around and len(made.outputs) == 1 and made.name != self.wire_name:
-            self.graph.rename(made.id, self.wire_name)
+        if outlet not in around and len(producer.outputs) == 1 and producer.name != self.wire_name:
+            self.graph.rename(producer.id, self.wire_name)
         return outlet
 
     def cast(self, x: OutletId, dtype: DType, suffix: str = "") -> OutletId:

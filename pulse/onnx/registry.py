@@ -50,12 +50,12 @@ def operator(*names: str, override: bool = False) -> Callable[[T], T]:
     def register(translator: T) -> T:
         for name in names:
             domain, _, kind = name.rpartition("::")
-            known = operator_name(domain, kind)
-            if not override and _is_taken(known, translator):
+            full_name = operator_name(domain, kind)
+            if not override and _is_taken(full_name, translator):
                 raise LoadError(
                     f"{name} is covered already; say operator({name!r}, override=True) to take its place"
                 )
-            GIVEN[known] = translator
+            GIVEN[full_name] = translator
         return translator
 
     return register

@@ -37,13 +37,15 @@ class BodyGraph:
         Raises LoadError if the file's bodies have too many nodes.
         """
         current_spending().unfold(nodes_inside(self.proto), title)
-        known = {name: InferenceFact(fact.dtype, fact.shape, fact.value) for name, fact in facts.items()}
-        return FileNetwork(self.read(self.proto, known), scope, title).analyse()
+        input_facts = {
+            name: InferenceFact(fact.dtype, fact.shape, fact.value) for name, fact in facts.items()
+        }
+        return FileNetwork(self.read(self.proto, input_facts), scope, title).analyse()
 
 
 def inline(graph: TypedGraph, body: TypedNetwork, feeds: Mapping[str, OutletId]) -> list[OutletId]:
-    """Wire a body into a graph, its inputs fed by wires of that graph; the outlets of its outputs. Raises FactError."""
-    made: dict[OutletId, OutletId] = {}
+    """Wire a body into a graph whose wires feed its inputs, and return its outputs. Raises FactError."""
+    wires: dict[OutletId, OutletId] = {}
     for number in body.graph.order():
         node = body.graph.nodes[number]
         op = node.op
@@ -52,9 +54,9 @@ def inline(graph: TypedGraph, body: TypedNetwork, feeds: Mapping[str, OutletId])
         elif isinstance(op, Const):
             outlets = [constant(graph, node.name, op.value)]
         else:
-            outlets = wire(graph, node.name, op, [made[outlet] for outlet in node.inputs])
-        made.update({OutletId(number, slot): outlet for slot, outlet in enumerate(outlets)})
-    return [made[outlet] for outlet in body.graph.outputs]
+            outlets = wire(graph, node.name, op, [wires[outlet] for outlet in node.inputs])
+        wires.update({OutletId(number, slot): outlet for slot, outlet in enumerate(outlets)})
+    return [wires[outlet] for outlet in body.graph.outputs]
 
 
 def nodes_inside(graph: GraphProto) -> int:

@@ -68,10 +68,10 @@ def _inside(tensor: TensorProto, dtype: DType) -> Array:
     if tensor.HasField("raw_data"):
         raw = np.frombuffer(tensor.raw_data, dtype.newbyteorder("<"))
         return raw.reshape(shape).astype(dtype, copy=False)
-    stored: Any = getattr(tensor, _FIELDS[dtype_name(dtype)][1])
+    elements: Any = getattr(tensor, _FIELDS[dtype_name(dtype)][1])
     if dtype == np.float16:
-        return np.array(stored, np.int32).astype(np.uint16).view(dtype).reshape(shape)
-    return np.array(stored, _WIDE.get(dtype.kind, dtype)).astype(dtype).reshape(shape)
+        return np.array(elements, np.int32).astype(np.uint16).view(dtype).reshape(shape)
+    return np.array(elements, _WIDE.get(dtype.kind, dtype)).astype(dtype).reshape(shape)
 
 
 def _external(tensor: TensorProto, dtype: DType, folder: Path | None, what: str) -> Array:
@@ -99,8 +99,8 @@ def _external(tensor: TensorProto, dtype: DType, folder: Path | None, what: str)
             )
         file.seek(offset)
         data = file.read(size)
-    stored = np.frombuffer(data, dtype.newbyteorder("<")).reshape(tuple(tensor.dims))
-    return stored.astype(dtype, copy=False)
+    array = np.frombuffer(data, dtype.newbyteorder("<")).reshape(tuple(tensor.dims))
+    return array.astype(dtype, copy=False)
 
 
 def _beside(folder: Path, location: str, what: str) -> Path:

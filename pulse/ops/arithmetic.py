@@ -46,7 +46,7 @@ class Arithmetic:
 
     @property
     def plain(self) -> "Arithmetic":
-        """The same without errors, for a body that is run as often as its own values say."""
+        """The arithmetic without simulated rounding errors, for a body whose number of runs depends on its values."""
         return self
 
     def round(self, value: Array) -> Array:
@@ -204,8 +204,8 @@ def _round_result(result: Array, dtype: DType) -> Rounded:
         return False
     with np.errstate(all="ignore"):
         rounded = np.rint(result) if dtype == F64 else result.astype(dtype)
-        marked = (rounded != result) & np.isfinite(result)
-    count = np.count_nonzero(marked)
+        inexact = (rounded != result) & np.isfinite(result)
+    count = np.count_nonzero(inexact)
     if count == 0:
         return False
-    return True if count == marked.size else marked
+    return True if count == inexact.size else inexact

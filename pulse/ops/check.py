@@ -119,7 +119,7 @@ _tally: ContextVar[Tally | None] = ContextVar("tally", default=None)
 
 
 def tally_in_use() -> Tally | None:
-    """Where faults are counted; None if they are to be raised."""
+    """The tally that counts faults; None if they are raised."""
     return _tally.get()
 
 

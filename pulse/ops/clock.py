@@ -16,7 +16,7 @@ def most_frames(length: TDim) -> int:
 
 
 def _is_endless(length: TDim) -> bool:
-    """Whether it surely has no bound: it rises with its only symbol, which has none. Its residues need no look."""
+    """Whether it is proved to have no bound: it rises with its only, unbounded symbol. Residues are not examined."""
     if len(length.symbols) != 1:
         return False
     (symbol,) = length.symbols

@@ -64,8 +64,8 @@ class Concat(Op):
         values = [fact.value for slot, fact in enumerate(inputs) if slot != source]
         if any(value is None or is_symbolic(value) for value in values):
             return Whole("what is joined to an end of the stream is not constant", "join constants")
-        known = [value for value in values if value is not None]
-        head, tail = known[:source], known[source:]
+        constants = [value for value in values if value is not None]
+        head, tail = constants[:source], constants[source:]
         ends = Ends(
             axis,
             TDim.of(sum(value.shape[axis] for value in head)),

@@ -71,7 +71,7 @@ class Loop(Op):
         )
         states, around = list(inputs[first:][:count]), dict(zip(self.captured, inputs[first + count :]))
         outlets = self.body.graph.outputs[1 + count :]
-        made: list[list[Array]] = [[] for _ in outlets]
+        scan_outputs: list[list[Array]] = [[] for _ in outlets]
         count_iteration = iteration_counter(self, inputs) if self.iterations is None else None
         iteration = 0
         while go_on and iteration < limit:
@@ -80,18 +80,21 @@ class Loop(Op):
             if count_iteration is not None:
                 count_iteration()
             feeds = dict(zip(self.names, (np.array(iteration), np.array(go_on), *states))) | around
-            wanted = {name: feeds[name] for name in self.body.inputs}
-            results = self.body.run(wanted, arithmetic=arithmetic_in_use().plain)
+            body_feeds = {name: feeds[name] for name in self.body.inputs}
+            results = self.body.run(body_feeds, arithmetic=arithmetic_in_use().plain)
             values = [results[name] for name in self.body.graph.output_names]
             go_on, states = bool(values[0]), values[1 : 1 + count]
-            for values_of, value in zip(made, values[1 + count :]):
+            for values_of, value in zip(scan_outputs, values[1 + count :]):
                 values_of.append(value)
             iteration += 1
         facts = [self.body.graph.fact(outlet) for outlet in outlets]
         empty = [np.zeros((0, *(dim.eval(env) for dim in fact.shape)), fact.dtype) for fact in facts]
         return [
             *states,
-            *(np.concatenate([none, *(one[None] for one in each)]) for none, each in zip(empty, made)),
+            *(
+                np.concatenate([none, *(one[None] for one in each)])
+                for none, each in zip(empty, scan_outputs)
+            ),
         ]
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:

@@ -220,9 +220,9 @@ class ConvTranspose(Op):
             for size, stride, span, extra in zip(sizes, self.strides, spans, self.output_padding)
         ]
         groups, per_group = self.group, w.shape[1]
-        grouped = x.astype(wide, copy=False).reshape(x.shape[0], groups, -1, math.prod(sizes))
+        by_group = x.astype(wide, copy=False).reshape(x.shape[0], groups, -1, math.prod(sizes))
         matrix = w.astype(wide, copy=False).reshape(groups, -1, per_group * math.prod(kernel))
-        columns = np.matmul(matrix.transpose(0, 2, 1), grouped)
+        columns = np.matmul(matrix.transpose(0, 2, 1), by_group)
         columns = columns.reshape(x.shape[0], groups * per_group, *kernel, *sizes)
         y = np.zeros(
             (x.shape[0], groups * per_group, *(max(size, span) for size, span in zip(full, spans))), wide

@@ -52,8 +52,8 @@ def _divide(x: Array, y: Array) -> Array:
     if np.issubdtype(x.dtype, np.integer):
         quotient = np.abs(x.astype(object)) // np.abs(np.where(y == 0, 1, y).astype(object))
         signed = np.asarray(np.sign(x).astype(object) * np.sign(y).astype(object) * quotient, object)
-        wrapped = np.asarray(signed % (1 << 8 * x.dtype.itemsize), object)
-        return wrapped.astype(f"u{x.dtype.itemsize}").view(x.dtype)
+        unsigned = np.asarray(signed % (1 << 8 * x.dtype.itemsize), object)
+        return unsigned.astype(f"u{x.dtype.itemsize}").view(x.dtype)
     return x / y
 
 
@@ -69,8 +69,8 @@ def _symbolic_divide(x: Array, y: Array) -> Array:
 
 def _pairwise(function: Callable[..., TDim]) -> Callable[..., Array]:
     def apply(*operands: Array) -> Array:
-        wrapped = np.frompyfunc(lambda *dims: function(*(TDim.of(dim) for dim in dims)), len(operands), 1)
-        return np.asarray(wrapped(*operands), dtype=object)
+        on_dims = np.frompyfunc(lambda *dims: function(*(TDim.of(dim) for dim in dims)), len(operands), 1)
+        return np.asarray(on_dims(*operands), dtype=object)
 
     return apply
 
@@ -79,8 +79,8 @@ def _compare_proven(question: str) -> Callable[..., Array]:
     """Compare dims where the answer is known for every length; DimError if it is not."""
 
     def apply(x: Array, y: Array) -> Array:
-        wrapped = np.frompyfunc(lambda a, b: bool(getattr(TDim.of(a), question)(TDim.of(b))), 2, 1)
-        return np.asarray(wrapped(x, y), dtype=np.bool_)
+        on_dims = np.frompyfunc(lambda a, b: bool(getattr(TDim.of(a), question)(TDim.of(b))), 2, 1)
+        return np.asarray(on_dims(x, y), dtype=np.bool_)
 
     return apply
 

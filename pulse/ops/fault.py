@@ -70,8 +70,8 @@ class CountFaults(Stateful):
         if self.when == "end":
             return frames_at(x, self.axis, max(0, frames - clock.frames(self.length)), frames)
         start, stop = clock.span(frames, self.offset, self.length)
-        known = self.first + self.offset - clock.pulse * frames
-        return frames_at(x, self.axis, max(start, known), max(stop, known))
+        first_valid = self.first + self.offset - clock.pulse * frames
+        return frames_at(x, self.axis, max(start, first_valid), max(stop, first_valid))
 
     def detail(self) -> str:
         return f"{self.node} input {self.check.slot} {self.when}"

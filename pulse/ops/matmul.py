@@ -60,8 +60,8 @@ class MatMul(Op):
         a, b = inputs
         batch = max(a.rank, b.rank, 2) - 2
         shifts = [batch - (max(fact.rank, 2) - 2) for fact in inputs]
-        summed = [a.rank - 1, max(b.rank - 2, 0)]
-        if any(axis is not None and axis == inner for axis, inner in zip(axes, summed)):
+        inner_axes = [a.rank - 1, max(b.rank - 2, 0)]
+        if any(axis is not None and axis == inner for axis, inner in zip(axes, inner_axes)):
             return Whole("it sums over time", ATTENTION_HELP)
         places: list[int] = []
         for slot, (fact, axis) in enumerate(zip(inputs, axes)):

@@ -294,22 +294,22 @@ def known_inputs(op: Op, inputs: Sequence[TypedFact]) -> list[Array]:
     """The values of all inputs, where an op can be computed of them before running; else none."""
     if not op.folds:
         return []
-    known = list[Array]()
+    values = list[Array]()
     for fact in inputs:
         if fact.value is None:
             return []
-        known.append(fact.value)
-    return known if op.symbolic or not any(map(is_symbolic, known)) else []
+        values.append(fact.value)
+    return values if op.symbolic or not any(map(is_symbolic, values)) else []
 
 
 def symbolic_eval(op: Op, inputs: Sequence[TypedFact]) -> list[Array] | None:
     """The outputs of an op whose inputs are all known; None if they are not. Raises FactError, DimError."""
-    known = known_inputs(op, inputs)
-    if not known:
+    values = known_inputs(op, inputs)
+    if not values:
         return None
     try:
         with np.errstate(all="ignore"):
-            return [numbers_if_constant(np.asarray(value)) for value in op.eval(known, {})]
+            return [numbers_if_constant(np.asarray(value)) for value in op.eval(values, {})]
     except (ValueError, IndexError, OverflowError) as error:
         raise FactError(f"it cannot be computed from these constants: {error}") from error
 

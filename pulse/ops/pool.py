@@ -66,10 +66,10 @@ class Pool(Op):
     @property
     def counts_position(self) -> bool:
         """Whether the divisor of an average depends on how much padding a window holds."""
-        padded = any(before != 0 or after != 0 for before, after in self.pads)
+        has_padding = any(before != 0 or after != 0 for before, after in self.pads)
         return (
             self.kind == "average"
-            and padded
+            and has_padding
             and (not self.count_include_pad or any(e != 0 for e in self.extra))
         )
 
@@ -103,8 +103,8 @@ class Pool(Op):
         ones = np.ones((1, 1, *x.shape[2:]))
         if self.count_include_pad:
             extra = self.extra or (TDim.of(0),) * len(self.kernel)
-            counted = tuple((before, after - more) for (before, after), more in zip(self.pads, extra))
-            ones = pad_spatial(ones, counted, env, 1.0)
+            pads = tuple((before, after - more) for (before, after), more in zip(self.pads, extra))
+            ones = pad_spatial(ones, pads, env, 1.0)
             rest = tuple((TDim.of(0), more) for more in extra)
             view = windows(pad_spatial(ones, rest, env), self.kernel, self.strides, self.dilations)
         else:
@@ -162,12 +162,12 @@ class MaxPlace(Op):
         taps = (*values.shape[: x.ndim], -1)
         first = values.reshape(taps).argmax(axis=-1)[..., None]
         windows = self.pool.windows(places[None, None], env, 0).reshape((1, 1, *taps[2:]))
-        chosen = np.take_along_axis(
+        winners = np.take_along_axis(
             np.broadcast_to(windows, (*first.shape[:-1], windows.shape[-1])), first, -1
         )
         groups = np.arange(int(x.shape[0] * x.shape[1]))
         column: tuple[int, ...] = (*x.shape[:2], *(1,) * len(spatial))
-        return [chosen[..., 0] + groups.reshape(column) * places.size]
+        return [winners[..., 0] + groups.reshape(column) * places.size]
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
         return self.pool.work(inputs, outputs)

@@ -57,14 +57,14 @@ class Recurrent(Op):
             raise FactError(f"the input must be [frames, batch, features], got {x}")
         time, batch, features = x.shape
         rows, hidden = TDim.of(GATES[self.cell.kind] * self.hidden), TDim.of(self.hidden)
-        wanted = {"w": (rows, features), "r": (rows, hidden), "b": (rows * 2,)}
-        wanted |= {"h": (batch, hidden), "c": (batch, hidden), "p": (hidden * 3,)}
+        shapes = {"w": (rows, features), "r": (rows, hidden), "b": (rows * 2,)}
+        shapes |= {"h": (batch, hidden), "c": (batch, hidden), "p": (hidden * 3,)}
         for name, fact in zip(("w", "r", "b", *self.optional), (w, r, b, *inputs[4:]), strict=True):
-            if fact.rank != len(wanted[name]) or fact.dtype != x.dtype:
+            if fact.rank != len(shapes[name]) or fact.dtype != x.dtype:
                 raise FactError(f"its input {name}: {fact} does not fit {x}")
-            for got, size in zip(fact.shape, wanted[name]):
-                if name not in ("h", "c") or got != 1:
-                    unify(got, size, f"its input {name}")
+            for actual, size in zip(fact.shape, shapes[name]):
+                if name not in ("h", "c") or actual != 1:
+                    unify(actual, size, f"its input {name}")
         if self.lengths is not None and batch.prove_eq(len(self.lengths)).no:
             raise FactError(f"{len(self.lengths)} lengths for a batch of {batch}")
         last = TypedFact(x.dtype, (batch, hidden))

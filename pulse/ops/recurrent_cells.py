@@ -127,7 +127,7 @@ class Cell:
         i, o, f, fresh = np.split(x + h @ r.T + bias, 4, axis=1)
         pi, po, pf = (0.0, 0.0, 0.0) if peepholes is None else np.split(peepholes, 3)
         assert i.shape[1] == size
-        entered = self._apply(0, i + pi * c)
-        kept = 1 - entered if self.input_forget else self._apply(0, f + pf * c)
-        c = round_inside(kept * c + entered * self._apply(1, fresh))
+        enter = self._apply(0, i + pi * c)
+        forget = 1 - enter if self.input_forget else self._apply(0, f + pf * c)
+        c = round_inside(forget * c + enter * self._apply(1, fresh))
         return self._apply(0, o + po * c) * self.activations[2](c), c

@@ -131,8 +131,8 @@ def _taps(frames: Array, weights: Array | None) -> Taps:
     """The frames that count, with their weights."""
     if weights is None:
         return ((int(frames[0]), 1.0),)
-    kept = [(int(frame), float(weight)) for frame, weight in zip(frames, weights) if weight]
-    return ((kept[0][0], 1.0),) if len(kept) == 1 else tuple(kept)
+    nonzero = [(int(frame), float(weight)) for frame, weight in zip(frames, weights) if weight]
+    return ((nonzero[0][0], 1.0),) if len(nonzero) == 1 else tuple(nonzero)
 
 
 @record

@@ -73,7 +73,7 @@ class Scan(Op):
     ) -> tuple[list[list[Array]], list[Array]]:
         """What the body gives for each frame, in the order of the run, and the states after them."""
         count = x[0].shape[self.scanned[0].axis]
-        made: list[list[Array]] = [[] for _ in self.gathered]
+        scan_outputs: list[list[Array]] = [[] for _ in self.gathered]
         current = list(states)
         around = dict(zip(self.captured, captured))
         for number in range(count):
@@ -84,22 +84,22 @@ class Scan(Op):
             results = self.body.run(feeds, arithmetic=arithmetic_in_use())
             values = [results[name] for name in self.body.graph.output_names]
             current = values[: len(self.states)]
-            for frames, value in zip(made, values[len(self.states) :]):
+            for frames, value in zip(scan_outputs, values[len(self.states) :]):
                 frames.append(value)
-        return made, current
+        return scan_outputs, current
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         first, last = len(self.scanned), len(self.scanned) + len(self.states)
-        made, states = self.advance(inputs[:first], inputs[first:last], inputs[last:])
-        joined: list[Array] = []
+        scan_outputs, states = self.advance(inputs[:first], inputs[first:last], inputs[last:])
+        sequences: list[Array] = []
         outputs = self.body.graph.outputs[len(self.states) :]
-        for frames, course, outlet in zip(made, self.gathered, outputs):
-            ordered = frames[::-1] if course.backward else frames
+        for frames, course, outlet in zip(scan_outputs, self.gathered, outputs):
+            ordered_frames = frames[::-1] if course.backward else frames
             fact = self.body.graph.fact(outlet)
             empty = np.zeros((0, *(dim.eval(env) for dim in fact.shape)), fact.dtype)
-            stacked = np.concatenate([empty, *(frame[None] for frame in ordered)])
-            joined.append(np.moveaxis(stacked, 0, course.axis))
-        return [*joined, *states]
+            sequence = np.concatenate([empty, *(frame[None] for frame in ordered_frames)])
+            sequences.append(np.moveaxis(sequence, 0, course.axis))
+        return [*sequences, *states]
 
     def _frames(self, inputs: Sequence[TypedFact]) -> TDim:
         return inputs[0].shape[self.scanned[0].axis]
@@ -132,8 +132,8 @@ class Scan(Op):
         )
 
         def at(offset: int, length: TDim, past: Sequence[Array] | None) -> ScanStream:
-            known = None if past is None else tuple(past[len(self.gathered) :])
-            return ScanStream(self, offset, length, known or begin, known is None)
+            states = None if past is None else tuple(past[len(self.gathered) :])
+            return ScanStream(self, offset, length, states or begin, states is None)
 
         streams = tuple(course.axis for course in self.gathered)
         return Cumulative((*streams, *(None for _ in self.states)), at)
@@ -166,9 +166,11 @@ class ScanStream(Carried):
         frames = inputs[0].shape[op.scanned[0].axis]
         start, stop = clock.span(frames, self.offset, self.length)
         x = [frames_at(array, course.axis, start, stop) for array, course in zip(inputs, op.scanned)]
-        made, state[:] = op.advance(x, state, inputs[last:])
+        scan_outputs, state[:] = op.advance(x, state, inputs[last:])
         results: list[Array] = []
-        for values, course, fact in zip(made, op.gathered, self.facts([TypedFact.of(a) for a in inputs])):
+        for values, course, fact in zip(
+            scan_outputs, op.gathered, self.facts([TypedFact.of(a) for a in inputs])
+        ):
             y = np.zeros([int(dim) for dim in fact.shape], fact.dtype)
             for number, value in enumerate(values):
                 frames_at(y, course.axis, start + number, start + number + 1)[...] = np.expand_dims(

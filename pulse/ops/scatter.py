@@ -22,7 +22,7 @@ HELP = "use constant indices, or let the stream lie on an axis that they do not 
 
 
 def write(y: Array, place: tuple[Array, ...], updates: Array, reduction: str) -> None:
-    """Write updates one after the other; of several for one place the last one stays, or all are combined."""
+    """Write updates in order; of several for one place, the last one stays, or all are combined."""
     if reduction == "none":
         y[place] = updates
     else:

@@ -74,9 +74,9 @@ class Slice(Op):
                 "slice the table forwards from a constant start",
             )
         start, step = int(self.start), self.step
-        wanted = ceil_div(self.end - start, step)
+        frame_count = ceil_div(self.end - start, step)
         return Positional(
-            self.axis, wanted, lambda offset, frames: TableRows(self.axis, start, step, offset, frames)
+            self.axis, frame_count, lambda offset, frames: TableRows(self.axis, start, step, offset, frames)
         )
 
     def detail(self) -> str:

@@ -27,8 +27,8 @@ def dft_matrix(frames: int, parts: int, length: int, bins: int, inverse: bool) -
     angle = 2 * np.pi * (turns if inverse else -turns)
     scale = 1 / length if inverse else 1.0
     circle = unit_circle(angle) * scale
-    turned = np.stack([-circle[..., 1], circle[..., 0]], -1)
-    return np.stack([circle, turned][:parts], 1)
+    quarter_turn = np.stack([-circle[..., 1], circle[..., 0]], -1)
+    return np.stack([circle, quarter_turn][:parts], 1)
 
 
 def half_to_real(length: int, frames: int) -> Array:

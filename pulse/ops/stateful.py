@@ -57,7 +57,7 @@ class OnPulses(Stateful):
 
 
 class Carried(OnPulses):
-    """One that carries a state from frame to frame, which is an output too."""
+    """An op that carries a state from frame to frame; the state is an output too."""
 
     @property
     def awaits(self) -> tuple[int, TDim]:

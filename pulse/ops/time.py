@@ -35,10 +35,10 @@ class Delay(Stateful):
 
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
         (x,) = inputs
-        seen = np.concatenate([state[0], x], self.axis)
+        buffer = np.concatenate([state[0], x], self.axis)
         frames = x.shape[self.axis]
-        state[0] = frames_at(seen, self.axis, frames, seen.shape[self.axis]).copy()
-        return [frames_at(seen, self.axis, 0, frames + self.overlap).copy()]
+        state[0] = frames_at(buffer, self.axis, frames, buffer.shape[self.axis]).copy()
+        return [frames_at(buffer, self.axis, 0, frames + self.overlap).copy()]
 
     def detail(self) -> str:
         return f"axis {self.axis} delay {self.delay} overlap {self.overlap}"
@@ -75,9 +75,9 @@ class LastFrames(Stateful):
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
         (x,) = inputs
         start, stop = clock.span(x.shape[self.axis], self.offset, self.length)
-        seen = np.concatenate([state[0], frames_at(x, self.axis, start, stop)], self.axis)
-        size = seen.shape[self.axis]
-        state[0] = frames_at(seen, self.axis, size - self.frames, size).copy()
+        buffer = np.concatenate([state[0], frames_at(x, self.axis, start, stop)], self.axis)
+        size = buffer.shape[self.axis]
+        state[0] = frames_at(buffer, self.axis, size - self.frames, size).copy()
         return [state[0].copy()]
 
     def detail(self) -> str:

@@ -63,10 +63,10 @@ def numpy_seconds(
     size   the number that a dim stands for
     calls  of numpy
     """
-    known = work or NO_WORK
+    operations = work or NO_WORK
     elements = sum(size(volume(fact.shape)) for fact in outputs)
-    moved = CALL_S * calls + ELEMENT_S * elements
-    return moved + MAC_S * size(known.macs) + ELEMENTWISE_S * size(known.elementwise)
+    seconds = CALL_S * calls + ELEMENT_S * elements
+    return seconds + MAC_S * size(operations.macs) + ELEMENTWISE_S * size(operations.elementwise)
 
 
 def iteration_seconds(graph: "Graph[Any, Any]", size: Callable[[TDim], int]) -> float:

@@ -42,20 +42,20 @@ def compile_model(
               show a bar
     Raises    CompileError: an operation has no kernel, or the backend or the form of weights is unknown
     """
-    known = (*BACKENDS, *FURTHER)
-    if backend not in known:
-        raise CompileError(f"no backend {backend!r}; choose {', '.join(known[:-1])} or {known[-1]}")
+    backends = (*BACKENDS, *FURTHER)
+    if backend not in backends:
+        raise CompileError(f"no backend {backend!r}; choose {', '.join(backends[:-1])} or {backends[-1]}")
     is_mixed = any(view.backend not in ("", backend) or view.kernel for view in model.graph.views.values())
-    chosen = choices(model, backend) if is_mixed or backend in FURTHER or _has_preferred(backend) else {}
-    if backend in FURTHER or any(choice.implementation.backend != backend for choice in chosen.values()):
+    choice_of = choices(model, backend) if is_mixed or backend in FURTHER or _has_preferred(backend) else {}
+    if backend in FURTHER or any(choice.implementation.backend != backend for choice in choice_of.values()):
 
         def compile_part(name: str, part: PulsedNetwork, computes: Mapping[int, Compute]) -> Program:
             if name in FURTHER:
                 return FURTHER[name](part, weights)
             return _compile(name, part, (), weights, prepare, computes)
 
-        return MixedProgram(model, backend, chosen, compile_part, fetches or (), weights)
-    computes = {node: c for node, choice in chosen.items() if (c := choice.implementation.compute)}
+        return MixedProgram(model, backend, choice_of, compile_part, fetches or (), weights)
+    computes = {node: c for node, choice in choice_of.items() if (c := choice.implementation.compute)}
     return _compile(backend, model, fetches or (), weights, prepare, computes)
 
 

@@ -78,11 +78,11 @@ class DftBasis:
         turns = np.outer(np.arange(points.count), numbers) % self.length / self.length
         cos, sin = np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)
         matrix = np.zeros((rows, bins.count * (1 if bins.im is None else 2)))
-        counted = points.factors[0] != 0
-        places = points.re[counted]
-        matrix[places, re] = np.outer(points.factors[0], bins.factors[0])[counted] * cos[counted]
+        nonzero = points.factors[0] != 0
+        places = points.re[nonzero]
+        matrix[places, re] = np.outer(points.factors[0], bins.factors[0])[nonzero] * cos[nonzero]
         if bins.im is not None:
-            matrix[places, im] = np.outer(points.factors[0], bins.factors[1])[counted] * sin[counted]
+            matrix[places, im] = np.outer(points.factors[0], bins.factors[1])[nonzero] * sin[nonzero]
         if points.im is not None:
             matrix[points.im, re] = -np.outer(points.factors[1], bins.factors[0]) * sin
             if bins.im is not None:
@@ -94,7 +94,7 @@ _ANSWERS: "dict[tuple[tuple[int, ...], bytes], DftBasis | None]" = {}
 
 
 def find_dft_basis(matrix: Array) -> DftBasis | None:
-    """The transform that a matrix is, if it is one and worth it; whatever the order of its parts, windowed or not.
+    """The Fourier transform that a matrix computes, in any order of parts, windowed or not; None if it is none.
 
     Its rows may begin later than with the first point of the transform. A matrix is looked at several times, and
     models have some in common, so the last answers are kept.
@@ -231,20 +231,20 @@ def _fit(
     if strength == 0:
         return None
     turns = np.outer(every, numbers) % length / length
-    seen = into[:, None] * np.cos(2 * np.pi * turns)
-    power = (seen**2).sum(axis=0)
+    wave = into[:, None] * np.cos(2 * np.pi * turns)
+    power = (wave**2).sum(axis=0)
     if not power.all():
         return None
     real = matrix[np.ix_(points[0], re)]
-    out = (real * seen).sum(axis=0) / power
-    if float(np.abs(real - seen * out).max()) > 2 * bound:
+    out = (real * wave).sum(axis=0) / power
+    if float(np.abs(real - wave * out).max()) > 2 * bound:
         return None
     sign_in = sign_out = 1.0
     if im is not None:
         sign_out = _sign(into[:, None] * np.sin(2 * np.pi * turns), matrix[np.ix_(points[0], im)])
     if points[1] is not None:
-        seen = -into[:, None] * np.sin(2 * np.pi * turns) * out
-        sign_in = _sign(seen, matrix[np.ix_(points[1], re)])
+        wave = -into[:, None] * np.sin(2 * np.pi * turns) * out
+        sign_in = _sign(wave, matrix[np.ix_(points[1], re)])
     out_im = sign_out * out * (1.0 if im is None else matrix[:, im].any(axis=0))
     return DftBasis(
         length,
@@ -261,8 +261,8 @@ def _sign(expected: Array, actual: Array) -> float:
 def tables(basis: DftBasis) -> tuple[int, int, Array, Array, Array]:
     """N1, N2, and what the kernel multiplies by: w1 [N1, 2, P], twiddles [N2, 2, P], w2 [N2, N2, 2], f32."""
     first, second, _ = basis.split()
-    padded = -(-first // LANES) * LANES
-    k1 = np.arange(padded)
+    columns = -(-first // LANES) * LANES
+    k1 = np.arange(columns)
     inside = k1 < first
     w1 = _twiddle_factors(np.outer(np.arange(first), k1) % first / first, inside)
     twiddles = _twiddle_factors(np.outer(np.arange(second), k1) % basis.length / basis.length, inside)

@@ -105,14 +105,14 @@ class Lowering:
                     let_pages_go(fact.value)
 
     def inside(
-        self, body: PulsedGraph, given: Mapping[OutletId, Value], look: LookForFaults | None
+        self, body: PulsedGraph, places: Mapping[OutletId, Value], look: LookForFaults | None
     ) -> list[Value]:
-        """Emit the nodes of a body, its inputs at the given places; where its outputs are.
+        """Emit the nodes of a body whose inputs are at ``places``, and return the places of its outputs.
 
         look  for faults at each node; None: neither here nor in the bodies of the nodes
         """
         inner = Lowering(body, self.builder, form=self.form, look=look, unchecked=range(len(body.nodes)))
-        inner.values.update(given)
+        inner.values.update(places)
         inner.lower(body.order())
         return [inner.value(outlet) for outlet in body.outputs]
 
@@ -138,13 +138,13 @@ class Lowering:
         return self.graph.fact(outlet)
 
     def value(self, outlet: OutletId) -> Value:
-        """Where a wire is; constants are stored at their first use."""
+        """The place of a wire; a constant is stored at its first use."""
         if outlet in self.pending:
             self.settle(outlet, self.pending.pop(outlet)())
         if outlet not in self.values:
-            known = self.fact(outlet).value
-            assert known is not None, f"{self.graph.label(outlet)} is not lowered yet"
-            self.values[outlet] = self.constant(known)
+            constant = self.fact(outlet).value
+            assert constant is not None, f"{self.graph.label(outlet)} is not lowered yet"
+            self.values[outlet] = self.constant(constant)
         return self.values[outlet]
 
     def known_value(self, outlet: OutletId) -> Array | None:

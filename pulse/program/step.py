@@ -39,14 +39,16 @@ def lower_step(
     unchecked  nodes in whose bodies nothing looks for faults
     Raises     CompileError listing every op without a kernel
     """
-    kept = dict.fromkeys((*fetches, *(register.write for register in registers)))
-    order, together = side_by_side(graph, graph.order([*graph.outputs, *kept, *checks]))
-    cx = Lowering(graph, StepBuilder(), kept=kept.keys(), form=form, together=together, unchecked=unchecked)
+    kept_wires = dict.fromkeys((*fetches, *(register.write for register in registers)))
+    order, together = side_by_side(graph, graph.order([*graph.outputs, *kept_wires, *checks]))
+    cx = Lowering(
+        graph, StepBuilder(), kept=kept_wires.keys(), form=form, together=together, unchecked=unchecked
+    )
     for register in registers:
         cx.settle(register.read, cx.allocate_state(register.initial, range(register.initial.ndim)))
     order = _checks_near(graph, order, checks)
     cx.lower([*(outlet.node for outlet in graph.inputs if outlet.node not in order), *order])
-    results = _keep(cx, dict.fromkeys((*graph.outputs, *kept)))
+    results = _keep(cx, dict.fromkeys((*graph.outputs, *kept_wires)))
     _write_registers(cx, registers, results)
     return Step(
         cx.builder,
@@ -75,9 +77,9 @@ def _keep(cx: Lowering, outlets: Collection[OutletId]) -> dict[OutletId, Value]:
         cx.node, cx.op = cx.graph.label(outlet), "output"
         value = cx.value(outlet)
         if value.buffer.region is Region.STATE:
-            sent = cx.temporary(value.shape, value.dtype, value.order)
-            cx.copy(value, sent)
-            value = sent
+            copy = cx.temporary(value.shape, value.dtype, value.order)
+            cx.copy(value, copy)
+            value = copy
         value.buffer.touch(sys.maxsize)  # the caller reads it after the last instruction
         results[outlet] = value
     return results

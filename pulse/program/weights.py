@@ -145,6 +145,6 @@ def stored_operand(name: str, op: Op, inputs: Sequence[PulsedFact], slot: int, f
 
 def _is_transform(weight: Array, layout: UnitLayout) -> bool:
     """Whether the weights are the basis of a Fourier transform."""
-    summed = layout.summed
-    rows = np.moveaxis(weight.reshape(layout.shape), summed, range(len(summed)))
-    return find_dft_basis(rows.reshape(math.prod(rows.shape[: len(summed)]), -1)) is not None
+    sum_axes = layout.summed
+    rows = np.moveaxis(weight.reshape(layout.shape), sum_axes, range(len(sum_axes)))
+    return find_dft_basis(rows.reshape(math.prod(rows.shape[: len(sum_axes)]), -1)) is not None

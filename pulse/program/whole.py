@@ -71,5 +71,5 @@ def _valid(pieces: list[dict[str, Array]], name: str, port: Port, end: int, stat
     if not port.streams:
         frames = pieces[-1][name].shape[port.axis]
         return frames_at(pieces[-1][name], port.axis, frames - length, frames)
-    joined = np.concatenate([piece[name] for piece in pieces], port.axis)
-    return frames_at(joined, port.axis, port.delay, port.delay + length)
+    whole = np.concatenate([piece[name] for piece in pieces], port.axis)
+    return frames_at(whole, port.axis, port.delay, port.delay + length)

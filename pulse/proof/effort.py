@@ -13,7 +13,7 @@ class Effort:
 
     def __init__(self, model: PulsedNetwork) -> None:
         self._model = model
-        self._known: dict[int, float] = {}
+        self._seconds_by_frames: dict[int, float] = {}
 
     def seconds(self, frames: int) -> float:
         """Between powers of two a straight line."""
@@ -30,10 +30,10 @@ class Effort:
         return most + max(0, min(most, more))
 
     def _at(self, frames: int) -> float:
-        if frames not in self._known:
+        if frames not in self._seconds_by_frames:
             pulse = self._model.pulse if self._model.registers else frames
-            self._known[frames] = -(-frames // pulse) * _count(self._model, pulse)
-        return self._known[frames]
+            self._seconds_by_frames[frames] = -(-frames // pulse) * _count(self._model, pulse)
+        return self._seconds_by_frames[frames]
 
 
 def _count(model: PulsedNetwork, frames: int) -> float:

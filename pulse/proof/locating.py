@@ -77,9 +77,9 @@ def _wrong(
     name: str, op: str, got: Array, reference: Reference, axis: int | None, trial: Trial, backend: str
 ) -> Iterator[Divergence]:
     """The first element, earliest in time first, that is further off than allowed."""
-    judgement, wanted = reference.judge(name, got, axis), reference.native[name]
+    judgement, expected = reference.judge(name, got, axis), reference.native[name]
     if not judgement.fits:
-        reason = f"it is {list(got.shape)} {got.dtype}, offline {list(wanted.shape)} {wanted.dtype}"
+        reason = f"it is {list(got.shape)} {got.dtype}, offline {list(expected.shape)} {expected.dtype}"
         yield Divergence(name, op, trial.length, trial.signal, backend, None, 0.0, 0.0, 0.0, reason)
     elif judgement.wrong is not None:
         at = np.unravel_index(_first_along(judgement.wrong, axis), got.shape)
@@ -98,12 +98,12 @@ def _place_in(where: ScheduledWire, pulses: list[Array], offline: Array) -> Arra
     if stream.rate == 0:
         frames = pulses[-1].shape[axis]
         return frames_at(pulses[-1], axis, frames - length, frames)
-    sent = np.concatenate(pulses, axis)
+    joined_pulses = np.concatenate(pulses, axis)
     first = stream.prefix_frames
-    last = max(first, min(length, sent.shape[axis] - stream.offset))
+    last = max(first, min(length, joined_pulses.shape[axis] - stream.offset))
     whole = offline.copy()
     frames_at(whole, axis, first, last)[...] = frames_at(
-        sent, axis, first + stream.offset, last + stream.offset
+        joined_pulses, axis, first + stream.offset, last + stream.offset
     )
     return whole
 
@@ -112,5 +112,5 @@ def _first_along(wrong: Array, axis: int | None) -> int:
     """The flat index of the first wrong element, earliest in time first."""
     if axis is None:
         return int(np.argmax(wrong))
-    moved = np.moveaxis(np.arange(wrong.size).reshape(wrong.shape), axis, 0)
-    return int(moved[np.moveaxis(wrong, axis, 0)][0])
+    indices = np.moveaxis(np.arange(wrong.size).reshape(wrong.shape), axis, 0)
+    return int(indices[np.moveaxis(wrong, axis, 0)][0])

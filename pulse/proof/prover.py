@@ -57,7 +57,7 @@ def compare(
     trials, effort = plan_trials(model, lengths, long), Effort(model)
     ranges = integer_ranges(model, oracle, max(1, min(trial.length for trial in trials.trials)))
     seen = _Seen(model)
-    tried: list[TrialRecord] = []
+    records: list[TrialRecord] = []
     skipped: list[int] = []
     worst = LargestError()
     divergence: Divergence | None = None
@@ -68,12 +68,14 @@ def compare(
         except InputError:
             skipped.append(trial.length)
             continue
-        chosen = [
+        trial_programs = [
             p for p in programs if p is programs[-1] or lengths is not None or _in_time(p, trial, effort)
         ]
-        tried.append(TrialRecord(trial.length, trial.signal, tuple(program.backend for program in chosen)))
+        records.append(
+            TrialRecord(trial.length, trial.signal, tuple(program.backend for program in trial_programs))
+        )
         seen.note(trial, reference.native)
-        for program in chosen:
+        for program in trial_programs:
             judged = _largest_errors(program, feeds, reference)
             if isinstance(judged, str):
                 divergence = Divergence(
@@ -89,7 +91,7 @@ def compare(
                 break
         if divergence is not None:
             break
-    if not tried:
+    if not records:
         raise PulsifyError(
             f"the offline model runs at none of the lengths {sorted(set(skipped))}; give lengths that it takes with "
             f"{spell('lengths')}"
@@ -97,11 +99,11 @@ def compare(
     backends = tuple(program.backend for program in programs)
     skips = tuple(dict.fromkeys(skipped))
     outputs = seen.coverage()
-    return ProofReport(model, backends, tuple(tried), skips, outputs, trials, seed, worst, divergence)
+    return ProofReport(model, backends, tuple(records), skips, outputs, trials, seed, worst, divergence)
 
 
 def _in_time(program: Program, trial: Trial, effort: Effort) -> bool:
-    """Whether a program beside the one that is proved may run a stream: if it does not take too long."""
+    """Whether a reference program may run a stream: it must not take too long."""
     return not trial.long or program.steps(trial.length) * effort.seconds(program.pulse) <= LONG_S
 
 
@@ -134,8 +136,8 @@ class _Seen:
             frames = 1 if port.axis is None else values.shape[port.axis]
             covered = self._covered[name].add(values, frames)
             first = self._first.setdefault((name, trial.length), values)
-            moved = covered.moved or not np.array_equal(first, values, equal_nan=values.dtype.kind == "f")
-            self._covered[name] = replace(covered, moved=moved)
+            has_moved = covered.moved or not np.array_equal(first, values, equal_nan=values.dtype.kind == "f")
+            self._covered[name] = replace(covered, moved=has_moved)
 
     def coverage(self) -> tuple[Coverage, ...]:
         """One for each output."""

@@ -96,9 +96,9 @@ class Coverage:
         if not self.finite:
             return f"{self.values:,} values of {self.frames:,} frames, none finite"
         finite = "all finite" if self.finite == self.values else f"{self.finite / self.values:.1%} finite"
-        moved = "moved by the input" if self.moved else "the same for every input"
+        dependence = "moved by the input" if self.moved else "the same for every input"
         values = f"{self.values:,} values of {self.frames:,} frames, {self.least:.4g} … {self.largest:.4g}"
-        return f"{values}, {finite}, {moved}"
+        return f"{values}, {finite}, {dependence}"
 
     def add(self, values: Array, frames: int) -> "Coverage":
         """With the offline values of one more stream."""
@@ -236,8 +236,8 @@ class ProofReport(Report):
         return pairs
 
     def _reach(self, longest: int) -> str:
-        seen = "all frames before it" if self.trials.seen is None else f"{self.trials.seen:,} frames"
-        text = f"an output sees {seen}; the longest stream has {longest:,}"
+        span = "all frames before it" if self.trials.seen is None else f"{self.trials.seen:,} frames"
+        text = f"an output sees {span}; the longest stream has {longest:,}"
         if longest < self.trials.wanted:
             text += f" of the {self.trials.wanted:,} that are wanted"
         if self.trials.left_out:
@@ -283,5 +283,5 @@ class ProofReport(Report):
 
 
 def _signals_text(tried: Sequence[TrialRecord]) -> str:
-    used = {trial.signal for trial in tried}
-    return ", ".join(signal for signal in SIGNALS if signal in used)
+    signals = {trial.signal for trial in tried}
+    return ", ".join(signal for signal in SIGNALS if signal in signals)

@@ -74,34 +74,38 @@ def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long
     lengths  to be tried instead
     long     spend more: long streams as long as they should be, and of every signal
     """
-    seen, buffered = receptive_frames(model), buffered_frames(model)
+    receptive, buffered = receptive_frames(model), buffered_frames(model)
     if lengths is not None:
         least = min(lengths, default=0)
-        given = [Trial(n, s, n == least and s == "noise") for n in lengths for s in _signals(long)]
-        return Trials(tuple(given), seen, max(lengths, default=0), 0, buffered)
-    effort, wanted = Effort(model), _long_length(model, seen, buffered)
+        trials = [Trial(n, s, n == least and s == "noise") for n in lengths for s in _signals(long)]
+        return Trials(tuple(trials), receptive, max(lengths, default=0), 0, buffered)
+    effort, long_length = Effort(model), _long_length(model, receptive, buffered)
     usual = _usual(model, effort)
     affordable = effort.affordable_frames(MOST_S if long else LONG_S)
-    overflowing = min(wanted, buffered + OVERFLOW_PULSES * model.pulse)
+    overflowing = min(long_length, buffered + OVERFLOW_PULSES * model.pulse)
     if affordable < overflowing <= effort.affordable_frames(OVERFLOW_S):
         affordable = overflowing
-    full = _allowed_length(model, min(wanted, affordable))
-    listed = [Trial(usual, signal, traced=signal == "noise") for signal in PURE]
+    full = _allowed_length(model, min(long_length, affordable))
+    candidates = [Trial(usual, signal, traced=signal == "noise") for signal in PURE]
     if full > usual:
-        listed += [Trial(full, signal, long=True) for signal in _signals(long)]
-    listed += [Trial(length, "noise") for length in short_lengths(model)]
+        candidates += [Trial(full, signal, long=True) for signal in _signals(long)]
+    candidates += [Trial(length, "noise") for length in short_lengths(model)]
     critical = critical_lengths(model, _shortest(model))
-    listed += [Trial(_allowed_length(model, length), "noise") for length in critical]
-    chosen: list[Trial] = []
-    left = float("inf") if long else max(TOTAL_S, effort.seconds(full) + SIGNAL_S)
-    for trial in dict.fromkeys(listed):
-        needed = effort.seconds(trial.length)
-        if needed <= left or trial.traced:
-            chosen.append(trial)
-            left -= needed
-    chosen.sort(key=lambda trial: (trial.length, trial.long))
+    candidates += [Trial(_allowed_length(model, length), "noise") for length in critical]
+    plan: list[Trial] = []
+    seconds_left = float("inf") if long else max(TOTAL_S, effort.seconds(full) + SIGNAL_S)
+    for trial in dict.fromkeys(candidates):
+        seconds = effort.seconds(trial.length)
+        if seconds <= seconds_left or trial.traced:
+            plan.append(trial)
+            seconds_left -= seconds
+    plan.sort(key=lambda trial: (trial.length, trial.long))
     return Trials(
-        tuple(chosen), seen, _allowed_length(model, wanted), len(set(listed)) - len(chosen), buffered
+        tuple(plan),
+        receptive,
+        _allowed_length(model, long_length),
+        len(set(candidates)) - len(plan),
+        buffered,
     )
 
 
@@ -129,8 +133,8 @@ def short_lengths(model: PulsedNetwork) -> list[int]:
 def receptive_frames(model: PulsedNetwork) -> int | None:
     """How many frames of the symbol an output depends on, the most of all; None if there is no limit."""
     spans = [field.frames for field in model.fields.values()]
-    known = [span for span in spans if span is not None]
-    return max(known) if known and len(known) == len(spans) else None
+    finite = [span for span in spans if span is not None]
+    return max(finite) if finite and len(finite) == len(spans) else None
 
 
 def buffered_frames(model: PulsedNetwork) -> int:
@@ -143,13 +147,13 @@ def buffered_frames(model: PulsedNetwork) -> int:
     return longest
 
 
-def _long_length(model: PulsedNetwork, seen: int | None, buffered: int) -> int:
+def _long_length(model: PulsedNetwork, receptive: int | None, buffered: int) -> int:
     """Frames of a long stream; no multiple of the pulse, if that is more than one frame."""
     pulse = model.pulse
-    if seen is None:
+    if receptive is None:
         frames = max(DRIFT_FRAMES, DRIFT_PULSES * pulse, SEEN * buffered)
     else:
-        frames = max(SEEN * seen, LONG_FRAMES, LONG_PULSES * pulse)
+        frames = max(SEEN * receptive, LONG_FRAMES, LONG_PULSES * pulse)
     frames = -(-frames // pulse) * pulse + pulse // 2 + 1
     limit = longest_stream(model.symbol, model.typed.scope.assumptions)
     return frames if limit is None else min(frames, limit)

@@ -89,8 +89,8 @@ def band_attention(model: TypedNetwork, symbol: Symbol, max_context: int | None 
     for node_id in graph.order():
         attention = _attention(graph, graph.nodes[node_id], symbol, static)
         if attention is None:
-            refused = refuse_unknown_scores(graph, graph.nodes[node_id], symbol, static)
-            result.refused = {**refused, **result.refused}
+            refusals = refuse_unknown_scores(graph, graph.nodes[node_id], symbol, static)
+            result.refused = {**refusals, **result.refused}
             continue
         same = _key(graph, attention)
         if same not in bands:
@@ -101,8 +101,8 @@ def band_attention(model: TypedNetwork, symbol: Symbol, max_context: int | None 
             band, near = _near(result.model, symbol, attention, band, max_context)
         if isinstance(band, NoBandError):
             softmax, product = graph.nodes[attention.softmax], graph.nodes[attention.product]
-            refused = refuse_attention(graph, softmax, product, symbol, static, band.reason, band.help)
-            result.refused = {**refused, **result.refused}
+            refusals = refuse_attention(graph, softmax, product, symbol, static, band.reason, band.help)
+            result.refused = {**refusals, **result.refused}
             continue
         result.limited |= band.limited
         for reader in attention.readers:
@@ -116,21 +116,21 @@ class _StaticWires:
 
     def __init__(self, graph: TypedGraph) -> None:
         self.graph = graph
-        self._known: dict[int, bool] = {}
+        self._is_static: dict[int, bool] = {}
 
     def __call__(self, outlet: OutletId) -> bool:
         pending = [outlet.node]
         while pending:
             node = self.graph.nodes[pending[-1]]
-            waiting = [read.node for read in node.inputs if read.node not in self._known]
+            waiting = [source.node for source in node.inputs if source.node not in self._is_static]
             if waiting:
                 pending += waiting
                 continue
-            self._known[node.id] = not isinstance(node.op, Source) and all(
-                self._known[read.node] for read in node.inputs
+            self._is_static[node.id] = not isinstance(node.op, Source) and all(
+                self._is_static[source.node] for source in node.inputs
             )
             pending.pop()
-        return self._known[outlet.node]
+        return self._is_static[outlet.node]
 
 
 def _attention(
@@ -142,10 +142,10 @@ def _attention(
     axes = [fact.rank - 2, fact.rank - 1]
     if node.op.axis != axes[1] or fact.symbolic_axes(symbol) != axes or static(OutletId(node.id)):
         return None
-    traced = _trace_scores(graph, node.inputs[0], symbol, static)
-    if traced is None:
+    path = _trace_scores(graph, node.inputs[0], symbol, static)
+    if path is None:
         return None
-    product, steps, scale, relative = traced
+    product, steps, scale, relative = path
     q, k = (graph.fact(outlet) for outlet in graph.nodes[product].inputs)
     scores = graph.fact(OutletId(product)).shape
     if not scores[-1].prove_eq(scores[-2]).yes or any(dim.symbols - {symbol} for dim in scores):
@@ -166,7 +166,7 @@ def _trace_scores(
         node = graph.node(outlet)
         if isinstance(node.op, MatMul):
             return node.id, tuple(reversed(steps)), scale, None
-        slots = [slot for slot, read in enumerate(node.inputs) if not static(read)]
+        slots = [slot for slot, source in enumerate(node.inputs) if not static(source)]
         if len(slots) == 2 and isinstance(node.op, Elementwise) and node.op.kind == "add":
             product, own_steps, own_scale, relative = _relative_scores(graph, node, symbol, static)
             every = tuple(reversed([*steps, *own_steps]))
@@ -256,8 +256,8 @@ def _keeps_scores(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> bo
         return np.issubdtype(node.op.dtype, np.floating)
     if isinstance(node.op, REGROUPED):
         return True
-    kept = _same_shape(before.shape, after.shape)
-    return isinstance(node.op, Elementwise) and node.op.kind in AFFINE and kept
+    same = _same_shape(before.shape, after.shape)
+    return isinstance(node.op, Elementwise) and node.op.kind in AFFINE and same
 
 
 def _same_shape(left: Shape, right: Shape) -> bool:
@@ -363,7 +363,7 @@ def _key(graph: TypedGraph, attention: Attention) -> Hashable:
     steps: list[Hashable] = []
     for step in attention.steps:
         node = graph.nodes[step.node]
-        others = tuple(read for slot, read in enumerate(node.inputs) if slot != step.slot)
+        others = tuple(source for slot, source in enumerate(node.inputs) if slot != step.slot)
         steps.append((node.op, step.slot, others))
     return fact.dtype, fact.shape, tuple(steps)
 

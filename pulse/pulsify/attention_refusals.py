@@ -78,11 +78,11 @@ def refuse_attention(
 ) -> dict[str, Refusal | None]:
     """The refusal by the name of the product, and None by the names of the nodes of its scores and of its mask."""
     nodes = _read_scores(graph, softmax, symbol, static).nodes
-    refused: dict[str, Refusal | None] = dict.fromkeys(graph.nodes[each].name for each in nodes)
+    refusals: dict[str, Refusal | None] = dict.fromkeys(graph.nodes[each].name for each in nodes)
     axis = graph.fact(OutletId(product.id)).symbolic_axes(symbol)[0]
     why = f"(softmax {softmax.name}) {reason}"
-    refused[product.name] = Refusal(product.name, "attention", axis, "whole", why, help)
-    return refused
+    refusals[product.name] = Refusal(product.name, "attention", axis, "whole", why, help)
+    return refusals
 
 
 def _read_scores(
@@ -104,7 +104,7 @@ def _read_scores(
         elif isinstance(node.op, MatMul):
             scores.products.append(node.id)
             scores.nodes.append(node.id)
-            pending += [read for read in node.inputs if static(read)]
+            pending += [source for source in node.inputs if static(source)]
             continue
         if pairs:
             scores.nodes.append(node.id)
@@ -118,6 +118,6 @@ def _sources(graph: TypedGraph, outlet: OutletId) -> set[str]:
         node = graph.nodes[pending.pop()]
         if node.id not in seen:
             seen.add(node.id)
-            pending += [read.node for read in node.inputs]
+            pending += [source.node for source in node.inputs]
             names |= {f"input {node.name}"} if isinstance(node.op, Source) else set()
     return names

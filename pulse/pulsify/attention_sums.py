@@ -18,7 +18,7 @@ def join_products(graph: TypedGraph, symbol: Symbol) -> None:
         node = graph.nodes[number]
         if not isinstance(node.op, Elementwise) or node.op.kind != "add":
             continue
-        products = [graph.node(read) for read in node.inputs]
+        products = [graph.node(source) for source in node.inputs]
         if all(_is_scores(graph, each, symbol) for each in products):
             _join(graph, node, products)
 
@@ -26,7 +26,7 @@ def join_products(graph: TypedGraph, symbol: Symbol) -> None:
 def _is_scores(graph: TypedGraph, node: Node[TypedFact, Op], symbol: Symbol) -> bool:
     if not isinstance(node.op, MatMul):
         return False
-    q, k = (graph.fact(read) for read in node.inputs)
+    q, k = (graph.fact(source) for source in node.inputs)
     own = node.outputs[0].fact
     return (
         min(q.rank, k.rank) > 1
@@ -51,12 +51,12 @@ def _join(graph: TypedGraph, node: Node[TypedFact, Op], products: list[Node[Type
         target = (*lead, *shape[-2:])
         return inside if shape == target else patch.wire(f"{name}.{suffix}", Expand(target), [inside])[0]
 
-    joined: list[OutletId] = []
+    operands: list[OutletId] = []
     for side, (letter, axis) in enumerate((("q", len(lead) + 1), ("k", len(lead)))):
         parts = [
             widen(each.inputs[side], fact.shape, f"{letter}{place}")
             for place, (each, fact) in enumerate(zip(products, sides[side]))
         ]
-        joined.append(patch.wire(f"{name}.{letter}", Concat(axis), parts)[0])
-    patch.shunt(old, patch.wire(name, MatMul(), joined)[0])
+        operands.append(patch.wire(f"{name}.{letter}", Concat(axis), parts)[0])
+    patch.shunt(old, patch.wire(name, MatMul(), operands)[0])
     patch.apply()

@@ -12,18 +12,18 @@ from pulse.typed import TypedGraph
 def transfer_constants(
     source: TypedGraph,
     target: PulsedGraph,
-    given: Mapping[OutletId, OutletId] | None = None,
+    wires: Mapping[OutletId, OutletId] | None = None,
     prefix: str = "",
 ) -> dict[OutletId, OutletId]:
-    """Add the inputs of a graph, and all that its outputs need, to a pulsed graph; where its wires are there.
+    """Add a graph's inputs and what its outputs need to a pulsed graph, and return its wires there.
 
-    given   wires that are there already: what only they need is left out
+    wires   outlets of the source that wires of the target stand for: what only they need is left out
     prefix  of the names of the new nodes
     Raises  PulsifyError: a shape or a value depends on a symbol
     """
-    mapping = dict(given or {})
-    needed = [*(outlet.node for outlet in source.inputs), *source.order()]
-    for node_id in dict.fromkeys(needed):
+    mapping = dict(wires or {})
+    order = [*(outlet.node for outlet in source.inputs), *source.order()]
+    for node_id in dict.fromkeys(order):
         if OutletId(node_id) in mapping:
             continue
         node = source.nodes[node_id]

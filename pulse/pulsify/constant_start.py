@@ -18,22 +18,22 @@ def constant_start(model: TypedNetwork, symbol: Symbol, fill: float = 0.0) -> Ty
     Raises  PulsifyError: there is none
     """
     result = model.copy()
-    changed: list[str] = []
+    node_names: list[str] = []
     for node_id in result.graph.order():
         node = result.graph.nodes[node_id]
         if not isinstance(node.op, Pad) or node.op.mode == "constant":
             continue
         axes = result.graph.fact(node.inputs[0]).symbolic_axes(symbol)
         if any(node.op.pads[axis][0] != 0 for axis in axes):
-            changed.append(node.name)
+            node_names.append(node.name)
             _pad_with_constant(result, node_id, node.op, axes, fill)
-    if not changed:
+    if not node_names:
         raise PulsifyError(
             f"{model.title} mirrors or repeats no frames before the stream, so a constant start would change nothing"
         )
     warnings.warn(
         f"{model.title}: the frames before the stream are {fill:g} instead of mirrored or repeated ones at "
-        f"{', '.join(changed)}; this is another model, whose first frames differ",
+        f"{', '.join(node_names)}; this is another model, whose first frames differ",
         PulseWarning,
         stacklevel=3,
     )

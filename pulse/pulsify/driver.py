@@ -54,11 +54,11 @@ def pulsify(
         if not isinstance(wire, Free | Mirrored)
     }
     inputs = tuple(_input_port(wiring, outlet) for outlet in wiring.graph.inputs)
-    seen = receptive_fields(typed, related)
+    receptive = receptive_fields(typed, related)
     fields = {
-        name: seen[outlet]
+        name: receptive[outlet]
         for name, outlet in zip(typed.graph.output_names, typed.graph.outputs)
-        if outlet in seen
+        if outlet in receptive
     }
     wiring.graph.views = typed.graph.views_in(_places(typed, wiring)) if typed.graph.views else {}
     checks = add_fault_counters(wiring, wiring.graph.outputs)
@@ -77,15 +77,15 @@ def pulsify(
 
 
 def _places(typed: TypedNetwork, wiring: Wiring) -> dict[int, list[int]]:
-    """Node of the typed model -> what stands for it in the pulsed one: what is named after it."""
-    known = {node.name: node.id for node in typed.graph.nodes if not isinstance(node.op, Source | Const)}
+    """Node of the typed model -> its nodes in the pulsed model, which are found by name."""
+    node_ids = {node.name: node.id for node in typed.graph.nodes if not isinstance(node.op, Source | Const)}
     places: dict[int, list[int]] = {}
     for node in wiring.graph.nodes:
         name = node.name
-        while name not in known and "." in name:
+        while name not in node_ids and "." in name:
             name = name.rpartition(".")[0]
-        if name in known and not isinstance(node.op, Source | Const):
-            places.setdefault(known[name], []).append(node.id)
+        if name in node_ids and not isinstance(node.op, Source | Const):
+            places.setdefault(node_ids[name], []).append(node.id)
     return places
 
 

@@ -84,8 +84,8 @@ def _padded_prefix(wiring: Wiring, ends: Ends, stream: StreamWire, before: int) 
 def write_mirrored_ends(wiring: Wiring, name: str, wire: Mirrored) -> StreamWire:
     """Mirrored frames written into the stream, each in a pulse that already has its source."""
     if wire.outer is not None:
-        written = write_mirrored_ends(wiring, name, wire.alone)
-        around = extend_ends(wiring, f"{name}.outer", wire.outer, written, wire.length)
+        inner = write_mirrored_ends(wiring, name, wire.alone)
+        around = extend_ends(wiring, f"{name}.outer", wire.outer, inner, wire.length)
         assert isinstance(around, StreamWire)
         return around
     fact, before = wire.stream.fact, int(wire.ends.before)

@@ -73,8 +73,8 @@ def _counter(wiring: Wiring, node: PulsedNode, check: Check, late: bool) -> Outl
     if sure is None:
         return None
     offset = max(stream.offset, sure)
-    placed = StreamWire(outlet, replace(stream, axis=own.axis, prefix=None))
-    later = wiring.delay(placed, offset, node.name).outlet
+    stream_wire = StreamWire(outlet, replace(stream, axis=own.axis, prefix=None))
+    later = wiring.delay(stream_wire, offset, node.name).outlet
     return _add(wiring, node, check, later, "frames", own.axis, offset, stream.length, stream.prefix_frames)
 
 

@@ -86,10 +86,10 @@ class _Head:
             case Elementwise():
                 rank = self._graph.fact(outlet).rank
                 parts = [self._operand(each, rank, bare) for each in node.inputs]
-                given = [part for part in parts if part is not None]
-                if len(given) < len(parts):
+                wires = [part for part in parts if part is not None]
+                if len(wires) < len(parts):
                     return None
-                return self._patch.wire(f"{node.name}.all", node.op, given)[0]
+                return self._patch.wire(f"{node.name}.all", node.op, wires)[0]
             case _:
                 return None
 
@@ -135,14 +135,14 @@ def join_frames(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None
     if x is None or head.count is None:
         return None
     pads = tuple((TDim.of(head.count if each == axis else 0), TDim.of(0)) for each in range(fact.rank))
-    moved = patch.wire(f"{name}.moved", Pad(pads), [patch.tap(node.inputs[1])])[0]
-    moved = patch.wire(f"{name}.others", Slice(axis, TDim.of(0), length), [moved])[0]
+    others = patch.wire(f"{name}.moved", Pad(pads), [patch.tap(node.inputs[1])])[0]
+    others = patch.wire(f"{name}.others", Slice(axis, TDim.of(0), length), [others])[0]
     place = patch.wire(f"{name}.place", Range(0, 1, length, np.dtype(np.int64)), [])[0]
     limit = patch.constant(f"{name}.count", np.array(head.count, np.int64))
     is_first = patch.wire(f"{name}.is_first", Elementwise("less"), [place, limit])[0]
     shape = tuple(length if each == axis else TDim.of(1) for each in range(fact.rank))
     is_first = patch.wire(f"{name}.chosen", Reshape(shape), [is_first])[0]
-    patch.shunt(OutletId(node_id), patch.wire(name, Elementwise("where"), [is_first, x, moved])[0])
+    patch.shunt(OutletId(node_id), patch.wire(name, Elementwise("where"), [is_first, x, others])[0])
     return patch
 
 
@@ -207,8 +207,8 @@ def _hold(
     shape = tuple(length if each == axis else TDim.of(1) for each in range(fact.rank))
     is_first = patch.wire(f"{name}.chosen", Reshape(shape), [is_first])[0]
     zero = patch.constant(f"{name}.zero", np.zeros((), fact.dtype))
-    replaced = patch.wire(f"{name}.begun", Elementwise("where"), [is_first, x, zero])[0]
-    return patch.wire(f"{name}.held", CumSum(axis), [replaced])[0]
+    at_first = patch.wire(f"{name}.begun", Elementwise("where"), [is_first, x, zero])[0]
+    return patch.wire(f"{name}.held", CumSum(axis), [at_first])[0]
 
 
 def begin_scan(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
@@ -226,9 +226,11 @@ def begin_scan(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
         chain = _chain(graph, outlet, symbol, firsts)
         if chain and all(dim.is_const for dim in graph.fact(outlet).shape):
             chains[slot] = chain
-    used = {each: first for each, first in firsts.items() if any(each.node in c for c in chains.values())}
+    first_wires = {
+        each: first for each, first in firsts.items() if any(each.node in c for c in chains.values())
+    }
     backward = any(course.backward for course in (*op.scanned, *op.gathered))
-    sizes = [(graph.fact(first.x).shape[first.axis] - first.place) for first in used.values()]
+    sizes = [(graph.fact(first.x).shape[first.axis] - first.place) for first in first_wires.values()]
     if (
         not chains
         or backward
@@ -238,7 +240,7 @@ def begin_scan(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
         return None
     patch = Patch(graph)
     x = [patch.tap(outlet) for outlet in node.inputs[:frames]]
-    for number, first in enumerate(used.values()):
+    for number, first in enumerate(first_wires.values()):
         cut = Slice(first.axis, TDim.of(first.place), length + first.place)
         x += patch.wire(f"{node.name}.firsts{number}", cut, [patch.tap(first.x)])
     states = [patch.tap(outlet) for outlet in node.inputs[frames : frames + count]]
@@ -248,9 +250,9 @@ def begin_scan(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
         states[slot] = patch.constant(f"{node.name}.begin{slot}", zeros)
     states.append(patch.constant(f"{node.name}.unbegun", np.array(True)))
     captured = [patch.tap(outlet) for outlet in node.inputs[frames + count :]]
-    initial = _begin(graph, op, chains, used)
-    made = patch.wire(node.name, initial, [*x, *states, *captured])
-    for slot, outlet in enumerate(made[: len(op.gathered) + count]):
+    initial = _begin(graph, op, chains, first_wires)
+    outlets = patch.wire(node.name, initial, [*x, *states, *captured])
+    for slot, outlet in enumerate(outlets[: len(op.gathered) + count]):
         patch.shunt(OutletId(node_id, slot), outlet)
     return patch
 
@@ -260,10 +262,10 @@ def _chain(
 ) -> list[int] | None:
     """The nodes between first frames and a wire, in order; none if it is made of anything else but constants."""
     chain: set[int] = set()
-    left = [outlet]
+    pending = [outlet]
     streams = False
-    while left:
-        each = left.pop()
+    while pending:
+        each = pending.pop()
         node = graph.node(each)
         if node.id in chain:
             continue
@@ -275,7 +277,7 @@ def _chain(
             firsts[each] = first
             streams = True
         else:
-            left += node.inputs
+            pending += node.inputs
     return sorted(chain, key=graph.order([outlet]).index) if streams else None
 
 
@@ -284,38 +286,38 @@ def _begin(
 ) -> Scan:
     """The scan with one more frame for each first frame, and a state that is true in the first iteration."""
     body = op.body.copy()
-    inner, taken = body.graph, set(body.inputs)
+    inner, used_names = body.graph, set(body.inputs)
 
     def source(kind: str, fact: TypedFact) -> tuple[str, OutletId]:
-        name = next(each for each in (f"{kind}{n}" for n in range(1 << 20)) if each not in taken)
-        taken.add(name)
+        name = next(each for each in (f"{kind}{n}" for n in range(1 << 20)) if each not in used_names)
+        used_names.add(name)
         (outlet,) = inner.add(name, Source(fact), (), [fact])
         inner.inputs.append(outlet)
         return name, outlet
 
     flag, unbegun = source("unbegun", TypedFact(np.dtype(np.bool_), ()))
-    known: dict[OutletId, OutletId] = {}
+    wires: dict[OutletId, OutletId] = {}
     names: list[str] = []
     for outlet, first in firsts.items():
         fact = graph.fact(first.x)
         plain = TypedFact(fact.dtype, (*fact.shape[: first.axis], *fact.shape[first.axis + 1 :]))
         name, frame = source("first", plain)
         names.append(name)
-        known[outlet] = frame if first.bare else wire(inner, f"{name}.one", AddAxis(first.axis), [frame])[0]
+        wires[outlet] = frame if first.bare else wire(inner, f"{name}.one", AddAxis(first.axis), [frame])[0]
     sources = {inner.label(outlet): outlet for outlet in inner.inputs}
     patch = Patch(inner)
     for slot, chain in chains.items():
         for number in chain:
             node, outlet = graph.nodes[number], OutletId(number)
-            if outlet not in known:
-                given = [known[each] for each in node.inputs]
-                known[outlet] = (
+            if outlet not in wires:
+                operands = [wires[each] for each in node.inputs]
+                wires[outlet] = (
                     constant(inner, f"{node.name}.begin", node.op.value)
                     if isinstance(node.op, Const)
-                    else wire(inner, f"{node.name}.begin", node.op, given)[0]
+                    else wire(inner, f"{node.name}.begin", node.op, operands)[0]
                 )
         own = sources[op.states[slot]]
-        parts = [patch.tap(each) for each in (unbegun, known[OutletId(chain[-1])], own)]
+        parts = [patch.tap(each) for each in (unbegun, wires[OutletId(chain[-1])], own)]
         patch.shunt(own, patch.wire(f"{op.states[slot]}.begun", Elementwise("where"), parts)[0])
     patch.apply()
     after = constant(inner, "begun", np.array(False))

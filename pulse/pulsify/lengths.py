@@ -23,7 +23,7 @@ def least_value_for(length: TDim, frames: int, symbol: Symbol) -> int:
 
 @cache_in_scope
 def grows(length: TDim, symbol: Symbol) -> bool:
-    """Whether a longer stream surely never has fewer frames of this length."""
+    """Whether it is proved that a longer stream has no fewer frames of this length."""
     return never_falls(length, symbol) or never_falls(dim_max(0, length), symbol)
 
 
@@ -53,8 +53,8 @@ def lag(length: TDim, rate: Fraction, symbol: Symbol, pulse: int) -> int | None:
             return -FAR
         pulses = _count("pulses", unsure - 1)
     frames = pulses * pulse
-    sent = frames * rate.numerator // rate.denominator
-    return (sent - dim_max(0, length.subs({symbol: frames}))).bounds()[1]
+    frames_sent = frames * rate.numerator // rate.denominator
+    return (frames_sent - dim_max(0, length.subs({symbol: frames}))).bounds()[1]
 
 
 def _count(name: str, most: int | None = None) -> TDim:

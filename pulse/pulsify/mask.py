@@ -93,19 +93,19 @@ class Sample:
 
     def reach(self) -> tuple[int, int]:
         """How far any frame sees back and ahead."""
-        seen = np.logical_or.reduce((self.bias > -np.inf).reshape(-1, self.frames, self.frames))
-        rows = np.flatnonzero(seen.any(1))
+        visible = np.logical_or.reduce((self.bias > -np.inf).reshape(-1, self.frames, self.frames))
+        rows = np.flatnonzero(visible.any(1))
         if not rows.size:
             raise NoBandError("it masks every frame")
-        first, last = seen[rows].argmax(axis=1), self.frames - 1 - seen[rows, ::-1].argmax(axis=1)
+        first, last = visible[rows].argmax(axis=1), self.frames - 1 - visible[rows, ::-1].argmax(axis=1)
         return int((rows - first).max()), int((last - rows).max())
 
     def sinks(self) -> int:
         """How many of the first frames all others see, of which the last one does not see all between."""
-        seen = np.logical_or.reduce((self.bias > -np.inf).reshape(-1, self.frames, self.frames))
-        last, half = ~seen[-1], self.frames // 2
+        visible = np.logical_or.reduce((self.bias > -np.inf).reshape(-1, self.frames, self.frames))
+        last, half = ~visible[-1], self.frames // 2
         count = int(last.argmax()) if last.any() else 0
-        return count if count < half and bool(seen[half:, :count].all()) and last[count:half].any() else 0
+        return count if count < half and bool(visible[half:, :count].all()) and last[count:half].any() else 0
 
     def agrees(self, other: Array) -> bool:
         """Whether another bias is the same."""
@@ -123,20 +123,22 @@ class Sample:
             rows = [row for row in telling[-TELLING:] if row >= c]
             if not all(replace(self, bias=x[..., row, c:]).agrees(x[..., row - c, :-c]) for row in rows):
                 continue
-            moved = replace(self, bias=x[..., c:, c:])
-            if moved.agrees(x[..., :-c, :-c]):
+            shifted_sample = replace(self, bias=x[..., c:, c:])
+            if shifted_sample.agrees(x[..., :-c, :-c]):
                 return c
-            unlike = ~moved._close(x[..., :-c, :-c]).all(axis=-1).reshape(-1, self.frames - c).all(axis=0)
+            unlike = ~shifted_sample._close(x[..., :-c, :-c]).all(axis=-1).reshape(-1, self.frames - c).all(
+                axis=0
+            )
             telling.append(c + int(unlike.argmax()))
         return None
 
     def relative(self) -> "Sample":
         """Each row less its largest number, which a softmax does not see."""
         top = self.bias.max(axis=-1, keepdims=True)
-        known = self.bias[self.bias > -np.inf]
-        size = float(np.abs(known).max()) if known.size else 0.0
-        moved = self.bias - np.where(top > -np.inf, top, 0)
-        return Sample(moved, self.finite, 4 * size * float(np.finfo(np.float32).eps))
+        finite = self.bias[self.bias > -np.inf]
+        size = float(np.abs(finite).max()) if finite.size else 0.0
+        bias = self.bias - np.where(top > -np.inf, top, 0)
+        return Sample(bias, self.finite, 4 * size * float(np.finfo(np.float32).eps))
 
     def table(self, period: int, back: int, ahead: int) -> Array:
         """The bias of column j for row i at [i mod period, j - i + back]; -inf where no row shows it.
@@ -199,16 +201,16 @@ class Mask:
         lead = math.prod(self.sample(min(SIZES[0], most or SIZES[0])).bias.shape[:-2])
         largest = math.isqrt(LARGEST // max(1, lead))
         largest = largest if most is None else min(largest, most)
-        shown: ShownBand | None = None
+        candidate: ShownBand | None = None
         for frames in (*SIZES, largest):
             if frames <= largest:
-                shown = self._limit(self.sample(frames), largest) or shown
-                if shown is not None and shown.doubt is None:
-                    return shown.band
+                candidate = self._limit(self.sample(frames), largest) or candidate
+                if candidate is not None and candidate.doubt is None:
+                    return candidate.band
         return (
             self._causal(self.sample(largest), limit, largest)
-            if shown is None
-            else self._bound(shown, most, largest)
+            if candidate is None
+            else self._bound(candidate, most, largest)
         )
 
     def _limit(self, sample: Sample, largest: int) -> "ShownBand | None":
@@ -229,22 +231,24 @@ class Mask:
                     return ShownBand(self._find(op), op, relative, proof.doubt(steps, relative))
         return None
 
-    def _bound(self, shown: "ShownBand", most: int | None, largest: int) -> Band:
+    def _bound(self, candidate: "ShownBand", most: int | None, largest: int) -> Band:
         """A band that is not proved for all lengths, if it holds up to the longest stream. Raises NoBandError."""
         context = None if self.context is None else self.rows.eval({self.symbol: self.context})
         end = max(1, min((each for each in (most, context) if each is not None), default=largest + 1))
-        cause = f"its mask keeps one pattern up to frame {largest}, but not surely beyond it ({shown.doubt})"
+        cause = (
+            f"its mask keeps one pattern up to frame {largest}, but not surely beyond it ({candidate.doubt})"
+        )
         if end > largest:
             raise NoBandError(
                 cause,
                 "make it of positions, comparisons and integer quotients, or give "
                 f"{spell('max_context', self._frames_of(largest))} or less",
             )
-        if not self._holds(shown.op, self.sample(end), shown.relative):
+        if not self._holds(candidate.op, self.sample(end), candidate.relative):
             raise NoBandError(
                 f"its mask changes its pattern before frame {end}", "keep one pattern for the whole stream"
             )
-        return replace(shown.band, limited=most is None or end < most)
+        return replace(candidate.band, limited=most is None or end < most)
 
     def _frames_of(self, rows: int) -> int:
         """The most frames of the symbol that make at most this many rows."""
@@ -258,12 +262,12 @@ class Mask:
         """
         own = {step.node: step.slot for step in self.steps}
         pending = [
-            read
+            source
             for number, slot in own.items()
-            for at, read in enumerate(self.graph.nodes[number].inputs)
+            for at, source in enumerate(self.graph.nodes[number].inputs)
             if at != slot
         ]
-        found, seen = 0, set[int]()
+        largest_position, seen = 0, set[int]()
         while pending:
             node = self.graph.node(pending.pop())
             if node.id in seen:
@@ -275,8 +279,8 @@ class Mask:
                 continue
             number = abs(float(value.reshape(()))) if value.size == 1 else max(value.shape)
             if number <= largest:
-                found = max(found, math.ceil(number))
-        return found
+                largest_position = max(largest_position, math.ceil(number))
+        return largest_position
 
     def _causal(self, sample: Sample, limit: int | None, largest: int) -> Band:
         """All frames before, up to the longest stream that there can be."""
@@ -361,12 +365,12 @@ class Mask:
         regrouped = any(not isinstance(self.graph.nodes[step.node].op, Elementwise) for step in self.steps)
         lead = [dim.eval(env) if regrouped else 1 for dim in fact.shape[:-2]]
         x = np.zeros((*lead, frames, frames), fact.dtype)
-        known: dict[OutletId, Array] = {}
+        values: dict[OutletId, Array] = {}
         finite = False
         for step in self.steps:
             node = self.graph.nodes[step.node]
             inputs = [
-                x if slot == step.slot else self._value(outlet, env, known)
+                x if slot == step.slot else self._value(outlet, env, values)
                 for slot, outlet in enumerate(node.inputs)
             ]
             (y,) = node.op.eval(inputs, env)
@@ -397,16 +401,16 @@ class Mask:
             if longest is None or self.rows.eval(env) <= longest:
                 yield self.rows.eval(env), self._value(outlet, env, {})
 
-    def _value(self, outlet: OutletId, env: dict[Symbol, int], known: dict[OutletId, Array]) -> Array:
-        if outlet not in known:
+    def _value(self, outlet: OutletId, env: dict[Symbol, int], values: dict[OutletId, Array]) -> Array:
+        if outlet not in values:
             node = self.graph.node(outlet)
-            results = node.op.eval([self._value(read, env, known) for read in node.inputs], env)
-            known.update({OutletId(outlet.node, slot): result for slot, result in enumerate(results)})
-        return known[outlet]
+            results = node.op.eval([self._value(source, env, values) for source in node.inputs], env)
+            values.update({OutletId(outlet.node, slot): result for slot, result in enumerate(results)})
+        return values[outlet]
 
 
 def _check_replaced(inputs: Sequence[Array], slot: int) -> None:
-    """That ``where`` puts nothing but masked numbers in the place of scores. Raises NoBandError."""
+    """Raise NoBandError unless ``where`` replaces scores by masked numbers only."""
     condition, other = inputs[0], inputs[3 - slot]
     replaced = ~condition if slot == 1 else condition
     if bool((replaced & ~(other <= MASKED)).any()):

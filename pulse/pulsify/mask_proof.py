@@ -43,7 +43,7 @@ class MaskProof:
 
     def __init__(self, graph: TypedGraph, symbol: Symbol, rows: TDim, extent: Extent) -> None:
         self._graph, self._symbol, self._rows, self._extent = graph, symbol, rows, extent
-        self._known: dict[OutletId, Pattern] = {}
+        self._patterns: dict[OutletId, Pattern] = {}
         self._causes: dict[int, str] = {}
 
     def doubt(self, steps: Sequence[tuple[int, int]], relative: bool) -> str | None:
@@ -88,14 +88,18 @@ class MaskProof:
         pending = [outlet]
         while pending:
             node = self._graph.node(pending[-1])
-            stored = self._table(pending[-1])
-            waiting = [] if stored is not None else [read for read in node.inputs if read not in self._known]
+            table = self._table(pending[-1])
+            waiting = (
+                []
+                if table is not None
+                else [source for source in node.inputs if source not in self._patterns]
+            )
             if waiting:
                 pending += waiting
                 continue
-            made = stored or self._apply(node, [self._known[read] for read in node.inputs])
-            self._known[pending.pop()] = made
-        return self._known[outlet]
+            pattern = table or self._apply(node, [self._patterns[source] for source in node.inputs])
+            self._patterns[pending.pop()] = pattern
+        return self._patterns[outlet]
 
     def _table(self, outlet: OutletId) -> Pattern | None:
         """A constant, or one that is cut to the length of the stream."""
@@ -125,46 +129,46 @@ class MaskProof:
         return affine({LENGTH: ONE}, (rest, rest), self._extent.distance)
 
     def _apply(self, node: Node[TypedFact, Op], inputs: Sequence[Pattern]) -> Pattern:
-        op, facts = node.op, [self._graph.fact(read) for read in node.inputs]
-        made = Pattern.unknown()
+        op, facts = node.op, [self._graph.fact(source) for source in node.inputs]
+        pattern = Pattern.unknown()
         if isinstance(op, Elementwise):
             truncated = self._truncated_argument(node)
-            made = (
+            pattern = (
                 elementwise(op.kind, inputs, node.outputs[0].fact, self._extent)
                 if truncated is None
-                else whole_part(self._known[truncated], self._extent)
+                else whole_part(self._patterns[truncated], self._extent)
             )
         elif isinstance(op, Range):
             first, step = (exact(np.array(each)) for each in (op.start, op.step))
-            made = affine({-1: step}, (first, first), self._extent.distance)
+            pattern = affine({-1: step}, (first, first), self._extent.distance)
         elif isinstance(op, Cast):
-            made = self._cast(op, inputs[0], facts[0])
+            pattern = self._cast(op, inputs[0], facts[0])
         elif isinstance(op, Expand | Within):
-            made = inputs[0]
+            pattern = inputs[0]
         elif isinstance(op, Slice) and op.start.is_const and op.step == 1:
             start = int(op.start)
             (x,) = inputs
             axis = op.axis - facts[0].rank
             slope = x.slopes.get(axis, ZERO)
-            made = combination([x, Pattern.constant(slope * start)], (1, 1), self._extent.distance)
+            pattern = combination([x, Pattern.constant(slope * start)], (1, 1), self._extent.distance)
             if not self._streams(node.outputs[0].fact, axis) and axis in x.slopes:
-                made = self._first(made, axis, node.outputs[0].fact)
+                pattern = self._first(pattern, axis, node.outputs[0].fact)
         elif isinstance(op, Reshape | AddAxis | RemoveAxis | Transpose):
-            made = self._move(op, inputs[0], facts[0], node.outputs[0].fact)
+            pattern = self._move(op, inputs[0], facts[0], node.outputs[0].fact)
         elif isinstance(op, Gather):
-            made = self._look_up(op, inputs, facts)
+            pattern = self._look_up(op, inputs, facts)
         elif isinstance(op, Concat):
-            made = self._join(inputs, facts, op.axis - facts[0].rank)
+            pattern = self._join(inputs, facts, op.axis - facts[0].rank)
         elif isinstance(op, CumSum) and not op.reverse and inputs[0].number is not None:
             each = inputs[0].number
             first = ZERO * each if op.exclusive else each
-            made = affine({op.axis - facts[0].rank: each}, (first, first), self._extent.distance)
-        if LENGTH in made.slopes and not self._fits(node.outputs[0].fact):
-            made = Pattern.unknown()
-        if not made.repeats and made.parts is None:
-            causes = [self._causes[read.node] for read in node.inputs if read.node in self._causes]
+            pattern = affine({op.axis - facts[0].rank: each}, (first, first), self._extent.distance)
+        if LENGTH in pattern.slopes and not self._fits(node.outputs[0].fact):
+            pattern = Pattern.unknown()
+        if not pattern.repeats and pattern.parts is None:
+            causes = [self._causes[source.node] for source in node.inputs if source.node in self._causes]
             self._causes[node.id] = causes[0] if causes else f"{node.name} ({op.name})"
-        return made
+        return pattern
 
     def _fits(self, fact: TypedFact) -> bool:
         """Whether there are no more positions than rows."""
@@ -185,7 +189,7 @@ class MaskProof:
         return affine(slopes, x.rest, self._extent.distance, x.repeats)
 
     def _join(self, inputs: Sequence[Pattern], facts: Sequence[TypedFact], axis: int) -> Pattern:
-        """One entry before a stream of numbers that goes on from there in even steps; or values that are all alike."""
+        """One entry, then numbers that continue from it in equal steps; or equal values."""
         numbers = [each.number for each in inputs]
         if all(number is not None and np.all(number == numbers[0]) for number in numbers):
             return inputs[0]
@@ -209,14 +213,18 @@ class MaskProof:
         """The x of ``sign(x) * floor(abs(x))``, as PyTorch writes a quotient that is rounded toward zero."""
 
         def argument(outlet: OutletId, kind: str) -> OutletId | None:
-            made = self._graph.node(outlet)
-            return made.inputs[0] if isinstance(made.op, Elementwise) and made.op.kind == kind else None
+            producer = self._graph.node(outlet)
+            return (
+                producer.inputs[0]
+                if isinstance(producer.op, Elementwise) and producer.op.kind == kind
+                else None
+            )
 
         if not isinstance(node.op, Elementwise) or node.op.kind != "mul":
             return None
         for sign, size in (node.inputs, node.inputs[::-1]):
             x, whole = argument(sign, "sign"), argument(size, "floor")
-            if x is not None and whole is not None and argument(whole, "abs") == x and x in self._known:
+            if x is not None and whole is not None and argument(whole, "abs") == x and x in self._patterns:
                 return x
         return None
 
@@ -229,15 +237,15 @@ class MaskProof:
         sizes = [1 if axis - before.rank in streams else int(dim) for axis, dim in enumerate(before.shape)]
         if isinstance(op, Transpose):
             places = {old - before.rank: new - before.rank for new, old in enumerate(op.perm)}
-            moved = [places[axis] for axis in streams]
-            made = _map(x, lambda value: np.transpose(np.broadcast_to(value, sizes), op.perm), places)
-            swapped = moved != sorted(moved)
+            new_axes = [places[axis] for axis in streams]
+            pattern = _map(x, lambda value: np.transpose(np.broadcast_to(value, sizes), op.perm), places)
+            swapped = new_axes != sorted(new_axes)
             return Pattern(
-                made.slopes,
-                made.rest,
-                made.near,
-                made.ahead if swapped else made.behind,
-                made.behind if swapped else made.ahead,
+                pattern.slopes,
+                pattern.rest,
+                pattern.near,
+                pattern.ahead if swapped else pattern.behind,
+                pattern.behind if swapped else pattern.ahead,
                 x.repeats,
             )
         targets = [axis - after.rank for axis in after.symbolic_axes(self._symbol)]
@@ -251,8 +259,8 @@ class MaskProof:
         def regroup(value: Exact) -> Exact:
             return value if np.ndim(value) == 0 else np.broadcast_to(value, sizes).reshape(shape)
 
-        made = _map(x, regroup, dict(zip(streams, targets)))
-        return Pattern(made.slopes, made.rest, made.near, made.behind, made.ahead, x.repeats)
+        pattern = _map(x, regroup, dict(zip(streams, targets)))
+        return Pattern(pattern.slopes, pattern.rest, pattern.near, pattern.behind, pattern.ahead, x.repeats)
 
     def _look_up(self, op: Gather, inputs: Sequence[Pattern], facts: Sequence[TypedFact]) -> Pattern:
         """Entries of a stored table, by an index that repeats."""
@@ -265,8 +273,8 @@ class MaskProof:
                 float(np.clip(float(pick(np.asarray(each, np.float64))), -len(table), len(table) - 1))
                 for pick, each in ((np.min, x[0]), (np.max, x[1]))
             )
-            chosen = table if low < 0 else table[int(np.floor(low)) : int(np.ceil(high)) + 1]
-            return exact(chosen.min(axis=0)), exact(chosen.max(axis=0))
+            rows = table if low < 0 else table[int(np.floor(low)) : int(np.ceil(high)) + 1]
+            return exact(rows.min(axis=0)), exact(rows.max(axis=0))
 
         return function(entries, [index])
 

@@ -26,9 +26,9 @@ Bounds: TypeAlias = Callable[..., Interval]
 def exact(value: Array) -> Exact:
     """The numbers of an array, exactly."""
     numbers = [Fraction(each) if np.isfinite(each) else float(each) for each in value.ravel().tolist()]
-    made = np.empty(len(numbers), object)
-    made[:] = numbers
-    return made.reshape(value.shape)
+    array = np.empty(len(numbers), object)
+    array[:] = numbers
+    return array.reshape(value.shape)
 
 
 def _number(value: Any) -> Exact:
@@ -113,16 +113,16 @@ def affine(slopes: Mapping[int, Exact], rest: Interval, distance: int, repeats: 
 
     distance  how far apart positions are at least in ``behind`` and ``ahead``
     """
-    kept = {axis: slope for axis, slope in slopes.items() if np.any(slope != 0)}
-    axes = sorted(axis for axis in kept if axis != LENGTH)
-    near = _add(rest, _everywhere([kept[axis] for axis in axes], kept.get(LENGTH, ZERO)))
+    nonzero = {axis: slope for axis, slope in slopes.items() if np.any(slope != 0)}
+    axes = sorted(axis for axis in nonzero if axis != LENGTH)
+    near = _add(rest, _everywhere([nonzero[axis] for axis in axes], nonzero.get(LENGTH, ZERO)))
     behind = ahead = near
-    if len(axes) == 2 and LENGTH not in kept:
-        a, b = (kept[axis] for axis in axes)
+    if len(axes) == 2 and LENGTH not in nonzero:
+        a, b = (nonzero[axis] for axis in axes)
         together = _grow(a + b)
         behind = reduce(_add, (together, _grow(a, distance), rest))
         ahead = reduce(_add, (together, _grow(b, distance), rest))
-    return Pattern(kept, rest, near, behind, ahead, repeats)
+    return Pattern(nonzero, rest, near, behind, ahead, repeats)
 
 
 def _everywhere(slopes: Sequence[Exact], by_length: Exact) -> Interval:
@@ -138,7 +138,7 @@ def _grow(slope: Exact, steps: int = 0) -> Interval:
 
 
 def _add(x: Interval, y: Interval) -> Interval:
-    """Of sums; minus infinity, a masked score, stays what it is."""
+    """The interval of a sum; minus infinity, a masked score, stays."""
     return _plus(x[0], y[0]), _plus(x[1], y[1])
 
 
@@ -157,7 +157,7 @@ def _times(x: Exact, y: Exact) -> Exact:
 
 
 def multiply(x: Interval, y: Interval) -> Interval:
-    """Of products."""
+    """The interval of a product."""
     corners = [_times(a, b) for a in x for b in y]
     return reduce(_least, corners), reduce(_most, corners)
 
@@ -171,37 +171,37 @@ def _most(x: Exact, y: Exact) -> Exact:
 
 
 def least(*values: Interval) -> Interval:
-    """Of minima; of truth values: whether all are true."""
+    """The interval of a minimum; of truth values: whether all are true."""
     return reduce(_least, [low for low, _ in values]), reduce(_least, [high for _, high in values])
 
 
 def most(*values: Interval) -> Interval:
-    """Of maxima; of truth values: whether any is true."""
+    """The interval of a maximum; of truth values: whether any is true."""
     return reduce(_most, [low for low, _ in values]), reduce(_most, [high for _, high in values])
 
 
 def union(x: Interval, y: Interval) -> Interval:
-    """Of one or the other."""
+    """The least interval that holds two."""
     return _least(x[0], y[0]), _most(x[1], y[1])
 
 
 def magnitude(x: Interval) -> Interval:
-    """Of absolute values."""
+    """The interval of an absolute value."""
     low, high = x
     outside = _most(low, -high)
     return _most(outside, ZERO), _most(-low, high)
 
 
 def invert(x: Interval) -> Interval:
-    """Of ``not``."""
+    """The interval of ``not``."""
     return ONE - x[1], ONE - x[0]
 
 
 def choose(condition: Interval, x: Interval, y: Interval) -> Interval:
-    """Of ``where``."""
+    """The interval of ``where``."""
     low, high = union(x, y)
-    for known, (a, b) in ((condition[0] == 1, x), (condition[1] == 0, y)):
-        low, high = np.where(known, a, low), np.where(known, b, high)
+    for always, (a, b) in ((condition[0] == 1, x), (condition[1] == 0, y)):
+        low, high = np.where(always, a, low), np.where(always, b, high)
     return low, high
 
 
@@ -235,7 +235,7 @@ def function(bounds: Bounds, operands: Sequence[Pattern]) -> Pattern:
 
 
 def combination(operands: Sequence[Pattern], signs: Sequence[int], distance: int) -> Pattern:
-    """A sum of values, each taken as it is (1) or less than nothing (-1)."""
+    """A sum of values, each with the sign 1 or -1."""
     for place, each in enumerate(operands):
         if each.parts is not None:
             kind, parts = each.parts
@@ -251,23 +251,23 @@ def combination(operands: Sequence[Pattern], signs: Sequence[int], distance: int
         intervals = cast("list[Interval]", [getattr(each, place) for each in operands])
         return reduce(_add, (each if sign > 0 else _negate(each) for each, sign in zip(intervals, signs)))
 
-    made = affine(slopes, total("rest"), distance, all(each.repeats for each in operands))
-    return _narrow(made, total("near"), total("behind"), total("ahead"))
+    pattern = affine(slopes, total("rest"), distance, all(each.repeats for each in operands))
+    return _narrow(pattern, total("near"), total("behind"), total("ahead"))
 
 
-def _narrow(made: Pattern, near: Interval, behind: Interval, ahead: Interval) -> Pattern:
-    """With bounds that were found in another way as well."""
+def _narrow(pattern: Pattern, near: Interval, behind: Interval, ahead: Interval) -> Pattern:
+    """A pattern narrowed by bounds from another derivation."""
 
     def both(x: Interval, y: Interval) -> Interval:
         return _most(x[0], y[0]), _least(x[1], y[1])
 
     return Pattern(
-        made.slopes,
-        made.rest,
-        both(made.near, near),
-        both(made.behind, behind),
-        both(made.ahead, ahead),
-        made.repeats,
+        pattern.slopes,
+        pattern.rest,
+        both(pattern.near, near),
+        both(pattern.behind, behind),
+        both(pattern.ahead, ahead),
+        pattern.repeats,
     )
 
 
@@ -277,20 +277,20 @@ def scale(x: Pattern, factor: Exact, distance: int) -> Pattern:
         kind, parts = x.parts
         return extreme(kind, [scale(each, factor, distance) for each in parts])
     by = factor, factor
-    made = affine(
+    pattern = affine(
         {axis: slope * factor for axis, slope in x.slopes.items()}, multiply(x.rest, by), distance, x.repeats
     )
-    return _narrow(made, multiply(x.near, by), multiply(x.behind, by), multiply(x.ahead, by))
+    return _narrow(pattern, multiply(x.near, by), multiply(x.behind, by), multiply(x.ahead, by))
 
 
 def extreme(kind: str, operands: Sequence[Pattern]) -> Pattern:
     """The maximum ("max") or minimum ("min") of values."""
     bounds = most if kind == "max" else least
-    made = function(bounds, operands)
-    if made.repeats or not all(each.repeats for each in operands):
-        return made
+    pattern = function(bounds, operands)
+    if pattern.repeats or not all(each.repeats for each in operands):
+        return pattern
     parts = kind, tuple(operands)
-    return Pattern({}, made.rest, made.near, made.behind, made.ahead, False, parts)
+    return Pattern({}, pattern.rest, pattern.near, pattern.behind, pattern.ahead, False, parts)
 
 
 def round_down(x: Pattern, period: int, distance: int) -> Pattern:
@@ -299,8 +299,8 @@ def round_down(x: Pattern, period: int, distance: int) -> Pattern:
     whole = _of_each(lambda each: Fraction(each).denominator == 1, x.drift * period)
     one = (_number(Fraction(-1)), ZERO)
     repeats = x.repeats and LENGTH not in slopes and bool(np.all(whole))
-    made = affine(slopes, _add((low, high), one), distance, repeats)
-    return _narrow(made, _floor(x.near), _floor(x.behind), _floor(x.ahead))
+    pattern = affine(slopes, _add((low, high), one), distance, repeats)
+    return _narrow(pattern, _floor(x.near), _floor(x.behind), _floor(x.ahead))
 
 
 def _floor(x: Interval) -> Interval:
@@ -312,6 +312,6 @@ def _floor(x: Interval) -> Interval:
 
 def _of_each(run: Callable[[Any], object], value: Exact) -> Exact:
     numbers = np.asarray(value, object)
-    made = np.empty(numbers.shape, object)
-    made.ravel()[:] = [run(each) for each in numbers.ravel().tolist()]
-    return made
+    array = np.empty(numbers.shape, object)
+    array.ravel()[:] = [run(each) for each in numbers.ravel().tolist()]
+    return array

@@ -83,16 +83,16 @@ def elementwise(kind: str, inputs: Sequence[Pattern], fact: TypedFact, extent: E
             return pattern
     if kind == "abs" and np.all(np.asarray(inputs[0].near[0] >= 0)):
         return inputs[0]
-    known = BOUNDS.get(kind)
+    bounds = BOUNDS.get(kind)
     truth = ZERO, ONE
     return function(
-        known or (lambda *_: truth if fact.dtype == np.bool_ else ANYTHING),
+        bounds or (lambda *_: truth if fact.dtype == np.bool_ else ANYTHING),
         inputs,
     )
 
 
 def _by_number(kind: str, inputs: Sequence[Pattern], fact: TypedFact, extent: Extent) -> Pattern | None:
-    """Of a value and a number: its product, its quotient, its remainder."""
+    """The product, quotient or remainder of a value and a number."""
     x, number = inputs[0], inputs[1].number
     if kind == "mul" and number is None:
         x, number = inputs[1], inputs[0].number
@@ -140,20 +140,20 @@ def _compare(kind: str, inputs: Sequence[Pattern], extent: Extent) -> Pattern:
 
 
 def _where(inputs: Sequence[Pattern], extent: Extent) -> Pattern:
-    """Of two values that grow alike, or one of which is masked."""
+    """The choice between two values that grow alike, or one of which is masked."""
     condition, x, y = inputs
-    for known, chosen in ((condition.near[0] == 1, x), (condition.near[1] == 0, y)):
-        if np.all(known):
-            return chosen
-    made = function(choose, inputs)
-    if made.repeats or not condition.is_steady or not (x.repeats and y.repeats):
-        return made
+    for always, branch in ((condition.near[0] == 1, x), (condition.near[1] == 0, y)):
+        if np.all(always):
+            return branch
+    pattern = function(choose, inputs)
+    if pattern.repeats or not condition.is_steady or not (x.repeats and y.repeats):
+        return pattern
     for one, other in ((x, y), (y, x)):
         hidden = other.number is not None and np.all(np.asarray(other.near[1] <= extent.masked))
         if hidden or _alike(one, other):
             rest = union(one.rest, NEVER if hidden else other.rest)
-            return Pattern(one.slopes, rest, made.near, made.behind, made.ahead)
-    return made
+            return Pattern(one.slopes, rest, pattern.near, pattern.behind, pattern.ahead)
+    return pattern
 
 
 def _is_infinite(number: Exact) -> bool:
@@ -161,7 +161,7 @@ def _is_infinite(number: Exact) -> bool:
 
 
 def _settle(pattern: Pattern) -> Pattern:
-    """A truth value that is the same everywhere repeats, whatever it was made of."""
+    """A truth value that is the same everywhere repeats, whatever its operands are."""
     return pattern if pattern.number is None else Pattern.constant(pattern.near[0])
 
 

@@ -36,9 +36,9 @@ def stored_pattern(value: Array, axes: Sequence[int], period: int, distance: int
 
 def _far(value: Array, axes: Sequence[int], distance: int) -> Interval:
     """Bounds where the first of two axes is far ahead of the second."""
-    moved = np.moveaxis(value, axes, (-2, -1))
-    rows, columns = np.ogrid[: moved.shape[-2], : moved.shape[-1]]
-    far = moved[..., rows - columns >= distance]
+    matrix = np.moveaxis(value, axes, (-2, -1))
+    rows, columns = np.ogrid[: matrix.shape[-2], : matrix.shape[-1]]
+    far = matrix[..., rows - columns >= distance]
     return _bounds(far).near if far.size else NEVER
 
 

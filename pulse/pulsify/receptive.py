@@ -46,13 +46,13 @@ def receptive_fields(model: TypedNetwork, related: Related) -> dict[OutletId, Re
     for node_id in related.order:
         relation = related.relations.get(node_id)
         node = graph.nodes[node_id]
-        seen = [(outlet, fields[outlet]) for outlet in node.inputs if outlet in fields]
-        if relation is None or not seen:
+        inputs = [(outlet, fields[outlet]) for outlet in node.inputs if outlet in fields]
+        if relation is None or not inputs:
             continue
-        field = seen[0][1]
-        for _, other in seen[1:]:
+        field = inputs[0][1]
+        for _, other in inputs[1:]:
             field = field.union(other)
-        rate_in, rate_out = related.flows[seen[0][0]].rate, related.flows[OutletId(node_id)].rate
+        rate_in, rate_out = related.flows[inputs[0][0]].rate, related.flows[OutletId(node_id)].rate
         field = _through(relation, field, rate_in, rate_out)
         for slot in range(len(node.outputs)):
             fields[OutletId(node_id, slot)] = field

@@ -96,13 +96,13 @@ class Related:
         for node_id in self.relations:
             node, flow, groups = graph.nodes[node_id], self.flows[OutletId(node_id)], self._groups(node_id)
             if (flow.rate * pulse).denominator != 1:
-                made = f"{flow.rate * pulse} frames"
+                amount = f"{flow.rate * pulse} frames"
             elif (groups * pulse).denominator != 1:
-                made = f"{groups * pulse} groups of {flow.rate / groups} frames"
+                amount = f"{groups * pulse} groups of {flow.rate / groups} frames"
             else:
                 continue
             raise PulsifyError(
-                f"{node.name} ({node.op.name}): pulse {pulse} gives {made} on axis {flow.axis}; it is not a multiple "
+                f"{node.name} ({node.op.name}): pulse {pulse} gives {amount} on axis {flow.axis}; it is not a multiple "
                 f"of {divisor}: use {choice}"
             )
         raise PulsifyError(f"pulse {pulse} is not a multiple of {divisor}: use {choice}")
@@ -128,9 +128,9 @@ def relate(
             continue
         if refused is not None and node.name in refused:
             failed.add(node_id)
-            known = refused[node.name]
-            if known is not None:
-                refusals.append(replace(known, origin=model.origins.get(node.name, "")))
+            refusal = refused[node.name]
+            if refusal is not None:
+                refusals.append(replace(refusal, origin=model.origins.get(node.name, "")))
             continue
         relation = _relate_node(graph, node, symbol, flows)
         if isinstance(relation, Refusal):
@@ -198,8 +198,8 @@ def _relate_node(
         problem = _refusal_reason(node, relation, streams, streaming, symbol)
         if problem is not None:
             return problem
-        made = _outgoing_flows(relation, streaming, symbol)
-        return _unsteady(node, relation, made, symbol) or (relation, made)
+        outgoing = _outgoing_flows(relation, streaming, symbol)
+        return _unsteady(node, relation, outgoing, symbol) or (relation, outgoing)
     except DimError as error:
         advice = "use lengths that are simple functions of the stream's length"
         return _refusal(node, streaming[0].axis if streaming else None, "whole", str(error), advice)

@@ -39,15 +39,17 @@ def find_pairs(graph: TypedGraph, outlet: OutletId, symbol: Symbol, rows: TDim) 
         value: Array = places
         for number in reversed(path):
             (value,) = graph.nodes[number].op.eval([value], {symbol: length})
-        turned = places.transpose(1, 0, 2)
-        if value.shape[-2:] != (count, count) or not np.array_equal(value.reshape(-1, count, count), turned):
+        transposed = places.transpose(1, 0, 2)
+        if value.shape[-2:] != (count, count) or not np.array_equal(
+            value.reshape(-1, count, count), transposed
+        ):
             return None
     return RelativeScores(node.id, outlet, pairs=True)
 
 
-def pairs_near(mask: Mask, found: RelativeScores, back: int, ahead: int) -> Array | str:
+def pairs_near(mask: Mask, relative_scores: RelativeScores, back: int, ahead: int) -> Array | str:
     """The vectors [d, back + 1 + ahead] of all distances in a band, or why they are not known."""
-    vectors = mask.graph.nodes[found.product].inputs[1]
+    vectors = mask.graph.nodes[relative_scores.product].inputs[1]
     proof = MaskProof(mask.graph, mask.symbol, mask.rows, Extent(1, 1, MASKED))
     if not proof.pattern(vectors).is_steady:
         return "its relative positions are not proved to depend on the distance of frames alone"

@@ -95,7 +95,7 @@ def positions_near(values: Mapping[int, Array], back: int, ahead: int) -> Array 
 def join_positions(
     graph: TypedGraph,
     patch: Patch,
-    found: RelativeScores,
+    relative_scores: RelativeScores,
     near: Array,
     back: int,
     q: OutletId,
@@ -108,11 +108,11 @@ def join_positions(
     frame of the band that has this place.
     """
     width = near.shape[-1]
-    own = graph.nodes[found.product].inputs[0]
+    own = graph.nodes[relative_scores.product].inputs[0]
     wire = patch.wire
     table = patch.constant(f"{name}.positions", near)
     scores = wire(f"{name}.relative", MatMul(), [patch.tap(own), table])[0]
-    if found.pairs:
+    if relative_scores.pairs:
         scores = _turn_pairs(patch, scores, patch.graph.fact(q).shape[:-2], name)
     fact = patch.graph.fact(scores)
     rows = fact.shape[-2]
@@ -120,26 +120,26 @@ def join_positions(
     column = wire(f"{name}.column", AddAxis(1), [steps])[0]
     places = patch.constant(f"{name}.places", np.arange(width, dtype=np.int64))
     size = patch.constant(f"{name}.width", np.array(width, np.int64))
-    moved = patch.constant(f"{name}.moved", np.arange(width, dtype=np.int64) + back)
-    turned = wire(f"{name}.turned", Elementwise("sub"), [moved, column])[0]
-    index = wire(f"{name}.index", Elementwise("mod"), [turned, size])[0]
+    last_distances = patch.constant(f"{name}.moved", np.arange(width, dtype=np.int64) + back)
+    distances = wire(f"{name}.turned", Elementwise("sub"), [last_distances, column])[0]
+    index = wire(f"{name}.index", Elementwise("mod"), [distances, size])[0]
     index = wire(f"{name}.indices", Expand(fact.shape), [index])[0]
     more_q = wire(f"{name}.q_relative", GatherElements(fact.rank - 1), [scores, index])[0]
     own_place = wire(f"{name}.own", Elementwise("mod"), [column, size])[0]
     same = wire(f"{name}.same", Elementwise("equal"), [own_place, places])[0]
     more_k = wire(f"{name}.k_relative", Cast(fact.dtype), [same])[0]
-    joined: list[OutletId] = []
+    operands: list[OutletId] = []
     for side, more, letter in ((q, more_q, "q"), (k, more_k, "k")):
         shape = patch.graph.fact(side).shape
         lead = (*shape[:-1], TDim.of(width))
         if patch.graph.fact(more).shape != lead:
             more = wire(f"{name}.{letter}_wide", Expand(lead), [more])[0]
-        joined.append(wire(f"{name}.{letter}_joined", Concat(len(shape) - 1), [side, more])[0])
-    return joined[0], joined[1]
+        operands.append(wire(f"{name}.{letter}_joined", Concat(len(shape) - 1), [side, more])[0])
+    return operands[0], operands[1]
 
 
 def _turn_pairs(patch: Patch, scores: OutletId, lead: Shape, name: str) -> OutletId:
     """Scores [rows, heads, n] as [A..., rows, n]."""
-    turned = patch.wire(f"{name}.relative_turned", Transpose((1, 0, 2)), [scores])[0]
-    shape = patch.graph.fact(turned).shape
-    return patch.wire(f"{name}.relative_heads", Reshape((*lead, *shape[1:])), [turned])[0]
+    transposed = patch.wire(f"{name}.relative_turned", Transpose((1, 0, 2)), [scores])[0]
+    shape = patch.graph.fact(transposed).shape
+    return patch.wire(f"{name}.relative_heads", Reshape((*lead, *shape[1:])), [transposed])[0]

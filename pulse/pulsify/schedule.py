@@ -97,20 +97,20 @@ class Scheduler:
     def _source(self, node: Node[TypedFact, Op]) -> None:
         outlet = OutletId(node.id)
         flow = self.related.flows.get(outlet)
-        (fact,) = (known.fact for known in node.outputs)
+        (fact,) = (output.fact for output in node.outputs)
         if flow is None:
             if any(not dim.is_const for dim in fact.shape):
                 return
-            added = self.wiring.add(node.name, Source(fact), (), None)
-            self.wiring.graph.inputs.append(added)
-            self.wires[outlet] = added
+            wire = self.wiring.add(node.name, Source(fact), (), None)
+            self.wiring.graph.inputs.append(wire)
+            self.wires[outlet] = wire
             return
         shape = list(fact.shape)
         stream = StreamFact(flow.along, fact.shape[flow.along], flow.rate, 0)
         shape[flow.along] = TDim.of(self.wiring.frames(flow.rate))
-        added = self.wiring.add(node.name, Source(TypedFact(fact.dtype, tuple(shape))), (), stream)
-        self.wiring.graph.inputs.append(added)
-        self.wires[outlet] = StreamWire(added, stream)
+        wire = self.wiring.add(node.name, Source(TypedFact(fact.dtype, tuple(shape))), (), stream)
+        self.wiring.graph.inputs.append(wire)
+        self.wires[outlet] = StreamWire(wire, stream)
 
     def _schedule(self, node: Node[TypedFact, Op], relation: Relation, inputs: list[Wire]) -> Sequence[Wire]:
         flows = [self.related.flows[OutletId(node.id, slot)] for slot in range(len(node.outputs))]
@@ -158,11 +158,11 @@ class Scheduler:
         offset = max(stream.fact.offset for stream in streams)
         prefixes: list[Array | None] = [None] * len(flows)
         if offset < 0:
-            known = self._pointwise_prefix(node, relation, inputs, -offset)
-            if known is None:
+            constants = self._pointwise_prefix(node, relation, inputs, -offset)
+            if constants is None:
                 offset = 0
             else:
-                prefixes = list(known)
+                prefixes = list(constants)
         return self._wire_pointwise(node, relation, inputs, flows, offset, prefixes)
 
     def _wire_pointwise(
@@ -181,8 +181,8 @@ class Scheduler:
         ]
         op = node.op if relation.at is None else relation.at(self._frames(flows[0], facts[0]))
         results = self.wiring.add_all(node.name, op, outlets, facts)
-        placed = [StreamWire(result, fact) for result, fact in zip(results, facts)]
-        return placed if flows[0].final else [self.wiring.expect(stream, node.name) for stream in placed]
+        streams = [StreamWire(result, fact) for result, fact in zip(results, facts)]
+        return streams if flows[0].final else [self.wiring.expect(stream, node.name) for stream in streams]
 
     def _frames(self, flow: WireFlow, fact: StreamFact) -> int:
         if not flow.final:
@@ -222,15 +222,15 @@ class Scheduler:
     def _free_pointwise(
         self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[Wire], flows: list[WireFlow]
     ) -> Sequence[Wire]:
-        made: dict[int, list[StreamWire]] = {}
+        by_offset: dict[int, list[StreamWire]] = {}
 
         def at(slot: int, offset: int) -> StreamWire:
-            if offset not in made:
+            if offset not in by_offset:
                 prefixes = self._pointwise_prefix(node, relation, inputs, -offset) if offset < 0 else None
-                made[offset] = self._wire_pointwise(
+                by_offset[offset] = self._wire_pointwise(
                     node, relation, inputs, flows, offset, prefixes or [None] * len(flows)
                 )
-            return made[offset][slot]
+            return by_offset[offset][slot]
 
         def first(slot: int, frames: int) -> Array | None:
             values = self._pointwise_prefix(node, relation, inputs, frames)
@@ -261,8 +261,8 @@ class Scheduler:
         past = None
         if offset < 0:
             values = [self._first_frames(wire, -offset) for wire in inputs]
-            known = [value for value in values if value is not None]
-            past = evaluate_prefix(node.op, known, node.name) if len(known) == len(values) else None
+            constants = [value for value in values if value is not None]
+            past = evaluate_prefix(node.op, constants, node.name) if len(constants) == len(values) else None
             offset = 0 if past is None else offset
         reads = [self._synchronise(wire, offset, node.name) for wire in inputs]
         op = relation.at(offset, streams[0].fact.length, past)
@@ -304,12 +304,12 @@ class Scheduler:
             needs.append(require_lag(self.wiring, length, rate, node.name))
         late = max(needs)
         offset = late + band.ahead
-        placed = [self._at(wire, late if slot else offset, node.name) for slot, wire in enumerate(inputs)]
-        reads = [placed[0].outlet]
-        reads += [self.wiring.window(stream, band.back + band.ahead, node.name) for stream in placed[1:]]
+        streams = [self._at(wire, late if slot else offset, node.name) for slot, wire in enumerate(inputs)]
+        reads = [streams[0].outlet]
+        reads += [self.wiring.window(stream, band.back + band.ahead, node.name) for stream in streams[1:]]
         fact = StreamFact(band.axis, length, rate, offset)
-        added = self.wiring.add(node.name, band.at(offset, length), reads, fact)
-        return self.wiring.expect(StreamWire(added, fact), node.name)
+        outlet = self.wiring.add(node.name, band.at(offset, length), reads, fact)
+        return self.wiring.expect(StreamWire(outlet, fact), node.name)
 
     def _at(self, wire: Wire, offset: int, name: str) -> StreamWire:
         if isinstance(wire, Free):
@@ -328,7 +328,7 @@ class Scheduler:
         length: TDim,
     ) -> Free:
         reads = [static_outlet(wire) for wire in inputs]
-        made: dict[int, StreamWire] = {}
+        by_offset: dict[int, StreamWire] = {}
 
         def first(frames: int) -> Array | None:
             values = [self.wiring.known_value(outlet) for outlet in reads]
@@ -341,14 +341,14 @@ class Scheduler:
             return evaluate_prefix(op, operands, node.name)[0]
 
         def at(offset: int) -> StreamWire:
-            if offset not in made:
+            if offset not in by_offset:
                 op = relation.at(offset, self.wiring.frames(flow.rate))
                 prefix = first(-offset) if offset < 0 else None
                 fact = StreamFact(relation.axis, length, flow.rate, offset, prefix)
-                made[offset] = self.wiring.expect(
+                by_offset[offset] = self.wiring.expect(
                     StreamWire(self.wiring.add(node.name, op, reads, fact), fact), node.name
                 )
-            return made[offset]
+            return by_offset[offset]
 
         return Free(relation.axis, length, flow.rate, at, first)
 

@@ -37,8 +37,8 @@ def fix_offset(wiring: Wiring, wire: Wire, relation: Window | Ends, name: str) -
     ends = relation.ends if isinstance(relation, Window) else relation
     if ends is not None and ends.after != 0:
         return wire.at(max(0, require_lag(wiring, wire.length, wire.rate, name)))
-    known = isinstance(relation, Window) and wire.first(1) is not None
-    return wire.at(-relation.span if known and isinstance(relation, Window) else 0)
+    is_fixed = isinstance(relation, Window) and wire.first(1) is not None
+    return wire.at(-relation.span if is_fixed and isinstance(relation, Window) else 0)
 
 
 def takes_mirrored(relation: Relation | None, wire: Mirrored) -> bool:
@@ -106,8 +106,8 @@ def _window_prefix(
 ) -> Array:
     """The output frames before index 0, of this many groups whose frames are all known before the stream begins."""
     assert stream.fact.prefix is not None and window.op is not None
-    seen = frames_at(stream.fact.prefix, stream.fact.axis, 0, window.needs(groups))
-    operands = [seen if slot == window.source else value for slot, value in enumerate(values)]
+    frames = frames_at(stream.fact.prefix, stream.fact.axis, 0, window.needs(groups))
+    operands = [frames if slot == window.source else value for slot, value in enumerate(values)]
     (result,) = evaluate_prefix(window.op, [value for value in operands if value is not None], name)
     return frames_at(result, window.axis, window.skip, groups * window.up)
 
@@ -146,16 +146,16 @@ def _wire_mirrored_window(
     start = first - group_offset * window.stride
     keep = max(0, -start)
     overlap = keep + look_back(name, wire.ends)
-    seen = wiring.window(stream, overlap, name)
+    window_wire = wiring.window(stream, overlap, name)
     op = FillEnds(fact.axis, overlap, fact.offset, fact.offset, fact.length, wire.ends.mode, keep=keep)
-    filled = wiring.add(f"{name}.ends", op, [seen], fact)
+    frames = wiring.add(f"{name}.ends", op, [window_wire], fact)
     if outer is not None:
         begin = fact.offset - before
         around = FillEnds(fact.axis, keep, begin, begin, wire.alone.length, fill=outer.fill, keep=keep)
-        filled = wiring.add(f"{name}.outer", around, [filled], fact)
-    filled = wiring.crop(filled, fact.axis, start + keep, start + keep + window.needs(groups), name)
+        frames = wiring.add(f"{name}.outer", around, [frames], fact)
+    frames = wiring.crop(frames, fact.axis, start + keep, start + keep + window.needs(groups), name)
     out = StreamFact(window.axis, length, rate, group_offset * window.up + window.skip)
-    reads = [filled if slot == window.source else static_outlet(other) for slot, other in enumerate(inputs)]
+    reads = [frames if slot == window.source else static_outlet(other) for slot, other in enumerate(inputs)]
     return wiring.expect(StreamWire(wiring.add(name, window.op, reads, out), out), name)
 
 

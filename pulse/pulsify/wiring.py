@@ -35,7 +35,7 @@ class StreamWire:
 
 @record
 class Free:
-    """A wire whose frames are a function of their position: it can be had at any offset.
+    """A wire whose frames are a function of their position, so that it exists at any offset.
 
     at      makes it at an offset
     first   its first n frames; None if they depend on an input of the model
@@ -159,10 +159,10 @@ class Wiring:
     def expect(self, stream: StreamWire, name: str) -> StreamWire:
         """The stream, if its pulses have the frames that its rate says."""
         frames = int(self.graph.fact(stream.outlet).shape[stream.fact.axis])
-        wanted = self.frames(stream.fact.rate)
-        if frames != wanted:
+        expected = self.frames(stream.fact.rate)
+        if frames != expected:
             raise PulsifyError(
-                f"{name}: pulses of {frames} frames where rate {stream.fact.rate} says {wanted}"
+                f"{name}: pulses of {frames} frames where rate {stream.fact.rate} says {expected}"
             )
         return stream
 

@@ -25,10 +25,10 @@ def embed_recipe(text: str, place: RecipeContext) -> ModelProto:
     """
     number, model = _only_model(parse_recipe(text, place))
     proto = _read(model)
-    kept = {entry.key: entry.value for entry in proto.metadata_props if entry.key != RECIPE}
+    metadata = {entry.key: entry.value for entry in proto.metadata_props if entry.key != RECIPE}
     table = tomllib.loads(text)
     table["stage"][number - 1]["model"] = ITSELF
-    helper.set_model_props(proto, {**kept, RECIPE: _spell_out(table)})
+    helper.set_model_props(proto, {**metadata, RECIPE: _spell_out(table)})
     return proto
 
 
@@ -49,12 +49,12 @@ def _spell_out(table: Mapping[str, Any]) -> str:
 
 def _only_model(recipe: Recipe) -> tuple[int, Path]:
     """The number of its stage, and its file. Raises LoadError."""
-    named = {
+    models_by_stage = {
         stage.number: recipe.place.beside(stage.options["model"])
         for stage in recipe.stages
         if stage.kind == "model"
     }
-    models = {number: path for number, path in named.items() if not is_recipe_file(path)}
+    models = {number: path for number, path in models_by_stage.items() if not is_recipe_file(path)}
     if len(models) != 1:
         count = f"{len(models)} models" if models else "no models"
         raise LoadError(

@@ -27,15 +27,20 @@ def called_on_frames(opened: Loaded, hop: int) -> Framed | None:
     chunks, call = opened.chunks, opened.resolution.call
     if chunks is None or call is None or len(chunks.inputs) != 1 or len(chunks.outputs) != 1:
         return None
-    (taken,), (given,) = chunks.inputs, chunks.outputs
-    if taken.frames != given.frames or taken.frames <= hop or taken.axis is None or given.axis is None:
+    (input_port,), (output_port,) = chunks.inputs, chunks.outputs
+    if (
+        input_port.frames != output_port.frames
+        or input_port.frames <= hop
+        or input_port.axis is None
+        or output_port.axis is None
+    ):
         return None
-    shapes = call.inputs[taken.name].shape, call.outputs[given.name].shape
-    axes = taken.axis - 1, given.axis - 1
+    shapes = call.inputs[input_port.name].shape, call.outputs[output_port.name].shape
+    axes = input_port.axis - 1, output_port.axis - 1
     if any(axis < 0 or shape[axis] != 1 for axis, shape in zip(axes, shapes, strict=True)):
         return None
-    around = frames_of(taken.frames, True, hop)
+    around = frames_of(input_port.frames, True, hop)
     front = [*around.front, *(["squeeze = { axis = 0 }"] if axes[0] == 0 else [])]
     back = [*(["unsqueeze = { axis = 0 }"] if axes[1] == 0 else []), *around.back]
     guess = Guess(front, back, notes=around.notes, kind=around.kind, samples=around.samples)
-    return Framed({taken.name: axes[0], given.name: axes[1]}, guess)
+    return Framed({input_port.name: axes[0], output_port.name: axes[1]}, guess)

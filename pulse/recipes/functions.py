@@ -28,19 +28,19 @@ def parameters(name: str) -> Mapping[str, object]:
     return {parameter: hints[parameter] for parameter in signature(FUNCTIONS[name]).parameters}
 
 
-def check_parameters(name: str, given: Mapping[str, Value], where: str) -> dict[str, Any]:
+def check_parameters(name: str, values: Mapping[str, Value], where: str) -> dict[str, Any]:
     """The parameters that a recipe gives. Raises LoadError: not known, missing, of a wrong type."""
-    known = parameters(name)
-    require_known(given, known, where, f"parameter of {name}")
-    for parameter, value in given.items():
-        if not fits(value, known[parameter]):
+    types = parameters(name)
+    require_known(values, types, where, f"parameter of {name}")
+    for parameter, value in values.items():
+        if not fits(value, types[parameter]):
             raise LoadError(
-                f"{where}: {parameter} = {quote(value)} must be {describe_type(known[parameter])}"
+                f"{where}: {parameter} = {quote(value)} must be {describe_type(types[parameter])}"
             )
     for parameter in signature(FUNCTIONS[name]).parameters.values():
-        if parameter.default is parameter.empty and parameter.name not in given:
+        if parameter.default is parameter.empty and parameter.name not in values:
             raise LoadError(f"{where}: {name} needs {parameter.name}")
-    return dict(given)
+    return dict(values)
 
 
 def takes_sound(first: RecipeStage) -> bool:
@@ -52,12 +52,12 @@ def call_function(
     stage: RecipeStage, place: RecipeContext, rates: Rates, facts: Sequence[TypedFact]
 ) -> TypedModel:
     """The model of a stage after wires of these facts. Raises PulseError."""
-    known = parameters(stage.kind)
-    options = {name: _beside(value, known[name], place) for name, value in stage.options.items()}
+    types = parameters(stage.kind)
+    options = {name: _beside(value, types[name], place) for name, value in stage.options.items()}
     for parameter, fact in zip(SHAPES, _in_order(stage, facts)):
-        if parameter in known:
+        if parameter in types:
             options.setdefault(parameter, shape_text(fact.shape))
-    if RATE in known:
+    if RATE in types:
         known_hz = rates.hz if rates.sound else None
         options.setdefault(RATE, known_hz or signature(FUNCTIONS[stage.kind]).parameters[RATE].default)
         if rates.sound:

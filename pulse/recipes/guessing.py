@@ -80,16 +80,16 @@ class _Axes:
         return ",".join([*letters[: self.time], "T", *letters[self.time :]])
 
 
-def guess_recipe(given: TypedFact, made: TypedFact, hop: int | None = None) -> Guess | None:
+def guess_recipe(input_fact: TypedFact, output_fact: TypedFact, hop: int | None = None) -> Guess | None:
     """The stages around a model of this input and output; None if nothing usual fits.
 
     hop  samples from one frame to the next, where it is known
     """
-    read, gives = _Axes.of(given), _Axes.of(made)
-    if read is None:
+    input_axes, output_axes = _Axes.of(input_fact), _Axes.of(output_fact)
+    if input_axes is None:
         return None
     for attempt in _ATTEMPTS:
-        guess = attempt(read, gives, hop)
+        guess = attempt(input_axes, output_axes, hop)
         if guess is not None:
             return guess
     return None
@@ -100,14 +100,14 @@ def is_sound(shape: Shape) -> bool:
     return sum(bool(dim.symbols) for dim in shape) == 1 and all(dim.symbols or dim == 1 for dim in shape)
 
 
-def _complex(read: _Axes, gives: _Axes | None, hop: int | None) -> Guess | None:
+def _complex(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
     """257 frequencies and 2 parts, in any order, or in one axis."""
-    if len(read.sizes) == 2 and 2 in read.sizes:
-        bins = next((size for size in read.sizes if size != 2), 2)
-        layout = read.layout(["2" if size == 2 else "F" for size in read.sizes])
-    elif len(read.sizes) == 1 and read.sizes[0] % 2 == 0:
-        bins = read.sizes[0] // 2
-        layout = read.layout(["2F"])
+    if len(input_axes.sizes) == 2 and 2 in input_axes.sizes:
+        bins = next((size for size in input_axes.sizes if size != 2), 2)
+        layout = input_axes.layout(["2" if size == 2 else "F" for size in input_axes.sizes])
+    elif len(input_axes.sizes) == 1 and input_axes.sizes[0] % 2 == 0:
+        bins = input_axes.sizes[0] // 2
+        layout = input_axes.layout(["2F"])
     else:
         return None
     if bins not in SPECTRA:
@@ -115,9 +115,9 @@ def _complex(read: _Axes, gives: _Axes | None, hop: int | None) -> Guess | None:
     transform = f'n_fft = {2 * (bins - 1)}, hop = {hop or bins - 1}, window = "sqrt_hann"'
     back: list[str] = []
     behind = ""
-    if gives is not None and sorted(gives.sizes) == sorted(read.sizes):
-        behind = gives.layout(
-            ["2F"] if len(gives.sizes) == 1 else ["2" if s == 2 else "F" for s in gives.sizes]
+    if output_axes is not None and sorted(output_axes.sizes) == sorted(input_axes.sizes):
+        behind = output_axes.layout(
+            ["2F"] if len(output_axes.sizes) == 1 else ["2" if s == 2 else "F" for s in output_axes.sizes]
         )
         back = [f'istft = {{ {transform}, length = "T"{_layout(behind)} }}']
     notes = _transform_notes(bins, back, hop)
@@ -125,17 +125,17 @@ def _complex(read: _Axes, gives: _Axes | None, hop: int | None) -> Guess | None:
     return Guess(front, back, (), SPECTRA[bins], notes, "spectra", 2 * (bins - 1), layout, behind)
 
 
-def _magnitudes(read: _Axes, gives: _Axes | None, hop: int | None) -> Guess | None:
+def _magnitudes(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
     """257 frequencies: magnitudes, and a mask where as many come out."""
-    if len(read.sizes) != 1 or read.sizes[0] not in SPECTRA:
+    if len(input_axes.sizes) != 1 or input_axes.sizes[0] not in SPECTRA:
         return None
-    (bins,) = read.sizes
+    (bins,) = input_axes.sizes
     transform = f'n_fft = {2 * (bins - 1)}, hop = {hop or bins - 1}, window = "sqrt_hann"'
-    layout = f"{read.layout(['F'])},2"
+    layout = f"{input_axes.layout(['F'])},2"
     front = [f'stft = {{ {transform}{_layout(layout)} }}\nas = "spectrum"', "magnitude = {}"]
     notes = [f"{bins} values in each frame are taken for magnitudes"]
     back, lines = list[str](), list[str]()
-    if gives == read:
+    if output_axes == input_axes:
         back = [
             'mask = {}\nfrom = ["spectrum", "mask"]',
             f'istft = {{ {transform}, length = "T"{_layout(layout)} }}',
@@ -147,15 +147,15 @@ def _magnitudes(read: _Axes, gives: _Axes | None, hop: int | None) -> Guess | No
     return Guess(front, back, lines, SPECTRA[bins], notes, "magnitudes", 2 * (bins - 1), layout, behind)
 
 
-def _features(read: _Axes, gives: _Axes | None, hop: int | None) -> Guess | None:
+def _features(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
     """80 bands, one frame or several of them side by side."""
-    if len(read.sizes) != 1:
+    if len(input_axes.sizes) != 1:
         return None
-    (size,) = read.sizes
-    if read.time == 0 and size == MICRO_BANDS and read.coded:
+    (size,) = input_axes.sizes
+    if input_axes.time == 0 and size == MICRO_BANDS and input_axes.coded:
         note = f"codes of {size} bands are taken for those of TensorFlow Lite Micro's front end, as microWakeWord's"
         return Guess(["micro_frontend = {}"], notes=[note], kind="features")
-    if read.time and size in FEATURES:
+    if input_axes.time and size in FEATURES:
         bank = f'mel_spectrogram = {{ n_mels = {size}, log = "natural", output_layout = "F,T" }}'
         return Guess(
             [bank],
@@ -164,7 +164,7 @@ def _features(read: _Axes, gives: _Axes | None, hop: int | None) -> Guess | None
         )
     for frames in range(1, 12):
         bands = size // frames
-        if read.time == 0 and size % frames == 0 and bands in ((80,) if frames > 1 else FEATURES):
+        if input_axes.time == 0 and size % frames == 0 and bands in ((80,) if frames > 1 else FEATURES):
             notes = [
                 f"{bands} bands are taken for Kaldi's filter bank",
                 'features are often normalised: if so, add a stage such as cmvn = { path = "cmvn.ark" } behind them',
@@ -178,27 +178,27 @@ def _features(read: _Axes, gives: _Axes | None, hop: int | None) -> Guess | None
     return None
 
 
-def _blocks(read: _Axes, gives: _Axes | None, hop: int | None) -> Guess | None:
+def _blocks(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
     """Frames of samples, and frames of as many where such come out."""
-    if len(read.sizes) != 1 or read.time or read.sizes[0] not in BLOCKS:
+    if len(input_axes.sizes) != 1 or input_axes.time or input_axes.sizes[0] not in BLOCKS:
         return None
-    return frames_of(read.sizes[0], gives == read, hop)
+    return frames_of(input_axes.sizes[0], output_axes == input_axes, hop)
 
 
-def frames_of(size: int, joined: bool, hop: int | None) -> Guess:
-    """Overlapping frames of samples in front of a model; ``joined``: it gives such frames too."""
+def frames_of(size: int, gives_frames: bool, hop: int | None) -> Guess:
+    """Overlapping frames of samples in front of a model; ``gives_frames``: its output is such frames too."""
     step = hop or size // 4
     start = size - step
-    back = [f"overlap_add = {{ size = {size}, hop = {step}, trim_end = {start} }}"] if joined else []
+    back = [f"overlap_add = {{ size = {size}, hop = {step}, trim_end = {start} }}"] if gives_frames else []
     every = f"one every {step}, " if hop is None else ""
     notes = [f"{size} values are taken for the samples of a frame, {every}without a window"]
     front = [f"frames = {{ size = {size}, hop = {step}, pad_start = {start} }}"]
     return Guess(front, back, notes=notes, kind="frames", samples=size)
 
 
-def _sound(read: _Axes, gives: _Axes | None, hop: int | None) -> Guess | None:
+def _sound(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
     """Sound: nothing is needed around it."""
-    return Guess() if all(size == 1 for size in read.sizes) else None
+    return Guess() if all(size == 1 for size in input_axes.sizes) else None
 
 
 def _layout(layout: str) -> str:

@@ -54,12 +54,12 @@ EXAMPLES = {
 ARRAY_SUFFIX = ".npy"
 
 
-def check_options(path: Value, given: Mapping[str, Value], where: str) -> dict[str, Any]:
+def check_options(path: Value, values: Mapping[str, Value], where: str) -> dict[str, Any]:
     """The options of a model, its path among them. Raises LoadError: not known, or of a wrong type or value."""
     if not isinstance(path, str) or not path:
         raise LoadError(f'{where}: model = {quote(path)} must be the path of a file, such as "model.onnx"')
-    require_known(given, ("from", "as", *OPTIONS), where, "key")
-    for key, value in given.items():
+    require_known(values, ("from", "as", *OPTIONS), where, "key")
+    for key, value in values.items():
         if not fits(value, OPTIONS[key]):
             hint = (
                 "a table of numbers, lists or .npy files"
@@ -79,9 +79,9 @@ def check_options(path: Value, given: Mapping[str, Value], where: str) -> dict[s
             each < 0 for each in cast("dict[str, int]", value).values()
         ):
             raise LoadError(f"{where}: {key} = {quote(value)} must not be negative, such as {EXAMPLES[key]}")
-    if "pulse" in given and cast("int", given["pulse"]) < 1:
-        raise LoadError(f"{where}: pulse = {given['pulse']} must be at least 1")
-    return {"model": path, **given}
+    if "pulse" in values and cast("int", values["pulse"]) < 1:
+        raise LoadError(f"{where}: pulse = {values['pulse']} must be at least 1")
+    return {"model": path, **values}
 
 
 def _is_array(value: Value) -> bool:
@@ -123,13 +123,15 @@ def _itself(
     """The model that holds the recipe, without it. Raises PulseError."""
     if "signature" in options:
         raise LoadError(f"an ONNX file has no signatures; leave out {spell('signature')}")
-    kept = {key: options[key] for key in ("outputs", "symbol") if key in options}
-    model = read_onnx(source, **{key: value for key, value in options.items() if key not in kept}, **limits)
+    loading_options = {key: options[key] for key in ("outputs", "symbol") if key in options}
+    model = read_onnx(
+        source, **{key: value for key, value in options.items() if key not in loading_options}, **limits
+    )
     if is_exported(model.metadata):
         raise LoadError(
             "was written in pulses, so it needs no recipe; write one for the model that it was made of"
         )
-    return Loaded(model, **kept, chunking=chunking).analyse()
+    return Loaded(model, **loading_options, chunking=chunking).analyse()
 
 
 def _value(value: Any, place: RecipeContext) -> Any:

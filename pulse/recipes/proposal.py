@@ -88,14 +88,14 @@ def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> Paire
         options["outputs"] = outputs
         notes.append(f"of its outputs {', '.join(outputs)} go on with every frame, the others are left out")
     name, fact = next(iter(streams.items()))
-    made = whole.outputs[outputs[0]]
-    guess = guess_recipe(fact, made, hop) if framed is None else framed.guess
+    output_fact = whole.outputs[outputs[0]]
+    guess = guess_recipe(fact, output_fact, hop) if framed is None else framed.guess
     if guess is None:
         raise LoadError(
             f"{model}: {name} ({fact}) is not sound, spectrum, filter bank or frame of a usual size; write its recipe "
             f"by hand, see docs/recipes.md{_of_channels(fact)}"
         )
-    guess = _with_codes(guess, whole.metadata, (name, fact), (outputs[0], made), notes)
+    guess = _with_codes(guess, whole.metadata, (name, fact), (outputs[0], output_fact), notes)
     stated_rate = whole.metadata.get(KEY, "")
     rate_hz = (
         int(stated_rate) if stated_rate.isascii() and stated_rate.isdigit() and is_sound(fact.shape) else None
@@ -116,14 +116,16 @@ def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> Paire
         f"model = {_path(model, folder)}",
         *(f"{key} = {toml_text(value)}" for key, value in options.items()),
     ]
-    return PairedModel(model.name, lines, guess, fact, made, rate_hz, name if len(streams) > 1 else None)
+    return PairedModel(
+        model.name, lines, guess, fact, output_fact, rate_hz, name if len(streams) > 1 else None
+    )
 
 
 def _with_codes(
     guess: Guess,
     metadata: Mapping[str, str],
-    read: tuple[str, TypedFact],
-    given: tuple[str, TypedFact],
+    model_input: tuple[str, TypedFact],
+    model_output: tuple[str, TypedFact],
     notes: list[str],
 ) -> Guess:
     """The stages with the codes of a model's input made of numbers, and those of its output made numbers."""
@@ -137,13 +139,13 @@ def _with_codes(
         notes.append(f"{name} {verb} codes of {fact.dtype.name}, as the file says")
         return [f"{kind} = {toml_text({'scale': codes.scale, 'zero': codes.zero, 'type': fact.dtype.name})}"]
 
-    front += stage("quantize", read, "takes")
-    back = stage("dequantize", given, "gives") + back
+    front += stage("quantize", model_input, "takes")
+    back = stage("dequantize", model_output, "gives") + back
     return replace(guess, front=front, back=back)
 
 
 def _of_channels(fact: TypedFact) -> str:
-    """Where a shape has an axis of size 1 after the first one: what adds it."""
+    """A hint how to add the axis of size 1, if the shape has one after its first axis."""
     ones = [axis for axis, dim in enumerate(fact.shape) if axis and dim == 1]
     return f"; unsqueeze = {{ axis = {ones[0]} }} behind a front adds its axis of size 1" if ones else ""
 
@@ -152,8 +154,14 @@ def _say_context(opened: Loaded, options: dict[str, Any], name: str, output: str
     """For a model of chunks of sound: whether a chunk begins with samples of the one before."""
     if opened.chunks is None or opened.resolution.call is None or "pulse" in options:
         return
-    taken, given = (opened.resolution.call.inputs[name].shape, opened.resolution.call.outputs[output].shape)
-    sizes = [max((int(dim) for dim in shape if not dim.symbols), default=1) for shape in (taken, given)]
+    input_shape, output_shape = (
+        opened.resolution.call.inputs[name].shape,
+        opened.resolution.call.outputs[output].shape,
+    )
+    sizes = [
+        max((int(dim) for dim in shape if not dim.symbols), default=1)
+        for shape in (input_shape, output_shape)
+    ]
     more = sizes[0] - sizes[1]
     if sizes[1] > 1 and more > 0:
         options["context"] = {name: more}
@@ -222,12 +230,12 @@ def _open_model(path: Path, notes: list[str]) -> tuple[Loaded, dict[str, Any]]:
 def _in_chunks(loaded: Loaded, path: Path, reason: PulsifyError) -> tuple[Loaded, int]:
     """A model that takes chunks of any length, with a length that suits it. Raises LoadError."""
     for size in CHUNKS:
-        tried = loaded.with_pulse(size)
+        candidate = loaded.with_pulse(size)
         try:
-            tried.analyse()
+            candidate.analyse()
         except PulseError:
             continue
-        return tried, size
+        return candidate, size
     raise LoadError(f"{reason}; its author knows: write its recipe by hand, see docs/recipes.md") from reason
 
 

@@ -37,9 +37,9 @@ class Rates:
         if text.isascii() and text.isdigit():
             inputs = [fact for fact in model.inputs.values() if growth(fact)]
             own = next(map(growth, inputs), None)
-            given = next(filter(None, map(growth, facts)), None) if facts else Fraction(1)
-            if own and given:
-                self.agree(int(text) * own / given if facts else Fraction(int(text)), who)
+            rate = next(filter(None, map(growth, facts)), None) if facts else Fraction(1)
+            if own and rate:
+                self.agree(int(text) * own / rate if facts else Fraction(int(text)), who)
 
     def metadata(self) -> dict[str, str]:
         """The entry of the whole model."""

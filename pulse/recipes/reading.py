@@ -44,11 +44,11 @@ def parse_recipe(text: str, place: RecipeContext) -> Recipe:
         raise LoadError(f"{where}: rate = {rate} must be at least 1 sample a second, such as rate = 16000")
     outputs = get_value(table, "outputs", Sequence[str], where, '["sound"]')
     inputs = _inputs(table, where)
-    given = table.get("stage")
-    if not isinstance(given, list) or not given:
+    tables = table.get("stage")
+    if not isinstance(tables, list) or not tables:
         raise LoadError(f"{where}: has no stages; each begins with a line [[stage]]")
     stages = [
-        _stage(number, stage, where) for number, stage in enumerate(cast("list[Value]", given), start=1)
+        _stage(number, stage, where) for number, stage in enumerate(cast("list[Value]", tables), start=1)
     ]
     _require_order(stages, where)
     return Recipe(place, title or place.path.stem, title is not None, rate, stages, outputs, inputs)
@@ -56,15 +56,15 @@ def parse_recipe(text: str, place: RecipeContext) -> Recipe:
 
 def _inputs(table: Mapping[str, Value], where: str) -> Mapping[str, str]:
     """The inputs that are declared, with their shapes."""
-    given: Sequence[str] | Mapping[str, str] = (
+    declarations: Sequence[str] | Mapping[str, str] = (
         get_value(table, "inputs", Sequence[str] | Mapping[str, str], where, '["mic", "far"]') or ()
     )
-    if isinstance(given, Mapping):
-        return given
-    for name in given:
-        if given.count(name) > 1:
+    if isinstance(declarations, Mapping):
+        return declarations
+    for name in declarations:
+        if declarations.count(name) > 1:
             raise LoadError(f"{where}: inputs: {name} is there twice; give each input another name")
-    return dict.fromkeys(given, SOUND)
+    return dict.fromkeys(declarations, SOUND)
 
 
 def read_text(path: Path) -> str:
@@ -85,11 +85,11 @@ def read_text(path: Path) -> str:
         raise LoadError(f"{path}: no TOML: {error}") from error
 
 
-def _stage(number: int, given: Value, where: str) -> RecipeStage:
+def _stage(number: int, entry: Value, where: str) -> RecipeStage:
     where = f"{where}: stage {number}"
-    if not isinstance(given, dict):
-        raise LoadError(f"{where}: {quote(given)} must be a table; begin it with a line [[stage]]")
-    table = cast("dict[str, Value]", given)
+    if not isinstance(entry, dict):
+        raise LoadError(f"{where}: {quote(entry)} must be a table; begin it with a line [[stage]]")
+    table = cast("dict[str, Value]", entry)
     kinds = [key for key in table if key in FUNCTIONS or key == "model"]
     if len(kinds) > 1:
         raise LoadError(f"{where}: has both {kinds[0]} and {kinds[1]}; give each its own [[stage]]")
@@ -129,7 +129,7 @@ def _names(table: Mapping[str, Value], key: str, where: str) -> Sequence[str] | 
 
 
 def _require_order(stages: Sequence[RecipeStage], where: str) -> None:
-    """Raise LoadError where a stage reads what it gives itself, or one after it does."""
+    """Raise LoadError where a stage reads its own output, or that of a later stage."""
     makers: dict[str, RecipeStage] = {}
     for stage in stages:
         for name in stage.given_names:

@@ -39,8 +39,8 @@ def describe_type(hint: object) -> str:
     """What values a type allows, in words."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        shown = [part for part in parts if part is not NoneType and get_origin(part) is not PathLike]
-        return " or ".join(dict.fromkeys(map(describe_type, shown)))
+        types = [part for part in parts if part is not NoneType and get_origin(part) is not PathLike]
+        return " or ".join(dict.fromkeys(map(describe_type, types)))
     if origin is Literal:
         return " or ".join(repr(part) for part in parts)
     if origin is Sequence:
@@ -66,15 +66,15 @@ def quote(value: Value) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
-def require_known(given: Iterable[str], known: Iterable[str], where: str, what: str) -> None:
+def require_known(keys: Iterable[str], allowed: Iterable[str], where: str, what: str) -> None:
     """Raise LoadError for an unknown key, with the nearest known one."""
-    names = list(known)
-    for key in given:
+    names = list(allowed)
+    for key in keys:
         if key not in names:
             raise LoadError(f"{where}: no {what} is called {key}{nearest(key, names)}")
 
 
-def nearest(name: str, known: Sequence[str]) -> str:
+def nearest(name: str, names: Sequence[str]) -> str:
     """A proposal for a name that is not known, or all that are."""
-    matches = get_close_matches(name, known, 1)
-    return f" (did you mean {matches[0]}?)" if matches else f"; there is {', '.join(known)}"
+    matches = get_close_matches(name, names, 1)
+    return f" (did you mean {matches[0]}?)" if matches else f"; there is {', '.join(names)}"

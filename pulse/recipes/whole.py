@@ -54,7 +54,7 @@ def recipe_model(source: "ModelSource", limits: Mapping[str, Any] | None = None)
 
 
 def join_stages(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> TypedModel:
-    """The same of a recipe that was read. Raises LoadError."""
+    """The whole model of a parsed recipe, offline. Raises LoadError."""
     with use_spelling(recipe_spelling(current_spelling())):
         opening = _opening.get() or _Opening()
         opening.stages += len(recipe.stages)

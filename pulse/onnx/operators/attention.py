@@ -124,8 +124,8 @@ def _repeat(node: NodeContext, x: OutletId, heads: int, name: str) -> OutletId:
 def _scores(node: NodeContext, q: OutletId, k: OutletId) -> Scores:
     fact = node.graph.fact(q)
     scale = node.real("scale", 1 / math.sqrt(int(fact.shape[3])))
-    turned = node.wire(Transpose((0, 1, 3, 2)), [k], "k_turned")
-    product = node.wire(MatMul(), [q, turned], "scores")
+    k_transposed = node.wire(Transpose((0, 1, 3, 2)), [k], "k_turned")
+    product = node.wire(MatMul(), [q, k_transposed], "scores")
     product = node.wire(Elementwise("mul"), [product, node.scalar_constant(scale, fact, "scale")], "scaled")
     capped = _cap(node, product)
     masked, empty = _mask_scores(node, capped)
@@ -179,12 +179,12 @@ def _mask_scores(node: NodeContext, scores: OutletId) -> tuple[OutletId, bool]:
             rows = node.wire(
                 Elementwise("add"), [rows, _number(node, distance, f"{name}_size")], f"{name}_at"
             )
-        seen = node.wire(Elementwise(kind), [columns, rows], f"{name}_seen")
-        scores = node.wire(Elementwise("where"), [seen, scores, low], name)
+        visible = node.wire(Elementwise(kind), [columns, rows], f"{name}_seen")
+        scores = node.wire(Elementwise("where"), [visible, scores, low], name)
     if node.has(VALID):
         columns = steps(node, fact.shape[-1], "places")
-        seen = node.wire(Elementwise("less"), [columns, _valid(node)], "valid_seen")
-        scores = node.wire(Elementwise("where"), [seen, scores, low], "valid")
+        visible = node.wire(Elementwise("less"), [columns, _valid(node)], "valid_seen")
+        scores = node.wire(Elementwise("where"), [visible, scores, low], "valid")
     return scores, node.has(MASK) or node.has(VALID) or left >= 0
 
 
@@ -267,8 +267,8 @@ def _band_scores(w: NodeWriter, op: BandedAttention) -> str:
     """How well each query meets each key of the window."""
     q, k = w.inputs[:2]
     rank = len(w.sizes(1))
-    turned = w.transpose(k, (*range(rank - 2), rank - 1, rank - 2), "keys")
-    product = w.emit("MatMul", [q, turned], "scores")
+    keys = w.transpose(k, (*range(rank - 2), rank - 1, rank - 2), "keys")
+    product = w.emit("MatMul", [q, keys], "scores")
     if op.scale == 1:
         return product
     return w.emit("Mul", [product, w.number(op.scale, w.dtype(2), "scale")], "scaled")

@@ -49,11 +49,11 @@ def linear_attention(node: NodeContext) -> list[OutletId]:
     state = TypedFact(wide, (batch, heads, size, v.shape[4]))
     body = _body(node, rule, state, {name: node.graph.fact(outlet) for name, outlet in frames.items()})
     op = Scan(body, ("S",), tuple(frames), (), (Course(FRAMES),) * len(frames), (Course(FRAMES),))
-    made = wire(node.graph, f"{node.wire_name}.scan", op, [*frames.values(), _initial(node, state)])
+    results = wire(node.graph, f"{node.wire_name}.scan", op, [*frames.values(), _initial(node, state)])
     flat = (*q.shape[:2], heads * group * v.shape[4])
-    y = node.wire(Reshape(flat), [made[0]], "flat")
+    y = node.wire(Reshape(flat), [results[0]], "flat")
     names = [*node.outputs, ""][:2]
-    present = node.with_name(names[1]).cast(made[1], kind) if names[1] else made[1]
+    present = node.with_name(names[1]).cast(results[1], kind) if names[1] else results[1]
     return [node.name_result(node.cast(y, kind, "narrow")), present]
 
 

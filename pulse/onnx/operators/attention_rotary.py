@@ -24,16 +24,16 @@ def rotary_embedding(node: NodeContext) -> OutletId:
         size = exact_quotient([shape[2]], [heads], f"{node.wire_name} (RotaryEmbedding)")
         x = node.wire(Reshape((*shape[:2], heads, size)), [x], "heads")
     size = node.graph.fact(x).shape[3]
-    turned = node.integer("rotary_embedding_dim", 0) or int(size)
-    if turned % 2 or turned > int(size):
-        raise node.error(f"{turned} of {size} channels cannot be turned in pairs")
-    cos, sin = (_angles(node, slot, turned // 2, 2 if flat else 1) for slot in (1, 2))
-    first, second = _pairs(node, x, turned)
+    rotary_dim = node.integer("rotary_embedding_dim", 0) or int(size)
+    if rotary_dim % 2 or rotary_dim > int(size):
+        raise node.error(f"{rotary_dim} of {size} channels cannot be turned in pairs")
+    cos, sin = (_angles(node, slot, rotary_dim // 2, 2 if flat else 1) for slot in (1, 2))
+    first, second = _pairs(node, x, rotary_dim)
     real = _mix(node, "sub", (cos, first), (sin, second), "real")
     imaginary = _mix(node, "add", (sin, first), (cos, second), "imaginary")
-    y = _join(node, real, imaginary, turned)
-    if turned < int(size):
-        rest = node.wire(Slice(3, TDim.of(turned), size), [x], "rest")
+    y = _join(node, real, imaginary, rotary_dim)
+    if rotary_dim < int(size):
+        rest = node.wire(Slice(3, TDim.of(rotary_dim), size), [x], "rest")
         y = node.wire(Concat(3), [y, rest], "whole")
     return node.name_result(node.wire(Reshape(shape), [y], "flat") if flat else y)
 
@@ -53,12 +53,12 @@ def _angles(node: NodeContext, slot: int, half: int, heads: int) -> OutletId:
     return node.wire(AddAxis(heads), [angles], f"{name}_heads")
 
 
-def _pairs(node: NodeContext, x: OutletId, turned: int) -> list[OutletId]:
+def _pairs(node: NodeContext, x: OutletId, rotary_dim: int) -> list[OutletId]:
     if node.flag("interleaved"):
-        cuts = [Slice(3, TDim.of(start), TDim.of(turned), 2) for start in (0, 1)]
+        cuts = [Slice(3, TDim.of(start), TDim.of(rotary_dim), 2) for start in (0, 1)]
     else:
-        cuts = [Slice(3, TDim.of(start), TDim.of(start + turned // 2)) for start in (0, turned // 2)]
-    return [node.wire(cut, [x], f"part{number}") for number, cut in enumerate(cuts)]
+        cuts = [Slice(3, TDim.of(start), TDim.of(start + rotary_dim // 2)) for start in (0, rotary_dim // 2)]
+    return [node.wire(op, [x], f"part{number}") for number, op in enumerate(cuts)]
 
 
 def _mix(
@@ -70,7 +70,7 @@ def _mix(
     return node.wire(Elementwise(kind), products, name)
 
 
-def _join(node: NodeContext, real: OutletId, imaginary: OutletId, turned: int) -> OutletId:
+def _join(node: NodeContext, real: OutletId, imaginary: OutletId, rotary_dim: int) -> OutletId:
     if not node.flag("interleaved"):
         return node.wire(Concat(3), [real, imaginary], "turned")
     shape = node.graph.fact(real).shape
@@ -78,5 +78,5 @@ def _join(node: NodeContext, real: OutletId, imaginary: OutletId, turned: int) -
         node.wire(AddAxis(4), [part], f"column{number}") for number, part in enumerate((real, imaginary))
     ]
     return node.wire(
-        Reshape((*shape[:3], TDim.of(turned))), [node.wire(Concat(4), columns, "pairs")], "turned"
+        Reshape((*shape[:3], TDim.of(rotary_dim))), [node.wire(Concat(4), columns, "pairs")], "turned"
     )

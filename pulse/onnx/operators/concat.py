@@ -32,9 +32,9 @@ def infer_concat(clues: Clues) -> Iterator[Relation]:
     yield SameRank([*parts, y])
     rank = clues.rank(y)
     if rank is not None:
-        joined = clues.axis(clues.integer("axis"), rank)
-        yield SizeSum(Axis(y, joined), [Axis(part, joined) for part in parts])
-        for axis in (axis for axis in range(rank) if axis != joined):
+        concat_axis = clues.axis(clues.integer("axis"), rank)
+        yield SizeSum(Axis(y, concat_axis), [Axis(part, concat_axis) for part in parts])
+        for axis in (axis for axis in range(rank) if axis != concat_axis):
             yield SameSize([Axis(wire, axis) for wire in (*parts, y)])
 
 

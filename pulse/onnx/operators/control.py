@@ -36,16 +36,16 @@ def as_scalar(node: NodeContext, outlet: OutletId, what: str) -> OutletId:
 
 @onnx_op("If")
 def if_(node: NodeContext) -> Sequence[OutletId]:
-    """The branch that is taken; both, and a choice, if that is only known while running."""
+    """The branch that the condition selects; both and a choice between them if it is not constant."""
     condition = as_scalar(node, node.input(0), "condition")
     fact = node.graph.fact(condition)
     if fact.dtype != np.bool_:
         raise node.error(f"its condition must be bool, got {dtype_name(fact.dtype)}")
     if fact.value is not None and not is_symbolic(fact.value):
-        taken = "then_branch" if bool(fact.value) else "else_branch"
+        branch = "then_branch" if bool(fact.value) else "else_branch"
         return [
-            node.with_name(name).name_result(made)
-            for name, made in zip(node.outputs, _branch(node, taken))
+            node.with_name(name).name_result(outlet)
+            for name, outlet in zip(node.outputs, _branch(node, branch))
             if name
         ]
     return _choose(node, condition)
@@ -56,10 +56,10 @@ def _branch(node: NodeContext, name: str) -> list[OutletId]:
     captured = {outer: node.captures[outer] for outer in graph.captures}
     facts = {outer: node.graph.fact(outlet) for outer, outlet in captured.items()}
     model = graph.to_typed(facts, node.scope, f"{node.wire_name}.{name}")
-    made = inline(node.graph, model, captured)
-    if len(made) != len(node.outputs):
-        raise node.error(f"its {name} makes {len(made)} values for {len(node.outputs)} outputs")
-    return made
+    outlets = inline(node.graph, model, captured)
+    if len(outlets) != len(node.outputs):
+        raise node.error(f"its {name} makes {len(outlets)} values for {len(node.outputs)} outputs")
+    return outlets
 
 
 def _choose(node: NodeContext, condition: OutletId) -> list[OutletId]:
@@ -73,7 +73,7 @@ def _choose(node: NodeContext, condition: OutletId) -> list[OutletId]:
                 f"its condition {label} is only known while running, so both branches are needed, and the {name} "
                 f"does not load: {error}; give inputs fixed sizes or values so that the condition is constant"
             ) from error
-    made: list[OutletId] = []
+    outlets: list[OutletId] = []
     for name, yes, no in zip(node.outputs, *branches):
         left, right = node.graph.fact(yes), node.graph.fact(no)
         if not left.agrees(right):
@@ -82,5 +82,5 @@ def _choose(node: NodeContext, condition: OutletId) -> list[OutletId]:
                 "give inputs fixed sizes or values so that the condition is constant"
             )
         part = node.with_name(name) if name else node
-        made.append(part.wire(Elementwise("where"), [condition, yes, no]))
-    return made
+        outlets.append(part.wire(Elementwise("where"), [condition, yes, no]))
+    return outlets

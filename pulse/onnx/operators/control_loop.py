@@ -63,8 +63,8 @@ class _Repeated:
             self._require_small()
             return self._unroll(limit) if self._enters(limit, go_on) else self._skip()
         except UnsureError:
-            for made in reversed(range(before, len(node.graph.nodes))):
-                node.graph.retire(made)
+            for node_id in reversed(range(before, len(node.graph.nodes))):
+                node.graph.retire(node_id)
             return self._op(limit, go_on)
 
     def _require_small(self) -> None:
@@ -128,8 +128,8 @@ class _Repeated:
             gathered.append(results[1 + self.count :])
             if not go_on:
                 break
-        stacked = [self._stack(slot, list(each)) for slot, each in enumerate(zip(*gathered))]
-        return self._name_outputs([*states, *stacked])
+        scan_outputs = [self._stack(slot, list(each)) for slot, each in enumerate(zip(*gathered))]
+        return self._name_outputs([*states, *scan_outputs])
 
     def _iteration(self, iteration: int, states: Sequence[OutletId]) -> list[OutletId]:
         node = self.node
@@ -153,7 +153,7 @@ class _Repeated:
         return [self.node.with_name(name).name_result(outlet) if name else outlet for name, outlet in pairs]
 
     def _skip(self) -> list[OutletId]:
-        """No iteration at all: the states as they are, and nothing gathered."""
+        """No iteration: the states are unchanged, and the scan outputs are empty."""
         node, model = self.node, self._model
         facts = [model.graph.fact(outlet) for outlet in model.graph.outputs[1 + self.count :]]
         empty: list[OutletId] = []
@@ -190,8 +190,8 @@ class _Repeated:
                 "not known; export a loop over frames as Scan, or with a constant trip count"
             )
         op = Loop(model, tuple(self.graph.inputs), open_names, iterations)
-        decided = [limit, go_on] if iterations is None else []
-        operands = [*decided, *self._states(), *(node.captures[name] for name in open_names)]
+        controls = [limit, go_on] if iterations is None else []
+        operands = [*controls, *self._states(), *(node.captures[name] for name in open_names)]
         return wire(node.graph, node.wire_name, op, operands)
 
     def _iterations(self, limit: OutletId, go_on: OutletId, model: TypedNetwork) -> TDim | None:

@@ -123,18 +123,22 @@ def conv_transpose(node: NodeContext) -> OutletId:
     rule = auto_pad(node)
     same = rule.startswith("SAME")
     if "output_shape" in node.attributes:
-        wanted = [TDim.of(size) for size in spatial_list(node, "output_shape", rank, 0)]
+        output_sizes = [TDim.of(size) for size in spatial_list(node, "output_shape", rank, 0)]
     elif same:
-        wanted = [size * stride for size, stride in zip(sizes, strides)]
+        output_sizes = [size * stride for size, stride in zip(sizes, strides)]
     else:
         pads = no_pads(rank) if rule == "VALID" else attribute_pads(node, rank)
         return node.wire(ConvTranspose(strides, dilations, pads, extra, _group(node)), node.given_inputs())
     totals = [
         (size - 1) * stride + more + span - goal
-        for size, stride, more, span, goal in zip(sizes, strides, extra, _spans(kernel, dilations), wanted)
+        for size, stride, more, span, goal in zip(
+            sizes, strides, extra, _spans(kernel, dilations), output_sizes
+        )
     ]
     if any(not total.is_const for total in totals):
-        raise node.error(f"output_shape {[str(goal) for goal in wanted]} does not follow the input's length")
+        raise node.error(
+            f"output_shape {[str(goal) for goal in output_sizes]} does not follow the input's length"
+        )
     pads = tuple(split_total(dim_max(0, total), rule == "SAME_UPPER") for total in totals)
     longer = tuple(more + max(0, -int(total)) for more, total in zip(extra, totals))
     return node.wire(ConvTranspose(strides, dilations, pads, longer, _group(node)), node.given_inputs())
@@ -167,8 +171,8 @@ def _activation(node: NodeContext, name: str) -> Op:
     if name not in ACTIVATIONS:
         raise node.error(f"activation {name!r} is not covered; use {', '.join(ACTIVATIONS)}")
     kind, defaults = ACTIVATIONS[name]
-    given = node.real_list("activation_params") if "activation_params" in node.attributes else ()
-    return Elementwise(kind, given[: len(defaults)] or defaults)
+    parameters = node.real_list("activation_params") if "activation_params" in node.attributes else ()
+    return Elementwise(kind, parameters[: len(defaults)] or defaults)
 
 
 @rule("Conv", uniform=True)

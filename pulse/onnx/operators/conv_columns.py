@@ -43,15 +43,15 @@ def col2im(node: NodeContext) -> OutletId:
         (axis,) = axes
         lengths = [TDim.of(1)] * rank
         lengths[axis] = image[axis]
-        laid = overlap_add(
+        signals = overlap_add(
             node, node.input(0), channels, block[axis], strides[axis], int(pads[axis][0]), image[axis]
         )
-        return node.name_result(node.wire(Reshape((batch, TDim.of(channels), *lengths)), [laid], "image"))
-    covered = [goal + sum(pad, TDim.of(0)) - span for goal, pad, span in zip(image, pads, spans)]
+        return node.name_result(node.wire(Reshape((batch, TDim.of(channels), *lengths)), [signals], "image"))
+    extents = [goal + sum(pad, TDim.of(0)) - span for goal, pad, span in zip(image, pads, spans)]
     counts = (
-        tuple(extent // stride + 1 for extent, stride in zip(covered, strides)) if rank > 1 else (blocks,)
+        tuple(extent // stride + 1 for extent, stride in zip(extents, strides)) if rank > 1 else (blocks,)
     )
-    extra = [extent - (count - 1) * stride for extent, count, stride in zip(covered, counts, strides)]
+    extra = [extent - (count - 1) * stride for extent, count, stride in zip(extents, counts, strides)]
     if not all(more.is_const and int(more) >= 0 for more in extra):
         raise node.error(f"{blocks} blocks do not cover an image of {', '.join(map(str, image))}")
     spread = (

@@ -170,11 +170,11 @@ def _gelu(w: NodeWriter, op: Elementwise) -> str:
         cube = w.emit("Mul", [square, x], "cube")
         small = w.emit("Mul", [cube, w.number(0.044715, dtype, "cubic")], "small")
         total = w.emit("Add", [x, small], "sum")
-        scaled = w.emit("Mul", [total, w.number(math.sqrt(2 / math.pi), dtype, "scale")], "scaled")
-        shape = w.emit("Tanh", [scaled], "tanh")
+        argument = w.emit("Mul", [total, w.number(math.sqrt(2 / math.pi), dtype, "scale")], "scaled")
+        shape = w.emit("Tanh", [argument], "tanh")
     else:
-        scaled = w.emit("Div", [x, w.number(math.sqrt(2), dtype, "root")], "scaled")
-        shape = w.emit("Erf", [scaled], "erf")
+        argument = w.emit("Div", [x, w.number(math.sqrt(2), dtype, "root")], "scaled")
+        shape = w.emit("Erf", [argument], "erf")
     gain = w.emit("Add", [shape, one], "gain")
     return w.emit("Mul", [w.emit("Mul", [x, gain], "double"), half])
 
@@ -182,8 +182,8 @@ def _gelu(w: NodeWriter, op: Elementwise) -> str:
 def _swish(w: NodeWriter, op: Elementwise) -> str:
     (x,) = w.inputs
     alpha = op.params[0]
-    scaled = x if alpha == 1 else w.emit("Mul", [x, w.number(alpha, w.dtype(), "alpha")], "scaled")
-    return w.emit("Mul", [x, w.emit("Sigmoid", [scaled], "gate")])
+    argument = x if alpha == 1 else w.emit("Mul", [x, w.number(alpha, w.dtype(), "alpha")], "scaled")
+    return w.emit("Mul", [x, w.emit("Sigmoid", [argument], "gate")])
 
 
 def _mish(w: NodeWriter, op: Elementwise) -> str:

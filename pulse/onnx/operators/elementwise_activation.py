@@ -42,7 +42,7 @@ def shrink(node: NodeContext) -> OutletId:
     x, fact = node.input(0), node.fact(0)
     limit, bias = node.real("lambd", 0.5), node.real("bias", 0.0)
     numbers = {"low": -limit, "high": limit, "bias": bias, "zero": 0.0}
-    low, high, moved, zero = (
+    low, high, bias_wire, zero = (
         node.constant(np.array(value).astype(fact.dtype), name) for name, value in numbers.items()
     )
     below, above = (
@@ -50,8 +50,8 @@ def shrink(node: NodeContext) -> OutletId:
         node.wire(Elementwise("greater"), [x, high], "above"),
     )
     up, down = (
-        node.wire(Elementwise("add"), [x, moved], "up"),
-        node.wire(Elementwise("sub"), [x, moved], "down"),
+        node.wire(Elementwise("add"), [x, bias_wire], "up"),
+        node.wire(Elementwise("sub"), [x, bias_wire], "down"),
     )
     inner = node.wire(Elementwise("where"), [above, down, zero], "inner")
     return node.wire(Elementwise("where"), [below, up, inner])

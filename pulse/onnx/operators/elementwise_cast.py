@@ -65,8 +65,8 @@ def dropout(node: NodeContext) -> list[OutletId]:
             )
     if node.opset < 12 or not any(node.outputs[1:]):
         return [node.input(0)]
-    kept = node.constant(np.array(True), "kept")
-    return [node.input(0), node.wire(Expand(node.fact(0).shape), [kept], "mask")]
+    keeps_all = node.constant(np.array(True), "kept")
+    return [node.input(0), node.wire(Expand(node.fact(0).shape), [keeps_all], "mask")]
 
 
 @rule("Identity", uniform=True, parts=(0,))

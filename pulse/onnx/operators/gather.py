@@ -111,17 +111,17 @@ def _flat_index(node: NodeContext, indices: OutletId, sizes: tuple[TDim, ...]) -
     total: OutletId | None = None
     for axis, size in enumerate(sizes):
         step = volume(sizes[axis + 1 :])
-        cut = node.wire(Slice(last, TDim.of(axis), TDim.of(axis + 1)), [indices], f"column{axis}")
-        own = node.wire(RemoveAxis(last), [cut], f"index{axis}")
+        column = node.wire(Slice(last, TDim.of(axis), TDim.of(axis + 1)), [indices], f"column{axis}")
+        own = node.wire(RemoveAxis(last), [column], f"index{axis}")
         if size.is_const:
             own = node.wire(Within(-int(size), int(size) - 1), [own], f"inside{axis}")
         below = node.wire(Elementwise("less"), [own, zero], f"below{axis}")
         around = node.wire(Elementwise("add"), [own, scalar_dim(node, size, f"size{axis}")], f"around{axis}")
         front = node.wire(Elementwise("where"), [below, around, own], f"front{axis}")
-        scaled = node.wire(
+        offset = node.wire(
             Elementwise("mul"), [front, scalar_dim(node, step, f"step{axis}")], f"scaled{axis}"
         )
-        total = scaled if total is None else node.wire(Elementwise("add"), [total, scaled], f"total{axis}")
+        total = offset if total is None else node.wire(Elementwise("add"), [total, offset], f"total{axis}")
     assert total is not None
     return total
 

@@ -55,12 +55,12 @@ def gather_by_positions(node: NodeContext, indices: OutletId) -> OutletId | None
 
 def _positions(graph: TypedGraph, indices: OutletId) -> list[Position] | None:
     """What each number of the indices is, along their last axis."""
-    fact, made = graph.fact(indices), graph.node(indices)
+    fact, producer = graph.fact(indices), graph.node(indices)
     last = fact.rank - 1
-    while isinstance(made.op, Cast):
-        made = graph.node(made.inputs[0])
-    joined = isinstance(made.op, Concat) and made.op.axis == last
-    parts = made.inputs if joined else [OutletId(made.id)]
+    while isinstance(producer.op, Cast):
+        producer = graph.node(producer.inputs[0])
+    is_concat = isinstance(producer.op, Concat) and producer.op.axis == last
+    parts = producer.inputs if is_concat else [OutletId(producer.id)]
     positions: list[Position] = []
     for part in parts:
         if graph.fact(part).shape[last] != TDim.of(1):

@@ -133,8 +133,8 @@ def gather_by_slices(node: NodeContext, x: OutletId, axis: int, indices: Progres
         depth = len(at)
         if depth == indices.starts.ndim:
             start = int(indices.starts[tuple(at)])
-            cut = Slice(axis, TDim.of(start), reach + start + 1, indices.step)
-            return node.wire(cut, [x], "" if final else f"slice{start}")
+            op = Slice(axis, TDim.of(start), reach + start + 1, indices.step)
+            return node.wire(op, [x], "" if final else f"slice{start}")
         if depth == indices.axis:
             return part([*at, 0], final)
         count, place = indices.starts.shape[depth], axis + (indices.axis < depth)

@@ -18,7 +18,7 @@ def steady(graph: TypedGraph, outlet: OutletId) -> Array | None:
     if value is not None:
         return _thin(value)
     node = graph.node(outlet)
-    inner = [steady(graph, read) for read in node.inputs]
+    inner = [steady(graph, source) for source in node.inputs]
     values = [value for value in inner if value is not None]
     if not values or len(values) < len(inner):
         return None

@@ -86,12 +86,12 @@ def _ranks(clues: Clues) -> Iterator[Relation]:
     if first is not None and second is not None:
         yield HasRank([y], max(first, second, 2) - (first == 1) - (second == 1))
     elif rank is not None:
-        for known, other in ((first, b), (second, a)):
-            if known == 1:
+        for own_rank, other in ((first, b), (second, a)):
+            if own_rank == 1:
                 yield HasRank([other], rank + 1)
-            elif known is not None and (known < rank or known == rank == 2):
+            elif own_rank is not None and (own_rank < rank or own_rank == rank == 2):
                 yield HasRank([other], rank)
-            elif known is not None and known == rank + 1:
+            elif own_rank is not None and own_rank == rank + 1:
                 yield HasRank([other], 1)
 
 

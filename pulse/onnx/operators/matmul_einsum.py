@@ -47,16 +47,16 @@ def einsum(node: NodeContext) -> OutletId:
     ]
     dots = _most_dots(operands)
     if arrow:
-        wanted = (*_before(right), *(dots if DOTS in right else ()), *_after(right))
+        output_labels = (*_before(right), *(dots if DOTS in right else ()), *_after(right))
     else:
         letters = left.replace(DOTS, "").replace(",", "")
-        wanted = (*dots, *sorted(letter for letter in set(letters) if letters.count(letter) == 1))
+        output_labels = (*dots, *sorted(letter for letter in set(letters) if letters.count(letter) == 1))
     labels = {label for term in operands for label in term.labels}
-    if len(set(wanted)) != len(wanted) or not set(wanted) <= labels:
+    if len(set(output_labels)) != len(output_labels) or not set(output_labels) <= labels:
         raise node.error(
             f"equation {equation!r}: each label of the output must be one of the operands', once"
         )
-    return node.name_result(_product(node, operands, wanted))
+    return node.name_result(_product(node, operands, output_labels))
 
 
 def _before(text: str) -> tuple[str, ...]:
@@ -81,22 +81,22 @@ def _most_dots(operands: Sequence[Term]) -> tuple[str, ...]:
     return tuple(f".{number}" for number in reversed(range(count)))
 
 
-def _product(node: NodeContext, operands: Sequence[Term], wanted: Sequence[str]) -> OutletId:
+def _product(node: NodeContext, operands: Sequence[Term], output_labels: Sequence[str]) -> OutletId:
     terms = [_diagonal(node, term, f"operand{slot}") for slot, term in enumerate(operands)]
     sizes = _sizes(node, terms)
     terms = [_squeeze(node, term, sizes, f"operand{slot}") for slot, term in enumerate(terms)]
-    result = _sum(node, terms[0], {*wanted, *_labels_of(terms[1:])}, "operand0")
+    result = _sum(node, terms[0], {*output_labels, *_labels_of(terms[1:])}, "operand0")
     for number, term in enumerate(terms[1:], start=1):
-        keep = {*wanted, *_labels_of(terms[number + 1 :])}
+        keep = {*output_labels, *_labels_of(terms[number + 1 :])}
         name = f"product{number}"
         other = _sum(node, term, keep | set(result.labels), f"operand{number}")
         result = _sum(node, result, keep | set(other.labels), f"left{number}")
         result = _contract(node, result, other, keep, name)
-    for axis, label in enumerate(wanted):
+    for axis, label in enumerate(output_labels):
         if label not in result.labels:
             wide = node.wire(AddAxis(axis), [result.outlet], f"axis{axis}")
             result = Term(wide, (*result.labels[:axis], label, *result.labels[axis:]))
-    return _order(node, result, wanted, "ordered")
+    return _order(node, result, output_labels, "ordered")
 
 
 def _labels_of(terms: Sequence[Term]) -> set[str]:
@@ -123,11 +123,11 @@ def _diagonal(node: NodeContext, term: Term, name: str) -> Term:
                     f"the label {label!r} is the diagonal of {size} by {shape[second]}; only of constant squares"
                 )
             others = [axis for axis in range(len(shape)) if axis not in (first, second)]
-            turned = node.wire(Transpose((first, second, *others)), [term.outlet], f"{name}_turned")
+            transposed = node.wire(Transpose((first, second, *others)), [term.outlet], f"{name}_turned")
             rest = tuple(shape[axis] for axis in others)
-            flat = node.wire(Reshape((size * int(size), *rest)), [turned], f"{name}_flat")
-            cut = Slice(0, TDim.of(0), size * int(size), int(size) + 1)
-            diagonal = node.wire(cut, [flat], f"{name}_diagonal")
+            flat = node.wire(Reshape((size * int(size), *rest)), [transposed], f"{name}_flat")
+            op = Slice(0, TDim.of(0), size * int(size), int(size) + 1)
+            diagonal = node.wire(op, [flat], f"{name}_diagonal")
             term = Term(diagonal, (label, *(term.labels[axis] for axis in others)))
     return term
 
@@ -162,18 +162,18 @@ def _sum(node: NodeContext, term: Term, keep: set[str], name: str) -> Term:
 
 def _contract(node: NodeContext, a: Term, b: Term, keep: set[str], name: str) -> Term:
     """The product of two operands, summed over the labels that both have and the result does not."""
-    summed = [label for label in a.labels if label in b.labels and label not in keep]
-    if not summed:
+    sum_labels = [label for label in a.labels if label in b.labels and label not in keep]
+    if not sum_labels:
         return _multiply(node, a, b, name)
     sizes = {**_shape(node, a), **_shape(node, b)}
-    summed.sort(key=lambda label: sizes[label].is_const)
+    sum_labels.sort(key=lambda label: sizes[label].is_const)
     batch = [label for label in a.labels if label in b.labels and label in keep]
     rows, columns = _Side.of(node, a, b), _Side.of(node, b, a)
-    inner = volume([sizes[label] for label in summed])
+    inner = volume([sizes[label] for label in sum_labels])
     shared = tuple(sizes[label] for label in batch)
     ones = (TDim.of(1),)
-    stacked = bool(batch or rows.outer or columns.outer)
-    height, width = (side.size or (ones if stacked else ()) for side in (rows, columns))
+    is_batched = bool(batch or rows.outer or columns.outer)
+    height, width = (side.size or (ones if is_batched else ()) for side in (rows, columns))
     left = (*shared, *rows.outer_sizes, *ones * len(columns.outer), *height, inner)
     right = (*shared, *ones * len(rows.outer), *columns.outer_sizes, inner, *width)
     if not batch and not columns.outer:
@@ -181,8 +181,8 @@ def _contract(node: NodeContext, a: Term, b: Term, keep: set[str], name: str) ->
     operands = [
         _reshape(node, _order(node, term, labels, f"{name}_{side}_turned"), shape, f"{name}_{side}")
         for term, labels, shape, side in (
-            (a, (*batch, *rows.outer, *rows.inner, *summed), left, "left"),
-            (b, (*batch, *columns.outer, *summed, *columns.inner), right, "right"),
+            (a, (*batch, *rows.outer, *rows.inner, *sum_labels), left, "left"),
+            (b, (*batch, *columns.outer, *sum_labels, *columns.inner), right, "right"),
         )
     ]
     labels = (*batch, *rows.outer, *columns.outer, *rows.inner, *columns.inner)
@@ -207,8 +207,8 @@ class _Side:
         sizes = _shape(node, own)
         labels = [label for label in own.labels if label not in other.labels]
         if all(sizes[label].is_const for label in labels):
-            merged = (volume([sizes[label] for label in labels]),) if labels else ()
-            return cls((), tuple(labels), (), merged)
+            product_size = (volume([sizes[label] for label in labels]),) if labels else ()
+            return cls((), tuple(labels), (), product_size)
         labels.sort(key=lambda label: not sizes[label].is_const)
         outer = tuple(labels[:-1])
         return cls(outer, (labels[-1],), tuple(sizes[label] for label in outer), (sizes[labels[-1]],))

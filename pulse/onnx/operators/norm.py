@@ -193,9 +193,9 @@ def lrn(node: NodeContext) -> OutletId:
         "beta": node.real("beta", 0.75),
     }
     rate, bias, beta = (node.scalar_constant(value, fact, name) for name, value in numbers.items())
-    scaled = node.wire(Elementwise("mul"), [total, rate], "scaled")
+    penalty = node.wire(Elementwise("mul"), [total, rate], "scaled")
     power = node.wire(
-        Elementwise("pow"), [node.wire(Elementwise("add"), [scaled, bias], "biased"), beta], "power"
+        Elementwise("pow"), [node.wire(Elementwise("add"), [penalty, bias], "biased"), beta], "power"
     )
     return node.wire(Elementwise("div"), [x, power])
 

@@ -33,16 +33,16 @@ def pad(node: NodeContext) -> OutletId:
     x = node.input(0)
     zero = TDim.of(0)
     pads = tuple((dim_max(0, before), dim_max(0, after)) for before, after in zip(befores, afters))
-    padded = any(pair != (zero, zero) for pair in pads)
+    has_padding = any(pair != (zero, zero) for pair in pads)
     cropped = [
         axis for axis in range(rank) if dim_max(0, -befores[axis]) != 0 or dim_max(0, -afters[axis]) != 0
     ]
     for axis in cropped:
         size = node.fact(0).shape[axis]
         end = size - dim_max(0, -afters[axis])
-        suffix = f"crop{axis}" if padded or axis != cropped[-1] else ""
+        suffix = f"crop{axis}" if has_padding or axis != cropped[-1] else ""
         x = node.wire(Slice(axis, dim_max(0, -befores[axis]), end), [x], suffix)
-    if not padded:
+    if not has_padding:
         return x
     return _wrap(node, x, pads) if mode == "wrap" else node.wire(Pad(pads, MODES[mode], _fill(node)), [x])
 
@@ -92,8 +92,8 @@ def center_crop_pad(node: NodeContext) -> OutletId:
     """Axes cut, or padded with zeros, on both sides to a size."""
     x, fact = node.input(0), node.fact(0)
     goals = node.dims(1, "shape")
-    listed = node.integer_list("axes", range(fact.rank))
-    axes = [node.axis(axis, fact.rank) for axis in listed]
+    axis_numbers = node.integer_list("axes", range(fact.rank))
+    axes = [node.axis(axis, fact.rank) for axis in axis_numbers]
     if len(goals) != len(axes):
         raise node.error(f"{len(goals)} sizes for {len(axes)} axes")
     pads = [NO_PAD] * fact.rank

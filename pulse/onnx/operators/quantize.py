@@ -34,9 +34,9 @@ def quantize_linear(node: NodeContext) -> OutletId:
     scale = node.fact(1).dtype
     kind = _quantized_type(node)
     precision = node.integer("precision", 0)
-    divided = onnx_dtype(precision, f"{node.wire_name} (QuantizeLinear)") if precision else scale
-    x = node.cast(node.input(0), divided, "x")
-    s = node.cast(_spread(node, 1, "scale"), divided, "scale_as_x")
+    dtype = onnx_dtype(precision, f"{node.wire_name} (QuantizeLinear)") if precision else scale
+    x = node.cast(node.input(0), dtype, "x")
+    s = node.cast(_spread(node, 1, "scale"), dtype, "scale_as_x")
     y = node.wire(Elementwise("div"), [x, s], "scaled")
     zero = _spread(node, 2, "zero") if node.has(2) else None
     return node.name_result(quantize(node, node.cast(y, F32, "wide"), zero, kind))
@@ -91,11 +91,11 @@ def _spread(node: NodeContext, slot: int, name: str) -> OutletId:
         )
     apart = node.wire(AddAxis(axis + 1), [node.input(slot)], f"{name}_apart")
     wide = (*fact.shape[: axis + 1], TDim.of(block), *fact.shape[axis + 1 :])
-    repeated = node.wire(Expand(wide), [apart], f"{name}_repeated")
-    merged = node.wire(Reshape(with_dim(fact.shape, axis, count * block)), [repeated], f"{name}_merged")
+    blocks = node.wire(Expand(wide), [apart], f"{name}_repeated")
+    entries = node.wire(Reshape(with_dim(fact.shape, axis, count * block)), [blocks], f"{name}_merged")
     if count * block == x.shape[axis]:
-        return merged
-    return node.wire(Slice(axis, TDim.of(0), x.shape[axis]), [merged], f"{name}_blocks")
+        return entries
+    return node.wire(Slice(axis, TDim.of(0), x.shape[axis]), [entries], f"{name}_blocks")
 
 
 def as_one(node: NodeContext, outlet: OutletId, name: str) -> OutletId:
@@ -158,8 +158,8 @@ def dynamic_quantize_linear(node: NodeContext) -> list[OutletId]:
     point = parts[2].name_result(
         quantize(replace(node, wire_name=f"{node.wire_name}.point"), first, None, U8)
     )
-    scaled = node.wire(Elementwise("div"), [x, scale], "scaled")
-    return [parts[0].name_result(quantize(node, scaled, point, U8)), scale, point]
+    quotient = node.wire(Elementwise("div"), [x, scale], "scaled")
+    return [parts[0].name_result(quantize(node, quotient, point, U8)), scale, point]
 
 
 @writes(CodeTable)
@@ -169,8 +169,8 @@ def write_code_table(w: NodeWriter, op: CodeTable) -> str:
     dtype, last = w.dtype(), int(w.sizes(1)[0]) - 1
     place = w.emit("Sub", [x, w.number(op.first, dtype, "first")], "place")
     low, high = w.number(0, dtype, "low"), w.number(last, dtype, "high")
-    kept = w.emit("Min", [w.emit("Max", [w.emit("Round", [place], "whole"), low], "floor"), high], "kept")
-    return w.emit("Gather", [table, w.cast(kept, np.dtype(np.int64), "index")])
+    position = w.emit("Min", [w.emit("Max", [w.emit("Round", [place], "whole"), low], "floor"), high], "kept")
+    return w.emit("Gather", [table, w.cast(position, np.dtype(np.int64), "index")])
 
 
 SUMS_AND_PRODUCTS = {"QLinearAdd": "add", "QLinearMul": "mul"}

@@ -74,10 +74,10 @@ def _check(node: NodeContext, fact: TypedFact, zero: DType | None) -> None:
 
 def _subtract_matrix_zero(node: NodeContext, slot: int, zero: int, name: str) -> OutletId:
     """A matrix minus its zero point, of which there may be one for each row of the left or column of the right one."""
-    given = node.has(zero)
-    _check(node, node.fact(slot), node.fact(zero).dtype if given else None)
+    has_zero = node.has(zero)
+    _check(node, node.fact(slot), node.fact(zero).dtype if has_zero else None)
     return subtract_zero(
-        node, node.input(slot), _row(node, zero, f"{name}_zero", name == "a") if given else None, name
+        node, node.input(slot), _row(node, zero, f"{name}_zero", name == "a") if has_zero else None, name
     )
 
 
@@ -155,13 +155,13 @@ def _convolve(node: NodeContext, x: tuple[int, int], w: tuple[int, int]) -> Outl
     """A convolution of integers in i32; of each operand the slots of the numbers and of their zero points."""
     operands: list[OutletId] = []
     for (slot, zero), name in ((x, "x"), (w, "w")):
-        given = node.has(zero)
+        has_zero = node.has(zero)
         fact = node.fact(slot)
-        _check(node, fact, node.fact(zero).dtype if given else None)
+        _check(node, fact, node.fact(zero).dtype if has_zero else None)
         point = None
-        if given and node.fact(zero).rank and node.fact(zero).shape[0] != 1:
+        if has_zero and node.fact(zero).rank and node.fact(zero).shape[0] != 1:
             point = beside(node, node.input(zero), fact, 0, f"{name}_zero")
-        elif given:
+        elif has_zero:
             point = as_one(node, node.input(zero), f"{name}_zero")
         operands.append(subtract_zero(node, node.input(slot), point, name))
     kernel = node.graph.fact(operands[1]).shape[1:]

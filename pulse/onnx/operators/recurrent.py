@@ -47,13 +47,13 @@ def recurrent(node: NodeContext) -> Sequence[OutletId]:
     cells = _cells(node, kind, len(backwards))
     lengths = _lengths(node, node.graph.fact(x).shape[0])
     hidden = _hidden_size(node, kind)
-    made: list[list[OutletId]] = []
+    layers: list[list[OutletId]] = []
     for number, (cell, reverse) in enumerate(zip(cells, backwards)):
         operands, optional = _operands(node, x, cell, number, hidden, batch_first)
         op = Recurrent(cell, hidden, reverse, lengths, optional)
         name = f"{node.wire_name}.{'reverse' if reverse else 'forward'}"
-        made.append(wire(node.graph, name, op, operands))
-    return [_stack(node, slot, parts, batch_first) for slot, parts in enumerate(zip(*made))]
+        layers.append(wire(node.graph, name, op, operands))
+    return [_stack(node, slot, parts, batch_first) for slot, parts in enumerate(zip(*layers))]
 
 
 def _hidden_size(node: NodeContext, kind: CellKind) -> int:
@@ -64,27 +64,27 @@ def _hidden_size(node: NodeContext, kind: CellKind) -> int:
         raise node.error(
             f"its R {fact} is not [directions, {GATES[kind]} * hidden, hidden] of constant sizes"
         )
-    stated = node.integer("hidden_size", int(hidden))
-    if stated != int(hidden):
+    attribute = node.integer("hidden_size", int(hidden))
+    if attribute != int(hidden):
         raise node.error(
-            f"attribute hidden_size is {stated}, but its R {fact} is for {hidden}; export it again"
+            f"attribute hidden_size is {attribute}, but its R {fact} is for {hidden}; export it again"
         )
-    return node.count(stated, "hidden_size")
+    return node.count(attribute, "hidden_size")
 
 
 def _stack(node: NodeContext, slot: int, parts: Sequence[OutletId], batch_first: bool) -> OutletId:
     """One output of all directions: y [T, D, B, H] or a state [D, B, H]; with layout 1, the batch in front."""
     name = node.outputs[slot] if slot < len(node.outputs) else ""
-    named = node.with_name(name or f"{node.wire_name}.{'yhc'[slot]}")
+    output_node = node.with_name(name or f"{node.wire_name}.{'yhc'[slot]}")
     last = Transpose((2, 0, 1, 3) if slot == 0 else (1, 0, 2)) if batch_first else None
     axis = 1 if slot == 0 else 0
     joins = len(parts) > 1
     wide = [
-        named.wire(AddAxis(axis), [part], f"wide{number}" if joins or last else "")
+        output_node.wire(AddAxis(axis), [part], f"wide{number}" if joins or last else "")
         for number, part in enumerate(parts)
     ]
-    joined = named.wire(Concat(axis), wide, "joined" if last else "") if joins else wide[0]
-    return joined if last is None else named.wire(last, [joined])
+    y = output_node.wire(Concat(axis), wide, "joined" if last else "") if joins else wide[0]
+    return y if last is None else output_node.wire(last, [y])
 
 
 def _operands(
@@ -142,9 +142,9 @@ def _cells(node: NodeContext, kind: CellKind, directions: int) -> list[Cell]:
         if name not in PARAMETERS:
             raise node.error(f"activation {name} is not one of {', '.join(PARAMETERS)}")
         values = list(PARAMETERS[name])
-        for place, given in enumerate((alphas, betas)[: len(values)]):
-            if given:
-                values[place] = given.pop(0)
+        for place, parameters in enumerate((alphas, betas)[: len(values)]):
+            if parameters:
+                values[place] = parameters.pop(0)
         functions.append(Activation(name, *values))
     clip = node.real("clip") if "clip" in node.attributes else None
     before, couples = node.flag("linear_before_reset"), node.flag("input_forget")
@@ -178,9 +178,9 @@ def infer_recurrent(clues: Clues) -> Iterator[Relation]:
     With layout 1 the batch N is in front: x [N, T, I], states [N, D, H], y [N, T, D, H].
     """
     x, w, r = (clues.input(slot) for slot in range(3))
-    y, *left = clues.outlets
-    given = [clues.input(slot) for slot in (INITIAL_H, INITIAL_C) if clues.has(slot)]
-    states = [*given, *left]
+    y, *final = clues.outlets
+    initial = [clues.input(slot) for slot in (INITIAL_H, INITIAL_C) if clues.has(slot)]
+    states = [*initial, *final]
     more = [clues.input(slot) for slot in (3, PEEPHOLES) if clues.has(slot)]
     yield SameType([x, w, r, *states, *more, y])
     yield HasRank([x, w, r, *states], 3)

@@ -103,15 +103,15 @@ def write_recurrent(w: NodeWriter, op: Recurrent) -> list[str]:
     slots = {name: op.optional_slot(name) for name in ("h", "c")[: op.cell.states]}
     states = ["" if slot is None else _initial(w, op, name, slot, batch) for name, slot in slots.items()]
     names = ["wide", *(f"last_{name}" if w.used[1 + at] else None for at, name in enumerate(slots))]
-    made = _layer(w, op).run(w.inputs[0], states, names)
-    made += [""] * (1 + len(slots) - len(made))
-    return _narrow(w, made)
+    outputs = _layer(w, op).run(w.inputs[0], states, names)
+    outputs += [""] * (1 + len(slots) - len(outputs))
+    return _narrow(w, outputs)
 
 
-def _narrow(w: NodeWriter, made: Sequence[str]) -> list[str]:
+def _narrow(w: NodeWriter, outputs: Sequence[str]) -> list[str]:
     """The outputs without the axis of directions."""
-    results = [w.remove_axis(made[0], 1)]
-    for slot, name in enumerate(made[1:], 1):
+    results = [w.remove_axis(outputs[0], 1)]
+    for slot, name in enumerate(outputs[1:], 1):
         results.append(w.remove_axis(name, 0, f"state{slot}") if name and w.used[slot] else "")
     return results
 
@@ -144,9 +144,9 @@ def write_recurrent_stream(w: NodeWriter, op: RecurrentStream) -> list[str]:
         parts.append(y)
         wait = before + (1 if start == 0 and cut else 0)
         if wait:
-            reached = w.clock.has_reached(wait)
+            has_begun = w.clock.has_reached(wait)
             following = [
-                w.emit("Where", [reached, new, old], f"{letter}{start}_kept")
+                w.emit("Where", [has_begun, new, old], f"{letter}{start}_kept")
                 for letter, new, old in zip(letters, following, current)
             ]
         current = following
@@ -179,8 +179,8 @@ def _states_before(w: NodeWriter, op: RecurrentStream, states: Sequence[str]) ->
     for place, name in enumerate(("h", "c")[: len(states)]):
         slot = op.op.optional_slot(name)
         if op.past is None and slot is not None and w.known_value(slot) is None:
-            given = _initial(w, op.op, name, slot, op.batch)
-            result[place] = w.emit("Where", [w.clock.has_reached(1), states[place], given], f"begin_{name}")
+            initial = _initial(w, op.op, name, slot, op.batch)
+            result[place] = w.emit("Where", [w.clock.has_reached(1), states[place], initial], f"begin_{name}")
     return result
 
 

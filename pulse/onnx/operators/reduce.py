@@ -37,15 +37,15 @@ def reduce(node: NodeContext) -> OutletId:
     rank = node.fact(0).rank
     since = 13 if node.op_type == "ReduceSum" else 18
     if node.opset < since:
-        listed = node.integer_list("axes", ())
+        axes = node.integer_list("axes", ())
     else:
-        listed = tuple(node.integers(1, "axes")) if node.has(1) else ()
-    if not listed and not node.flag("noop_with_empty_axes"):
-        listed = tuple(range(rank))
+        axes = tuple(node.integers(1, "axes")) if node.has(1) else ()
+    if not axes and not node.flag("noop_with_empty_axes"):
+        axes = tuple(range(rank))
     kind = KINDS[node.op_type]
-    if not listed and kind in ("sum", "mean", "max", "min", "prod"):
+    if not axes and kind in ("sum", "mean", "max", "min", "prod"):
         return node.input(0)
-    return node.wire(Reduce(kind, node.axes(listed, rank), node.flag("keepdims", True)), [node.input(0)])
+    return node.wire(Reduce(kind, node.axes(axes, rank), node.flag("keepdims", True)), [node.input(0)])
 
 
 @onnx_op(*EXTREMES)
@@ -66,9 +66,9 @@ def infer_reduction(clues: Clues) -> Iterator[Relation]:
         return
     axes = clues.find_axes(since=13 if clues.op_type == "ReduceSum" else 18, slot=1)
     if axes is None:
-        listed = clues.count(1)
-        if listed:
-            yield RankSum(x, [y], listed)
+        axis_count = clues.count(1)
+        if axis_count:
+            yield RankSum(x, [y], axis_count)
     elif axes:
         yield RankSum(x, [y], len(axes))
     else:

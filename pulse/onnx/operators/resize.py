@@ -83,8 +83,8 @@ def _scales(node: NodeContext) -> list[float]:
     if node.op_type == "Upsample" and node.opset < 9:
         return list(node.real_list("scales"))
     slot = 1 if node.opset < 11 else 2
-    given = node.has(slot) and node.fact(slot).shape != (TDim.of(0),)
-    return [float(scale) for scale in node.numbers(slot, "scales").ravel()] if given else []
+    has_scales = node.has(slot) and node.fact(slot).shape != (TDim.of(0),)
+    return [float(scale) for scale in node.numbers(slot, "scales").ravel()] if has_scales else []
 
 
 def _keep_aspect(node: NodeContext, policy: str, axes: Sequence[int], sizes: Sequence[TDim]) -> Plan:
@@ -210,13 +210,13 @@ def _product(
     node.count(int(fact.shape[axis]) * len(frames), "table of weights")
     matrix = np.zeros((int(fact.shape[axis]), len(frames)))
     np.add.at(matrix, (frames, np.arange(len(frames))[:, None]), weights)
-    stored = node.constant(matrix.astype(fact.dtype), "weights")
+    constant = node.constant(matrix.astype(fact.dtype), "weights")
     if axis == fact.rank - 1:
-        return node.wire(MatMul(), [x, stored], suffix)
+        return node.wire(MatMul(), [x, constant], suffix)
     perm = list(range(fact.rank))
     perm[axis], perm[-1] = perm[-1], perm[axis]
     swap = Transpose(tuple(perm))
-    y = node.wire(MatMul(), [node.wire(swap, [x], "behind"), stored], "product")
+    y = node.wire(MatMul(), [node.wire(swap, [x], "behind"), constant], "product")
     return node.wire(swap, [y], suffix)
 
 
@@ -228,9 +228,9 @@ def write_polyphase(w: NodeWriter, op: Polyphase) -> str:
     """Each group of output frames from its place among the input frames."""
     groups = w.output_shape()[op.axis] // len(op.taps)
     most = max(len(taps) for taps in op.taps)
-    filled = [(*taps, *((taps[0][0], 0.0),) * (most - len(taps))) for taps in op.taps]
-    frames = np.array([[frame for frame, _ in taps] for taps in filled])
-    weights = np.array([[weight for _, weight in taps] for taps in filled])
+    equal_taps = [(*taps, *((taps[0][0], 0.0),) * (most - len(taps))) for taps in op.taps]
+    frames = np.array([[frame for frame, _ in taps] for taps in equal_taps])
+    weights = np.array([[weight for _, weight in taps] for taps in equal_taps])
     starts = np.arange(groups)[:, None, None] * op.stride
     nearest = most == 1
     return _weigh_frames(

@@ -28,29 +28,29 @@ def scan(node: NodeContext) -> Sequence[OutletId]:
         raise node.error("its body is missing; export the model again")
     if node.opset < 9:
         return _scan_batches(node, body)
-    given = [node.input(slot) for slot in range(len(node.inputs))]
-    scanned = _scan_courses(node, body, given, "scan_input_axes", "scan_input_directions")
-    return _run(node, body, given, scanned)
+    inputs = [node.input(slot) for slot in range(len(node.inputs))]
+    scanned = _scan_courses(node, body, inputs, "scan_input_axes", "scan_input_directions")
+    return _run(node, body, inputs, scanned)
 
 
 def _scan_batches(node: NodeContext, body: BodyGraph) -> list[OutletId]:
     """One scan for each example; the lengths of sequences come first, and only whole sequences are covered."""
     if node.has(0):
         raise node.error("lengths of sequences (sequence_lens) are not covered; export with opset 9 or later")
-    given = [node.input(slot) for slot in range(1, len(node.inputs))]
-    batch = node.graph.fact(given[0]).shape[0]
+    inputs = [node.input(slot) for slot in range(1, len(node.inputs))]
+    batch = node.graph.fact(inputs[0]).shape[0]
     if not batch.is_const or int(batch) < 1:
         raise node.error(f"a batch of {batch} examples; give the number with {spell('inputs')}")
     results: list[Sequence[OutletId]] = []
     for number in range(int(batch)):
         example = node.with_name(f"{node.wire_name}.example{number}")
         parts: list[OutletId] = []
-        for place, outlet in enumerate(given):
-            cut = Slice(0, TDim.of(number), TDim.of(number + 1))
-            part = example.wire(cut, [outlet], f"part{place}")
+        for place, outlet in enumerate(inputs):
+            op = Slice(0, TDim.of(number), TDim.of(number + 1))
+            part = example.wire(op, [outlet], f"part{place}")
             parts.append(example.wire(RemoveAxis(0), [part], f"input{place}"))
-        made = _run(example, body, parts, _scan_courses(node, body, parts, "", "directions"))
-        results.append([example.wire(AddAxis(0), [y], f"output{place}") for place, y in enumerate(made)])
+        outlets = _run(example, body, parts, _scan_courses(node, body, parts, "", "directions"))
+        results.append([example.wire(AddAxis(0), [y], f"output{place}") for place, y in enumerate(outlets)])
     return [
         node.with_name(name).wire(Concat(0), parts) if name else parts[0]
         for name, *parts in zip(node.outputs, *results)
@@ -58,22 +58,22 @@ def _scan_batches(node: NodeContext, body: BodyGraph) -> list[OutletId]:
 
 
 def _scan_courses(
-    node: NodeContext, body: BodyGraph, given: Sequence[OutletId], axes: str, directions: str
+    node: NodeContext, body: BodyGraph, inputs: Sequence[OutletId], axes: str, directions: str
 ) -> tuple[Course, ...]:
     """How the last of the inputs are run through."""
     count = node.integer("num_scan_inputs")
-    if not 1 <= count <= len(given) or len(body.inputs) != len(given):
-        raise node.error(f"{len(given)} inputs and {count} scan inputs do not fit its body")
+    if not 1 <= count <= len(inputs) or len(body.inputs) != len(inputs):
+        raise node.error(f"{len(inputs)} inputs and {count} scan inputs do not fit its body")
     return _courses(
-        node, axes, directions, [node.graph.fact(outlet).rank for outlet in given[len(given) - count :]]
+        node, axes, directions, [node.graph.fact(outlet).rank for outlet in inputs[len(inputs) - count :]]
     )
 
 
 def _run(
-    node: NodeContext, body: BodyGraph, given: Sequence[OutletId], scanned: tuple[Course, ...]
+    node: NodeContext, body: BodyGraph, inputs: Sequence[OutletId], scanned: tuple[Course, ...]
 ) -> list[OutletId]:
-    states = len(given) - len(scanned)
-    facts = [node.graph.fact(outlet) for outlet in given]
+    states = len(inputs) - len(scanned)
+    facts = [node.graph.fact(outlet) for outlet in inputs]
     captured = {name: node.graph.fact(outlet) for name, outlet in node.captures.items()}
     shapes = [fact.shape for fact in facts[:states]]
     shapes += [
@@ -84,24 +84,26 @@ def _run(
         name: TypedFact(fact.dtype, shape) for name, fact, shape in zip(body.inputs, facts, shapes)
     } | captured
     model = body.to_typed(inside, node.scope, f"{node.wire_name}.body")
-    made = [model.graph.fact(outlet) for outlet in model.graph.outputs[states:]]
-    gathered = _courses(node, "scan_output_axes", "scan_output_directions", [fact.rank + 1 for fact in made])
+    result_facts = [model.graph.fact(outlet) for outlet in model.graph.outputs[states:]]
+    gathered = _courses(
+        node, "scan_output_axes", "scan_output_directions", [fact.rank + 1 for fact in result_facts]
+    )
     open_names = [name for name, fact in captured.items() if fact.value is None]
     op = Scan(
         model, tuple(body.inputs[:states]), tuple(body.inputs[states:]), tuple(open_names), scanned, gathered
     )
-    operands = [*given[states:], *given[:states], *(node.captures[name] for name in open_names)]
+    operands = [*inputs[states:], *inputs[:states], *(node.captures[name] for name in open_names)]
     outlets = wire(node.graph, node.wire_name, op, operands)
     return [*outlets[len(gathered) :], *outlets[: len(gathered)]]
 
 
 def _courses(node: NodeContext, axes: str, directions: str, ranks: Sequence[int]) -> tuple[Course, ...]:
     """Axis and direction of each tensor that is run through, from two attributes; axis 0 and forwards by default."""
-    listed = [node.integer_list(name, [0] * len(ranks)) for name in (axes, directions)]
-    if any(len(numbers) != len(ranks) for numbers in listed):
+    lists = [node.integer_list(name, [0] * len(ranks)) for name in (axes, directions)]
+    if any(len(numbers) != len(ranks) for numbers in lists):
         raise node.error(f"{axes or 'its axes'} or {directions} do not fit its body")
     return tuple(
-        Course(node.axis(axis, rank), direction == 1) for axis, direction, rank in zip(*listed, ranks)
+        Course(node.axis(axis, rank), direction == 1) for axis, direction, rank in zip(*lists, ranks)
     )
 
 
@@ -109,8 +111,8 @@ def _courses(node: NodeContext, axes: str, directions: str, ranks: Sequence[int]
 def write_scan(w: NodeWriter, op: Scan) -> list[str]:
     """All frames with every pulse."""
     first, last = len(op.scanned), len(op.scanned) + len(op.states)
-    made = _emit_scan(w, op, w.inputs[first:last], 0, None)
-    return [*made[len(op.states) :], *made[: len(op.states)]]
+    results = _emit_scan(w, op, w.inputs[first:last], 0, None)
+    return [*results[len(op.states) :], *results[: len(op.states)]]
 
 
 @writes(ScanStream)
@@ -128,8 +130,8 @@ def write_scan_stream(w: NodeWriter, op: ScanStream) -> list[str]:
             state = w.emit("Where", [w.clock.has_reached(1), state, w.inputs[slot]], f"{name}.begin")
         begin.append(state)
     ends = any(w.used[len(op.op.gathered) :])
-    made = _emit_scan(w, op.op, begin, op.offset, op.length if ends else None)
-    after, frames = made[: len(states)], made[len(states) :]
+    results = _emit_scan(w, op.op, begin, op.offset, op.length if ends else None)
+    after, frames = results[: len(states)], results[len(states) :]
     for state, value in zip(states, after):
         w.graph.keep(state, value)
     return [*frames, *after]
@@ -149,11 +151,11 @@ def _emit_scan(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, lengt
         shape = (*whole[: course.axis], *whole[course.axis + 1 :])
         inside[name] = scan.frame(w.inputs[slot], name, w.dtype(slot), shape, course)
     valid = scan.valid(w.sizes()[op.scanned[0].axis], offset, length)
-    made = _body(scan.inner, op, inside)
+    values = _body(scan.inner, op, inside)
     count = len(op.states)
-    for name, value, fact, shape in zip(op.states, made, results, sizes):
+    for name, value, fact, shape in zip(op.states, values, results, sizes):
         scan.keep(valid, value, inside[name], name, fact.dtype, shape)
-    for number, (value, course) in enumerate(zip(made[count:], op.gathered)):
+    for number, (value, course) in enumerate(zip(values[count:], op.gathered)):
         scan.gather(value, f"frame{number}", results[count + number].dtype, sizes[count + number], course)
     return scan.finish(
         [*(f"{name}.last" for name in op.states), *(f"frames{n}" for n in range(len(op.gathered)))]
@@ -166,14 +168,14 @@ def _once(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, length: TD
     inside |= dict(zip(op.states, begin))
     for slot, (name, course) in enumerate(zip(op.frames, op.scanned)):
         inside[name] = w.remove_axis(w.inputs[slot], course.axis, name)
-    made = _body(w, op, inside)
-    after, frames = made[: len(op.states)], made[len(op.states) :]
+    values = _body(w, op, inside)
+    after, frames = values[: len(op.states)], values[len(op.states) :]
     valid = None
     if offset > 0 or length is not None:
         valid = w.clock.inside(w.clock.position(1, -offset), offset > 0, length)
     if valid is not None:
-        kept = zip(op.states, after, begin)
-        after = [w.emit("Where", [valid, new, old], f"{name}.kept") for name, new, old in kept]
+        updates = zip(op.states, after, begin)
+        after = [w.emit("Where", [valid, new, old], f"{name}.kept") for name, new, old in updates]
     gathered = zip(frames, op.gathered)
     return [
         *after,

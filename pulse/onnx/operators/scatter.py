@@ -51,11 +51,15 @@ def scatter_nd(node: NodeContext) -> OutletId:
     op.facts([x, indices, node.fact(2)])
     value = node.value(1)
     if value is None or is_symbolic(value):
-        laid = _frames_laid(node) if reduction == "add" else None
-        return laid if laid is not None else node.wire(op, [node.input(0), node.input(1), node.input(2)])
+        overlapped = _frames_laid(node) if reduction == "add" else None
+        return (
+            overlapped
+            if overlapped is not None
+            else node.wire(op, [node.input(0), node.input(1), node.input(2)])
+        )
     places = value.reshape(-1, index_depth(x, indices)).astype(np.int64)
-    made = _place(node, node.input(0), node.input(2), places, reduction)
-    return made if made is not None else node.wire(op, [node.input(0), node.input(1), node.input(2)])
+    outlet = _place(node, node.input(0), node.input(2), places, reduction)
+    return outlet if outlet is not None else node.wire(op, [node.input(0), node.input(1), node.input(2)])
 
 
 def _frames_laid(node: NodeContext) -> OutletId | None:
@@ -75,8 +79,8 @@ def _frames_laid(node: NodeContext) -> OutletId | None:
     columns = node.wire(Reshape((rows.length, TDim.of(block), TDim.of(width))), [node.input(2)], "frames")
     columns = node.wire(Transpose((2, 1, 0)), [columns], "columns")
     first = int(rows.starts.min())
-    laid = overlap_add(node, columns, 1, block, rows.step, 0, x.shape[0] - first)
-    line = node.wire(Reshape((TDim.of(width), x.shape[0] - first)), [laid], "lines")
+    signal = overlap_add(node, columns, 1, block, rows.step, 0, x.shape[0] - first)
+    line = node.wire(Reshape((TDim.of(width), x.shape[0] - first)), [signal], "lines")
     line = node.wire(Transpose((1, 0)), [line], "back")
     if first:
         line = node.wire(Pad(((TDim.of(first), TDim.of(0)), (TDim.of(0), TDim.of(0)))), [line], "later")
@@ -96,8 +100,8 @@ def scatter_elements(node: NodeContext) -> OutletId:
     op = ScatterElements(axis, reduction)
     op.facts([x, node.fact(1), node.fact(2)])
     inputs = [node.input(0), node.input(1), node.input(2)]
-    made = _along(node, axis, reduction)
-    return made if made is not None else node.wire(op, inputs)
+    outlet = _along(node, axis, reduction)
+    return outlet if outlet is not None else node.wire(op, inputs)
 
 
 def _reduction(node: NodeContext) -> str:
@@ -116,14 +120,14 @@ def _along(node: NodeContext, axis: int, reduction: str) -> OutletId | None:
     others = [other for other in range(x.rank) if other != axis]
     if all(indices.shape[other] == 1 and shape[other] == x.shape[other] for other in others):
         order = (axis, *others)
-        turned = [
+        transposed = [
             node.wire(Transpose(order), [node.input(slot)], name) for slot, name in ((0, "x"), (2, "rows"))
         ]
         count = indices.size * (1 if indices.shape[axis] != 1 else int(shape[axis]))
         places = np.broadcast_to(indices.ravel(), count).reshape(-1, 1)
-        made = _place(node, turned[0], turned[1], places, reduction, "placed")
+        outlet = _place(node, transposed[0], transposed[1], places, reduction, "placed")
         back = tuple(order.index(a) for a in range(x.rank))
-        return None if made is None else node.wire(Transpose(back), [made])
+        return None if outlet is None else node.wire(Transpose(back), [outlet])
     if not all(dim.is_const for dim in shape):
         return None
     grid = np.indices([int(dim) for dim in shape])
@@ -157,14 +161,14 @@ def _place(
     count = int(np.prod(numbers))
     flat = _reshape(node, x, (TDim.of(count), *rest), "flat")
     parts = _reshape(node, updates, (TDim.of(len(places)), *rest), "updates")
-    made = (
+    outlet = (
         _replace(node, flat, parts, rows)
         if reduction == "none"
         else _combine(node, flat, parts, rows, reduction)
     )
-    if made is None:
+    if outlet is None:
         return None
-    return node.wire(Reshape(fact.shape), [made], suffix)
+    return node.wire(Reshape(fact.shape), [outlet], suffix)
 
 
 def _reshape(node: NodeContext, x: OutletId, shape: tuple[TDim, ...], suffix: str) -> OutletId:
@@ -181,7 +185,7 @@ def _from_front(node: NodeContext, index: Array, size: int) -> Array:
 def _box(node: NodeContext, shape: Sequence[TDim], places: Array) -> PlaceRange | None:
     """The box that the places fill in row-major order."""
     starts: list[TDim] = []
-    counted: list[Array] = []
+    offsets: list[Array] = []
     sizes: list[int] = []
     for axis in range(places.shape[1]):
         index, size = places[:, axis], shape[axis]
@@ -192,10 +196,10 @@ def _box(node: NodeContext, shape: Sequence[TDim], places: Array) -> PlaceRange 
         low, high = int(index.min()), int(index.max())
         starts.append(TDim.of(low) if low >= 0 else size + low)
         sizes.append(high - low + 1)
-        counted.append(index - low)
+        offsets.append(index - low)
     if np.prod(sizes, dtype=np.float64) != len(places):
         return None
-    if not np.array_equal(np.stack(counted), np.indices(sizes).reshape(len(sizes), -1)):
+    if not np.array_equal(np.stack(offsets), np.indices(sizes).reshape(len(sizes), -1)):
         return None
     return PlaceRange(tuple(starts), tuple(map(TDim.of, sizes)))
 
@@ -212,13 +216,13 @@ def paste(
 ) -> OutletId:
     """The tensor with a box of it replaced by ``part``: one join for each axis that the box does not fill."""
     shape = node.graph.fact(x).shape
-    cut = [a for a in range(axis, len(box.sizes)) if shape[a] != box.sizes[a]]
-    if not cut:
+    partial_axes = [a for a in range(axis, len(box.sizes)) if shape[a] != box.sizes[a]]
+    if not partial_axes:
         return part
-    first = cut[0]
+    first = partial_axes[0]
     start, end = box.starts[first], box.starts[first] + box.sizes[first]
     inner = part
-    if len(cut) > 1:
+    if len(partial_axes) > 1:
         band = node.wire(Slice(first, start, end), [x], f"band{first}")
         inner = paste(node, band, part, box, f"inner{first}", first + 1)
     pieces = [inner]
@@ -243,10 +247,10 @@ def _combine(
 ) -> OutletId | None:
     """Each round takes one update of every row that has any left."""
     turn = np.zeros(len(rows), np.int64)
-    seen: dict[int, int] = {}
+    counts: dict[int, int] = {}
     for number, row in enumerate(rows.tolist()):
-        turn[number] = seen.get(row, 0)
-        seen[row] = int(turn[number]) + 1
+        turn[number] = counts.get(row, 0)
+        counts[row] = int(turn[number]) + 1
     rounds = int(turn.max()) + 1
     if rounds > MOST_ROUNDS:
         return None
@@ -254,8 +258,8 @@ def _combine(
         mine = np.flatnonzero(turn == number)
         own = node.wire(Gather(0), [flat, node.constant(rows[mine], f"rows{number}")], f"own{number}")
         new = node.wire(Gather(0), [parts, node.constant(mine, f"turn{number}")], f"new{number}")
-        met = node.wire(Elementwise(reduction), [own, new], f"met{number}")
-        flat = _replace(node, flat, met, rows[mine])
+        combined = node.wire(Elementwise(reduction), [own, new], f"met{number}")
+        flat = _replace(node, flat, combined, rows[mine])
     return flat
 
 
@@ -264,13 +268,13 @@ rule("ScatterND", "ScatterElements")(same_type_and_shape)
 
 @writes(ScatterND)
 def write_scatter_nd(w: NodeWriter, op: ScatterND) -> str:
-    """Slices replaced, or combined with what is there."""
+    """Slices replaced by updates, or combined with them."""
     how: dict[str, Any] = {} if op.reduction == "none" else {"reduction": op.reduction}
     return w.emit("ScatterND", w.inputs, **how)
 
 
 @writes(ScatterElements)
 def write_scatter_elements(w: NodeWriter, op: ScatterElements) -> str:
-    """Elements replaced, or combined with what is there."""
+    """Elements replaced by updates, or combined with them."""
     how: dict[str, Any] = {} if op.reduction == "none" else {"reduction": op.reduction}
     return w.emit("ScatterElements", w.inputs, axis=op.axis, **how)

@@ -45,8 +45,8 @@ def one_hot(node: NodeContext) -> OutletId:
         places = node.wire(Cast(np.dtype(np.int64)), [places], "indices")
     zero, size = (node.constant(np.array(n, np.int64), name) for n, name in ((0, "zero"), (depth, "depth")))
     below = node.wire(Elementwise("less"), [places, zero], "below")
-    wrapped = node.wire(Elementwise("add"), [places, size], "wrapped")
-    places = node.wire(Elementwise("where"), [below, wrapped, places], "places")
+    from_end = node.wire(Elementwise("add"), [places, size], "wrapped")
+    places = node.wire(Elementwise("where"), [below, from_end, places], "places")
     column = node.wire(AddAxis(axis), [places], "column")
     steps = np.arange(node.count(depth, "depth")).reshape(-1, *(1,) * (indices.rank - axis))
     hit = node.wire(Elementwise("equal"), [column, node.constant(steps, "steps")], "hit")
@@ -62,12 +62,12 @@ def trilu(node: NodeContext) -> OutletId:
         raise node.error(f"{x} is not a matrix")
     k = node.whole(1, "k") if node.has(1) else 0
     rows, columns = (steps(node, x.shape[axis], name) for axis, name in ((-2, "rows"), (-1, "columns")))
-    shifted = node.wire(Elementwise("add"), [rows, node.constant(np.array(k, np.int64), "k")], "diagonal")
-    column = node.wire(AddAxis(1), [shifted], "column")
+    diagonal = node.wire(Elementwise("add"), [rows, node.constant(np.array(k, np.int64), "k")], "diagonal")
+    column = node.wire(AddAxis(1), [diagonal], "column")
     kind = "greater_equal" if node.flag("upper", True) else "less_equal"
-    kept = node.wire(Elementwise(kind), [columns, column], "kept")
+    mask = node.wire(Elementwise(kind), [columns, column], "kept")
     return node.wire(
-        Elementwise("where"), [kept, node.input(0), node.constant(np.zeros((), x.dtype), "zero")]
+        Elementwise("where"), [mask, node.input(0), node.constant(np.zeros((), x.dtype), "zero")]
     )
 
 
@@ -81,13 +81,13 @@ def non_zero(node: NodeContext) -> OutletId:
 @onnx_op("Compress")
 def compress(node: NodeContext) -> OutletId:
     """The entries of an axis, or of all elements, that a constant condition chooses."""
-    chosen = np.flatnonzero(_constant(node, 1, "chosen entries"))
+    entries = np.flatnonzero(_constant(node, 1, "chosen entries"))
     x, fact = node.input(0), node.fact(0)
     if "axis" in node.attributes:
         axis = node.axis(node.integer("axis"), fact.rank)
     else:
         axis, x = 0, node.wire(Reshape((volume(fact.shape),)), [x], "flat")
-    return node.name_result(look_up(node, x, axis, node.constant(chosen, "chosen")))
+    return node.name_result(look_up(node, x, axis, node.constant(entries, "chosen")))
 
 
 @onnx_op("Unique")

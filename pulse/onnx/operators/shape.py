@@ -76,10 +76,10 @@ def _read_axes(node: NodeContext) -> Sequence[int] | None:
 @onnx_op("Unsqueeze")
 def unsqueeze(node: NodeContext) -> OutletId:
     """New axes of size 1, which count in the output."""
-    listed = _read_axes(node)
-    if listed is None:
+    axis_numbers = _read_axes(node)
+    if axis_numbers is None:
         raise node.error("axes are missing")
-    axes = node.axes(listed, node.fact(0).rank + len(listed))
+    axes = node.axes(axis_numbers, node.fact(0).rank + len(axis_numbers))
     x = node.input(0)
     for axis in axes:
         x = node.wire(AddAxis(axis), [x], "" if axis == axes[-1] else f"axis{axis}")
@@ -90,11 +90,11 @@ def unsqueeze(node: NodeContext) -> OutletId:
 def squeeze(node: NodeContext) -> OutletId:
     """Axes of size 1 taken away; all of them if none is listed."""
     shape = node.fact(0).shape
-    listed = _read_axes(node)
-    if listed is None:
-        listed = [axis for axis, dim in enumerate(shape) if dim == 1]
+    axis_numbers = _read_axes(node)
+    if axis_numbers is None:
+        axis_numbers = [axis for axis, dim in enumerate(shape) if dim == 1]
     x = node.input(0)
-    axes = node.axes(listed, len(shape))
+    axes = node.axes(axis_numbers, len(shape))
     for axis in reversed(axes):
         x = node.wire(RemoveAxis(axis), [x], "" if axis == axes[0] else f"axis{axis}")
     return x
@@ -157,9 +157,11 @@ def infer_expand(clues: Clues) -> Iterator[Relation]:
         return
     yield HasRank([y], max(rank, count))
     if sizes is not None:
-        known = tuple(size if size is not None and size != 1 else None for size in sizes)
-        yield HasSizes(y, (*(None,) * (rank - count), *known))
-        ones = [place for place in range(-count, 0) if sizes[place] is not None and known[place] is None]
+        fixed_sizes = tuple(size if size is not None and size != 1 else None for size in sizes)
+        yield HasSizes(y, (*(None,) * (rank - count), *fixed_sizes))
+        ones = [
+            place for place in range(-count, 0) if sizes[place] is not None and fixed_sizes[place] is None
+        ]
         for place in (*range(-rank, -count), *(place for place in ones if -place <= rank)):
             yield SameSize([Axis(x, place), Axis(y, place)])
 
@@ -185,9 +187,9 @@ def infer_unsqueeze(clues: Clues) -> Iterator[Relation]:
     yield SameType([x, y])
     axes = clues.find_axes(since=13, slot=1)
     if axes is None:
-        added = clues.count(1)
-        if added is not None:
-            yield RankSum(y, [x], added)
+        axis_count = clues.count(1)
+        if axis_count is not None:
+            yield RankSum(y, [x], axis_count)
         return
     yield RankSum(y, [x], len(axes))
     rank = clues.rank(y)
@@ -270,14 +272,14 @@ def write_reshape(w: NodeWriter, op: Reshape) -> str:
     before, sizes = w.reads[0].shape, w.makes[0].shape
     if all(size.is_const for size in sizes):
         return w.reshape(w.inputs[0], w.output_shape())
-    kept = [at < len(before) and before[at] == size and not size.is_const for at, size in enumerate(sizes)]
-    left = [at for at, size in enumerate(sizes) if not size.is_const and not kept[at]]
-    if len(left) > 1 or any(size == 0 for size in sizes):
+    stays = [at < len(before) and before[at] == size and not size.is_const for at, size in enumerate(sizes)]
+    open_axes = [at for at, size in enumerate(sizes) if not size.is_const and not stays[at]]
+    if len(open_axes) > 1 or any(size == 0 for size in sizes):
         raise w.error(
             f"more than one size of {list(map(str, sizes))} has no form in ONNX; write the model in pulses"
         )
-    wanted = [0 if kept[at] else -1 if at in left else int(size) for at, size in enumerate(sizes)]
-    return w.emit("Reshape", [w.inputs[0], w.integers(wanted, "shape")])
+    target = [0 if stays[at] else -1 if at in open_axes else int(size) for at, size in enumerate(sizes)]
+    return w.emit("Reshape", [w.inputs[0], w.integers(target, "shape")])
 
 
 @writes(Transpose)

@@ -40,12 +40,12 @@ def depth_to_space(node: NodeContext) -> OutletId:
     """Channels spread over blocks of positions: the block in front of the channels (DCR), or behind (CRD)."""
     (batch, channels, height, width), block = _image(node)
     mode = _order(node)
-    left = exact_quotient([channels], [block, block], f"{node.wire_name} (DepthToSpace)")
-    inner = (block, block, left) if mode == "DCR" else (left, block, block)
+    depth = exact_quotient([channels], [block, block], f"{node.wire_name} (DepthToSpace)")
+    inner = (block, block, depth) if mode == "DCR" else (depth, block, block)
     split = node.wire(Reshape((batch, *inner, height, width)), [node.input(0)], "blocks")
     perm = (0, 3, 4, 1, 5, 2) if mode == "DCR" else (0, 1, 4, 2, 5, 3)
-    turned = node.wire(Transpose(perm), [split], "positions")
-    return node.wire(Reshape((batch, left, height * block, width * block)), [turned])
+    transposed = node.wire(Transpose(perm), [split], "positions")
+    return node.wire(Reshape((batch, depth, height * block, width * block)), [transposed])
 
 
 @onnx_op("SpaceToDepth")
@@ -57,8 +57,8 @@ def space_to_depth(node: NodeContext) -> OutletId:
     )
     split = node.wire(Reshape((batch, channels, rows, block, columns, block)), [node.input(0)], "blocks")
     perm = (0, 3, 5, 1, 2, 4) if _order(node) == "DCR" else (0, 1, 3, 5, 2, 4)
-    turned = node.wire(Transpose(perm), [split], "channels")
-    return node.wire(Reshape((batch, channels * block * block, rows, columns)), [turned])
+    transposed = node.wire(Transpose(perm), [split], "channels")
+    return node.wire(Reshape((batch, channels * block * block, rows, columns)), [transposed])
 
 
 @rule("DepthToSpace", "SpaceToDepth")

@@ -154,7 +154,7 @@ def _split_sizes(node: NodeContext, size: TDim) -> list[TDim]:
 
 @onnx_op("ReverseSequence")
 def reverse_sequence(node: NodeContext) -> OutletId:
-    """The first frames of each batch from the last to the first, as many as are given; the others as they are."""
+    """The first frames of each batch in reverse, as many as its length says; the other frames unchanged."""
     fact = node.fact(0)
     time, batch = (
         node.axis(node.integer("time_axis", 0), fact.rank),
@@ -169,9 +169,9 @@ def reverse_sequence(node: NodeContext) -> OutletId:
     column = node.wire(AddAxis(1), [lengths], "column")
     one = node.constant(np.array(1), "one")
     last = node.wire(Elementwise("sub"), [column, one], "last")
-    turned = node.wire(Elementwise("sub"), [last, place], "turned")
+    mirror = node.wire(Elementwise("sub"), [last, place], "turned")
     inside = node.wire(Elementwise("less"), [place, column], "inside")
-    index = node.wire(Elementwise("where"), [inside, turned, place], "index")
+    index = node.wire(Elementwise("where"), [inside, mirror, place], "index")
     order = (batch, time, *range(2, fact.rank))
     x = node.wire(Transpose(order), [node.input(0)], "batches") if batch else node.input(0)
     places = node.wire(AddAxis(2), [index], "places")
@@ -188,12 +188,12 @@ def infer_split(clues: Clues) -> Iterator[Relation]:
     rank = clues.rank(x)
     if rank is None:
         return
-    divided = clues.axis(clues.integer("axis", 0), rank)
-    yield SizeSum(Axis(x, divided), [Axis(part, divided) for part in parts])
+    split_axis = clues.axis(clues.integer("axis", 0), rank)
+    yield SizeSum(Axis(x, split_axis), [Axis(part, split_axis) for part in parts])
     if clues.opset < 18 and "split" not in clues.attributes and not clues.has(1):
         for part in parts:
-            yield Scaled(Axis(x, divided), Axis(part, divided), len(parts))
-    for axis in (axis for axis in range(rank) if axis != divided):
+            yield Scaled(Axis(x, split_axis), Axis(part, split_axis), len(parts))
+    for axis in (axis for axis in range(rank) if axis != split_axis):
         yield SameSize([Axis(wire, axis) for wire in (x, *parts)])
 
 
@@ -214,10 +214,10 @@ def write_slice(w: NodeWriter, op: Slice) -> str:
         bound = op.end if start is not None else op.start
         raise w.error(f"its bound {bound} of {size} frames has no form in ONNX; write the model in pulses")
     bounds = [
-        w.integers([known], what)
-        if known is not None
+        w.integers([index], what)
+        if index is not None
         else w.emit("Unsqueeze", [w.clock.length(bound), w.integers([0], "place")], what)
-        for known, bound, what in ((start, op.start, "start"), (stop, op.end, "stop"))
+        for index, bound, what in ((start, op.start, "start"), (stop, op.end, "stop"))
     ]
     last = [w.integers([op.axis], "axis"), w.integers([op.step], "step")]
     return w.emit("Slice", [w.inputs[0], *bounds, *last])

@@ -97,8 +97,8 @@ def _symbolic_range(node: NodeContext, ends: Sequence[Ratio], dtype: DType) -> O
             f"it begins at {start}, by steps of {delta}; begin at a constant, or count in integers"
         )
     steps = node.wire(Range(0, _number(delta), length, np.dtype(np.int64)), [], "steps")
-    summed = node.wire(Elementwise("add"), [steps, scalar_dim(node, start.num, "start")])
-    return node.cast(summed, dtype, "cast")
+    values = node.wire(Elementwise("add"), [steps, scalar_dim(node, start.num, "start")])
+    return node.cast(values, dtype, "cast")
 
 
 def _number(ratio: Ratio) -> float | int:
@@ -114,8 +114,8 @@ def eye_like(node: NodeContext) -> OutletId:
     code = node.integer("dtype", 0)
     dtype = onnx_dtype(code, f"{node.wire_name} (EyeLike)") if code else fact.dtype
     rows, columns = (steps(node, dim, name) for dim, name in zip(fact.shape, ("rows", "columns")))
-    shifted = node.wire(Elementwise("add"), [rows, node.constant(np.array(k), "k")], "diagonal")
-    column = node.wire(AddAxis(1), [shifted], "column")
+    diagonal = node.wire(Elementwise("add"), [rows, node.constant(np.array(k), "k")], "diagonal")
+    column = node.wire(AddAxis(1), [diagonal], "column")
     hit = node.wire(Elementwise("equal"), [column, columns], "hit")
     return node.name_result(node.cast(hit, dtype, "ones"))
 

@@ -44,11 +44,11 @@ def stft(node: NodeContext) -> OutletId:
     basis = dft_matrix(length, parts, length, bins, inverse=False) * window[:, None, None, None]
     kernel = basis.transpose(2, 3, 1, 0).reshape(2 * bins, parts, length)
     order = node.wire(Transpose((0, 2, 1)) if signal.rank == 3 else AddAxis(1), [node.input(0)], "signal")
-    stored = node.constant(kernel.astype(signal.dtype), "basis")
-    rows = node.wire(Conv((hop,), (1,), no_pads(1)), [order, stored], "frames")
+    weights = node.constant(kernel.astype(signal.dtype), "basis")
+    rows = node.wire(Conv((hop,), (1,), no_pads(1)), [order, weights], "frames")
     shape = node.graph.fact(rows).shape
-    turned = node.wire(Transpose((0, 2, 1)), [rows], "bins")
-    return node.wire(Reshape((shape[0], shape[2], TDim.of(bins), TDim.of(2))), [turned])
+    bins_last = node.wire(Transpose((0, 2, 1)), [rows], "bins")
+    return node.wire(Reshape((shape[0], shape[2], TDim.of(bins), TDim.of(2))), [bins_last])
 
 
 def _stft_window(node: NodeContext) -> Array:
@@ -87,8 +87,8 @@ def dft(node: NodeContext) -> OutletId:
     op = Dft(axis, length, inverse, onesided)
     op.facts([x])
     frames, parts = x.shape[axis], int(x.shape[-1])
-    known = frames.is_const and length.is_const
-    if not known or not 0 < 4 * int(frames) * int(length) <= LARGEST_MATRIX:
+    is_constant = frames.is_const and length.is_const
+    if not is_constant or not 0 < 4 * int(frames) * int(length) <= LARGEST_MATRIX:
         return node.wire(op, [node.input(0)])
     return _dft_product(node, op, min(int(frames), int(length)), parts)
 
@@ -105,14 +105,14 @@ def _dft_product(node: NodeContext, op: Dft, frames: int, parts: int) -> OutletI
     rank = x.rank
     others = [axis for axis in range(rank - 1) if axis != op.axis]
     outer = tuple(x.shape[axis] for axis in others)
-    moved = node.input(0)
+    operand = node.input(0)
     if op.axis != rank - 2:
-        moved = node.wire(Transpose((*others, op.axis, rank - 1)), [moved], "behind")
-    flat = node.wire(Reshape((*outer, x.shape[op.axis] * parts)), [moved], "flat")
-    stored = node.constant(
+        operand = node.wire(Transpose((*others, op.axis, rank - 1)), [operand], "behind")
+    flat = node.wire(Reshape((*outer, x.shape[op.axis] * parts)), [operand], "flat")
+    basis = node.constant(
         matrix.reshape(int(x.shape[op.axis]) * parts, bins * results).astype(x.dtype), "basis"
     )
-    product = node.wire(MatMul(), [flat, stored], "product")
+    product = node.wire(MatMul(), [flat, basis], "product")
     back = op.axis != rank - 2
     y = node.wire(Reshape((*outer, TDim.of(bins), TDim.of(results))), [product], "spectrum" if back else "")
     if not back:
@@ -184,17 +184,17 @@ def _mel(hertz: float) -> float:
 @writes(Dft)
 def write_dft(w: NodeWriter, op: Dft) -> str:
     """A product with the transform's matrix: its answers to one point each."""
-    sizes, made = w.sizes(), w.output_shape()
+    sizes, shape = w.sizes(), w.output_shape()
     points = (sizes[op.axis], sizes[-1])
     single = np.eye(math.prod(points)).reshape(-1, *points)
     (answers,) = Dft(1, op.length, op.inverse, op.onesided).eval([single], {})
     matrix = answers.reshape(math.prod(points), -1).astype(w.dtype())
     last = len(sizes) - 1
     perm = [axis for axis in range(last) if axis != op.axis] + [op.axis, last]
-    moved = w.transpose(w.inputs[0], perm, "frames")
-    rows = w.reshape(moved, (*(sizes[axis] for axis in perm[:-2]), math.prod(points)), "rows")
+    frames_last = w.transpose(w.inputs[0], perm, "frames")
+    rows = w.reshape(frames_last, (*(sizes[axis] for axis in perm[:-2]), math.prod(points)), "rows")
     product = w.emit("MatMul", [rows, w.constant(matrix, "matrix")], "bins")
     back = sorted(range(last + 1), key=lambda place: perm[place])
     in_place = back == list(range(last + 1))
-    whole = w.reshape(product, [made[axis] for axis in perm], "" if in_place else "whole")
+    whole = w.reshape(product, [shape[axis] for axis in perm], "" if in_place else "whole")
     return whole if in_place else w.transpose(whole, back)

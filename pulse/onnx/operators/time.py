@@ -31,9 +31,9 @@ def write_delay(w: NodeWriter, op: Delay) -> str:
         rest = [] if frames == pulse else [w.crop(state, axis, pulse, frames, "rest")]
         w.graph.keep(state, w.emit("Concat", [*rest, x], "newest", axis=axis) if rest else x)
         return w.crop(state, axis, 0, pulse) if rest else state
-    seen = w.emit("Concat", [state, x], "seen", axis=axis)
-    w.graph.keep(state, w.crop(seen, axis, pulse, pulse + frames, "newest"))
-    return w.crop(seen, axis, 0, pulse + op.overlap)
+    buffer = w.emit("Concat", [state, x], "seen", axis=axis)
+    w.graph.keep(state, w.crop(buffer, axis, pulse, pulse + frames, "newest"))
+    return w.crop(buffer, axis, 0, pulse + op.overlap)
 
 
 @writes(LastFrames)
@@ -45,10 +45,10 @@ def write_last_frames(w: NodeWriter, op: LastFrames) -> str:
     state = w.graph.state(f"{w.name}.state", initial)
     if op.offset > 0:
         x = only_valid(w, x, axis, pulse, op.offset, None)
-    seen = w.emit("Concat", [state, x], "seen", axis=axis)
+    buffer = w.emit("Concat", [state, x], "seen", axis=axis)
     stop = w.clock.stop(pulse, op.offset, op.length)
     places = w.clock.op("Add", [stop, w.integers(range(op.frames), "places")], f"{stop}+0..{op.frames}")
-    y = w.emit("Gather", [seen, places], axis=axis)
+    y = w.emit("Gather", [buffer, places], axis=axis)
     w.graph.keep(state, y)
     return y
 
@@ -70,7 +70,7 @@ def write_positions(w: NodeWriter, op: Positions) -> str:
     integer = np.issubdtype(op.dtype, np.integer)
     wide = np.dtype(np.int64 if integer else np.float64)
     positions = w.clock.positions(op.frames, -op.offset, op.frames)
-    last = [name for name, needed in (("scaled", op.step_size != 1), ("moved", op.start != 0)) if needed]
+    last = [name for name, applies in (("scaled", op.step_size != 1), ("moved", op.start != 0)) if applies]
     number = positions if integer else w.cast(positions, wide, "wide")
     if op.step_size != 1:
         number = w.emit("Mul", [number, w.number(op.step_size, wide, "step")], "scaled")

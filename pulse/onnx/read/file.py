@@ -116,7 +116,7 @@ def _check(proto: ModelProto, what: str) -> ModelProto:
 
 
 def _find_broken_texts(message: Message) -> Iterator[bytes]:
-    """Every text of a message and of those in it that is not valid UTF-8."""
+    """The texts of a message, nested ones included, that are not valid UTF-8."""
     ahead, kinds = [message], dict[FieldDescriptor, tuple[int, bool]]()
     while ahead:
         for field, value in ahead.pop().ListFields():

@@ -27,25 +27,25 @@ def check_given(inputs: Any, constants: Any) -> None:
 
 def input_facts(
     graph: GraphProto,
-    given: Mapping[str, str],
+    shapes: Mapping[str, str],
     scope: SymbolScope,
     constants: Mapping[str, Any] | None = None,
 ) -> dict[str, InferenceFact]:
     """What is known of each input; its value where ``constants`` has one.
 
-    Raises LoadError if ``given`` or ``constants`` does not fit the file.
+    Raises LoadError if ``shapes`` or ``constants`` does not fit the file.
     """
-    stored = {tensor.name for tensor in graph.initializer}
-    values = {value.name: value for value in graph.input if value.name not in stored}
-    unknown = sorted({*given, *(constants or {})} - set(values))
+    initializers = {tensor.name for tensor in graph.initializer}
+    values = {value.name: value for value in graph.input if value.name not in initializers}
+    unknown = sorted({*shapes, *(constants or {})} - set(values))
     if unknown:
         raise LoadError(
             f"no input is called {', '.join(unknown)}; the inputs are {', '.join(values) or 'none'}"
         )
     fixed: Fixed = {}
     arrays = {name: _constant(values[name], value) for name, value in (constants or {}).items()}
-    given = {**given, **{name: ",".join(map(str, array.shape)) for name, array in arrays.items()}}
-    specs = {name: _Spec(name, text, values[name], scope) for name, text in given.items()}
+    shapes = {**shapes, **{name: ",".join(map(str, array.shape)) for name, array in arrays.items()}}
+    specs = {name: _Spec(name, text, values[name], scope) for name, text in shapes.items()}
     for spec in specs.values():
         spec.fix(fixed)
     facts = {
@@ -71,14 +71,14 @@ def _tensor_type(value: ValueInfoProto) -> TypeProto.Tensor:
     return value.type.tensor_type
 
 
-def _constant(value: ValueInfoProto, given: Any) -> Array:
+def _constant(value: ValueInfoProto, source: Any) -> Array:
     """What an input always is: an array of its type; one number stands for all of its elements."""
     kind = _tensor_type(value)
     dtype = onnx_dtype(kind.elem_type, f"input {value.name}")
-    cast = numbers_of(given, dtype)
+    cast = numbers_of(source, dtype)
     if cast is None:
         raise LoadError(
-            f"constant {value.name}: {given!r} is not of type {dtype_name(dtype)}; give a number, a list or an array"
+            f"constant {value.name}: {source!r} is not of type {dtype_name(dtype)}; give a number, a list or an array"
         )
     dims = kind.shape.dim if kind.HasField("shape") else ()
     if cast.ndim == 0 and all(dim.dim_value > 0 for dim in dims):
@@ -111,13 +111,13 @@ def named_fact(value: ValueInfoProto, scope: SymbolScope) -> InferenceFact:
     return InferenceFact(None, dims)
 
 
-def frees_lengths(graph: GraphProto, given: Mapping[str, str]) -> bool:
+def frees_lengths(graph: GraphProto, shapes: Mapping[str, str]) -> bool:
     """Whether the caller gives names to sizes that the file fixes, so that other shapes in the file are stale."""
-    fixed = {value.name: value.type.tensor_type.shape.dim for value in graph.input if value.name in given}
+    fixed = {value.name: value.type.tensor_type.shape.dim for value in graph.input if value.name in shapes}
     return any(
-        declared.HasField("dim_value") and declared.dim_value >= 0 and not part.strip().isdigit()
+        dim.HasField("dim_value") and dim.dim_value >= 0 and not part.strip().isdigit()
         for name, dims in fixed.items()
-        for declared, part in zip(dims, given[name].split(","))
+        for dim, part in zip(dims, shapes[name].split(","))
     )
 
 
@@ -149,8 +149,8 @@ def named_dim(name: str, scope: SymbolScope) -> TDim:
     """
     try:
         with scope.trial():
-            named = {symbol.name for symbol in scope.parse(name).symbols}
-        if all(part == name or scope.knows(part) for part in named):
+            names = {symbol.name for symbol in scope.parse(name).symbols}
+        if all(part == name or scope.knows(part) for part in names):
             return scope.parse(name)
     except DimError:
         pass
@@ -173,13 +173,13 @@ class _Spec:
     def _parse(self, dtype: DType | None, scope: SymbolScope) -> InferenceFact:
         parts = [part.strip() for part in self.text.split(",")] if self.text.strip() else []
         if parts and parts[-1] in DTYPES:
-            wanted = DTYPES[parts.pop()]
-            if dtype is not None and wanted != dtype:
+            own_dtype = DTYPES[parts.pop()]
+            if dtype is not None and own_dtype != dtype:
                 raise LoadError(
-                    f"input {self.name}: {self.text!r} asks for {dtype_name(wanted)}, "
+                    f"input {self.name}: {self.text!r} asks for {dtype_name(own_dtype)}, "
                     f"the file has {dtype_name(dtype)}"
                 )
-            dtype = wanted
+            dtype = own_dtype
         try:
             dims = tuple(scope.parse(part) for part in parts)
         except PulseError as error:
@@ -192,16 +192,16 @@ class _Spec:
 
     def fix(self, fixed: Fixed) -> None:
         """Learn what the caller's dims make of the file's names. Raises LoadError if they contradict."""
-        for axis, (declared, dim) in enumerate(zip(self.dims, self.fact.shape or ())):
+        for axis, (file_dim, dim) in enumerate(zip(self.dims, self.fact.shape or ())):
             assert dim is not None
-            if declared.HasField("dim_value"):
-                if dim.is_const and declared.dim_value >= 0 and int(dim) != declared.dim_value:
+            if file_dim.HasField("dim_value"):
+                if dim.is_const and file_dim.dim_value >= 0 and int(dim) != file_dim.dim_value:
                     raise LoadError(
                         f"input {self.name}: {self.text!r} gives axis {axis} as {dim}, "
-                        f"the file fixes it to {declared.dim_value}"
+                        f"the file fixes it to {file_dim.dim_value}"
                     )
-            elif declared.dim_param and fixed.setdefault(declared.dim_param, dim) != dim:
+            elif file_dim.dim_param and fixed.setdefault(file_dim.dim_param, dim) != dim:
                 raise LoadError(
-                    f"inputs: {declared.dim_param} is given as {fixed[declared.dim_param]} and as {dim} "
+                    f"inputs: {file_dim.dim_param} is given as {fixed[file_dim.dim_param]} and as {dim} "
                     f"({self.name}: {self.text!r})"
                 )

@@ -72,27 +72,27 @@ class OnnxOp(ModelOp):
 
     @property
     def is_covered(self) -> bool:
-        known = translator_of(self.name) is not None
-        return known or (bool(self.stated) and all(map(is_stated, self.stated)))
+        has_translator = translator_of(self.name) is not None
+        return has_translator or (bool(self.stated) and all(map(is_stated, self.stated)))
 
     def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
         translator = translator_of(self.name)
         if translator is None:
             return self._keep(target, wire, inputs)
-        placed = self._slots(inputs)
+        slots = self._slots(inputs)
         context = NodeContext(
             self.type,
             self.opset,
             wire,
             self.attributes,
-            placed,
+            slots,
             self.outputs,
             target.graph,
             target.scope,
             dict(zip(self.captures, inputs[len(inputs) - len(self.captures) :])),
         )
-        made = translator(context)
-        outlets: list[OutletId] = [made] if isinstance(made, OutletId) else list(made)
+        result = translator(context)
+        outlets: list[OutletId] = [result] if isinstance(result, OutletId) else list(result)
         extra = [name for name in self.outputs[len(outlets) :] if name]
         if extra:
             raise LoadError(f"{wire} ({self.type}): its outputs {', '.join(extra)} are not covered")
@@ -130,7 +130,7 @@ class OnnxOp(ModelOp):
         return self._rule.says(Clues(self.type, self.opset, wire, *facts))
 
     def _slots(self, inputs: Sequence[OutletId]) -> tuple[OutletId | None, ...]:
-        """The operator's inputs, None for those that are left out."""
+        """The operator's inputs, None for omitted ones."""
         return tuple(None if slot is None else inputs[slot] for slot in self.slots)
 
     def detail(self) -> str:

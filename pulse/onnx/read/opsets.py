@@ -18,9 +18,9 @@ def opsets(proto: ModelProto, title: str) -> dict[str, int]:
     versions = {entry.domain: entry.version for entry in proto.opset_import}
     version = versions.get("", versions.get("ai.onnx"))
     if version is not None and version not in OPSETS:
-        changed = sorted({node.op_type for node in _nodes(proto.graph) if _has_changed(node, version)})
-        if version < 1 or version > OPSETS[-1] or changed:
-            because = f" ({', '.join(changed)} changed since)" if changed else ""
+        op_types = sorted({node.op_type for node in _nodes(proto.graph) if _has_changed(node, version)})
+        if version < 1 or version > OPSETS[-1] or op_types:
+            because = f" ({', '.join(op_types)} changed since)" if op_types else ""
             raise LoadError(
                 f"{title}: opset {version} is not covered{because}; convert it to one of {OPSETS[0]} to "
                 f"{OPSETS[-1]}, with onnx.version_converter or by exporting again"
@@ -37,10 +37,10 @@ def _has_changed(node: NodeProto, version: int) -> bool:
     from onnx import defs
 
     try:
-        old, known = (defs.get_schema(node.op_type, at, "").since_version for at in (version, OPSETS[0]))
+        old, supported = (defs.get_schema(node.op_type, at, "").since_version for at in (version, OPSETS[0]))
     except defs.SchemaError:
         return True
-    return old != known
+    return old != supported
 
 
 def _nodes(graph: GraphProto) -> Iterator[NodeProto]:

@@ -72,14 +72,14 @@ class _Builder:
         self._folder = folder
         self._title = title
         self._values: dict[str, OutletId] = {}
-        self._stated: dict[str, ValueInfoProto] = {}
+        self._infos: dict[str, ValueInfoProto] = {}
 
     def read(
         self, proto: GraphProto, inputs: Mapping[str, InferenceFact], tensors: Mapping[str, Array]
     ) -> None:
         if proto.sparse_initializer:
             raise LoadError(f"{self._title}: sparse initializers are not covered; export them dense")
-        self._stated = {value.name: value for value in (*proto.value_info, *proto.output)}
+        self._infos = {value.name: value for value in (*proto.value_info, *proto.output)}
         for name, fact in inputs.items():
             if fact.value is not None:
                 self._constant(name, fact.value)
@@ -88,9 +88,11 @@ class _Builder:
             self.graph.inputs.append(outlet)
             self._define(name, outlet)
         for tensor in proto.initializer:
-            given = tensors.get(tensor.name)
+            override = tensors.get(tensor.name)
             what = f"initializer {tensor.name}"
-            self._constant(tensor.name, tensor_value(tensor, self._folder, what) if given is None else given)
+            self._constant(
+                tensor.name, tensor_value(tensor, self._folder, what) if override is None else override
+            )
         for node in proto.node:
             self._node(node)
         outputs = [value.name for value in proto.output]
@@ -98,18 +100,20 @@ class _Builder:
 
     def claims(self, proto: GraphProto) -> tuple[Claim, ...]:
         """What the file says of the wires that its nodes make."""
-        stated = ((value, self._values.get(value.name)) for value in (*proto.value_info, *proto.output))
-        made = ((value, outlet) for value, outlet in stated if outlet and self.graph.node(outlet).inputs)
-        claims = ((outlet, claimed_fact(value)) for value, outlet in made)
+        infos = ((value, self._values.get(value.name)) for value in (*proto.value_info, *proto.output))
+        node_outputs = (
+            (value, outlet) for value, outlet in infos if outlet and self.graph.node(outlet).inputs
+        )
+        claims = ((outlet, claimed_fact(value)) for value, outlet in node_outputs)
         return tuple((outlet, fact) for outlet, fact in claims if fact is not None)
 
     def names(self, proto: GraphProto, scope: SymbolScope) -> tuple[Claim, ...]:
         """What the file calls the sizes of its outputs, where an input is not known."""
         if all(self.graph.fact(outlet).to_typed() is not None for outlet in self.graph.inputs):
             return ()
-        made = ((self._values[value.name], value) for value in proto.output)
+        outputs = ((self._values[value.name], value) for value in proto.output)
         return tuple(
-            (outlet, named_fact(value, scope)) for outlet, value in made if self.graph.node(outlet).inputs
+            (outlet, named_fact(value, scope)) for outlet, value in outputs if self.graph.node(outlet).inputs
         )
 
     def _define(self, name: str, outlet: OutletId) -> None:
@@ -133,13 +137,13 @@ class _Builder:
         self._define(name, outlet)
 
     def _node(self, node: NodeProto) -> None:
-        kind, title, read, made = node.op_type, node.name, list(node.input), tuple(node.output)
-        what = title or (made[0] if made else kind)
-        named = [name for name in read if name]
-        places = iter(range(len(named)))
+        kind, title, inputs, outputs = node.op_type, node.name, list(node.input), tuple(node.output)
+        what = title or (outputs[0] if outputs else kind)
+        names_read = [name for name in inputs if name]
+        places = iter(range(len(names_read)))
         attributes = {entry.name: self._attribute(entry, what) for entry in node.attribute}
-        if kind == "Constant" and len(made) == 1 and _is_stored(node, attributes):
-            self._constant(made[0], attributes["value"])
+        if kind == "Constant" and len(outputs) == 1 and _is_stored(node, attributes):
+            self._constant(outputs[0], attributes["value"])
             return
         bodies = [value for value in attributes.values() if isinstance(value, BodyGraph)]
         captures = tuple(dict.fromkeys(name for body in bodies for name in body.captures))
@@ -149,16 +153,16 @@ class _Builder:
             self._opsets.get(node.domain, 1),
             title,
             attributes,
-            tuple([next(places) if name else None for name in read]),
-            made,
+            tuple([next(places) if name else None for name in inputs]),
+            outputs,
             _trace(node),
             captures,
-            tuple([self._stated.get(name) for name in made if name]),
+            tuple([self._infos.get(name) for name in outputs if name]),
         )
-        reads = [self._value(name, what) for name in (*named, *captures)]
-        label = next((name for name in made if name), what)
-        outlets = self.graph.add(label, op, reads, [InferenceFact() for _ in made])
-        for name, outlet in zip(made, outlets):
+        reads = [self._value(name, what) for name in (*names_read, *captures)]
+        label = next((name for name in outputs if name), what)
+        outlets = self.graph.add(label, op, reads, [InferenceFact() for _ in outputs])
+        for name, outlet in zip(outputs, outlets):
             if name:
                 self._define(name, outlet)
 

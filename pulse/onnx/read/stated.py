@@ -14,8 +14,8 @@ def is_stated(value: ValueInfoProto | None) -> bool:
     if value is None or not value.type.HasField("tensor_type"):
         return False
     tensor = value.type.tensor_type
-    named = all(dim.dim_param or dim.dim_value > 0 for dim in tensor.shape.dim)
-    return bool(tensor.elem_type) and tensor.HasField("shape") and named
+    has_sizes = all(dim.dim_param or dim.dim_value > 0 for dim in tensor.shape.dim)
+    return bool(tensor.elem_type) and tensor.HasField("shape") and has_sizes
 
 
 def stated_facts(

@@ -21,7 +21,7 @@ class DimWriter:
     def __init__(self, graph: GraphWriter, symbol: Callable[[Symbol], str]) -> None:
         self._graph = graph
         self._symbol = symbol
-        self._made: dict[str, str] = {}
+        self._names: dict[str, str] = {}
 
     def write(self, dim: TDim) -> str:
         """The name of an i64 scalar that has the value of the dim. Raises WriteError if it may overflow."""
@@ -37,11 +37,11 @@ class DimWriter:
 
     def op(self, op_type: str, inputs: Sequence[str], text: str) -> str:
         """A node; ``text`` identifies it."""
-        if text not in self._made:
+        if text not in self._names:
             name = self._graph.names.new(f"time.{text.replace('time.', '')}")
             self._graph.add(op_type, inputs, [name])
-            self._made[text] = name
-        return self._made[text]
+            self._names[text] = name
+        return self._names[text]
 
     def _dim(self, dim: TDim) -> str:
         total = self._sum([(self._monomial(atoms), factor, _text(atoms)) for atoms, factor in dim.terms])
@@ -56,7 +56,7 @@ class DimWriter:
         return self.op("Add", [name, self.number(const)], f"{text}+{const}")
 
     def _sum(self, terms: Sequence[tuple[str, int, str]]) -> tuple[str, str] | None:
-        """The terms added up, those that are taken away last."""
+        """The sum of the terms, negative ones last."""
         total: tuple[str, str] | None = None
         for name, factor, text in sorted(terms, key=lambda term: term[1] < 0):
             size = abs(factor)
@@ -67,8 +67,8 @@ class DimWriter:
                 total = (name, text) if factor > 0 else (self.op("Neg", [name], f"-{text}"), f"-{text}")
             else:
                 sign, op_type = ("+", "Add") if factor > 0 else ("-", "Sub")
-                joined = f"{total[1]}{sign}{text}"
-                total = (self.op(op_type, [total[0], name], joined), joined)
+                expression = f"{total[1]}{sign}{text}"
+                total = (self.op(op_type, [total[0], name], expression), expression)
         return total
 
     def _monomial(self, atoms: Sequence[Atom]) -> str:

@@ -22,8 +22,8 @@ def value_info(name: str, dtype: DType, sizes: Sequence[int]) -> ValueInfoProto:
 
 def form(value: ValueInfoProto) -> tuple[DType, list[int]]:
     """The type and the sizes of a declared wire of constant shape."""
-    declared = value.type.tensor_type
-    return onnx_dtype(declared.elem_type, value.name), [dim.dim_value for dim in declared.shape.dim]
+    tensor = value.type.tensor_type
+    return onnx_dtype(tensor.elem_type, value.name), [dim.dim_value for dim in tensor.shape.dim]
 
 
 @record(eq=False)
@@ -46,12 +46,12 @@ class Names:
 
     def new(self, name: str) -> str:
         """``name``, with a number if it is taken."""
-        chosen, number = name, 0
-        while chosen in self.taken or not chosen:
+        free_name, number = name, 0
+        while free_name in self.taken or not free_name:
             number += 1
-            chosen = f"{name}.{number}"
-        self.taken.add(chosen)
-        return chosen
+            free_name = f"{name}.{number}"
+        self.taken.add(free_name)
+        return free_name
 
 
 @record
@@ -95,17 +95,17 @@ class GraphWriter:
 
     def state(self, name: str, initial: Array) -> str:
         """A new input that begins as ``initial``; ``keep`` says what it is next."""
-        read = self.names.new(name)
-        self.states.append(StatePair(read, self.names.new(f"{read}.next"), initial))
-        return read
+        input_name = self.names.new(name)
+        self.states.append(StatePair(input_name, self.names.new(f"{input_name}.next"), initial))
+        return input_name
 
-    def keep(self, read: str, value: str) -> None:
+    def keep(self, input_name: str, value: str) -> None:
         """The value that a state has in the next pulse."""
-        (pair,) = (pair for pair in self.states if pair.read == read)
+        (pair,) = (pair for pair in self.states if pair.read == input_name)
         self.alias(value, pair.write)
 
     def alias(self, value: str, name: str) -> None:
-        """The same wire under the name of an output; ``settle`` sees to it."""
+        """Record that a wire is to have the name of an output; ``settle`` renames it."""
         self.aliases.append((value, name))
 
     def settle(self, outputs: Collection[str]) -> dict[str, str]:
@@ -114,18 +114,18 @@ class GraphWriter:
         outputs  wires that have the name of an output already
         returns  the replaced names, old to new
         """
-        made = {name for node in self.nodes for name in node.output}.difference(outputs)
-        renamed: dict[str, str] = {}
+        node_outputs = {name for node in self.nodes for name in node.output}.difference(outputs)
+        new_names: dict[str, str] = {}
         copies: list[tuple[str, str]] = []
         for value, name in self.aliases:
-            if value in made and value not in renamed:
-                renamed[value] = name
+            if value in node_outputs and value not in new_names:
+                new_names[value] = name
             else:
                 copies.append((value, name))
-        rename(self.nodes, renamed)
+        rename(self.nodes, new_names)
         for value, name in copies:
-            self.add("Identity", [renamed.get(value, value)], [name])
-        return renamed
+            self.add("Identity", [new_names.get(value, value)], [name])
+        return new_names
 
 
 def rename(nodes: Iterable[NodeProto], names: Mapping[str, str]) -> None:

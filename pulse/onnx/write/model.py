@@ -42,11 +42,11 @@ def to_onnx(model: PulsedNetwork, opset: int = 17, metadata: Mapping[str, str] |
     """
     if opset not in OPSETS:
         raise WriteError(f"opset {opset} cannot be written; choose one of {OPSETS[0]} to {OPSETS[-1]}")
-    known = defs.onnx_opset_version()
-    if opset > known:
+    latest = defs.onnx_opset_version()
+    if opset > latest:
         raise WriteError(
             f"opset {opset} is not known to the installed onnx {onnx.__version__}; install a newer one, or choose one "
-            f"of {OPSETS[0]} to {known}"
+            f"of {OPSETS[0]} to {latest}"
         )
     return _Export(model, opset).proto(metadata or {})
 
@@ -61,7 +61,7 @@ def offline_to_onnx(model: TypedNetwork, opset: int = 17) -> ModelProto:
     check_writers(graph, order, model.title)
     names = {outlet: writer.names.new(graph.label(outlet)) for outlet in graph.inputs}
     outputs = [writer.names.new(name) for name in graph.output_names]
-    wanted = {
+    wire_names = {
         outlet: name
         for outlet, name in reversed(list(zip(graph.outputs, outputs)))
         if outlet not in names and not isinstance(graph.node(outlet).op, Const)
@@ -77,11 +77,11 @@ def offline_to_onnx(model: TypedNetwork, opset: int = 17) -> ModelProto:
     }
     whole = len(symbols) == 1 and bool(lengths)
     clock = ClockWriter(writer, next(iter(symbols)) if whole else SymbolScope().symbol("T"), whole)
-    write_nodes(writer, clock, graph, order, names, wanted, graph.outputs)
+    write_nodes(writer, clock, graph, order, names, wire_names, graph.outputs)
     for outlet, name in zip(graph.outputs, outputs):
         if names[outlet] != name:
             writer.alias(names[outlet], name)
-    renamed = writer.settle(outputs)
+    new_names = writer.settle(outputs)
     if whole and clock.end is not None:
         outlet, axis = next(iter(lengths.items()))
         place = writer.constant(np.array(axis, np.int64), "axis")
@@ -92,16 +92,20 @@ def offline_to_onnx(model: TypedNetwork, opset: int = 17) -> ModelProto:
         ]
     elif clock.end is not None or writer.states:
         raise WriteError(f"{model.title}: it asks for the length of the stream; write it in pulses")
-    declared = [_symbolic(names[outlet], graph.fact(outlet)) for outlet in graph.inputs]
+    input_infos = [_symbolic(names[outlet], graph.fact(outlet)) for outlet in graph.inputs]
     results = [_symbolic(name, graph.fact(outlet)) for name, outlet in zip(outputs, graph.outputs)]
-    taken = {value.name for value in (*declared, *results)}
-    made = {name for node in writer.nodes for name in node.output}
-    wires = {renamed.get(name, name): outlet for outlet, name in names.items()}
-    inside = [_symbolic(name, graph.fact(outlet)) for name, outlet in wires.items() if name in made - taken]
+    port_names = {value.name for value in (*input_infos, *results)}
+    node_outputs = {name for node in writer.nodes for name in node.output}
+    wires = {new_names.get(name, name): outlet for outlet, name in names.items()}
+    inside = [
+        _symbolic(name, graph.fact(outlet))
+        for name, outlet in wires.items()
+        if name in node_outputs - port_names
+    ]
     proto = helper.make_graph(
         writer.nodes,
         model.title or "model",
-        declared,
+        input_infos,
         results,
         list(writer.constants.values()),
         value_info=inside,
@@ -143,39 +147,39 @@ class _Export:
         outputs = [self._graph.names.new(port.name) for port in model.outputs]
         for register in model.registers:
             self._names[register.read] = self._graph.state(register.name, register.initial)
-        wanted = {
+        wire_names = {
             outlet: name
             for outlet, name in reversed(list(zip(graph.outputs, outputs)))
             if outlet not in self._names and not isinstance(graph.node(outlet).op, Const)
         }
-        write_nodes(self._graph, self._clock, graph, order, self._names, wanted, model.targets)
+        write_nodes(self._graph, self._clock, graph, order, self._names, wire_names, model.targets)
         for outlet, name in zip(graph.outputs, outputs):
             if self._names[outlet] != name:
                 self._graph.alias(self._names[outlet], name)
         for register in model.registers:
             self._graph.keep(self._names[register.read], self._names[register.write])
-        renamed = self._graph.settle(outputs)
-        self._names = {outlet: renamed.get(name, name) for outlet, name in self._names.items()}
+        new_names = self._graph.settle(outputs)
+        self._names = {outlet: new_names.get(name, name) for outlet, name in self._names.items()}
         return self._check(self._assemble(outputs, metadata))
 
     def _assemble(self, outputs: Sequence[str], metadata: Mapping[str, str]) -> ModelProto:
         writer, model = self._graph, self._model
-        given = zip(model.inputs, model.graph.inputs)
-        inputs = [value_info(self._names[outlet], port.dtype, port.shape) for port, outlet in given]
+        ports = zip(model.inputs, model.graph.inputs)
+        inputs = [value_info(self._names[outlet], port.dtype, port.shape) for port, outlet in ports]
         results = [value_info(name, port.dtype, port.shape) for name, port in zip(outputs, model.outputs)]
         for pair in writer.states:
             inputs.append(value_info(pair.read, pair.initial.dtype, pair.initial.shape))
             results.append(value_info(pair.write, pair.initial.dtype, pair.initial.shape))
         if self._clock.end is not None:
             inputs.append(value_info(self._clock.end, np.dtype(np.int64), ()))
-        declared = {value.name for value in (*inputs, *results)}
+        port_names = {value.name for value in (*inputs, *results)}
         graph = helper.make_graph(
             writer.nodes,
             model.title or "model",
             inputs,
             results,
             list(writer.constants.values()),
-            value_info=self._wires(declared),
+            value_info=self._wires(port_names),
         )
         imports = [helper.make_opsetid("", writer.opset)]
         proto = helper.make_model(
@@ -185,21 +189,21 @@ class _Export:
             producer_name="pulse",
             producer_version=__version__,
         )
-        kept = {
+        inherited = {
             key: text
             for key, text in model.typed.metadata.items()
             if key != RECIPE and not is_exported({key: text})
         }
-        helper.set_model_props(proto, {**kept, **metadata, **self._notes(outputs).dump()})
+        helper.set_model_props(proto, {**inherited, **metadata, **self._notes(outputs).dump()})
         return proto
 
-    def _wires(self, declared: set[str]) -> list[ValueInfoProto]:
+    def _wires(self, port_names: set[str]) -> list[ValueInfoProto]:
         """The shapes of the wires that the pulsed graph has too."""
-        made = {name for node in self._graph.nodes for name in node.output}
+        node_outputs = {name for node in self._graph.nodes for name in node.output}
         wires = {
             name: value_info(name, (fact := self._model.graph.fact(outlet)).dtype, fact.sizes)
             for outlet, name in self._names.items()
-            if name in made and name not in declared
+            if name in node_outputs and name not in port_names
         }
         return list(wires.values())
 

@@ -112,11 +112,11 @@ class RuntimeState(State):
     def _run(self, feed: Feed) -> dict[str, Array]:
         notes = self._program.notes
         feeds = {**self.constants, **feed}
-        renamed = {note.name: feeds[port.name] for note, port in zip(notes.inputs, self._program.inputs)}
-        renamed |= self._memory
+        inputs = {note.name: feeds[port.name] for note, port in zip(notes.inputs, self._program.inputs)}
+        inputs |= self._memory
         if notes.end is not None:
-            renamed[notes.end] = np.array(FAR_END if self.clock.end is None else self.clock.end, np.int64)
-        results = self._program.run(renamed)
+            inputs[notes.end] = np.array(FAR_END if self.clock.end is None else self.clock.end, np.int64)
+        results = self._program.run(inputs)
         outputs = {
             port.name: np.array(results[note.name])
             for note, port in zip(notes.outputs, self._program.outputs)
@@ -139,11 +139,11 @@ class RuntimeState(State):
             )
         self.changing = True
         stops = np.cumsum(sizes)
-        loaded: dict[str, Array] = {}
+        arrays: dict[str, Array] = {}
         for (name, array), stop, size in zip(self._memory.items(), stops, sizes):
             part = memory[int(stop) - size : int(stop)]
-            loaded[name] = np.frombuffer(part, array.dtype).reshape(array.shape).copy()
-        self._memory = loaded
+            arrays[name] = np.frombuffer(part, array.dtype).reshape(array.shape).copy()
+        self._memory = arrays
 
     def _keep(self) -> dict[str, Array]:
         return self._memory  # each pulse makes it anew

@@ -30,7 +30,7 @@ class ScanWriter:
     _outputs: list[ValueInfoProto] = field(default_factory=list[ValueInfoProto])
     _fed: list[str] = field(default_factory=list[str])
     _courses: list[Course] = field(default_factory=list[Course])
-    _made: list[Course] = field(default_factory=list[Course])
+    _output_courses: list[Course] = field(default_factory=list[Course])
 
     @classmethod
     def begin(cls, w: NodeWriter) -> "ScanWriter":
@@ -65,7 +65,7 @@ class ScanWriter:
 
     def gather(self, value: str, name: str, dtype: DType, sizes: Sequence[int], course: Course) -> None:
         """What the body gives for each frame; all states come before."""
-        self._made.append(course)
+        self._output_courses.append(course)
         self._output(value, name, dtype, sizes)
 
     def finish(self, suffixes: Sequence[str | None]) -> list[str]:
@@ -75,9 +75,9 @@ class ScanWriter:
         body = helper.make_graph(self.inner.graph.nodes, f"{self.w.name}.body", self._inputs, self._outputs)
         attributes = {
             "scan_input_axes": [course.axis for course in self._courses],
-            "scan_output_axes": [course.axis for course in self._made],
+            "scan_output_axes": [course.axis for course in self._output_courses],
             "scan_input_directions": [int(course.backward) for course in self._courses],
-            "scan_output_directions": [int(course.backward) for course in self._made],
+            "scan_output_directions": [int(course.backward) for course in self._output_courses],
         }
         non_defaults = {name: values for name, values in attributes.items() if any(values)}
         count = len(self._courses)

@@ -57,24 +57,24 @@ def sequence_model(proto: ModelProto) -> SequenceModel:
     notes = Notes.parse({entry.key: entry.value for entry in proto.metadata_props})
     if notes is None:
         raise WriteError("the model says nothing of its states: give one that to_onnx wrote")
-    made = ModelProto()
-    made.CopyFrom(proto)
-    graph = made.graph
+    model = ModelProto()
+    model.CopyFrom(proto)
+    graph = model.graph
     inputs: Mapping[str, ValueInfoProto] = {value.name: value for value in graph.input}
     outputs: Mapping[str, ValueInfoProto] = {value.name: value for value in graph.output}
-    taken = {name for node in graph.node for name in (*node.input, *node.output)} | set(inputs)
-    if START in taken:
+    used_names = {name for node in graph.node for name in (*node.input, *node.output)} | set(inputs)
+    if START in used_names:
         raise WriteError(f"a wire of the model is called {START}: rename it")
     first: list[NodeProto] = []
     states: list[SequenceState] = []
     if notes.states:
-        graph.initializer.append(numpy_helper.from_array(np.array([1], np.int64), _free("one", taken)))
+        graph.initializer.append(numpy_helper.from_array(np.array([1], np.int64), _free("one", used_names)))
     one = graph.initializer[-1].name if notes.states else ""
     for note in notes.states:
-        read, written = inputs[note.input], outputs[note.output]
-        kind, shape = read.type.tensor_type.elem_type, shape_of(read)
-        past = _free(f"{note.input}.past", taken)
-        read.name = past
+        input_info, output_info = inputs[note.input], outputs[note.output]
+        kind, shape = input_info.type.tensor_type.elem_type, shape_of(input_info)
+        past = _free(f"{note.input}.past", used_names)
+        input_info.name = past
         initial = note.value()
         whole = shape or (1,)
         initial = (
@@ -82,26 +82,28 @@ def sequence_model(proto: ModelProto) -> SequenceModel:
             .reshape(whole)
             .astype(helper.tensor_dtype_to_np_dtype(kind))
         )
-        graph.initializer.append(numpy_helper.from_array(initial, _free(f"{note.input}.initial", taken)))
-        chosen = note.input if shape else _free(f"{note.input}.vector", taken)
-        first.append(helper.make_node("Where", [START, graph.initializer[-1].name, past], [chosen]))
+        graph.initializer.append(numpy_helper.from_array(initial, _free(f"{note.input}.initial", used_names)))
+        state = note.input if shape else _free(f"{note.input}.vector", used_names)
+        first.append(helper.make_node("Where", [START, graph.initializer[-1].name, past], [state]))
         output = note.output
         if not shape:
-            empty = _free(f"{note.input}.shape", taken)
+            empty = _free(f"{note.input}.shape", used_names)
             graph.initializer.append(numpy_helper.from_array(np.zeros(0, np.int64), empty))
-            first.append(helper.make_node("Reshape", [chosen, empty], [note.input]))
-            output = _free(f"{note.output}.vector", taken)
+            first.append(helper.make_node("Reshape", [state, empty], [note.input]))
+            output = _free(f"{note.output}.vector", used_names)
             graph.node.append(helper.make_node("Reshape", [note.output, one], [output]))
-            _set_vector(read)
-            written.name = output
-            _set_vector(written)
+            _set_vector(input_info)
+            output_info.name = output
+            _set_vector(output_info)
         states.append(SequenceState(past, output, kind, whole))
     _put_in_front(graph, first)
     graph.input.append(helper.make_tensor_value_info(START, TensorProto.BOOL, [1]))
-    del made.metadata_props[:]
-    kept = {entry.key: entry.value for entry in proto.metadata_props if not entry.key.startswith("pulse_")}
-    helper.set_model_props(made, kept)
-    return SequenceModel(made, tuple(states))
+    del model.metadata_props[:]
+    metadata = {
+        entry.key: entry.value for entry in proto.metadata_props if not entry.key.startswith("pulse_")
+    }
+    helper.set_model_props(model, metadata)
+    return SequenceModel(model, tuple(states))
 
 
 def shape_of(value: ValueInfoProto) -> tuple[int, ...]:
@@ -120,9 +122,9 @@ def _set_vector(value: ValueInfoProto) -> None:
     value.type.tensor_type.shape.dim.add().dim_value = 1
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _free(name: str, used_names: set[str]) -> str:
     """A name that no wire has; it is taken then."""
-    while name in taken:
+    while name in used_names:
         name += "_"
-    taken.add(name)
+    used_names.add(name)
     return name

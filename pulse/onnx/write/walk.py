@@ -46,15 +46,15 @@ def write_nodes(
     graph: Graph[F, Op],
     order: Sequence[int],
     names: dict[OutletId, str],
-    wanted: Mapping[OutletId, str],
-    kept: Collection[OutletId],
+    wire_names: Mapping[OutletId, str],
+    read_outside: Collection[OutletId],
     prefix: str = "",
 ) -> None:
     """Write nodes in order and add the names of their outputs to ``names``.
 
-    names   of wires that are there already, such as inputs
-    wanted  names that wires are to have, as far as they are new
-    kept    wires that are read from outside of the graph
+    names         of wires that are there already, such as inputs
+    wire_names    names that wires are to have; others get new ones
+    read_outside  wires that are read from outside of the graph
     """
     for node_id in order:
         node = graph.nodes[node_id]
@@ -63,8 +63,8 @@ def write_nodes(
         if isinstance(node.op, Const):
             names[OutletId(node_id)] = writer.constant(node.op.value, prefix + node.name)
             continue
-        made = _write(writer, clock, graph, node, names, wanted, kept, prefix)
-        names.update({OutletId(node_id, slot): name for slot, name in enumerate(made)})
+        outputs = _write(writer, clock, graph, node, names, wire_names, read_outside, prefix)
+        names.update({OutletId(node_id, slot): name for slot, name in enumerate(outputs)})
 
 
 def _write(
@@ -73,8 +73,8 @@ def _write(
     graph: Graph[F, Op],
     node: Node[F, Op],
     names: Mapping[OutletId, str],
-    wanted: Mapping[OutletId, str],
-    kept: Collection[OutletId],
+    wire_names: Mapping[OutletId, str],
+    read_outside: Collection[OutletId],
     prefix: str,
 ) -> Sequence[str]:
     outlets = [OutletId(node.id, slot) for slot in range(len(node.outputs))]
@@ -84,15 +84,15 @@ def _write(
         prefix + node.name,
         node.op.name,
         tuple(names[outlet] for outlet in node.inputs),
-        tuple(wanted.get(outlet) or writer.names.new(prefix + graph.label(outlet)) for outlet in outlets),
+        tuple(wire_names.get(outlet) or writer.names.new(prefix + graph.label(outlet)) for outlet in outlets),
         tuple(graph.fact(outlet) for outlet in node.inputs),
         tuple(outlet.fact for outlet in node.outputs),
-        tuple(bool(graph.outlet(outlet).successors) or outlet in kept for outlet in outlets),
+        tuple(bool(graph.outlet(outlet).successors) or outlet in read_outside for outlet in outlets),
     )
     try:
-        made = WRITERS[type(node.op)](context, node.op)
+        outputs = WRITERS[type(node.op)](context, node.op)
     except DimError as error:
         raise context.error(
             f"{error}; fix the length with {spell('inputs')}, or write it in pulses"
         ) from error
-    return [made] if isinstance(made, str) else made
+    return [outputs] if isinstance(outputs, str) else outputs

@@ -54,8 +54,8 @@ class CompiledProgram(Program):
         for node in self.network.graph.nodes:
             if node.name == name and node.id in self.choices:
                 return PlacedNode(name, node.op, self.choices[node.id])
-        known = ", ".join(self.network.graph.nodes[node_id].name for node_id in self.choices)
-        raise PulseError(f"{self.model.title}: no node is called {name!r}; the nodes are {known}")
+        names = ", ".join(self.network.graph.nodes[node_id].name for node_id in self.choices)
+        raise PulseError(f"{self.model.title}: no node is called {name!r}; the nodes are {names}")
 
     @property
     def nodes(self) -> "list[PlacedNode]":

@@ -33,8 +33,8 @@ def _finish(op: Conv, y: Array, inputs: Sequence[Array]) -> list[Array]:
 
 def _groups(op: Conv, x: Array, w: Array) -> tuple[Array, Array]:
     """Channels and kernels by groups: [N, G, C/G, X...] and [G, O/G, C/G, K...]."""
-    grouped = x.reshape(len(x), op.group, -1, *x.shape[2:])
-    return grouped, w.astype(x.dtype).reshape(op.group, -1, *w.shape[1:])
+    by_group = x.reshape(len(x), op.group, -1, *x.shape[2:])
+    return by_group, w.astype(x.dtype).reshape(op.group, -1, *w.shape[1:])
 
 
 def _counts(op: Conv, x: Array, w: Array) -> list[int]:
@@ -48,15 +48,15 @@ def convolve_directly(op: Conv, inputs: Sequence[Array]) -> list[Array]:
     """The sum over the taps of a kernel, one strided slice of the input for each."""
     x, w = _pad(op, inputs[0]), inputs[1]
     counts = _counts(op, x, w)
-    grouped, kernels = _groups(op, x, w)
+    by_group, kernels = _groups(op, x, w)
     y = np.zeros((len(x), op.group, kernels.shape[1], *counts), x.dtype)
     for tap in product(*map(range, w.shape[2:])):
         starts = [at * dilation for at, dilation in zip(tap, op.dilations)]
-        cut = tuple(
+        taps = tuple(
             slice(start, start + (count - 1) * stride + 1 if count else start, stride)
             for start, count, stride in zip(starts, counts, op.strides)
         )
-        part = grouped[(slice(None), slice(None), slice(None), *cut)]
+        part = by_group[(slice(None), slice(None), slice(None), *taps)]
         y += np.einsum("ngc...,goc->ngo...", part, kernels[(slice(None), slice(None), slice(None), *tap)])
     return _finish(op, y.reshape(len(x), -1, *counts), inputs)
 
@@ -72,16 +72,16 @@ def convolve_by_transforms(op: Conv, inputs: Sequence[Array]) -> list[Array]:
     if not np.isfinite(x).all() or 0 in counts:
         return convolve_directly(op, inputs)
     axes = tuple(range(3, 3 + len(counts)))
-    grouped, kernels = _groups(op, x.astype(np.float64), w)
+    by_group, kernels = _groups(op, x.astype(np.float64), w)
     spans = [(size - 1) * dilation + 1 for size, dilation in zip(w.shape[2:], op.dilations)]
     spread = np.zeros((*kernels.shape[:3], *spans))
     spread[(Ellipsis, *(slice(None, None, dilation) for dilation in op.dilations))] = kernels
     sizes = x.shape[2:]
-    ahead = np.fft.rfftn(grouped, sizes, axes)
+    ahead = np.fft.rfftn(by_group, sizes, axes)
     behind = np.conj(np.fft.rfftn(spread, sizes, axes))
     y = np.fft.irfftn(np.einsum("ngc...,goc...->ngo...", ahead, behind), sizes, axes)
-    cut = tuple(slice(0, (count - 1) * stride + 1, stride) for count, stride in zip(counts, op.strides))
-    y = y[(slice(None), slice(None), slice(None), *cut)]
+    positions = tuple(slice(0, (count - 1) * stride + 1, stride) for count, stride in zip(counts, op.strides))
+    y = y[(slice(None), slice(None), slice(None), *positions)]
     return _finish(op, y.reshape(len(x), -1, *counts), inputs)
 
 

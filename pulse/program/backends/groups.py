@@ -51,10 +51,10 @@ def choices(network: PulsedNetwork, backend: str) -> dict[int, ImplementationCho
     choices_by_node: dict[int, ImplementationChoice] = {}
     backends: dict[int, str] = {}
     for view in graph.views.values():
-        wanted = view.backend or backend
-        backends |= dict.fromkeys(view.nodes, wanted)
+        view_backend = view.backend or backend
+        backends |= dict.fromkeys(view.nodes, view_backend)
         if view.kernel:
-            choices_by_node |= _with_kernel(network, sorted(view.nodes), wanted, view.kernel)
+            choices_by_node |= _with_kernel(network, sorted(view.nodes), view_backend, view.kernel)
     for node in graph.nodes:
         if node.outputs and node.id not in choices_by_node and not isinstance(node.op, Source | Const):
             facts = graph.input_facts(node)
@@ -68,24 +68,24 @@ def _with_kernel(
     """The nodes that a kernel of this name computes. Raises CompileError: there is none."""
     graph = network.graph
     choices_by_node: dict[int, ImplementationChoice] = {}
-    refused: list[CompileError] = []
+    errors: list[CompileError] = []
     for node in map(graph.nodes.__getitem__, nodes):
         try:
             choices_by_node[node.id] = choose(node.name, node.op, graph.input_facts(node), backend, kernel)
         except CompileError as error:
-            refused.append(error)
-    if refused and not choices_by_node:
-        raise max(refused, key=lambda error: len(str(error)))  # the one with the most candidates
+            errors.append(error)
+    if errors and not choices_by_node:
+        raise max(errors, key=lambda error: len(str(error)))  # the one with the most candidates
     return choices_by_node
 
 
 def split(
-    network: PulsedNetwork, chosen: Mapping[int, ImplementationChoice], kept: Iterable[OutletId]
+    network: PulsedNetwork, choice_of: Mapping[int, ImplementationChoice], read_outside: Iterable[OutletId]
 ) -> list[BackendGroup]:
     """The groups in an order in which each finds what it reads.
 
-    kept    further wires that are read from outside
-    Raises  CompileError: a model that was read back in pulses, whose registers belong to no node
+    read_outside  further wires that are read from outside
+    Raises        CompileError: a model that was read back in pulses, whose registers belong to no node
     """
     if network.registers:
         raise CompileError(
@@ -93,10 +93,10 @@ def split(
             "it was made of"
         )
     graph = network.graph
-    kept = {*network.targets, *network.checks, *kept}
-    order = [node_id for node_id in graph.order(list(kept)) if node_id in chosen]
-    groups = _group_nodes(graph, order, lambda node_id: chosen[node_id].implementation.backend)
-    return [_part(network, backend, nodes, kept) for backend, nodes in groups]
+    read_outside = {*network.targets, *network.checks, *read_outside}
+    order = [node_id for node_id in graph.order(list(read_outside)) if node_id in choice_of]
+    groups = _group_nodes(graph, order, lambda node_id: choice_of[node_id].implementation.backend)
+    return [_part(network, backend, nodes, read_outside) for backend, nodes in groups]
 
 
 def _group_nodes(
@@ -108,52 +108,57 @@ def _group_nodes(
     groups: list[tuple[str, list[int]]] = []
     while waiting:
         backend = backend_of(waiting[0])
-        taken: list[int] = []
-        left: list[int] = []
+        members: list[int] = []
+        later: list[int] = []
         for node_id in waiting:
             reads = {outlet.node for outlet in graph.nodes[node_id].inputs} & inside
             if backend_of(node_id) == backend and reads <= done:
-                taken.append(node_id)
+                members.append(node_id)
                 done.add(node_id)
             else:
-                left.append(node_id)
-        groups.append((backend, taken))
-        waiting = left
+                later.append(node_id)
+        groups.append((backend, members))
+        waiting = later
     return groups
 
 
-def _part(network: PulsedNetwork, backend: str, nodes: Sequence[int], kept: set[OutletId]) -> BackendGroup:
+def _part(
+    network: PulsedNetwork, backend: str, nodes: Sequence[int], read_outside: set[OutletId]
+) -> BackendGroup:
     graph, part = network.graph, PulsedGraph()
-    made: dict[OutletId, OutletId] = {}
+    copies: dict[OutletId, OutletId] = {}
     inside = set(nodes)
     reads: dict[str, OutletId] = {}
     ports: list[Port] = []
     for node_id in nodes:
         for outlet in graph.nodes[node_id].inputs:
-            if outlet in made or outlet.node in inside:
+            if outlet in copies or outlet.node in inside:
                 continue
             source, fact = graph.node(outlet), graph.fact(outlet)
             op = source.op if isinstance(source.op, Const) else Source(fact)
-            made[outlet] = part.add(graph.label(outlet), op, (), [fact])[0]
+            copies[outlet] = part.add(graph.label(outlet), op, (), [fact])[0]
             if isinstance(op, Source):
-                name = part.label(made[outlet])
-                part.inputs.append(made[outlet])
+                name = part.label(copies[outlet])
+                part.inputs.append(copies[outlet])
                 reads[name] = outlet
                 ports.append(_port(name, fact))
     places: dict[int, int] = {}
     for node_id in nodes:
         node = graph.nodes[node_id]
-        added = part.add(node.name, node.op, [made[o] for o in node.inputs], [o.fact for o in node.outputs])
-        places[node_id] = added[0].node
-        made |= {OutletId(node_id, slot): outlet for slot, outlet in enumerate(added)}
-    given = [
+        outlets = part.add(
+            node.name, node.op, [copies[o] for o in node.inputs], [o.fact for o in node.outputs]
+        )
+        places[node_id] = outlets[0].node
+        copies |= {OutletId(node_id, slot): outlet for slot, outlet in enumerate(outlets)}
+    outgoing = [
         outlet
         for node_id in nodes
         for outlet in (OutletId(node_id, slot) for slot in range(len(graph.nodes[node_id].outputs)))
-        if outlet in kept or any(inlet.node not in inside for inlet in graph.outlet(outlet).successors)
+        if outlet in read_outside
+        or any(inlet.node not in inside for inlet in graph.outlet(outlet).successors)
     ]
-    part.set_outputs([made[outlet] for outlet in given])
-    gives = dict(zip(part.output_names, given))
+    part.set_outputs([copies[outlet] for outlet in outgoing])
+    gives = dict(zip(part.output_names, outgoing))
     result = replace(
         network,
         graph=part,
@@ -163,7 +168,7 @@ def _part(network: PulsedNetwork, backend: str, nodes: Sequence[int], kept: set[
         fields={},
         registers=(),
         awaited=(),
-        checks=tuple(made[outlet] for outlet in network.checks if outlet.node in inside),
+        checks=tuple(copies[outlet] for outlet in network.checks if outlet.node in inside),
     )
     return BackendGroup(backend, result, reads, gives, places)
 
@@ -175,11 +180,11 @@ def _port(name: str, fact: PulsedFact) -> Port:
 
 def transfers(parts: Sequence[BackendGroup], graph: PulsedGraph) -> tuple[Transfer, ...]:
     """The wires that go from one backend to another, each once for each backend that reads it."""
-    made = {outlet: part.backend for part in parts for outlet in part.gives.values()}
+    backend_of = {outlet: part.backend for part in parts for outlet in part.gives.values()}
     wires = dict.fromkeys(
-        Transfer(graph.label(outlet), made[outlet], part.backend)
+        Transfer(graph.label(outlet), backend_of[outlet], part.backend)
         for part in parts
         for outlet in part.reads.values()
-        if outlet in made and made[outlet] != part.backend
+        if outlet in backend_of and backend_of[outlet] != part.backend
     )
     return tuple(wires)

@@ -81,8 +81,16 @@ class ImplementationChoice:
     @property
     def key(self) -> str:
         """Op, backend, dtype, layout and kernel: ``Conv/numpy/f32/NCHW/fft``."""
-        chosen = self.implementation
-        return "/".join((self.op, chosen.backend, dtype_name(self.dtype), chosen.layout, chosen.kernel))
+        implementation = self.implementation
+        return "/".join(
+            (
+                self.op,
+                implementation.backend,
+                dtype_name(self.dtype),
+                implementation.layout,
+                implementation.kernel,
+            )
+        )
 
     def __str__(self) -> str:
         return f"{self.key}: {self.why}"
@@ -136,24 +144,24 @@ def choose(
         (each for each, reason in against.items() if not reason), key=lambda each: -each.priority
     )
     if not fitting:
-        wanted = " ".join(part for part in (backend, kernel) if part) or "any backend"
-        listed = "; ".join(
+        request = " ".join(part for part in (backend, kernel) if part) or "any backend"
+        candidates = "; ".join(
             f"{each}: {reason}" for each, reason in against.items() if isinstance(op, each.ops)
         )
         raise CompileError(
-            f"{name} ({op.name}): nothing computes it with {wanted}; the candidates are {listed or 'none'}"
+            f"{name} ({op.name}): nothing computes it with {request}; the candidates are {candidates or 'none'}"
         )
-    chosen, *others = fitting
-    wanted = " and ".join(
+    best, *others = fitting
+    request = " and ".join(
         text for text in (backend and f"backend {backend}", kernel and f"kernel {kernel}") if text
     )
-    why = f"{wanted} asked for" if wanted else "no backend asked for"
+    why = f"{request} asked for" if request else "no backend asked for"
     if others:
         why += (
-            f", priority {chosen.priority} before {', '.join(f'{each} ({each.priority})' for each in others)}"
+            f", priority {best.priority} before {', '.join(f'{each} ({each.priority})' for each in others)}"
         )
     dtype = facts[0].dtype if facts else op.facts(facts)[0].dtype
-    return ImplementationChoice(chosen, op.name, dtype, why, tuple(others))
+    return ImplementationChoice(best, op.name, dtype, why, tuple(others))
 
 
 def has_preferred() -> bool:

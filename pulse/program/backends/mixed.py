@@ -36,7 +36,7 @@ class MixedProgram(CompiledProgram):
         self,
         model: PulsedNetwork,
         backend: str,
-        chosen: Mapping[int, ImplementationChoice],
+        choice_of: Mapping[int, ImplementationChoice],
         compile: Compile,
         fetches: Sequence[OutletId] = (),
         form: str = "f32",
@@ -45,9 +45,11 @@ class MixedProgram(CompiledProgram):
         self._default = backend
         self.fetches = tuple(fetches)
         self.parts: list[tuple[BackendGroup, Program]] = []
-        for part in split(model, chosen, fetches):
-            computed = {part.nodes[node_id]: chosen[node_id].implementation.compute for node_id in part.nodes}
-            functions = {node_id: compute for node_id, compute in computed.items() if compute is not None}
+        for part in split(model, choice_of, fetches):
+            computes = {
+                part.nodes[node_id]: choice_of[node_id].implementation.compute for node_id in part.nodes
+            }
+            functions = {node_id: compute for node_id, compute in computes.items() if compute is not None}
             self.parts.append((part, compile(part.backend, part.network, functions)))
         self.transfers = transfers([part for part, _ in self.parts], model.graph)
         names = dict.fromkeys([backend, *(part.backend for part, _ in self.parts)])
@@ -88,9 +90,9 @@ class MixedState(State):
         }
         self.changing = True
         for (part, _), state in zip(self._program.parts, self._states):
-            made = state._run({name: values[outlet] for name, outlet in part.reads.items()})
+            results = state._run({name: values[outlet] for name, outlet in part.reads.items()})
             state.changing = False
-            values |= {outlet: made[name] for name, outlet in part.gives.items()}
+            values |= {outlet: results[name] for name, outlet in part.gives.items()}
         self.fetched = [self._value(values, outlet) for outlet in self._program.fetches]
         return {
             name: np.array(self._value(values, outlet))
@@ -117,11 +119,11 @@ class MixedState(State):
             yield from state._counts()
 
     def _save(self) -> bytes:
-        saved = [state._save() for state in self._states]
-        return b"".join(_SIZE.pack(len(each)) + each for each in saved)
+        memories = [state._save() for state in self._states]
+        return b"".join(_SIZE.pack(len(each)) + each for each in memories)
 
     def _load(self, memory: bytes) -> None:
-        loaded: list[bytes] = []
+        memories: list[bytes] = []
         start = 0
         for _ in self._states:
             size = _SIZE.unpack_from(memory, start)[0] if len(memory) >= start + _SIZE.size else -1
@@ -130,12 +132,12 @@ class MixedState(State):
                 raise InputError(
                     f"the snapshot holds {len(memory)} bytes of memory, which is not this stream's"
                 )
-            loaded.append(memory[start : start + size])
+            memories.append(memory[start : start + size])
             start += size
         before = self._keep()
         self.changing = True
         try:
-            for state, each in zip(self._states, loaded):
+            for state, each in zip(self._states, memories):
                 state._load(each)
                 state.changing = False
         except InputError:

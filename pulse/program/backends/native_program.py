@@ -155,8 +155,8 @@ class NativeProgram(NativeStreams, CompiledProgram):
         for number, (row, parts) in enumerate(zip(self.instructions, self.thread_cuts.rows)):
             fields = [f"{name}={_text(value)}" for name, value in row.instruction.fields_by_name()]
             text = " ".join(fields if len(fields) <= SHOWN else [*fields[:SHOWN], "…"])
-            cut = "" if parts is None else f"  in parts of {parts.cut.count} from {parts.bounds[:-1]}"
-            lines.append(f"{number:4d} {row.kernel:<14} {row.node} ({row.op})  {text}{cut}")
+            cut_text = "" if parts is None else f"  in parts of {parts.cut.count} from {parts.bounds[:-1]}"
+            lines.append(f"{number:4d} {row.kernel:<14} {row.node} ({row.op})  {text}{cut_text}")
         return lines
 
 

@@ -86,7 +86,7 @@ class ReferenceState(State):
         self._clear()
 
     def _clear(self) -> None:
-        self._taken = 0
+        self._faults_before = 0
         nodes = self._program.network.graph.nodes
         self._memory = {BODIES: [np.zeros(len(self._program.sites), np.int64)]}
         self._memory |= {
@@ -113,8 +113,8 @@ class ReferenceState(State):
             if isinstance(node.op, Source) and node_id in memory:
                 results = memory[node_id]
             elif isinstance(node.op, Source):
-                given = feed[node.name] if node.name in feed else self.constants[node.name]
-                results = [arithmetic.take_input(given)]
+                value = feed[node.name] if node.name in feed else self.constants[node.name]
+                results = [arithmetic.take_input(value)]
             else:
                 dtypes = [outlet.fact.dtype for outlet in node.outputs]
                 try:
@@ -142,12 +142,12 @@ class ReferenceState(State):
             return op.eval(inputs, {})
         compute = self._program.computes.get(node_id)
         checks = op.checks([value.shape for value in inputs], [value.dtype for value in inputs])
-        given, _ = replace_all_failing(
+        values, _ = replace_all_failing(
             checks, inputs
         )  # nodes of their own count: most of this is not of the stream
         if compute is not None:
-            return compute(op, given)
-        return self._with_bodies(node_id, lambda: op.eval(given, {}))
+            return compute(op, values)
+        return self._with_bodies(node_id, lambda: op.eval(values, {}))
 
     def _with_bodies(self, node_id: int, compute: Callable[[], list[Array]]) -> list[Array]:
         """The results of a node; faults in its bodies are counted."""
@@ -163,11 +163,11 @@ class ReferenceState(State):
 
     @property
     def has_faulted(self) -> bool:
-        return sum(count for _, count in self._counts()) != self._taken
+        return sum(count for _, count in self._counts()) != self._faults_before
 
     def take_faults(self) -> int:
-        before, self._taken = self._taken, sum(count for _, count in self._counts())
-        return self._taken - before
+        before, self._faults_before = self._faults_before, sum(count for _, count in self._counts())
+        return self._faults_before - before
 
     def _counts(self) -> Iterator[tuple[Site, int]]:
         graph = self._program.network.graph
@@ -189,20 +189,20 @@ class ReferenceState(State):
         if len(memory) != expected:
             raise InputError(f"the snapshot holds {len(memory)} bytes of memory where {expected} are needed")
         self.changing = True
-        self._taken = 0
-        loaded: dict[int, list[Array]] = {}
+        self._faults_before = 0
+        states: dict[int, list[Array]] = {}
         start = 0
         for node_id, arrays in self._memory.items():
-            loaded[node_id] = []
+            states[node_id] = []
             for array in arrays:
                 stop = start + array.nbytes
                 part = np.frombuffer(memory[start:stop], array.dtype).reshape(array.shape)
-                loaded[node_id].append(part.copy())
+                states[node_id].append(part.copy())
                 start = stop
-        self._memory = loaded
+        self._memory = states
 
     def _keep(self) -> tuple[dict[int, list[Array]], int]:
-        return self._memory, self._taken  # each pulse makes the memory anew
+        return self._memory, self._faults_before  # each pulse makes the memory anew
 
     def _put_back(self, memory: tuple[dict[int, list[Array]], int]) -> None:
-        self._memory, self._taken = memory
+        self._memory, self._faults_before = memory

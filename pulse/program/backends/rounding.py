@@ -14,14 +14,14 @@ from pulse.typed import TypedNetwork, constant
 def rounded_operands(
     name: str, op: Op, inputs: Sequence[PulsedFact], form: str
 ) -> Iterator[tuple[int, Array]]:
-    """The constant operands of a node that are not stored as they are: the slot, and what is stored as f32.
+    """The constant operands of a node that are rounded when stored: the slot, and the rounded values as f32.
 
     Raises CompileError: int8 cannot hold it
     """
     for slot, fact in enumerate(inputs):
-        stored = stored_operand(name, op, inputs, slot, form)
-        if stored is not None and stored.codes is not fact.value:
-            yield slot, stored.values
+        operand = stored_operand(name, op, inputs, slot, form)
+        if operand is not None and operand.codes is not fact.value:
+            yield slot, operand.values
 
 
 def with_rounded_bodies(name: str, op: Op, form: str) -> Op:

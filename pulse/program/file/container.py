@@ -56,7 +56,7 @@ class Container:
 
 
 def is_program(head: bytes) -> bool:
-    """Whether a file begins as that of a program, of whatever format."""
+    """Whether a file begins as a program file of any format version."""
     return head.startswith(KIND)
 
 

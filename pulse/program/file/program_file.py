@@ -87,7 +87,7 @@ def encode_program(
 
 
 def write_file(content: bytes, path: "str | PathLike[str]") -> None:
-    """Put a whole file in the place of whatever is there, at once. Raises WriteError."""
+    """Write a whole file atomically, replacing an existing one. Raises WriteError."""
     target = os.fspath(path)
     folder, name = os.path.split(target)
     unfinished = os.path.join(folder, f".{name}.{os.urandom(16).hex()}")

@@ -72,7 +72,7 @@ def _write_port(port: Port) -> dict[str, Any]:
 
 
 def read_interface(record: JsonObject, chunks: Any) -> StoredInterface:
-    """The reverse; lengths are bounded, so that no stream goes on without an end. Raises LoadError."""
+    """Read what the writer stored; lengths are bounded, so that every stream ends. Raises LoadError."""
     try:
         scope = SymbolScope()
         symbol = scope.symbol(record.text("symbol", MOST_LETTERS))

@@ -118,10 +118,10 @@ class StoredProgram(NativeStreams):
     def _note(self, row: Any, kernel: Kernel) -> "RowNote":
         from pulse.program.table.cost import Cost, RowNote
 
-        given: list[Any] = cast(list[Any], row) if isinstance(row, list) else []
-        if [type(value) for value in given] != [str, str, int, int, int, int]:
+        fields: list[Any] = cast(list[Any], row) if isinstance(row, list) else []
+        if [type(value) for value in fields] != [str, str, int, int, int, int]:
             raise self._silent()
-        return RowNote(given[0], given[1], kernel.name, Cost(*given[2:]))
+        return RowNote(fields[0], fields[1], kernel.name, Cost(*fields[2:]))
 
     def _read_notes(self, what: str) -> list[Any]:
         try:
@@ -208,8 +208,8 @@ def _counter(record: JsonObject) -> tuple[Site, int]:
     check = record.record("check")
     numbers = {key: check.number(key, -(1 << 63), 1 << 64) for key in ("slot", "low", "high")}
     column = check.optional_number("column")
-    made = Check(**numbers, column=column, nonzero=check.flag("nonzero"), kind=check.text("kind"))
-    return (record.text("node"), record.text("op"), made), record.number("byte")
+    runtime_check = Check(**numbers, column=column, nonzero=check.flag("nonzero"), kind=check.text("kind"))
+    return (record.text("node"), record.text("op"), runtime_check), record.number("byte")
 
 
 def _kernel(record: JsonObject) -> Kernel:
@@ -245,14 +245,14 @@ def _number_kernels(
     if section.size % 8:
         raise LoadError(f"{container.name}: its table is not of whole words; compile the model again")
     table = section.view("<i8").astype(np.int64)
-    words, start, used = cast(list[int], table.tolist()), 0, list[Kernel]()
+    words, start, row_kernels = cast(list[int], table.tolist()), 0, list[Kernel]()
     while start < len(words):
         length = words[start + 1] if start + 1 < len(words) else 0
         if length < 2 or start + length > len(words) or not 0 <= words[start] < len(kernels):
-            raise LoadError(f"{container.name}: row {len(used)} is none; compile the model again")
-        used.append(kernels[words[start]])
-        table[start] = used[-1].number
+            raise LoadError(f"{container.name}: row {len(row_kernels)} is none; compile the model again")
+        row_kernels.append(kernels[words[start]])
+        table[start] = row_kernels[-1].number
         start += length
-    if len(used) != rows:
-        raise LoadError(f"{container.name}: has {len(used)} rows, where its header says {rows}")
-    return table, used
+    if len(row_kernels) != rows:
+        raise LoadError(f"{container.name}: has {len(row_kernels)} rows, where its header says {rows}")
+    return table, row_kernels

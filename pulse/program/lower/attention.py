@@ -16,7 +16,7 @@ from pulse.program.table.memory import Value
 def lower_banded_attention(cx: Lowering, node: PulsedNode, op: BandedAttentionStream) -> list[Value]:
     """Rows of q, k, v and y with their channels contiguous."""
     outlet = OutletId(node.id)
-    reads = [cx.floats(cx.value(read), "attention") for read in node.inputs]
+    reads = [cx.floats(cx.value(source), "attention") for source in node.inputs]
     q, k, v = (cx.innermost(x, len(x.shape) - 1) for x in reads)
     band = op.op
     y = cx.new(outlet)

@@ -19,11 +19,11 @@ def allocate_like(cx: Lowering, outlet: OutletId, value: Value) -> Value:
 
 @lowers(Concat)
 def lower_concat(cx: Lowering, node: PulsedNode, op: Concat) -> list[Value]:
-    """A view where the parts lie one after the other, else each copied to its place."""
+    """A view where the parts are adjacent in memory, else a copy of each part to its place."""
     parts = [cx.value(outlet) for outlet in node.inputs]
-    joined = _contiguous_parts(parts, op.axis)
-    if joined is not None:
-        return [joined]
+    view = _contiguous_parts(parts, op.axis)
+    if view is not None:
+        return [view]
     outlet, largest = OutletId(node.id), max(parts, key=lambda part: part.size)
     order = _order_for_reshape(cx, outlet, largest.strides)
     target = allocate_like(cx, outlet, largest) if order is None else cx.new(outlet, order)

@@ -76,20 +76,20 @@ def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> l
     split = split_channels(cx, node.inputs[0]) if op.group == 1 and not np.any(reach) else None
     x = convolution_input(cx, node.inputs[0], split, order[0])
     x = pad(cx, x, [(0, 0), (0, 0), *reach], order)
-    grouped, order_y = _find_grouped_axis(op, sizes, order), order
-    if grouped is None:
+    grouped_axis, order_y = _find_grouped_axis(op, sizes, order), order
+    if grouped_axis is None:
         order_y = last_order(len(sizes), None)  # a batch that lies between the outputs goes outside
-        grouped = _find_grouped_axis(op, sizes, order_y)
-        order_y = order if grouped is None else order_y
+        grouped_axis = _find_grouped_axis(op, sizes, order_y)
+        order_y = order if grouped_axis is None else order_y
     columns = sizes[1] if is_depthwise(op, kernel) else kernel[1]
     after = Finishing(outlet, 1, sizes[1])
-    if grouped is not None or columns >= WIDE:
+    if grouped_axis is not None or columns >= WIDE:
         after = find_finishing(cx, outlet, 1, gates=False)
     y = after.place(cx, sizes, order_y)
     bias = bias if after.bias is None else bias + after.bias
     whole = _Transposed(op, stored, bias, x, split, y, [before for before, _ in reach], after)
-    if grouped is not None and all(_together(value, grouped) for value in _tensors(y, after)):
-        _neighbours_at_once(cx, whole, grouped)
+    if grouped_axis is not None and all(_together(value, grouped_axis) for value in _tensors(y, after)):
+        _neighbours_at_once(cx, whole, grouped_axis)
     else:
         for phase in itertools.product(*(range(stride) for stride in op.strides)):
             _one_phase(cx, whole, phase, [0] * len(phase))
@@ -127,13 +127,13 @@ def _one_phase(cx: Lowering, of: _Transposed, phase: Sequence[int], begin: Seque
     """The outputs ``u = phase + stride*q`` from q = begin: inputs ``(u + before - k*dilation) / stride``."""
     op, x, y, stored = of.op, of.x, of.y, of.stored
     kernel, own_x = stored.codes.shape, x
-    chosen: list[list[int]] = []
+    phase_taps: list[list[int]] = []
     firsts: list[list[int]] = []
     counts: list[int] = []
     for i, (first, stride) in enumerate(zip(phase, op.strides)):
         at = [first + int(op.pads[i][0]) - k * op.dilations[i] for k in range(kernel[i + 2])]
-        chosen.append([k for k, position in enumerate(at) if position % stride == 0][::-1])
-        firsts.append(of.firsts(i + 2, first, chosen[-1]))
+        phase_taps.append([k for k, position in enumerate(at) if position % stride == 0][::-1])
+        firsts.append(of.firsts(i + 2, first, phase_taps[-1]))
         counts.append(len(range(first + stride * begin[i], y.shape[i + 2], stride)))
         own_x = own_x.part(i + 2, begin[i], x.shape[i + 2])
     if not all(counts):
@@ -147,15 +147,15 @@ def _one_phase(cx: Lowering, of: _Transposed, phase: Sequence[int], begin: Seque
             own = own.part(i + 2, first + stride * begin[i], own.shape[i + 2], stride)
         return own.offsets(of.axes) + (own.offset - value.offset)
 
-    kept = stored.codes[(slice(None), slice(None), *np.ix_(*chosen))]
+    phase_weights = stored.codes[(slice(None), slice(None), *np.ix_(*phase_taps))]
     if is_depthwise(op, kernel):
-        table = kept.reshape(op.group, -1).T
+        table = phase_weights.reshape(op.group, -1).T
         emit_depthwise(cx, x, rows_x, taps, table, of.bias, y, rows(y), of.after.steps_on(cx, y, rows))
         return
     per_in, per_out = kernel[0] // op.group, kernel[1]
     for group in range(op.group):
         own = slice(group * per_out, (group + 1) * per_out)
-        part = kept[group * per_in : (group + 1) * per_in]
+        part = phase_weights[group * per_in : (group + 1) * per_in]
         matrix = part.reshape(per_in, per_out, -1).transpose(2, 0, 1).reshape(-1, per_out)
         inside = x if op.group == 1 else x.part(1, group * per_in, (group + 1) * per_in)
         outside = y.part(1, own.start, own.stop)
@@ -182,13 +182,13 @@ def _tensors(y: Value, after: Finishing) -> list[Value]:
 
 
 def _together(value: Value, axis: int) -> bool:
-    """Whether the channels of an axis lie one after the other."""
+    """Whether the channels of an axis are adjacent in memory."""
     channels = value.shape[1]
     return value.strides[axis] == channels and (value.strides[1] == 1 or channels == 1)
 
 
 def _neighbours_at_once(cx: Lowering, of: _Transposed, axis: int) -> None:
-    """One product makes the ``stride`` outputs of each input; the phases make those that are left at the end."""
+    """One product makes the ``stride`` outputs of each input; the phases make the remaining ones at the end."""
     op, stored, x, i = of.op, of.stored, of.x, axis - 2
     stride, channels = op.strides[i], of.y.shape[1]
     kernel = stored.codes.shape

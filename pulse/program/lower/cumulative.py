@@ -66,9 +66,9 @@ def _lower_sums(cx: Lowering, node: PulsedNode, op: CumSum, sums: Value, times: 
     if not cx.graph.outlet(total).successors and not cx.is_read_later(total):
         return [y]
     whole = cx.new(total)
-    seen = sums.reshape(whole.shape)
-    assert seen is not None
+    columns = sums.reshape(whole.shape)
+    assert columns is not None
     chain = Chain()
-    chain.load(seen)
+    chain.load(columns)
     store_chain(cx, chain, whole)
     return [y, whole]

@@ -143,9 +143,14 @@ def result_order(cx: Lowering, outlet: OutletId, inputs: Sequence[Value]) -> lis
 def lower_elementwise(cx: Lowering, node: PulsedNode, op: Elementwise | Cast) -> list[Value]:
     """Wait for the reader if it can take this function into its own chain, else emit it now."""
     outlet = OutletId(node.id)
-    for slot, read in enumerate(node.inputs):
-        known = cx.known_value(read)
-        if known is not None and known.dtype.kind in "iu" and known.size and int(abs(known).max()) > EXACT:
+    for slot, source in enumerate(node.inputs):
+        constant = cx.known_value(source)
+        if (
+            constant is not None
+            and constant.dtype.kind in "iu"
+            and constant.size
+            and int(abs(constant).max()) > EXACT
+        ):
             raise CompileError(
                 f"{node.name} ({node.op.name}): input {slot} holds integers beyond 2**53; "
                 f"use {spell('backend', 'numpy')}"
@@ -192,10 +197,10 @@ def _exponent(cx: Lowering, node: PulsedNode) -> float | None:
     """The one constant to whose power a tensor of f32 is raised, if f32 holds it."""
     if not isinstance(node.op, Elementwise) or node.op.kind != "pow":
         return None
-    known = cx.known_value(node.inputs[1])
-    if known is None or known.size != 1 or cx.fact(node.inputs[0]).dtype != np.float32:
+    constant = cx.known_value(node.inputs[1])
+    if constant is None or constant.size != 1 or cx.fact(node.inputs[0]).dtype != np.float32:
         return None
-    exponent = float(known.ravel()[0])
+    exponent = float(constant.ravel()[0])
     return exponent if float(np.float32(exponent)) == exponent else None
 
 

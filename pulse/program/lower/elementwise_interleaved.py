@@ -31,7 +31,7 @@ def interleave_chain(cx: Interleaving, row: Chain32) -> Iterator[Instruction]:
             strides.append((*(step * LANES for step in steps), 1))
     loops = Loops((row.s0, row.s1, row.s2, row.s3, LANES), tuple(strides))
     for offsets, inner in loops.merge().inside(CHAIN_LOOPS):
-        moved: list[dict[str, Any]] = [
+        operand_fields: list[dict[str, Any]] = [
             {"tensor": further_on(tensor, offset), "dtype": F32, **number_fields("step", steps)}
             for tensor, offset, steps in zip(tensors, offsets, inner.strides)
         ]
@@ -39,7 +39,7 @@ def interleave_chain(cx: Interleaving, row: Chain32) -> Iterator[Instruction]:
             **number_fields("s", inner.sizes),
             input_count=row.input_count,
             op_count=row.op_count,
-            inputs=[ChainInput(**fields) for fields in moved[:-1]],
-            output=ChainOutput(**moved[-1]),
+            inputs=[ChainInput(**fields) for fields in operand_fields[:-1]],
+            output=ChainOutput(**operand_fields[-1]),
             ops=row.ops,
         )

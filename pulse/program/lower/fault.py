@@ -101,8 +101,8 @@ def fault_checker(frames: Valid) -> LookForFaults:
     def look(inner: Lowering, node: PulsedNode) -> None:
         facts = [inner.fact(outlet) for outlet in node.inputs]
         for check in node.op.checks([fact.sizes for fact in facts], [fact.dtype for fact in facts]):
-            known = facts[check.slot].value
-            if known is None or check.find_failing(known).any():
+            constant = facts[check.slot].value
+            if constant is None or check.find_failing(constant).any():
                 count_faults(
                     inner, inner.value(node.inputs[check.slot]), check, node.name, node.op.name, frames
                 )

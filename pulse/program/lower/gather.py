@@ -22,17 +22,17 @@ def lower_gather(cx: Lowering, node: PulsedNode, op: Gather) -> list[Value]:
     """Rows looked up by constant or computed indices."""
     x, indices = (cx.value(outlet) for outlet in node.inputs)
     rank, width = len(x.shape), len(indices.shape)
-    known = cx.known_value(node.inputs[1])
+    constant = cx.known_value(node.inputs[1])
     outlet = OutletId(node.id)
-    if known is not None and known.size == 1:
-        start = int(known.ravel()[0]) % x.shape[op.axis]
+    if constant is not None and constant.size == 1:
+        start = int(constant.ravel()[0]) % x.shape[op.axis]
         view = x.part(op.axis, start, start + 1)
         shape = [*x.shape[: op.axis], *[1] * width, *x.shape[op.axis + 1 :]]
         return [view.view(shape, [*x.strides[: op.axis], *[0] * width, *x.strides[op.axis + 1 :]])]
-    if known is not None and known.ndim == 1 and _regular(known % x.shape[op.axis]):
-        wrapped = known % x.shape[op.axis]
-        step = int(wrapped[1] - wrapped[0])
-        return [x.part(op.axis, int(wrapped[0]), int(wrapped[-1]) + 1, step)]
+    if constant is not None and constant.ndim == 1 and _regular(constant % x.shape[op.axis]):
+        rows = constant % x.shape[op.axis]
+        step = int(rows[1] - rows[0])
+        return [x.part(op.axis, int(rows[0]), int(rows[-1]) + 1, step)]
     return [_look_up(cx, outlet, x, indices, op.axis, rank, width)]
 
 
@@ -138,9 +138,9 @@ def _add(cx: Lowering, base: Array, columns: Sequence[tuple[Value, int, int]]) -
     total = cx.constant(base)
     for index, size, step in columns:
         chain = Chain()
-        wrapped = chain.apply("mod", (chain.load(index), chain.load(cx.constant(np.array(size, np.int64)))))
-        moved = chain.apply("mulc", (wrapped,), (float(step),))
-        chain.apply("add", (moved, chain.load(total)))
+        row = chain.apply("mod", (chain.load(index), chain.load(cx.constant(np.array(size, np.int64)))))
+        offset = chain.apply("mulc", (row,), (float(step),))
+        chain.apply("add", (offset, chain.load(total)))
         total = cx.temporary(base.shape, base.dtype)
         store_chain(cx, chain, total)
     return total

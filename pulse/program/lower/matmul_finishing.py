@@ -185,24 +185,24 @@ def _take_step(cx: Lowering, finishing: Finishing, node: PulsedNode) -> bool:
     return True
 
 
-def _one_number(known: Array | None) -> float | None:
+def _one_number(constant: Array | None) -> float | None:
     """A constant of f32 that is one number."""
     return (
-        float(known.ravel()[0])
-        if known is not None and known.dtype == np.float32 and known.size == 1
+        float(constant.ravel()[0])
+        if constant is not None and constant.dtype == np.float32 and constant.size == 1
         else None
     )
 
 
-def _of_channels(known: Array | None, finishing: Finishing, rank: int) -> Array | None:
+def _of_channels(constant: Array | None, finishing: Finishing, rank: int) -> Array | None:
     """A constant that has one number for each channel, or one for all; None if it is anything else."""
-    if known is None or known.dtype != np.float32 or known.ndim > rank:
+    if constant is None or constant.dtype != np.float32 or constant.ndim > rank:
         return None
-    shape = (1,) * (rank - known.ndim) + known.shape
+    shape = (1,) * (rank - constant.ndim) + constant.shape
     if any(size != 1 for axis, size in enumerate(shape) if axis != finishing.axis):
         return None
     return (
-        np.broadcast_to(known.ravel(), (finishing.channels,))
+        np.broadcast_to(constant.ravel(), (finishing.channels,))
         if shape[finishing.axis] in (1, finishing.channels)
         else None
     )

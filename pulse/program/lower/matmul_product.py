@@ -35,7 +35,7 @@ def weights_of(cx: Lowering, node: PulsedNode, slot: int, what: str) -> Array:
 
 
 def stored_of(cx: Lowering, node: PulsedNode, slot: int, what: str) -> Stored:
-    """The same in the program's form of weights. Raises CompileError."""
+    """A constant operand in the program's form of weights. Raises CompileError."""
     weights_of(cx, node, slot, what)
     facts = [cx.fact(operand) for operand in node.inputs]
     stored = stored_operand(node.name, node.op, facts, slot, cx.form)

@@ -78,7 +78,7 @@ def _broadcast_parameter(cx: Lowering, node: PulsedNode, slot: int, neutral: Arr
     """Scale or bias over all normalised axes."""
     if slot >= len(node.inputs):
         return cx.constant(neutral)
-    known = cx.known_value(node.inputs[slot])
-    if known is not None:
-        return cx.constant(np.ascontiguousarray(np.broadcast_to(known, neutral.shape)))
+    constant = cx.known_value(node.inputs[slot])
+    if constant is not None:
+        return cx.constant(np.ascontiguousarray(np.broadcast_to(constant, neutral.shape)))
     return broadcast(cx.floats(cx.value(node.inputs[slot]), "a scale"), neutral.shape)

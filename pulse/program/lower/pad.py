@@ -28,9 +28,9 @@ def lower_pad(cx: Lowering, node: PulsedNode, op: Pad) -> list[Value]:
     cx.copy(x, inner)
     if op.mode == "constant":
         return [target]
-    ready = inner
+    view = inner
     for axis, (before, after) in enumerate(amounts):
-        ready = _grow(cx, target, ready, axis, before, after, op.mode)
+        view = _grow(cx, target, view, axis, before, after, op.mode)
     return [target]
 
 
@@ -41,20 +41,20 @@ def _all_of(value: Value) -> Value:
 
 
 def _grow(
-    cx: Lowering, whole: Value, ready: Value, axis: int, before: int, after: int, mode: PadMode
+    cx: Lowering, whole: Value, view: Value, axis: int, before: int, after: int, mode: PadMode
 ) -> Value:
     """Fill one axis of the ready part outwards from frames that it already has."""
-    size, step = ready.shape[axis], whole.strides[axis]
+    size, step = view.shape[axis], whole.strides[axis]
     if before or after:
         for frame in (*range(-1, -before - 1, -1), *range(size, size + after)):
             source = shown_frame(frame, size, mode)
-            cx.copy(ready.part(axis, source, source + 1), _shift(ready, axis, frame, step))
-    shape = list(ready.shape)
+            cx.copy(view.part(axis, source, source + 1), _shift(view, axis, frame, step))
+    shape = list(view.shape)
     shape[axis] = before + size + after
-    return ready.view(shape, ready.strides, -before * step)
+    return view.view(shape, view.strides, -before * step)
 
 
-def _shift(ready: Value, axis: int, frame: int, step: int) -> Value:
-    shape = list(ready.shape)
+def _shift(view: Value, axis: int, frame: int, step: int) -> Value:
+    shape = list(view.shape)
     shape[axis] = 1
-    return ready.view(shape, ready.strides, frame * step)
+    return view.view(shape, view.strides, frame * step)

@@ -99,13 +99,13 @@ def _cell_instruction(
     size, half = op.hidden, len(b) // 2
     bias = b[:half] + b[half:]
     if op.cell.kind == "gru" and not op.cell.linear_before_reset:
-        packed, scales = _pack(cx, r, size, 0, 2)
+        weights, scales = _pack(cx, r, size, 0, 2)
         last, last_scales = _pack(cx, r, size, 2, 1)
         scratch = cx.temporary((2, size), np.dtype(np.float32))
-        own = {"W": packed, "scales": scales, "last": last, "last_scales": last_scales, "scratch": scratch}
+        own = {"W": weights, "scales": scales, "last": last, "last_scales": last_scales, "scratch": scratch}
         return GruReset, bias, own
-    packed, scales = _pack(cx, r, size, 0, GATES[op.cell.kind])
-    own = {"W": packed, "scales": scales}
+    weights, scales = _pack(cx, r, size, 0, GATES[op.cell.kind])
+    own = {"W": weights, "scales": scales}
     if op.cell.kind == "gru":
         bias[2 * size :] = b[2 * size : half]
         return Gru, bias, {**own, "bias": cx.constant(np.ascontiguousarray(b[half + 2 * size :]))}

@@ -65,12 +65,12 @@ def _kind(graph: PulsedGraph, node: PulsedNode) -> Hashable | None:
         None if isinstance(node.op, Recurrent) else (node.op.offset, node.op.length, node.op.past is None)
     )
     cell, constant = op.cell, all(graph.fact(outlet).value is not None for outlet in node.inputs[1:4])
-    known = all(activation.name in ACTIVATIONS for activation in cell.activations)
+    supported = all(activation.name in ACTIVATIONS for activation in cell.activations)
     if cell.kind != "gru" or not cell.linear_before_reset or op.hidden > LARGEST or op.lengths is not None:
         return None
     sizes = graph.fact(OutletId(node.id)).sizes
-    read = any(graph.is_output(OutletId(node.id, slot)) for slot in range(len(node.outputs)))
-    return None if read or not known or not constant else (cell, sizes, timing)
+    has_output = any(graph.is_output(OutletId(node.id, slot)) for slot in range(len(node.outputs)))
+    return None if has_output or not supported or not constant else (cell, sizes, timing)
 
 
 def _gather(graph: PulsedGraph, order: Sequence[int], group: set[int]) -> list[int]:

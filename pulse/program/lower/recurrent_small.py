@@ -138,22 +138,22 @@ def _state(cx: Lowering, nodes: Sequence[PulsedNode], batch: int, width: int) ->
 def _starts(cx: Lowering, nodes: Sequence[PulsedNode], width: int) -> tuple[Value, int]:
     """The initial states of all layers, and the elements from row to row."""
     slots = [_layer(node).optional_slot("h") for node in nodes]
-    given = [None if slot is None else node.inputs[slot] for node, slot in zip(nodes, slots)]
-    known = [_known_start(cx, outlet) for outlet in given]
+    outlets = [None if slot is None else node.inputs[slot] for node, slot in zip(nodes, slots)]
+    values = [_known_start(cx, outlet) for outlet in outlets]
     rows = max(
-        (cx.fact(outlet).sizes[0] for outlet, value in zip(given, known) if outlet and value is None),
+        (cx.fact(outlet).sizes[0] for outlet, value in zip(outlets, values) if outlet and value is None),
         default=0,
     )
-    rows = max([rows, *(value.shape[0] for value in known if value is not None)])
+    rows = max([rows, *(value.shape[0] for value in values if value is not None)])
     first = np.zeros((rows, LANES), np.float32)
-    for number, value in enumerate(known):
+    for number, value in enumerate(values):
         if value is not None:
             first[:, number * width :][:, : value.shape[1]] = value
     start = cx.constant(first)
-    if any(value is None for value in known):
+    if any(value is None for value in values):
         constants, start = start, cx.temporary(first.shape, first.dtype)
         cx.copy(constants, start)
-        for number, (outlet, value) in enumerate(zip(given, known)):
+        for number, (outlet, value) in enumerate(zip(outlets, values)):
             if value is None and outlet is not None:
                 own = cx.floats(cx.value(outlet), "an initial state")
                 target = start.part(1, number * width, number * width + own.shape[1])
@@ -173,8 +173,8 @@ def _known_start(cx: Lowering, outlet: OutletId | None) -> Array | None:
         cx.graph.node(source).op, Expand | Slice | AddAxis | RemoveAxis
     ):
         source = cx.graph.node(source).inputs[0]
-    known = cx.known_value(source)
-    if source == outlet or known is None:
-        return known
-    same = known.size and (known == known.flat[0]).all()
-    return np.full((1, cx.fact(outlet).sizes[1]), known.flat[0], np.float32) if same else None
+    constant = cx.known_value(source)
+    if source == outlet or constant is None:
+        return constant
+    same = constant.size and (constant == constant.flat[0]).all()
+    return np.full((1, cx.fact(outlet).sizes[1]), constant.flat[0], np.float32) if same else None

@@ -10,9 +10,11 @@ from pulse.program.lowering import Lowering, PulsedNode
 def stream_start(cx: Lowering, node: PulsedNode, op: RecurrentStream) -> tuple[list[Array], bool]:
     """What the states hold before the first pulse, and whether they are taken from an input then."""
     slots = [op.op.optional_slot(name) for name in ("h", "c")[: op.op.cell.states]]
-    known = [None if slot is None else cx.known_value(node.inputs[slot]) for slot in slots]
-    reload = op.past is None and any(slot is not None and value is None for slot, value in zip(slots, known))
+    constants = [None if slot is None else cx.known_value(node.inputs[slot]) for slot in slots]
+    reload = op.past is None and any(
+        slot is not None and value is None for slot, value in zip(slots, constants)
+    )
     begin = op.begin()
     if op.past is None:
-        begin = [zeros if value is None else zeros + value for zeros, value in zip(begin, known)]
+        begin = [zeros if value is None else zeros + value for zeros, value in zip(begin, constants)]
     return [np.ascontiguousarray(first) for first in begin], reload

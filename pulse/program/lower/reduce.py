@@ -79,31 +79,31 @@ def _reduce(
     wire: tuple[OutletId, bool] | None,
 ) -> Value:
     """Reduce some axes, as rows of one long axis or as runs of a kept one; the result as the wire has it, if any."""
-    kept = [axis for axis in range(len(x.shape)) if axis not in axes]
-    shape = [x.shape[axis] for axis in kept]
-    order = [kept.index(axis) for axis in x.order if axis in kept]
+    kept_axes = [axis for axis in range(len(x.shape)) if axis not in axes]
+    shape = [x.shape[axis] for axis in kept_axes]
+    order = [kept_axes.index(axis) for axis in x.order if axis in kept_axes]
     if wire is None:
         result = y = cx.temporary(shape, x.dtype, order)
     else:
         outlet, keepdims = wire
-        full = [*(a for a in x.order if a in kept), *axes] if keepdims else order
+        full = [*(a for a in x.order if a in kept_axes), *axes] if keepdims else order
         result = cx.new(outlet, full)
-        y = result.view(shape, [result.strides[a] for a in kept]) if keepdims else result
+        y = result.view(shape, [result.strides[a] for a in kept_axes]) if keepdims else result
     inner = [
         axis
-        for axis in kept
-        if x.strides[axis] == 1 and y.strides[kept.index(axis)] == 1 and x.shape[axis] > 1
+        for axis in kept_axes
+        if x.strides[axis] == 1 and y.strides[kept_axes.index(axis)] == 1 and x.shape[axis] > 1
     ]
     if inner:
         run = inner[0]
-        rows = [axis for axis in kept if axis != run]
+        rows = [axis for axis in kept_axes if axis != run]
         cx.emit(
             PoolRow(
                 x=x,
                 y=y,
                 M=int(np.prod([x.shape[a] for a in rows], dtype=np.int64)),
                 rows_x=cx.table(x.offsets(rows)),
-                rows_y=cx.table(y.offsets([kept.index(a) for a in rows])),
+                rows_y=cx.table(y.offsets([kept_axes.index(a) for a in rows])),
                 T=int(np.prod([x.shape[a] for a in axes], dtype=np.int64)),
                 taps=cx.table(x.offsets(axes)),
                 C=x.shape[run],
@@ -118,8 +118,8 @@ def _reduce(
             x=source,
             y=y,
             M=y.size,
-            rows_x=cx.table(source.offsets(kept)),
-            rows_y=cx.table(y.offsets(range(len(kept)))),
+            rows_x=cx.table(source.offsets(kept_axes)),
+            rows_y=cx.table(y.offsets(range(len(kept_axes)))),
             R=count,
             stride=step,
             kind=kind,
@@ -147,8 +147,8 @@ def lower_arg_reduce(cx: Lowering, node: PulsedNode, op: ArgReduce) -> list[Valu
     """The index of the largest or smallest entry of a row."""
     x = cx.floats(cx.value(node.inputs[0]), "a search")
     y = cx.new(OutletId(node.id))
-    kept = [axis for axis in range(len(x.shape)) if axis != op.axis]
-    axes = kept if op.keepdims else list(range(len(kept)))
+    kept_axes = [axis for axis in range(len(x.shape)) if axis != op.axis]
+    axes = kept_axes if op.keepdims else list(range(len(kept_axes)))
     if y.dtype != np.int64:
         raise CompileError(f"{node.name}: indices must be i64")
     cx.emit(
@@ -156,7 +156,7 @@ def lower_arg_reduce(cx: Lowering, node: PulsedNode, op: ArgReduce) -> list[Valu
             x=x,
             y=y,
             M=y.size,
-            rows_x=cx.table(x.offsets(kept)),
+            rows_x=cx.table(x.offsets(kept_axes)),
             rows_y=cx.table(y.offsets(axes)),
             R=x.shape[op.axis],
             stride=x.strides[op.axis],

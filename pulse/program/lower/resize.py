@@ -30,7 +30,7 @@ def lower_polyphase(cx: Lowering, node: PulsedNode, op: Polyphase) -> list[Value
 
 
 def _add(cx: Lowering, weighted: Sequence[tuple[Value, float]], target: Value, more: bool) -> None:
-    """A weighted sum, added to what is there already."""
+    """Write a weighted sum to the output; if ``more``, add it to what the output holds."""
     chain = Chain()
     total = chain.load(target) if more else None
     for view, weight in weighted:

@@ -35,10 +35,10 @@ def lower_scan_stream(cx: Lowering, node: PulsedNode, op: ScanStream) -> list[Va
     first = len(op.op.scanned)
     states: list[Value] = []
     for outlet, start, zeros in zip(node.inputs[first:], frames.initial, op.begin()):
-        known = cx.known_value(outlet) if op.reload else None
-        state = cx.allocate_state(zeros if known is None else known, range(zeros.ndim))
+        constant = cx.known_value(outlet) if op.reload else None
+        state = cx.allocate_state(zeros if constant is None else constant, range(zeros.ndim))
         states.append(state)
-        if op.reload and known is None:
+        if op.reload and constant is None:
             _keep(cx, cx.order_axes(start, range(zeros.ndim)), state, cx.table([1]), 1, 0, 0)
     end = cx.end(op.length)
     first, gate = cx.table([0]), cx.table([0])
@@ -90,8 +90,8 @@ class _Frames:
         """Emit one frame, in the order of the run; the states after it."""
         cx, op = self._cx, self._op
         around = zip((*op.states, *op.captured), (*states, *self._captured))
-        given = {self._places[name]: value for name, value in (*around, *self._frame_inputs(number))}
-        results = cx.inside(self._body, given, look)
+        places = {self._places[name]: value for name, value in (*around, *self._frame_inputs(number))}
+        results = cx.inside(self._body, places, look)
         for value, y, course in zip(results[len(states) :], self.gathered, op.gathered):
             at = self.count - 1 - number if course.backward else number
             cx.copy(value, _frame(y, course.axis, at))

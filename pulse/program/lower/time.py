@@ -45,9 +45,9 @@ def lower_delay(cx: Lowering, node: PulsedNode, op: Delay) -> list[Value]:
     if not (x.buffer is newest.buffer and x.offset == newest.offset and x.strides == newest.strides):
         cx.copy(x, newest)
     frame = memory.size // memory.shape[op.axis] * x.dtype.itemsize
-    moved = memory.part(op.axis, pulse, pulse + history)
+    tail = memory.part(op.axis, pulse, pulse + history)
     if history:
-        cx.emit_ending(Move(dst=memory, src=moved, bytes=history * frame))
+        cx.emit_ending(Move(dst=memory, src=tail, bytes=history * frame))
     return [memory.part(op.axis, 0, pulse + op.overlap)]
 
 

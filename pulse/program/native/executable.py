@@ -281,13 +281,15 @@ class NativeState(State):
         """The time of each instruction and what it costs, over steps on noise; the stream's state is kept."""
         from pulse.program.native.profile import measure
 
-        saved = self.snapshot()
+        snapshot = self.snapshot()
         rng = np.random.default_rng(0)
         for name, place in self._inputs:
-            given = self.constants.get(name)
-            place[...] = rng.standard_normal(place.shape).astype(place.dtype) if given is None else given
+            constant = self.constants.get(name)
+            place[...] = (
+                rng.standard_normal(place.shape).astype(place.dtype) if constant is None else constant
+            )
         try:
             parts = self._program.thread_cuts.counts()
             return measure(self._program.notes, self.call[0], self.call[2], steps, parts)
         finally:
-            self.restore(saved)
+            self.restore(snapshot)

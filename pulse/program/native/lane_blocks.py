@@ -38,10 +38,10 @@ class CallBlocks:
     @classmethod
     def of(cls, blocks: Iterable[BlockLanes], count: int) -> "CallBlocks":
         """The blocks of a call of this many lanes."""
-        found_blocks, left = tuple(blocks), np.ones(count, np.bool_)
+        found_blocks, without_block = tuple(blocks), np.ones(count, np.bool_)
         for part in found_blocks:
-            left[part.at] = False
-        return cls(found_blocks, np.flatnonzero(left))
+            without_block[part.at] = False
+        return cls(found_blocks, np.flatnonzero(without_block))
 
 
 class LaneBlocks:
@@ -73,7 +73,7 @@ class LaneBlocks:
         self._inputs = self._ports_of_block(program.received, interleaved.inputs)
         self._outputs = self._ports_of_block(program.sent, interleaved.outputs)
         self._constants = constants
-        self._known: tuple[LaneSelection, CallBlocks] | None = None
+        self._last_blocks: tuple[LaneSelection, CallBlocks] | None = None
 
     @classmethod
     def of(cls, program: NativeExecutable, memory: Array, constants: Feed) -> "LaneBlocks | None":
@@ -83,16 +83,19 @@ class LaneBlocks:
         interleaved = interleave(program)
         return None if interleaved is None else cls(program, interleaved, memory, constants)
 
-    def parts(self, chosen: LaneSelection) -> CallBlocks:
+    def parts(self, selection: LaneSelection) -> CallBlocks:
         """The blocks of which a call steps all lanes, and all are in the middle of their streams."""
-        if self._known is None or self._known[0] is not chosen:
-            self._known = chosen, CallBlocks.of(self._whole(chosen.numbers), len(chosen.numbers))
-        parts, steady_from = self._known[1], self.steady_from
-        if not [clock for clock in chosen.clocks if clock.pulse < steady_from]:
+        if self._last_blocks is None or self._last_blocks[0] is not selection:
+            self._last_blocks = (
+                selection,
+                CallBlocks.of(self._whole(selection.numbers), len(selection.numbers)),
+            )
+        parts, steady_from = self._last_blocks[1], self.steady_from
+        if not [clock for clock in selection.clocks if clock.pulse < steady_from]:
             return parts
-        pulses = np.array([clock.pulse for clock in chosen.clocks])
-        ready = [part for part in parts.blocks if pulses[part.at].min() >= steady_from]
-        return CallBlocks.of(ready, len(pulses))
+        pulses = np.array([clock.pulse for clock in selection.clocks])
+        steady = [part for part in parts.blocks if pulses[part.at].min() >= steady_from]
+        return CallBlocks.of(steady, len(pulses))
 
     def _whole(self, numbers: Sequence[int]) -> Iterator[BlockLanes]:
         at = {number: place for place, number in enumerate(numbers)}
@@ -108,8 +111,8 @@ class LaneBlocks:
         """One pulse of a block; arrays are those of all lanes of the call."""
         block = self._interleave(part.block)
         for name, array in self._inputs:
-            given = feed.get(name)
-            array[...] = self._constants[name] if given is None else given[part.at]
+            values = feed.get(name)
+            array[...] = self._constants[name] if values is None else values[part.at]
         self._bases[Region.STATE] = block.ctypes.data
         self._run(*self._call, self._bases.ctypes.data)
         self._steps[part.block] += 1
@@ -156,4 +159,4 @@ class LaneBlocks:
         """Never interleave the block of a lane again: something else writes to its memory."""
         self.separate(lane)
         self._excluded.add(lane // LANES)
-        self._known = None
+        self._last_blocks = None

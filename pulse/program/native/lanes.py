@@ -150,15 +150,15 @@ class NativeLanes(Lanes):
         strides = (self._memory.strides[0],)
         return np.ndarray((len(self._memory),), np.int64, self._memory.data, total_at, strides)
 
-    def _failed_lanes(self, chosen: LaneSelection) -> list[int]:
+    def _failed_lanes(self, selection: LaneSelection) -> list[int]:
         if self._totals is None or not np.count_nonzero(self._totals):
             return []
-        return super()._failed_lanes(chosen)
+        return super()._failed_lanes(selection)
 
     def _tensors(self, name: str, place: Place) -> Tensors:
         if place.region is Region.WEIGHTS:
-            known = place.view(self._weights)
-            return Tensors(name, np.broadcast_to(known, (self._group, *known.shape)), False)
+            value = place.view(self._weights)
+            return Tensors(name, np.broadcast_to(value, (self._group, *value.shape)), False)
         of_all = place.region is Region.STATE
         memory = self._memory if of_all else self._arena
         if 0 in place.shape:
@@ -167,15 +167,15 @@ class NativeLanes(Lanes):
         shape = (len(memory), *place.shape)
         return Tensors(name, np.ndarray(shape, place.dtype, memory.data, place.offset, strides), of_all)
 
-    def _run(self, feed: dict[str, Array], chosen: LaneSelection) -> dict[str, Array]:
-        self._stepping = chosen
+    def _run(self, feed: dict[str, Array], selection: LaneSelection) -> dict[str, Array]:
+        self._stepping = selection
         blocks = None if self.alone else self._blocks
-        parts = None if blocks is None else blocks.parts(chosen)
+        parts = None if blocks is None else blocks.parts(selection)
         if blocks is None or parts is None or not parts.blocks:
-            results = self._step_groups(feed, chosen.index)
+            results = self._step_groups(feed, selection.index)
         else:
-            results = self._step_blocks(blocks, parts, feed, chosen.index)
-        for clock in chosen.clocks:
+            results = self._step_blocks(blocks, parts, feed, selection.index)
+        for clock in selection.clocks:
             clock.pulse += 1
         return results
 

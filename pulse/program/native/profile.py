@@ -51,7 +51,7 @@ class ProfileRow:
         return count(self.cost) / self.seconds_per_step / 1e9
 
     def join(self, other: "ProfileRow") -> "ProfileRow":
-        """Both together."""
+        """The sum of two rows."""
         return ProfileRow(
             self.node,
             self.op,

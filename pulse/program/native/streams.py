@@ -24,12 +24,12 @@ class NativeStreams(NativeExecutable, Program):
         from pulse.program.machine.team import require_threads
 
         require_threads(threads)
-        made = object.__new__(type(self))
+        copy = object.__new__(type(self))
         for name, value in vars(self).items():
             if name not in ("thread_cuts", "_parallel"):
-                setattr(made, name, value)
-        made.threads = threads
-        return made
+                setattr(copy, name, value)
+        copy.threads = threads
+        return copy
 
     def spawn_many(self, count: int, constants: Feed | None = None) -> "Lanes":
         if self.threads > 1:

@@ -71,11 +71,11 @@ class Executable(ABC):
 
     def steps(self, end: int) -> int:
         """How many pulses a stream of ``end`` frames of the symbol takes, its tail included."""
-        symbol, needed = self.model.symbol, -(-end // self.pulse)
+        symbol, pulses = self.model.symbol, -(-end // self.pulse)
         for port in self.outputs:
             if port.streams:
                 total = max(0, port.length.eval({symbol: end}))
-                needed = max(needed, -(-(port.delay + total) // port.frames) if total else 0)
+                pulses = max(pulses, -(-(port.delay + total) // port.frames) if total else 0)
         for wire in self.model.waits():
-            needed = max(needed, -(-(wire.offset + max(0, wire.length.eval({symbol: end}))) // wire.frames))
-        return needed
+            pulses = max(pulses, -(-(wire.offset + max(0, wire.length.eval({symbol: end}))) // wire.frames))
+        return pulses

@@ -17,93 +17,93 @@ Feed = Mapping[str, Array]
 
 def named_pulses(ports: Sequence[Port], feed: Feed | Array) -> dict[str, Array]:
     """A pulse for each streaming input; an array alone if there is one input."""
-    named = _by_name(ports, feed)
+    arrays = _by_name(ports, feed)
     for port in ports:
-        array = named.get(port.name)
+        array = arrays.get(port.name)
         if array is None:
             raise InputError(f"no pulse for input {port.name}; feed {_describe_ports(ports)}")
         if array.shape != port.shape or array.dtype != port.dtype:
             raise InputError(f"expected a pulse {_port_text(port)}, got {_shape(array)}")
-    if len(named) > len(ports):
-        unknown = sorted(named.keys() - {port.name for port in ports})
+    if len(arrays) > len(ports):
+        unknown = sorted(arrays.keys() - {port.name for port in ports})
         raise InputError(f"{', '.join(unknown)} is not a streaming input; feed {_describe_ports(ports)}")
-    return named
+    return arrays
 
 
 def check_outputs(ports: Mapping[str, Port], outputs: Feed | Array) -> dict[str, Array]:
     """An array to write to for each output; one alone if there is one output."""
-    named = outputs
-    if isinstance(named, np.ndarray) and len(ports) == 1:
-        named = dict.fromkeys(ports, named)
-    if not isinstance(named, (dict, Mapping)) or named.keys() != ports.keys():
+    arrays = outputs
+    if isinstance(arrays, np.ndarray) and len(ports) == 1:
+        arrays = dict.fromkeys(ports, arrays)
+    if not isinstance(arrays, (dict, Mapping)) or arrays.keys() != ports.keys():
         raise InputError(f"give an array for each output: {'; '.join(map(_port_text, ports.values()))}")
-    checked: dict[str, Array] = {}
+    results: dict[str, Array] = {}
     for name, port in ports.items():
-        array = named[name]
+        array = arrays[name]
         if type(array) is not np.ndarray or array.shape != port.shape or array.dtype != port.dtype:
             raise InputError(
                 f"expected an array for the output {_port_text(port)}, got {_shape(np.asarray(array))}"
             )
         if not array.flags.writeable:
             raise InputError(f"the array for the output {name} cannot be written")
-        checked[name] = array
-    return checked
+        results[name] = array
+    return results
 
 
 def copy_constants(inputs: Sequence[Port], constants: Feed) -> dict[str, Array]:
     """Copies of what inputs that do not stream are given."""
-    wanted = {port.name: port for port in inputs if not port.streams}
-    if constants.keys() != wanted.keys():
-        missing = "; ".join(_port_text(port) for port in wanted.values()) or "none"
+    ports = {port.name: port for port in inputs if not port.streams}
+    if constants.keys() != ports.keys():
+        missing = "; ".join(_port_text(port) for port in ports.values()) or "none"
         raise InputError(f"inputs that do not stream are given once, with {spell('constants')}: {missing}")
-    checked = {name: np.array(array) for name, array in constants.items()}
-    for name, array in checked.items():
-        if array.shape != wanted[name].shape or array.dtype != wanted[name].dtype:
-            raise InputError(f"expected {_port_text(wanted[name])}, got {_shape(array)}")
-    return checked
+    copies = {name: np.array(array) for name, array in constants.items()}
+    for name, array in copies.items():
+        if array.shape != ports[name].shape or array.dtype != ports[name].dtype:
+            raise InputError(f"expected {_port_text(ports[name])}, got {_shape(array)}")
+    return copies
 
 
 def named_rest(ports: Sequence[Port], rest: Feed | Array | None) -> dict[str, Array]:
     """The last frames of each streaming input, less than a pulse of one of them; none if there is no rest."""
     nothing = {port.name: frames_at(_filled_frames(port, 0), port.axis or 0, 0, 0) for port in ports}
-    named = nothing if rest is None else _by_name(ports, rest)
-    if named.keys() != nothing.keys():
+    arrays = nothing if rest is None else _by_name(ports, rest)
+    if arrays.keys() != nothing.keys():
         raise InputError(f"feed {_describe_ports(ports)}")
     for port in ports:
-        array, axis = named[port.name], port.axis or 0
+        array, axis = arrays[port.name], port.axis or 0
         fits = array.ndim == len(port.shape) and array.dtype == port.dtype
         if (
             not fits
             or array.shape[:axis] + array.shape[axis + 1 :] != port.shape[:axis] + port.shape[axis + 1 :]
         ):
             raise InputError(f"expected less than a pulse {_port_text(port)}, got {_shape(array)}")
-    counts = frame_counts(ports, named)
+    counts = frame_counts(ports, arrays)
     if all(counts[port.name] >= port.frames for port in ports):
-        listed = ", ".join(f"{name}: {count} frames" for name, count in counts.items())
-        raise InputError(f"{listed}: a whole pulse; use step")
-    return named
+        lengths = ", ".join(f"{name}: {count} frames" for name, count in counts.items())
+        raise InputError(f"{lengths}: a whole pulse; use step")
+    return arrays
 
 
-def frame_counts(ports: Sequence[Port], named: Feed) -> dict[str, int]:
+def frame_counts(ports: Sequence[Port], arrays: Feed) -> dict[str, int]:
     """How many frames there are for each input."""
-    return {port.name: named[port.name].shape[port.axis or 0] for port in ports}
+    return {port.name: arrays[port.name].shape[port.axis or 0] for port in ports}
 
 
-def padded_pulses(ports: Sequence[Port], named: Feed, fill: float) -> list[dict[str, Array]]:
+def padded_pulses(ports: Sequence[Port], arrays: Feed, fill: float) -> list[dict[str, Array]]:
     """Frames in whole pulses, as few as hold them, with ``fill`` after the last of each input."""
-    counts = frame_counts(ports, named)
+    counts = frame_counts(ports, arrays)
     pulses = max(-(-counts[port.name] // port.frames) for port in ports)
     feeds = [filled_pulse(ports, fill) for _ in range(pulses)]
     for port in ports:
         axis = port.axis or 0
         for number, feed in enumerate(feeds):
-            part = frames_at(named[port.name], axis, number * port.frames, (number + 1) * port.frames)
+            part = frames_at(arrays[port.name], axis, number * port.frames, (number + 1) * port.frames)
             frames_at(feed[port.name], axis, 0, part.shape[axis])[...] = part
     return feeds
 
 
 def filled_pulse(ports: Sequence[Port], fill: float) -> dict[str, Array]:
-    """A pulse of nothing but ``fill``, or 0 if the type cannot hold it."""
+    """A pulse filled with ``fill``, or with 0 if the type cannot hold it."""
     return {port.name: _filled_frames(port, fill) for port in ports}
 
 

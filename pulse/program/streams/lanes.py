@@ -98,14 +98,14 @@ class Lanes:
                  FaultError: a node has no result for some value of the lanes that the error names. They take no more,
                  but reset and restore; the others have stepped, their results are in the error's ``outputs``
         """
-        chosen = (self._everyone or self._all()) if lanes is None else self._some(lanes)
-        checked = self._check(feed, len(chosen.numbers))
-        self._check_open(chosen)
-        pulse = chosen.clocks[0].pulse if chosen.clocks else 0
+        selection = (self._everyone or self._all()) if lanes is None else self._some(lanes)
+        inputs = self._check(feed, len(selection.numbers))
+        self._check_open(selection)
+        pulse = selection.clocks[0].pulse if selection.clocks else 0
         try:
-            results = self._run(checked, chosen)
+            results = self._run(inputs, selection)
             self._stepping = None
-            failed = self._failed_lanes(chosen)
+            failed = self._failed_lanes(selection)
             if failed:
                 self._any_failed = True
                 raise self._failure(failed, results)
@@ -113,8 +113,8 @@ class Lanes:
         except FaultError:
             raise
         except BaseException:
-            if chosen.clocks and chosen.clocks[0].pulse != pulse:
-                self._stepping = chosen
+            if selection.clocks and selection.clocks[0].pulse != pulse:
+                self._stepping = selection
             self._tell_states()
             raise
 
@@ -137,10 +137,10 @@ class Lanes:
                 self._states[number].changing = True
             self._stepping = None
 
-    def _failed_lanes(self, chosen: LaneSelection) -> list[int]:
+    def _failed_lanes(self, selection: LaneSelection) -> list[int]:
         """The lanes with values for which a node has no result."""
         states = self._states
-        return [n for n in chosen.numbers if states[n].has_faulted and states[n].stops_at_faults]
+        return [n for n in selection.numbers if states[n].has_faulted and states[n].stops_at_faults]
 
     def _failure(self, failed: list[int], outputs: dict[str, Array]) -> FaultError:
         for number in failed:
@@ -161,22 +161,22 @@ class Lanes:
         """The numbers of lanes that exist and have joined."""
         return LaneSelection(numbers, np.array(numbers, np.int64), [self._states[n].clock for n in numbers])
 
-    def _run(self, feed: dict[str, Array], chosen: LaneSelection) -> dict[str, Array]:
+    def _run(self, feed: dict[str, Array], selection: LaneSelection) -> dict[str, Array]:
         """One pulse of checked inputs; sets ``_stepping`` before it changes a lane."""
-        marks = [(self._states[number], self._states[number].mark()) for number in chosen.numbers]
-        self._stepping = chosen
+        marks = [(self._states[number], self._states[number].mark()) for number in selection.numbers]
+        self._stepping = selection
         try:
-            return self._one_by_one(feed, chosen)
+            return self._one_by_one(feed, selection)
         except BaseException:
             for state, mark in marks:
                 state.rewind(mark)
             self._stepping = None
             raise
 
-    def _one_by_one(self, feed: dict[str, Array], chosen: LaneSelection) -> dict[str, Array]:
+    def _one_by_one(self, feed: dict[str, Array], selection: LaneSelection) -> dict[str, Array]:
         results = [
             self._states[number].advance({name: array[i] for name, array in feed.items()}, raises=False)
-            for i, number in enumerate(chosen.numbers)
+            for i, number in enumerate(selection.numbers)
         ]
         return {
             port.name: np.stack([result[port.name] for result in results])
@@ -185,7 +185,7 @@ class Lanes:
             for port in self.program.outputs
         }
 
-    def _check_open(self, chosen: LaneSelection) -> None:
+    def _check_open(self, selection: LaneSelection) -> None:
         """Raise InputError where a lane has ended, failed, was left inside of a pulse or would become too long."""
         if self._interrupted or self._stepping is not None:
             self._tell_states()
@@ -193,10 +193,10 @@ class Lanes:
         elif (
             self.program.limit is None
             and not self._any_failed
-            and not [clock for clock in chosen.clocks if clock.end is not None]
+            and not [clock for clock in selection.clocks if clock.end is not None]
         ):
             return
-        for number in chosen.numbers:
+        for number in selection.numbers:
             try:
                 self._states[number].check_open()
             except InputError as error:
@@ -205,25 +205,25 @@ class Lanes:
     def _require(self, lanes: Sequence[int]) -> None:
         for number in lanes:
             if number not in self._joined:
-                known = (
+                reason = (
                     "is free; join it first" if 0 <= number < len(self) else f"does not exist of {len(self)}"
                 )
-                raise InputError(f"lane {number} {known}")
+                raise InputError(f"lane {number} {reason}")
         if len(set(lanes)) != len(lanes):
             raise InputError(f"lanes {list(lanes)} name one twice; step it twice")
 
     def _check(self, feed: Feed | Array, count: int) -> dict[str, Array]:
-        named = self._by_name(feed)
-        if named.keys() != self._streaming.keys():
+        arrays = self._by_name(feed)
+        if arrays.keys() != self._streaming.keys():
             raise InputError(
                 f"feed {'; '.join(_port_text(port, count) for port in self._streaming.values())}"
             )
-        for name, array in named.items():
+        for name, array in arrays.items():
             port = self._streaming[name]
             if array.shape != (count, *port.shape) or array.dtype != port.dtype:
                 actual = f"{shape_text(array.shape)},{dtype_name(array.dtype)}"
                 raise InputError(f"expected {_port_text(port, count)}, got {actual}")
-        return named
+        return arrays
 
     def _by_name(self, feed: Feed | Array) -> dict[str, Array]:
         if isinstance(feed, np.ndarray):
@@ -246,14 +246,14 @@ class _Spawning(Protocol):
 
 
 def _restore(
-    program: _Spawning, constants: Feed, joined: Sequence[int], snapshots: Sequence[bytes], alone: bool
+    program: _Spawning, constants: Feed, numbers: Sequence[int], snapshots: Sequence[bytes], alone: bool
 ) -> Lanes:
     """Copied or unpickled lanes."""
     lanes = program.spawn_many(len(snapshots), constants)
     lanes.alone = alone
     for number, snapshot in enumerate(snapshots):
         lanes[number].restore(snapshot)
-        if number not in joined:
+        if number not in numbers:
             lanes.leave(number)
     return lanes
 

@@ -53,7 +53,7 @@ class State(ABC):
         self.constants = copy_constants(program.inputs, constants or {})
         self._streaming = [port for port in program.inputs if port.streams]
         self._port_types = [(port.name, port.shape, port.dtype) for port in self._streaming]
-        self._given = {port.name: port for port in program.outputs}
+        self._output_ports = {port.name: port for port in program.outputs}
         self.stops_at_faults = True
         """Whether a pulse with a value for which some node has no result raises; else such values are counted only."""
         self._counting = False
@@ -157,8 +157,8 @@ class State(ABC):
         try:
             results = self.try_step(feed, outputs)
             if results is None:
-                checked = self._check(feed)
-                results = self._step(checked, check_outputs(self._given, outputs))
+                inputs = self._check(feed)
+                results = self._step(inputs, check_outputs(self._output_ports, outputs))
             return results
         except (FaultError, InputError):
             raise
@@ -179,14 +179,14 @@ class State(ABC):
         if call is None or self.changing or self._failed or clock.end is not None:
             return None
         if call.alone is None:
-            taken = call.take(feed, outputs)
-            if taken is None:
+            arrays = call.take(feed, outputs)
+            if arrays is None:
                 return None
-            alive, results = taken  # held: until the call has run
+            alive, results = arrays  # held: until the call has run
             first = second = 0
         else:
-            given, name, shape, dtype = call.alone
-            alive = _only(feed, given)
+            input_name, name, shape, dtype = call.alone
+            alive = _only(feed, input_name)
             array = np.empty(shape, dtype) if outputs is None else _only(outputs, name)
             results, first, second = {name: cast(Array, array)}, id(alive), id(array)
         self.changing = True
@@ -220,7 +220,7 @@ class State(ABC):
         return result
 
     def _stop_at_faults(self) -> None:
-        """Raise FaultError where the last pulse had some."""
+        """Raise FaultError if the last pulse had faults."""
         if (self._total is None or self._total[0]) and self.stops_at_faults and self.has_faulted:
             self.fail()
             raise self.failure(f"in pulse {self.clock.pulse - 1}")
@@ -281,15 +281,15 @@ class State(ABC):
     def end(self, rest: Feed | Array | None = None, fill: float = 0.0) -> list[dict[str, Array]]:
         """Fix the end of the stream as ``flush`` does; the pulses that are still to run. Raises InputError."""
         self.check_open(frames=0)
-        named = named_rest(self._streaming, rest)
-        counts, symbol = frame_counts(self._streaming, named), self.program.model.symbol
+        arrays = named_rest(self._streaming, rest)
+        counts, symbol = frame_counts(self._streaming, arrays), self.program.model.symbol
         totals = {port.name: self.clock.pulse * port.frames + counts[port.name] for port in self._streaming}
         end = stream_end(self._streaming, totals, symbol)
         self._check_length(end)
         steps = self.program.steps(end)
-        left, feeds = steps - self.clock.pulse, padded_pulses(self._streaming, named, fill)
+        pulses_left, feeds = steps - self.clock.pulse, padded_pulses(self._streaming, arrays, fill)
         empty = filled_pulse(self._streaming, fill)
-        pulses = [*feeds[:left], *[empty] * (left - len(feeds))]
+        pulses = [*feeds[:pulses_left], *[empty] * (pulses_left - len(feeds))]
         self.changing = True
         self.clock.end, self.clock.last = end, steps - 1
         self._set_end()
@@ -402,9 +402,9 @@ class State(ABC):
         return named_pulses(self._streaming, feed)
 
 
-def _only(given: Feed | Array, name: str) -> object:
+def _only(feed: Feed | Array, name: str) -> object:
     """What is given alone, or as the only thing under a name."""
-    return given.get(name) if isinstance(given, dict) and len(given) == 1 else given
+    return feed.get(name) if isinstance(feed, dict) and len(feed) == 1 else feed
 
 
 class _Spawning(Protocol):

@@ -39,5 +39,5 @@ def copies(rows: Sequence[Emitted]) -> list[Copies]:
         if row.kernel == "copy":
             count, size = entries.get(row.op, (0, 0))
             entries[row.op] = (count + 1, size + cost_of(row).bytes)
-    made = [Copies(op, *numbers, REASONS.get(op, INNERMOST)) for op, numbers in entries.items()]
-    return sorted(made, key=lambda each: -each.bytes)
+    totals = [Copies(op, *numbers, REASONS.get(op, INNERMOST)) for op, numbers in entries.items()]
+    return sorted(totals, key=lambda each: -each.bytes)

@@ -27,14 +27,16 @@ class Loops:
             steps = [each[number] for each in self.strides]
             if size == 1:
                 continue
-            if sizes and all(known[-1] == step * size for known, step in zip(strides, steps)):
+            if sizes and all(
+                tensor_strides[-1] == step * size for tensor_strides, step in zip(strides, steps)
+            ):
                 sizes[-1] *= size
-                for known, step in zip(strides, steps):
-                    known[-1] = step
+                for tensor_strides, step in zip(strides, steps):
+                    tensor_strides[-1] = step
                 continue
             sizes.append(size)
-            for known, step in zip(strides, steps):
-                known.append(step)
+            for tensor_strides, step in zip(strides, steps):
+                tensor_strides.append(step)
         return Loops(tuple(sizes), tuple(map(tuple, strides)))
 
     def pad(self, count: int) -> "Loops":

@@ -1,4 +1,4 @@
-"""Where the tensors of a finished program are."""
+"""Places of the tensors of a finished program."""
 
 import numpy as np
 
