@@ -134,7 +134,7 @@ class Flow:
             await self._left.wait()
 
     def errors(self) -> list[BaseException]:
-        """The errors of the source that nobody has received yet; the caller handles them."""
+        """The pending errors of the source; the caller handles them."""
         error, self._error = self._error, None
         return [] if error is None else [error]
 
