@@ -35,7 +35,7 @@ class InputBlocks:
             name for name, queue in self._queues.items() if np.issubdtype(queue.port.dtype, np.floating)
         }
         self._only = next(iter(self._queues)) if len(self._queues) == 1 else None
-        self._fed: list[Reblocker] = []
+        self._fed_queues: list[Reblocker] = []
         self._marked: tuple[dict[str, int], int] | None = None
         self.received = dict.fromkeys(self._queues, 0)
         """Input name -> frames that have arrived."""
@@ -108,7 +108,7 @@ class InputBlocks:
             return
         for queue in self._queues.values():
             queue.undo()
-        self._fed.clear()
+        self._fed_queues.clear()
         self.received, self.dropped_pulses = self._marked
 
     def feed(self, blocks: Mapping[str, Array]) -> int:
@@ -117,7 +117,7 @@ class InputBlocks:
         for name, block in blocks.items():
             queue = self._queues[name]
             queue.feed(block)
-            self._fed.append(queue)
+            self._fed_queues.append(queue)
             received[name] += block.shape[queue.axis]
         self.received = received
         return min([queue.pending_frames // queue.frames for queue in self._queues.values()])
@@ -128,9 +128,9 @@ class InputBlocks:
 
     def keep(self) -> None:
         """Copy the rest of the blocks, so that the caller may change them."""
-        for queue in self._fed:
+        for queue in self._fed_queues:
             queue.keep()
-        self._fed.clear()
+        self._fed_queues.clear()
 
     def rest(self) -> dict[str, Array]:
         """All frames that wait, views."""

@@ -106,12 +106,12 @@ class TractState(State):
     def __init__(self, program: TractProgram, constants: Feed | None) -> None:
         super().__init__(program, constants)
         self._program = program
-        self._given: list[list[Array]] = []
+        self._inputs: list[list[Array]] = []
         self._stream = ""
         self._clear()
 
     def _clear(self) -> None:
-        self._stream, self._given = str(next(self._program.streams)), []
+        self._stream, self._inputs = str(next(self._program.streams)), []
 
     def _run(self, feed: Feed) -> dict[str, Array]:
         feeds = {**self.constants, **feed}
@@ -120,7 +120,7 @@ class TractState(State):
         if self._program.ends:
             arrays.append(np.array(FAR_END if self.clock.end is None else self.clock.end, np.int64))
         self.changing = True
-        self._given.append(arrays)
+        self._inputs.append(arrays)
         results = self._program.process.run(self._stream, arrays)
         return {port.name: result.reshape(port.shape) for port, result in zip(self._program.outputs, results)}
 
@@ -134,10 +134,10 @@ class TractState(State):
         raise InputError("tract takes no bytes of its states; run the model here to restore a snapshot")
 
     def _keep(self) -> list[list[Array]]:
-        return [*self._given]
+        return [*self._inputs]
 
     def _put_back(self, memory: list[list[Array]]) -> None:
         self._clear()
-        self._given = [*memory]
+        self._inputs = [*memory]
         for arrays in memory:
             self._program.process.run(self._stream, arrays)

@@ -14,21 +14,21 @@ class FunctionLibrary:
 
     def __init__(self, protos: Sequence[Proto]) -> None:
         self._protos = {proto.signature.name: proto for proto in protos}
-        self._read: dict[str, Function] = {}
-        self._given: dict[str, Function] = {}
+        self._functions: dict[str, Function] = {}
+        self._added: dict[str, Function] = {}
 
     def __contains__(self, name: str) -> bool:
-        return name in self._protos or name in self._given
+        return name in self._protos or name in self._added
 
     def add(self, function: Function) -> FunctionName:
         """Another function, such as the body of a loop that was written as single nodes."""
-        self._given[function.name] = function
+        self._added[function.name] = function
         return FunctionName(function.name, {})
 
     def find(self, function_name: FunctionName) -> Function:
         """A function. Raises LoadError: there is none of this name."""
-        if function_name.name in self._given:
-            return self._given[function_name.name]
+        if function_name.name in self._added:
+            return self._added[function_name.name]
         proto = self._protos.get(function_name.name)
         if proto is None:
             raise LoadError(
@@ -36,9 +36,9 @@ class FunctionLibrary:
             )
         if function_name.attributes:
             return function_of(proto, function_name.attributes, self._names())
-        if function_name.name not in self._read:
-            self._read[function_name.name] = function_of(proto, {}, self._names())
-        return self._read[function_name.name]
+        if function_name.name not in self._functions:
+            self._functions[function_name.name] = function_of(proto, {}, self._names())
+        return self._functions[function_name.name]
 
     def _names(self) -> dict[str, tuple[str, ...]]:
         return {**OUTPUT_NAMES, **{name: own.output_names for name, own in OWN.items()}}

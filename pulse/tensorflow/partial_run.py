@@ -35,7 +35,7 @@ class PartialRun:
         self._fetches = {_plain(name) for name in fetches}
         self._feeds = {_plain(name) for name in feeds}
         self._targets = set(targets)
-        self._known: dict[str, Any] = {}
+        self._values: dict[str, Any] = {}
 
     def run(
         self,
@@ -66,13 +66,13 @@ class PartialRun:
                 raise InputError(
                     f"target {name}: the partial run was not set up with it, or it has run already"
                 )
-        feeds_so_far = self._known | fed
+        feeds_so_far = self._values | fed
         results: list[Array | None] = self._session.run(names, feeds_so_far, targets)
         self._feeds -= fed.keys()
         self._fetches -= {_plain(name) for name in names}
         self._targets -= set(targets)
         values = {_plain(name): value for name, value in zip(names, results) if value is not None}
-        self._known = feeds_so_far | values
+        self._values = feeds_so_far | values
         return results[0] if isinstance(fetches, str) else results
 
 

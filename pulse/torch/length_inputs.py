@@ -149,18 +149,18 @@ def _known_numbers(torch: Any) -> Any:
     class KnownNumbers(torch.overrides.TorchFunctionMode):
         def __init__(self) -> None:
             super().__init__()
-            self._known: dict[int, tuple[Any, Any]] = {}
+            self._numbers: dict[int, tuple[Any, Any]] = {}
 
         def full(self, shape: Any, number: Any, dtype: Any) -> Any:
             return self._note(torch.full(shape, number, dtype=dtype), number)
 
         def number(self, value: Any) -> Any:
             """The number that all elements of a tensor are; None if it is not known."""
-            tensor, number = self._known.get(id(value), (None, None))
+            tensor, number = self._numbers.get(id(value), (None, None))
             return number if tensor is value else None
 
         def _note(self, tensor: Any, number: Any) -> Any:
-            self._known[id(tensor)] = tensor, number
+            self._numbers[id(tensor)] = tensor, number
             return tensor
 
         def __torch_function__(
@@ -185,7 +185,7 @@ def _known_numbers(torch: Any) -> Any:
                         result = torch.full(result.shape, number_after, dtype=result.dtype)
                     self._note(result, number_after)
                 elif result is args[0]:
-                    del self._known[id(result)]  # it was written to
+                    del self._numbers[id(result)]  # it was written to
             return result
 
         def _derive(

@@ -55,13 +55,13 @@ class _HeldDecoder:
         self._shape = [-1 if size is None else size for size in port.shape]
         self._decoder = OpusDecoder(skip)
         self._held: Array = np.zeros(0, np.float32)
-        self._given = 0
+        self._samples_out = 0
 
     def push(self, packet: bytes) -> Array:
         _, samples = self._decoder.decode(packet)
         previous, self._held = self._held, samples
-        self._given += previous.size
+        self._samples_out += previous.size
         return previous.reshape(self._shape)
 
     def end(self, total: int) -> Array:
-        return self._held[: max(0, total - self._given)].reshape(self._shape)
+        return self._held[: max(0, total - self._samples_out)].reshape(self._shape)

@@ -50,7 +50,7 @@ class RemoteStream(NotCopyable):
         self.resume: str | None = ready.get("resume") if keeps else None
         """The name under which another connection goes on; None: none does."""
         self._unsafe = [Unsafe(port) for port in map(WirePort.of_dict, ready["inputs"])]
-        self._got: list[int] = list(ready["sent"])
+        self._frames_received: list[int] = list(ready["sent"])
         self._sending = anyio.Lock()
         self._flushing = False
         self.id: str = ready["stream"]
@@ -136,7 +136,7 @@ class RemoteStream(NotCopyable):
             self._epoch += 1
             self._first = [0] * len(self.inputs)
             self.taken = [0] * len(self.inputs)
-            self._got = [0] * len(self._got)
+            self._frames_received = [0] * len(self._frames_received)
             for unsafe in self._unsafe:
                 unsafe.clear()
             self._outputs.clear()
@@ -269,9 +269,9 @@ class RemoteStream(NotCopyable):
             self._finals[port.name] = frames
             return
         number = self._streaming.index(port)
-        had = self._got[number] - header.first
+        had = self._frames_received[number] - header.first
         if had < header.frames:  # else it came over the connection before
-            self._got[number] = header.first + header.frames
+            self._frames_received[number] = header.first + header.frames
             frames = frames_at(frames, port.axis or 0, max(0, had), header.frames)
             self._outputs.append({port.name: frames})
 

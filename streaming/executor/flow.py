@@ -42,9 +42,9 @@ class Flow:
         self._closing = closing
         self._feeding = anyio.CancelScope()
         self._exhausted = False
-        self._fed = anyio.Event()
+        self._feeding_ended = anyio.Event()
         self._space = anyio.Event()
-        self._left = anyio.Event()
+        self._slots_released = anyio.Event()
         self._alarm: anyio.CancelScope | None = None
         self._listening = False
         self._busy = False
@@ -72,7 +72,7 @@ class Flow:
         finally:
             if not self._exhausted:
                 self.close(CLOSED)
-            self._fed.set()
+            self._feeding_ended.set()
             self._wake()
 
     async def next(self) -> Outputs:
@@ -99,7 +99,7 @@ class Flow:
         except Exception:
             self.close()
             with anyio.CancelScope(shield=True):
-                await self._fed.wait()
+                await self._feeding_ended.wait()
             raise
         finally:
             self._busy = False
@@ -125,13 +125,13 @@ class Flow:
     @property
     def is_gone(self) -> bool:
         """Whether it is closed and no pulse of it runs."""
-        return self._fed.is_set() and self._left.is_set()
+        return self._feeding_ended.is_set() and self._slots_released.is_set()
 
     async def wait_until_gone(self) -> None:
         """Wait, when it is closed, until nothing of it runs; whatever is cancelled meanwhile."""
         with anyio.CancelScope(shield=True):
-            await self._fed.wait()
-            await self._left.wait()
+            await self._feeding_ended.wait()
+            await self._slots_released.wait()
 
     def errors(self) -> list[BaseException]:
         """The pending errors of the source; the caller handles them."""
@@ -212,6 +212,6 @@ class Flow:
 
     def _leave(self) -> None:
         """The reader no longer waits for outputs."""
-        if not self._left.is_set():
-            self._left.set()
+        if not self._slots_released.is_set():
+            self._slots_released.set()
             self._slots.close()

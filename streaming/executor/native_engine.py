@@ -48,7 +48,7 @@ class NativeEngine(NotCopyable):
         self._fields.wake, self._fields.wait = self._wake.to_write, self._wake.to_read
         self._tables = [slots.QueueTable.new()]
         self._fields.table = self._tables[0].address
-        self._left: list[NativeSlots] = []
+        self._leaving_slots: list[NativeSlots] = []
         self._worker = EngineThread(self._work, self._end, realtime)
 
     @property
@@ -79,14 +79,14 @@ class NativeEngine(NotCopyable):
     def leave(self, leaving: "NativeSlots", place: int) -> None:
         """Take slots out of the table; their memory stays as long as the worker is at them."""
         if slots.leave.call(self.address, place, leaving.address):
-            self._left.append(leaving)
+            self._leaving_slots.append(leaving)
         else:
             leaving.event.close()
 
     def _sweep(self) -> None:
         """Forget what has left, where the worker is not at it any more."""
-        for one in [one for one in self._left if not slots.is_at.call(self.address, one.address)]:
-            self._left.remove(one)
+        for one in [one for one in self._leaving_slots if not slots.is_at.call(self.address, one.address)]:
+            self._leaving_slots.remove(one)
             one.event.close()
 
     def _grow(self, table: slots.QueueTable) -> slots.QueueTable:
@@ -128,14 +128,14 @@ class NativeSlots(NotCopyable):
         self._queue.packed = self._packed.call.address
         self._queue.order, self._queue.slots = self._submitted.ctypes.data, memory.address
         self._filled: list[dict[str, Array]] = []
-        self._given: list[dict[str, Array]] = []
+        self._output_views: list[dict[str, Array]] = []
         for number in range(depth):
             inputs = self._inputs[number * self._packed.input_bytes :]
             outputs = self._outputs[number * self._packed.output_bytes :]
             slot = self._slots[number]
             slot.inputs, slot.outputs = inputs.ctypes.data, outputs.ctypes.data
             self._filled.append(_views(self._packed.inputs, inputs))
-            self._given.append(_views(self._packed.outputs, outputs))
+            self._output_views.append(_views(self._packed.outputs, outputs))
         self._free = list(range(depth))
         self._order: deque[int] = deque()
         self._collected = 0
@@ -186,7 +186,7 @@ class NativeSlots(NotCopyable):
         for _ in range(count):
             slot = self._order[0]
             times = self._slots[slot]
-            yield Result(self._given[slot], times.started_ns, times.ended_ns)
+            yield Result(self._output_views[slot], times.started_ns, times.ended_ns)
             self._order.popleft()
             self._free.append(slot)
             self._collected += 1

@@ -72,7 +72,7 @@ class ThreadSlots(NotCopyable):
         self._changed = changed
         self._everyone = everyone
         self._waiting: deque[dict[str, Array]] = deque()
-        self._done: deque[Result] = deque()
+        self._results: deque[Result] = deque()
         self._in_flight = 0
         self._listening = False
 
@@ -102,19 +102,19 @@ class ThreadSlots(NotCopyable):
         return place
 
     def ready(self) -> int:
-        return len(self._done)
+        return len(self._results)
 
     def listen(self) -> int:
         with self._changed:
             self._listening = True
-            return len(self._done)
+            return len(self._results)
 
     def clear(self) -> None:
         self.event.clear()
 
     def collect(self, count: int) -> Iterator[Result]:
         for _ in range(count):
-            yield self._done.popleft()
+            yield self._results.popleft()
             with self._changed:
                 self._in_flight -= 1
 
@@ -143,7 +143,7 @@ class ThreadSlots(NotCopyable):
             if result is None:
                 self._waiting.clear()
             else:
-                self._done.append(result)
+                self._results.append(result)
             if self._listening or result is None:
                 self._listening = False
                 self.event.set()

@@ -59,7 +59,7 @@ class FleetControl(NotCopyable):
 
     def __init__(self, cluster: Cluster, table: FleetTable) -> None:
         self._cluster = cluster
-        self._told = table
+        self._table = table
         self._workers = {each.name: each for each in table.workers}
         self._holders = {each.name: each for each in table.holders}
         self._deployments = dict(table.deployments)
@@ -73,7 +73,7 @@ class FleetControl(NotCopyable):
         self._statuses: dict[str, WorkerStatus] = {}
         self._holder_statuses: dict[str, HolderStatus] = {}
         self._nodes: dict[str, Node] = {}
-        self._wanted: dict[str, int] = {}
+        self._wanted_workers: dict[str, int] = {}
         self._plan = Plan((), {})
         self._problems = deque[str](maxlen=PROBLEMS)
         self._lost = 0
@@ -113,11 +113,11 @@ class FleetControl(NotCopyable):
     def status(self) -> FleetStatus:
         """The status at the last look."""
         return FleetStatus(
-            self._told,
+            self._table,
             tuple(self._nodes.values()),
             dict(self._statuses),
             dict(self._holder_statuses),
-            dict(self._wanted),
+            dict(self._wanted_workers),
             dict(self._plan.short),
             tuple(sorted(self._leaving)),
             tuple(self._problems),
@@ -220,9 +220,9 @@ class FleetControl(NotCopyable):
             ]
             scaling = self._scalings.setdefault(version, Scaling())
             load = self._load([each.name for each in workers])
-            self._wanted[version] = scaling.wanted_workers(deployment, load, len(staying), now_s)
-            if deployment.weight == 0 and not workers and not self._wanted[version]:
-                for by_version in (self._deployments, self._scalings, self._wanted):
+            self._wanted_workers[version] = scaling.wanted_workers(deployment, load, len(staying), now_s)
+            if deployment.weight == 0 and not workers and not self._wanted_workers[version]:
+                for by_version in (self._deployments, self._scalings, self._wanted_workers):
                     del by_version[version]
 
     def _load(self, names: list[str]) -> Load:
@@ -243,7 +243,7 @@ class FleetControl(NotCopyable):
             streams,
             self._leaving,
             self._deployments,
-            self._wanted,
+            self._wanted_workers,
         )
         self._plan = make_plan(observed)
         for action in self._plan.actions:
@@ -267,19 +267,19 @@ class FleetControl(NotCopyable):
     def _tell(self) -> None:
         """Give all members the table, if it has changed, and those that have an older one."""
         table = FleetTable(
-            self._told.number,
+            self._table.number,
             tuple(self._workers.values()),
             tuple(self._holders.values()),
             dict(self._deployments),
             dict(self._coming),
         )
-        if table != self._told:
-            self._told = replace(table, number=self._told.number + 1)
+        if table != self._table:
+            self._table = replace(table, number=self._table.number + 1)
             names = [*self._workers, *self._holders]
         else:
-            names = [name for name, each in self._statuses.items() if each.table < self._told.number]
+            names = [name for name, each in self._statuses.items() if each.table < self._table.number]
         if names:
-            self._cluster.ask(names, "set_table", self._told)
+            self._cluster.ask(names, "set_table", self._table)
 
     def _note(self, problem: str) -> None:
         logger.warning(problem)

@@ -54,7 +54,7 @@ class Watchdog:
         self._callbacks = self._activity()
         self._seen_s = self._started_s
         self._gone_s = self._retry_s = 0.0
-        self._gone = False
+        self._device_lost = False
         self._called = True
         """Whether the device has called since it was opened."""
         self._reason = ""
@@ -106,7 +106,7 @@ class Watchdog:
                     "no other may be opened beside it; start this program again"
                 )
             )
-        elif self._gone:
+        elif self._device_lost:
             self._reopen()
         else:
             self._look_at_device()
@@ -148,7 +148,7 @@ class Watchdog:
         self._control.running = self._computing and self._pipeline.engine_config.engine == "worker"
         if self._reconnect is None:
             return
-        self._gone, self._reason = True, ""
+        self._device_lost, self._reason = True, ""
         if self._called:
             self._called, self._gone_s = False, self._now_s()
             self._retry_s = self._gone_s
@@ -175,7 +175,7 @@ class Watchdog:
                 self._reason = str(error)
                 self._note(f"not opened yet: {error}")
             return
-        self._gone = False
+        self._device_lost = False
         self.reopened += 1
         self.begin()
         self._note("opened again")

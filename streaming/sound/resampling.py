@@ -41,8 +41,8 @@ class Resampler(NotCopyable):
         self._same = rate_in_hz == rate_out_hz
         self._ratio = rate_out_hz / rate_in_hz
         self._converter: Any = None if self._same else _converter(quality, channels)
-        self._taken = 0
-        self._given = 0
+        self._samples_in = 0
+        self._samples_out = 0
         self._changing = False
 
     def process(self, block: Samples) -> Samples:
@@ -52,12 +52,12 @@ class Resampler(NotCopyable):
             raise InputError(f"expected a block [samples, {self.channels}], got {list(block.shape)}")
         try:
             self._changing = True
-            self._taken += len(block)
+            self._samples_in += len(block)
             if self._same or not len(block):
                 ready = block if self._same else block[:0]
             else:
                 ready = self._convert(block)
-            self._given += len(ready)
+            self._samples_out += len(ready)
             self._changing = False
             return ready
         except BaseException:
@@ -82,8 +82,8 @@ class Resampler(NotCopyable):
 
     def _rest(self, total: int | None) -> Samples:
         if total is None:
-            total = resampled_length(self._taken, self.rate_in_hz, self.rate_out_hz)
-        missing = total - self._given
+            total = resampled_length(self._samples_in, self.rate_in_hz, self.rate_out_hz)
+        missing = total - self._samples_out
         pieces = [np.zeros((0, self.channels), np.float32)]
         silence = np.zeros((max(self.rate_in_hz // 50, 1), self.channels), np.float32)
         while missing > 0:
@@ -97,7 +97,7 @@ class Resampler(NotCopyable):
         self._changing = True
         if self._converter is not None:
             self._converter.reset()
-        self._taken = self._given = 0
+        self._samples_in = self._samples_out = 0
         self._changing = False
 
     def _require_whole(self) -> None:

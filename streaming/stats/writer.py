@@ -54,7 +54,7 @@ class StatsWriter(NotCopyable):
             self._file = open(path, "wb", buffering=0)  # noqa: SIM115
         except OSError as error:
             raise InputError(f"{path}: cannot be written ({error.strerror}); check the folder") from error
-        self._told = {str(setting) for setting in setup.realtime_settings}
+        self._setup_notes = {str(setting) for setting in setup.realtime_settings}
         self._written = 0
         self._before: LiveStatistics | None = None
         self._levels_in: tuple[float, ...] = ()
@@ -111,7 +111,7 @@ class StatsWriter(NotCopyable):
     def _line(self, statistics: LiveStatistics) -> IntervalLine:
         before = self._before
         span_s = statistics.elapsed_s - (0.0 if before is None else before.elapsed_s)
-        earlier_notes = self._told if before is None else self._told.union(before.notes)
+        earlier_notes = self._setup_notes if before is None else self._setup_notes.union(before.notes)
 
         def new(name: str) -> Latency:
             latency: Latency = getattr(statistics, name)

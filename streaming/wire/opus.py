@@ -37,7 +37,7 @@ class OpusEncoder(NotCopyable):
                 f"libopus makes packets of {self._codec.frame_size} samples: install PyAV from PyPI"
             )
         self._rest: Array = np.zeros(0, np.float32)
-        self._taken = self._made = 0
+        self._samples_in = self._samples_out = 0
 
     @property
     def delay_samples(self) -> int:
@@ -46,13 +46,13 @@ class OpusEncoder(NotCopyable):
 
     def encode(self, samples: Array) -> list[tuple[int, bytes]]:
         """Packets that are full, each with its number of samples."""
-        self._taken += samples.size
+        self._samples_in += samples.size
         return self._packets(np.concatenate([self._rest, samples]))
 
     def flush(self) -> list[tuple[int, bytes]]:
         """The rest, with silence behind it: as much as lets a decoder give every sample."""
-        missing = self._taken + SKIP_SAMPLES - self._made
-        whole = -(-missing // PACKET_SAMPLES) * PACKET_SAMPLES if self._taken else 0
+        missing = self._samples_in + SKIP_SAMPLES - self._samples_out
+        whole = -(-missing // PACKET_SAMPLES) * PACKET_SAMPLES if self._samples_in else 0
         return self._packets(np.concatenate([self._rest, np.zeros(whole - self._rest.size, np.float32)]))
 
     def _packets(self, samples: Array) -> list[tuple[int, bytes]]:
@@ -60,9 +60,9 @@ class OpusEncoder(NotCopyable):
         for first in range(0, samples.size - PACKET_SAMPLES + 1, PACKET_SAMPLES):
             block = np.clip(samples[first : first + PACKET_SAMPLES], -1, 1).astype(np.float32)[None]
             frame = self._av.AudioFrame.from_ndarray(np.nan_to_num(block), format="flt", layout="mono")
-            frame.sample_rate, frame.pts = RATE_HZ, self._made
+            frame.sample_rate, frame.pts = RATE_HZ, self._samples_out
             packets += [(PACKET_SAMPLES, bytes(packet)) for packet in self._codec.encode(frame)]
-            self._made += PACKET_SAMPLES
+            self._samples_out += PACKET_SAMPLES
         self._rest = samples[len(samples) // PACKET_SAMPLES * PACKET_SAMPLES :].copy()
         return packets
 

@@ -27,7 +27,7 @@ class _Sides:
 
     def __init__(self, graph: FlatGraph) -> None:
         self._graph = graph
-        self._found: dict[NodeOutput, dict[NodeOutput, int]] = {}
+        self._sides: dict[NodeOutput, dict[NodeOutput, int]] = {}
 
     def of(self, endpoint: NodeOutput) -> dict[NodeOutput, int]:
         """Condition -> the output of Switch that a tensor depends on."""

@@ -103,17 +103,17 @@ class _Building:
         self._variables = Variables(whole, library)
         effects = [node.name for node in whole if self._variables.changed_variables(node)]
         targets = [each.node for each in request.fetches.values() if each not in feeds]
-        self._wanted = whole.find_needed([*targets, *effects], feeds, controls=False)
+        self._needed_nodes = whole.find_needed([*targets, *effects], feeds, controls=False)
         self._order = run_order(whole.nodes, self._variables, graph.title)
-        self._order = [node for node in self._order if node.name in self._wanted]
+        self._order = [node for node in self._order if node.name in self._needed_nodes]
         self._graph = whole
         self._model = ModelGraph()
-        self._made: dict[NodeOutput, OutletId] = {}
+        self._outlets: dict[NodeOutput, OutletId] = {}
         self._current: dict[str, OutletId] = {}
         self._assigned: dict[str, None] = {}
-        self._read: set[str] = set()
+        self._variables_read: set[str] = set()
         self._counts: dict[str, int] = {}
-        self._kept: dict[NodeOutput, OutletId] = {}
+        self._references: dict[NodeOutput, OutletId] = {}
         for node in self._order:
             for endpoint in node.inputs:
                 self._counts[endpoint.node] = max(self._counts.get(endpoint.node, 1), endpoint.slot + 1)
@@ -124,13 +124,13 @@ class _Building:
         """Every node in its turn."""
         request = self._request
         for endpoint, fact in request.feeds.items():
-            self._made[endpoint] = self._input(labels.get(endpoint, str(endpoint)), fact)
+            self._outlets[endpoint] = self._input(labels.get(endpoint, str(endpoint)), fact)
         for node in self._order:
             self._assigned.update(dict.fromkeys(self._variables.changed_variables(node)))
         before = {
             endpoint: self._value(endpoint.node)
             for endpoint in request.fetches.values()
-            if endpoint not in self._made and self._graph.nodes[endpoint.node].op in REFERENCES
+            if endpoint not in self._outlets and self._graph.nodes[endpoint.node].op in REFERENCES
         }
         for node in self._order:
             self._node(node)
@@ -138,7 +138,7 @@ class _Building:
             name: before[endpoint] if endpoint in before else self._outlet(endpoint, "the request")
             for name, endpoint in request.fetches.items()
         }
-        names = [name for name in self._assigned if name in self._read or not request.frozen]
+        names = [name for name in self._assigned if name in self._variables_read or not request.frozen]
         variables = tuple(Variable(name, f"{name}{NEXT}", request.values.get(name)) for name in names)
         results = [*fetched.values(), *(self._current[name] for name in names)]
         self._model.set_outputs(results, [*fetched, *(each.output for each in variables)])
@@ -158,7 +158,7 @@ class _Building:
             if value is not None and self._request.frozen and variable not in self._assigned:
                 self._current[variable] = self._constant(variable, value)
             else:
-                self._read.add(variable)
+                self._variables_read.add(variable)
                 state = self._request.held.get(variable) or variable_fact(node)
                 fact = state if value is None else _fact_of(value)
                 self._current[variable] = self._input(variable, fact)
@@ -170,11 +170,11 @@ class _Building:
         return self._model.add(name, Constant(value), (), [fact])[0]
 
     def _outlet(self, endpoint: NodeOutput, reader: str) -> OutletId:
-        if endpoint in self._made:
-            return self._made[endpoint]
+        if endpoint in self._outlets:
+            return self._outlets[endpoint]
         variable = self._variables.of(endpoint)
         if variable is not None:
-            return self._kept[endpoint] if endpoint in self._kept else self._value(variable)
+            return self._references[endpoint] if endpoint in self._references else self._value(variable)
         node = self._graph.nodes.get(endpoint.node)
         problem = (
             "nothing makes it"
@@ -186,7 +186,9 @@ class _Building:
     def _node(self, node: GraphNode) -> None:
         if node.op in VARIABLES or node.op in SILENT or self._variables.is_handle(node):
             return
-        if all(NodeOutput(node.name, slot) in self._made for slot in range(self._counts.get(node.name, 1))):
+        if all(
+            NodeOutput(node.name, slot) in self._outlets for slot in range(self._counts.get(node.name, 1))
+        ):
             return
         changed = self._variables.changed_variables(node)
         if node.op in ASSIGNMENTS:
@@ -194,11 +196,11 @@ class _Building:
         elif changed:
             self._branch(node, changed)
         elif node.op == "Const":
-            self._made[NodeOutput(node.name)] = self._constant(node.name, constant_value(node))
+            self._outlets[NodeOutput(node.name)] = self._constant(node.name, constant_value(node))
         elif node.op in ASKING:
-            self._made[NodeOutput(node.name)] = self._constant(node.name, np.array(self._is_set(node)))
+            self._outlets[NodeOutput(node.name)] = self._constant(node.name, np.array(self._is_set(node)))
         elif node.op == "PlaceholderWithDefault" and node.inputs:
-            self._made[NodeOutput(node.name)] = self._outlet(node.inputs[0], node.name)
+            self._outlets[NodeOutput(node.name)] = self._outlet(node.inputs[0], node.name)
         elif node.op == "Placeholder":
             raise node.error("it is not fed; feed it, or a tensor behind it")
         else:
@@ -227,7 +229,7 @@ class _Building:
             [InferenceFact()] * (count + len(changed)),
         )
         for slot, outlet in enumerate(outlets[:count]):
-            self._made.setdefault(NodeOutput(node.name, slot), outlet)
+            self._outlets.setdefault(NodeOutput(node.name, slot), outlet)
         self._current.update(zip(changed, outlets[count:]))
 
     def _operator(
@@ -243,7 +245,7 @@ class _Building:
         outlets = self._model.add(label, operation, reads, [InferenceFact() for _ in outputs])
         if not name:
             for slot, outlet in enumerate(outlets):
-                self._made.setdefault(NodeOutput(node.name, slot), outlet)
+                self._outlets.setdefault(NodeOutput(node.name, slot), outlet)
         return outlets
 
     def _assign(self, node: GraphNode, variable: str) -> None:
@@ -252,7 +254,7 @@ class _Building:
         if kind:
             (value,) = self._operator(node, kind, [self._value(variable), value, *others], node.name)
         self._current[variable] = value
-        self._kept[NodeOutput(node.name)] = value
+        self._references[NodeOutput(node.name)] = value
 
 
 def _labels(name: str, count: int) -> tuple[str, ...]:

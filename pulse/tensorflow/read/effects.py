@@ -27,15 +27,15 @@ class Variables:
 
     def __init__(self, graph: FlatGraph, library: FunctionLibrary) -> None:
         self._graph, self._library = graph, library
-        self._known: dict[NodeOutput, str | None] = {}
+        self._variable_of: dict[NodeOutput, str | None] = {}
 
     def of(self, endpoint: NodeOutput) -> str | None:
         """The variable that a tensor is the handle of, or a reference to; None if it is a value."""
         chain: list[NodeOutput] = []
         name: str | None = None
         while True:
-            if endpoint in self._known:
-                name = self._known[endpoint]
+            if endpoint in self._variable_of:
+                name = self._variable_of[endpoint]
                 break
             if endpoint in chain:
                 break
@@ -52,9 +52,9 @@ class Variables:
             endpoint = node.inputs[slot]
         refers = name is None or self._graph.nodes[name].op not in REFERENCES or self._refers(chain)
         if not refers:  # though a part of the chain may
-            self._known[chain[0]] = None
+            self._variable_of[chain[0]] = None
             return None
-        self._known.update(dict.fromkeys(chain, name))
+        self._variable_of.update(dict.fromkeys(chain, name))
         return name
 
     def _refers(self, chain: Sequence[NodeOutput]) -> bool:

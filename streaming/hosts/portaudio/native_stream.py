@@ -33,13 +33,13 @@ class NativeStream(NotCopyable):
         self._system = system
         self._title = " and ".join(dict.fromkeys(side.device.title for side in sides))
         self._gate = Gate(request.callback_address, request.user_address, request.channels_out)
-        self._wanted = StreamSpec(
+        self._spec = StreamSpec(
             sides, request.rate_hz, request.block_frames, stream_callback.address, self._gate.address
         )
-        self._on_jack = system.on_jack(self._wanted)
-        self._told = request.finished
+        self._on_jack = system.on_jack(self._spec)
+        self._finished_callback = request.finished
         self._started = self._stopping = self._finished = self.closed = False
-        self._handle = system.open(self._wanted)
+        self._handle = system.open(self._spec)
         self._ended = _FINISHED(self._end)
         system.library.SetStreamFinishedCallback(self._handle, ctypes.cast(self._ended, c_void_p))
         info = system.library.GetStreamInfo(self._handle).contents
@@ -51,7 +51,7 @@ class NativeStream(NotCopyable):
     def _end(self, user: int | None) -> None:
         self._finished = True
         if not self._stopping:
-            self._told()
+            self._finished_callback()
 
     def start(self) -> None:
         """Let the callbacks begin. Raises DeviceError."""

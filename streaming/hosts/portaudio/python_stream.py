@@ -68,7 +68,7 @@ class PythonStream(NotCopyable):
     def __init__(self, request: StreamRequest, sides: tuple[StreamSide, ...]) -> None:
         self._title = " and ".join(dict.fromkeys(side.device.title for side in sides))
         self._gate = Gate(request.callback_address, request.user_address, request.channels_out)
-        self._told = request.finished
+        self._finished_callback = request.finished
         self._function = FUNCTION(stream_callback.address)
         self._call = Caller("sounddevice")
         self._stopping = self.closed = False
@@ -125,7 +125,7 @@ class PythonStream(NotCopyable):
 
     def _end(self) -> None:
         if not self._stopping:
-            self._told()
+            self._finished_callback()
 
     def _call_bounded(self, call: Callable[[], Any], what: str) -> Any:
         try:
