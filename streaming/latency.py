@@ -209,10 +209,10 @@ class Latency:
         """``rows`` classes of equal width on a log scale, over all times."""
         if not self.count:
             return []
-        used = [place for place, count in enumerate(self.counts) if count]
-        edges = np.geomspace(max(1, _lower_ns(used[0])), _upper_ns(used[-1]) + 2, rows + 1)
+        places = [place for place, count in enumerate(self.counts) if count]
+        edges = np.geomspace(max(1, _lower_ns(places[0])), _upper_ns(places[-1]) + 2, rows + 1)
         counts = [0] * rows
-        for place in used:
+        for place in places:
             row = int(np.searchsorted(edges, _lower_ns(place), "right")) - 1
             counts[min(max(row, 0), rows - 1)] += self.counts[place]
         return [

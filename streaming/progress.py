@@ -24,12 +24,12 @@ def progress(title: str, shown: bool = True) -> Generator[Callable[[int, int | N
     """
     with ExitStack() as stack:
         bar: RichProgress | None = None
-        undecided, began = shown, monotonic()
+        waiting, began = shown, monotonic()
 
         def advance(done: int, total: int | None) -> None:
-            nonlocal bar, undecided
-            if undecided and monotonic() - began > LATE_S:
-                undecided, bar = False, _bar(title)
+            nonlocal bar, waiting
+            if waiting and monotonic() - began > LATE_S:
+                waiting, bar = False, _bar(title)
                 if bar is not None:
                     stack.enter_context(bar)
             if bar is not None:

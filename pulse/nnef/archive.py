@@ -33,8 +33,8 @@ class Archive:
     def states(self) -> int:
         """The number of tensors that scans carry from run to run."""
         calls = [each.value for each in self.document.body if isinstance(each.value, Call)]
-        carried = [dict(call.named) for call in calls if call.operator == "tract_core_scan"]
-        states = [each["state"] for each in carried if not each["reset_every_turn"]]
+        scans = [dict(call.named) for call in calls if call.operator == "tract_core_scan"]
+        states = [each["state"] for each in scans if not each["reset_every_turn"]]
         return sum(len(each) for each in states if isinstance(each, list))
 
     def files(self) -> dict[str, bytes]:

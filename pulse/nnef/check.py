@@ -84,6 +84,6 @@ def _feeds(typed: TypedNetwork, length: int, seed: int) -> dict[str, Array]:
         fact = typed.graph.fact(outlet)
         sizes = [dim.eval(dict.fromkeys(dim.symbols, length)) for dim in fact.shape]
         normal = rng.standard_normal(sizes)
-        drawn = normal if fact.dtype.kind == "f" else rng.integers(0, 2, sizes)
-        feeds[typed.graph.label(outlet)] = np.asarray(drawn).astype(fact.dtype)
+        values = normal if fact.dtype.kind == "f" else rng.integers(0, 2, sizes)
+        feeds[typed.graph.label(outlet)] = np.asarray(values).astype(fact.dtype)
     return feeds

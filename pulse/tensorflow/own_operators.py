@@ -109,8 +109,8 @@ class OwnCall(Op):
         for port, fact in zip(own.inputs, inputs):
             port_dtype = free if port.type == ANY else DTYPES[port.type]
             if fact.dtype != port_dtype:
-                declared = port.type if port_dtype is None else dtype_name(port_dtype)
-                raise FactError(f"{own.name}: {port.name} is {fact}, and {declared} is declared")
+                type_name = port.type if port_dtype is None else dtype_name(port_dtype)
+                raise FactError(f"{own.name}: {port.name} is {fact}, and {type_name} is declared")
         shapes = self._shapes([fact.shape for fact in inputs])
         types = [free or inputs[0].dtype if port.type == ANY else DTYPES[port.type] for port in own.outputs]
         return [TypedFact(dtype, shape) for dtype, shape in zip(types, shapes)]

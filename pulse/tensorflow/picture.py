@@ -16,26 +16,26 @@ _LONGEST = 60
 
 def picture(model: FileNetwork, graph: FlatGraph) -> str:
     """The nodes in groups by name scope; data edges carry what is known of the tensor, control edges are dashed."""
-    drawn = Picture(model.title)
+    drawing = Picture(model.title)
     keys = {name: f"n{number}" for number, name in enumerate(graph.nodes)}
     facts = _facts(model)
     for node in graph:
         shape = "cylinder" if node.op in VARIABLES else ""
-        drawn.box(keys[node.name], [node.name, node.op], node.name, shape, _attributes(node))
+        drawing.box(keys[node.name], [node.name, node.op], node.name, shape, _attributes(node))
     for node in graph:
         for endpoint in node.inputs:
             if endpoint.node in keys:
-                drawn.arrow(keys[endpoint.node], keys[node.name], facts.get(str(endpoint), ""))
+                drawing.arrow(keys[endpoint.node], keys[node.name], facts.get(str(endpoint), ""))
         for name in node.controls:
             if name in keys:
-                drawn.arrow(keys[name], keys[node.name], dashed=True)
+                drawing.arrow(keys[name], keys[node.name], dashed=True)
     for number, (name, outlet) in enumerate(zip(model.graph.output_names, model.graph.outputs)):
         label = model.graph.label(outlet)
         start = keys.get(NodeOutput.parse(label).node)
         if start is not None:
-            drawn.box(f"out{number}", [name], shape="oval")
-            drawn.arrow(start, f"out{number}", facts.get(label, ""))
-    return drawn.text()
+            drawing.box(f"out{number}", [name], shape="oval")
+            drawing.arrow(start, f"out{number}", facts.get(label, ""))
+    return drawing.text()
 
 
 def _facts(model: FileNetwork) -> dict[str, str]:

@@ -256,15 +256,15 @@ class Session:
         return [node.name for node in self._nodes.values() if node.op in VARIABLES]
 
     def _set(self, node: GraphNode, value: Any) -> None:
-        type_, fixed = declared_type(node)
+        type_, shape = declared_type(node)
         dtype = None if type_ is None else type_.known_type
         array = None if dtype is None else numbers_of(value, dtype)
         if array is None:
             raise node.error(f"{value!r:.60} is not of its type")
-        if fixed is not None and (
-            len(fixed) != array.ndim or any(dim not in (None, size) for dim, size in zip(fixed, array.shape))
+        if shape is not None and (
+            len(shape) != array.ndim or any(dim not in (None, size) for dim, size in zip(shape, array.shape))
         ):
-            raise InputError(f"{node.name}: a value of shape {list(array.shape)} does not fit {list(fixed)}")
+            raise InputError(f"{node.name}: a value of shape {list(array.shape)} does not fit {list(shape)}")
         self._values[node.name] = array
 
     def extend(self, graph: bytes) -> None:
@@ -354,11 +354,11 @@ class Session:
         inputs = {name: _stored_form(array) for name, array in arrays.items() if name in model.inputs}
         self._require_values(model, inputs)
         results = model.run(inputs)
-        fetched = {str(end): self._convert_result(end, results[str(end)]) for end in key.fetches}
+        fetches = {str(end): self._convert_result(end, results[str(end)]) for end in key.fetches}
         for name in self._nodes:
             if f"{name}{NEXT}" in results:
                 self._values[name] = np.array(results[f"{name}{NEXT}"])
-        return fetched
+        return fetches
 
     def _model(
         self, plan: _Plan, key: _Key, feeds: Mapping[NodeOutput, Array], values: Mapping[str, Array]
@@ -423,11 +423,11 @@ def _stored_form(array: Array) -> Array:
 
 def _check_shape(node: GraphNode, array: Array, name: str) -> None:
     """Raise InputError where a placeholder declares another shape."""
-    fixed = declared_type(node)[1] if node.op == "Placeholder" else None
-    if fixed is None:
+    shape = declared_type(node)[1] if node.op == "Placeholder" else None
+    if shape is None:
         return
-    fits = len(fixed) == array.ndim and all(dim in (None, size) for dim, size in zip(fixed, array.shape))
-    if not fits and fixed != ():
+    fits = len(shape) == array.ndim and all(dim in (None, size) for dim, size in zip(shape, array.shape))
+    if not fits and shape != ():
         raise InputError(
-            f"feed {name}: shape {list(array.shape)} does not fit {list(fixed)} of its Placeholder"
+            f"feed {name}: shape {list(array.shape)} does not fit {list(shape)} of its Placeholder"
         )

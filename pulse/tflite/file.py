@@ -232,13 +232,13 @@ class _Parser:
             raise LoadError(
                 f"{self._what}: {where} is sparse, which is not covered; convert the model again, dense"
             )
-        stated = signature if len(signature) == len(shape) else shape
-        if len(stated) > MOST_AXES or any(size < -1 for size in stated) or any(size < 0 for size in shape):
+        dims = signature if len(signature) == len(shape) else shape
+        if len(dims) > MOST_AXES or any(size < -1 for size in dims) or any(size < 0 for size in shape):
             raise self.error(f"{where} has shape {list(shape)} {list(signature)}")
         data = self._value(tensor, kind, shape, where)
         if data is not None:
-            stated = shape
-        sizes = None if tensor.ShapeIsNone() and data is None else stated
+            dims = shape
+        sizes = None if tensor.ShapeIsNone() and data is None else dims
         return Tensor(
             name, kind, sizes, self._quantization(tensor, shape, where), data, bool(tensor.IsVariable())
         )

@@ -28,8 +28,8 @@ def sigmoid(codes: Array, whole: int) -> Array:
     codes   int16 values, x is ``codes * 2**(whole - 15)``
     """
     x = codes.astype(np.int64)
-    grown = _twice_reciprocal(_exponential(np.where(x > 0, -x, x), whole)) << 1
-    y = np.clip(grown, -MOST - 1, MOST)
+    share = _twice_reciprocal(_exponential(np.where(x > 0, -x, x), whole)) << 1
+    y = np.clip(share, -MOST - 1, MOST)
     return np.where(x == 0, 1 << (BITS - 1), np.where(x > 0, y, MOST - y)).astype(np.float32)
 
 

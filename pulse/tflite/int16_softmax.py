@@ -26,15 +26,17 @@ def softmax_of_int16(node: TfliteNode, beta: float) -> OutletId:
     below = node.each("sub", x, node.wire(Reduce("max", last, True), [x], "largest"), suffix="below")
     factor = np.asarray(float(node.quantization(0).scale[0]) * beta / (REACH / (MOST - LEAST)))
     steps = times(node, node.cast(below, F64, "below64"), factor, "steps")
-    grown = _look_up(node, node.each("add", steps, float(MOST), suffix="moved"), np.exp, -REACH, 0.0, "grown")
-    total = node.cast(node.wire(Reduce("sum", last, True), [grown], "total"), F64, "total64")
+    powers = _look_up(
+        node, node.each("add", steps, float(MOST), suffix="moved"), np.exp, -REACH, 0.0, "grown"
+    )
+    total = node.cast(node.wire(Reduce("sum", last, True), [powers], "total"), F64, "total64")
     unit = _power_below(node, total, int(node.graph.fact(x).shape[-1]))
     within = node.each("div", total, unit, suffix="within")
     spread = node.each("add", node.each("mul", within, float(1 << 16), suffix="wide"), 0.5, suffix="half")
     place = node.each("sub", node.each("floor", spread, suffix="whole"), float(3 << 15), suffix="place")
     share = _look_up(node, place, lambda v: 1 / (1 + v), 0.0, 1.0, "share")
     product = node.each(
-        "mul", node.cast(grown, F64, "grown_64"), node.cast(share, F64, "share64"), suffix="product"
+        "mul", node.cast(powers, F64, "grown_64"), node.cast(share, F64, "share64"), suffix="product"
     )
     y = node.each("add", node.each("div", product, unit, suffix="ratio"), 0.5, suffix="halves")
     y = node.each("min", node.each("floor", y, suffix="rounded"), float(MOST), suffix="limited")
@@ -46,10 +48,10 @@ def _power_below(node: TfliteNode, total: OutletId, count: int) -> OutletId:
     like = node.graph.fact(total)
     unit = node.scalar_constant(float(1 << 14), like, "least_power")
     for power in range(15, 15 + count.bit_length() + 1):
-        reached = node.each("less", _just_below(node, total, power), total, suffix=f"above{power}")
+        is_above = node.each("less", _just_below(node, total, power), total, suffix=f"above{power}")
         unit = node.each(
             "where",
-            reached,
+            is_above,
             node.scalar_constant(2.0**power, like, f"power{power}"),
             unit,
             suffix=f"unit{power}",

@@ -45,14 +45,14 @@ class TfliteOp(ModelOp):
         return self.kind in TRANSLATORS
 
     def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
-        placed = tuple(None if slot is None else inputs[slot] for slot in self.slots)
+        operands = tuple(None if slot is None else inputs[slot] for slot in self.slots)
         names = (wire, *(tensor.name for tensor in self.makes[1:]))
         node = TfliteNode(
             self.kind,
             1,
             wire,
             self.options,
-            placed,
+            operands,
             names,
             target.graph,
             target.scope,

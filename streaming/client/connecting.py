@@ -115,11 +115,11 @@ class Servers:
                 raise
             message = error.moved
         stream = None if hello.resume is not None else message["stream"]
-        placed = replace(hello, stream=stream, follows=False)
+        next_hello = replace(hello, stream=stream, follows=False)
         urls: list[str] = message["urls"]
         for number, each in enumerate(urls):
             try:
-                return await self._connect(until, _with_path(each), placed)
+                return await self._connect(until, _with_path(each), next_hello)
             except ClientError as error:
                 if number + 1 == len(urls) or error.code not in (*AGAIN, "hello"):
                     raise

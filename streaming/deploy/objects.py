@@ -78,10 +78,10 @@ def write_objects(deployed: Deployed, folder: Path) -> None:
     for function in (*deployed.kernels, RESAMPLE):
         code = function.code(applied.get(function) if isinstance(function, Kernel) else None)
         (folder / f"{code.symbol}.o").write_bytes(code.object)
-        called = undefined_symbols(code.object)
-        if called is None:
-            called = imported_functions(code.object)
-        print(function.name, code.symbol, " ".join(sorted(called)), sep="\t")
+        symbols = undefined_symbols(code.object)
+        if symbols is None:
+            symbols = imported_functions(code.object)
+        print(function.name, code.symbol, " ".join(sorted(symbols)), sep="\t")
     constants = {
         rows_symbol(deployed): deployed.rows.astype("<i8").tobytes(),
         initial_symbol(deployed): b"".join(piece.data.tobytes() for piece in deployed.pieces),

@@ -86,5 +86,5 @@ def total_statistics(
     total = StreamCounters(deadline_s)
     for tally in tallies:
         total.add(tally)
-    counted = {name: getattr(total, name) for name in (*_COUNTERS, *_TIMES)}
-    return ExecutorStatistics(**counted, streams=streams, notes=tuple(notes))
+    counts = {name: getattr(total, name) for name in (*_COUNTERS, *_TIMES)}
+    return ExecutorStatistics(**counts, streams=streams, notes=tuple(notes))

@@ -61,9 +61,9 @@ class Stream(NotCopyable):
         if self._flow is not None:
             self._flow.close()
             await self._flow.wait_until_gone()
-            merged = merge_errors(error, self._flow.errors())
-            if merged is not error and merged is not None:
-                raise merged
+            whole_error = merge_errors(error, self._flow.errors())
+            if whole_error is not error and whole_error is not None:
+                raise whole_error
 
     def __del__(self) -> None:
         if self._flow is not None and not self._flow.closed and threading.get_ident() == self._thread:

@@ -86,10 +86,10 @@ class ThreadSlots(NotCopyable):
         return self._depth - self._in_flight
 
     def submit(self, pulse: Feed) -> None:
-        copied = {name: array.copy() for name, array in pulse.items()}
+        copies = {name: array.copy() for name, array in pulse.items()}
         with self._changed:
             self._in_flight += 1
-            self._waiting.append(copied)
+            self._waiting.append(copies)
             self._changed.notify()
 
     def drop(self) -> int | None:

@@ -74,11 +74,11 @@ class Holder:
 
     def sweep(self) -> int:
         """Remove those that are too old; how many. They are in the order in which they were saved."""
-        oldest_s, removed = time.monotonic() - self._keep_s, 0
+        oldest_s, count = time.monotonic() - self._keep_s, 0
         while self._held and (first := next(iter(self._held))) and self._held[first].at_s < oldest_s:
             self.remove(first)
-            removed += 1
-        return removed
+            count += 1
+        return count
 
     def status(self) -> HolderStatus:
         """What it has and has counted."""

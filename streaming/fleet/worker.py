@@ -66,8 +66,8 @@ class FleetWorker(NotCopyable):
         self._deployment = deployment
         self._listening = listen(settings.host, settings.port, settings.limits.slow_s)
         self._server = Server(self.service, self._listening)
-        bound, port = self._listening.getsockname()[:2]
-        self.url = deployment.address(host if bound in ANY_ADDRESS else bound, port)
+        own_host, port = self._listening.getsockname()[:2]
+        self.url = deployment.address(host if own_host in ANY_ADDRESS else own_host, port)
         self._loop: Future[asyncio.AbstractEventLoop] = Future()
         self._failed: BaseException | None = None
         self._thread = threading.Thread(target=self._serve, name=f"pulse fleet {name}", daemon=True)

@@ -79,8 +79,8 @@ class PipelineMemory(NotCopyable):
         self.input_ring = self._floats(in_frames, config.channels_in)
         self.played_ring = self._floats(out_frames, max(config.channels_out, 1))
         self._inputs = len(instances.inputs)
-        packed = self._floats(self._streams, self._inputs, align(4 * self._pulse) // 4)
-        self.slots = packed[:, :, : self._pulse]
+        block = self._floats(self._streams, self._inputs, align(4 * self._pulse) // 4)
+        self.slots = block[:, :, : self._pulse]
         self.gains = self._keep(Gains.new())
         self.gains.model = self.gains.wanted_model = self.gains.next_model = 1.0
         record_bytes = RECORD_HEADER_BYTES + self._streams * instances.output_bytes

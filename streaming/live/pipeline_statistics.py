@@ -103,11 +103,11 @@ def late_frames(control: ControlBlock) -> int:
     Blocks are longer than the delay allows for, if their sizes were not known before; or the policy is ``wait``, and
     something was late.
     """
-    grown = control.delay_growth_frames
+    growth_frames = control.delay_growth_frames
     if control.policy != WAIT:
-        return grown
+        return growth_frames
     lost_frames = control.frames_lost * control.out_rate // control.in_rate
-    return grown + control.frames_silent - lost_frames
+    return growth_frames + control.frames_silent - lost_frames
 
 
 def measured_latency_s(pipeline: Pipeline) -> tuple[float, float] | None:

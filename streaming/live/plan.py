@@ -62,14 +62,14 @@ class Streams:
         self._usual = patch.requested is None
         self.target = host.choose("output", plan.output) if plan.play else None
         channels = patch.channels
-        captured = (
+        channels_in = (
             max(patch.input_channels) + 1 if patch.input_channels else _channels_in(channels, self.source)
         )
-        streams = 1 if patch.input_channels else channels.streams(captured)
-        played = 0 if self.target is None else min(max(streams, STEREO), self.target.channels)
-        if played and streams > played and streams > 1:
+        streams = 1 if patch.input_channels else channels.streams(channels_in)
+        channels_out = 0 if self.target is None else min(max(streams, STEREO), self.target.channels)
+        if channels_out and streams > channels_out and streams > 1:
             raise InputError(
-                f"{streams} streams for {played} channels of {self.target.name if self.target else ''}: choose "
+                f"{streams} streams for {channels_out} channels of {self.target.name if self.target else ''}: choose "
                 "another output device, or one channel, or mix"
             )
         rate = plan.device_rate_hz or self._usual_rate()
@@ -79,7 +79,7 @@ class Streams:
         one, other = self.source, self.target
         apart = other is not None and one.index != other.index
         self.stream_config = StreamConfig(
-            plan.rate_hz, rate, rate, captured, played, channels, frames, apart, patch.input_channels
+            plan.rate_hz, rate, rate, channels_in, channels_out, channels, frames, apart, patch.input_channels
         )
         self.in_callback = False
         """Whether a callback of a device that was stopped has not returned: it may still use the pipeline."""

@@ -122,15 +122,15 @@ class CheckpointFolder(NotCopyable):
 
     def sweep(self) -> int:
         """Remove those that are too old; how many."""
-        oldest, removed = time.time() - self.keep_s, 0
+        oldest, count = time.time() - self.keep_s, 0
         for path in self._path.glob(f"*{SUFFIX}"):
             try:
                 if path.stat().st_mtime < oldest:
                     path.unlink(missing_ok=True)
-                    removed += 1
+                    count += 1
             except FileNotFoundError:
                 continue  # another server has removed it
-        return removed
+        return count
 
     def _files(self, name: str) -> list[Path]:
         """The files of a stream, the newest last."""

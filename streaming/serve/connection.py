@@ -148,12 +148,12 @@ class Connection(NotCopyable):
                 return "left"
             model = self._admission.model(hello, self._token)
             self._resume = self._name(hello)
-            resumed = await self._load(model.name, hello)
+            checkpoint = await self._load(model.name, hello)
             worker = self._admission.worker(model)
             form = model.form(hello)
             self._pace = Pace(self._limits, form.wire_hz)
-            stream = model.open_stream(worker, hello, form, self._deliver, resumed)
-            self.open = OpenStream(model, stream, worker, form, self._limits, resumed)
+            stream = model.open_stream(worker, hello, form, self._deliver, checkpoint)
+            self.open = OpenStream(model, stream, worker, form, self._limits, checkpoint)
             self._push(self._ready(self.open))
             reason = "lost"
             try:

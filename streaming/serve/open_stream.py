@@ -42,18 +42,18 @@ class OpenStream(NotCopyable):
         worker: LaneWorker,
         form: SoundForm,
         limits: LimitSettings,
-        resumed: Checkpoint | None = None,
+        checkpoint: Checkpoint | None = None,
     ) -> None:
         self.model, self._stream, self._worker = model, stream, worker
         self._form = form
         rate_hz = model.rate_hz or 100 * model.program.pulse
         self._window = max(int(limits.window_s * rate_hz), PULSES * model.program.pulse)
         self.window = form.wire_frames(self._window)
-        self.epoch = 0 if resumed is None else resumed.epoch
+        self.epoch = 0 if checkpoint is None else checkpoint.epoch
         streaming = [port for port in model.outputs if port.kind != "final"]
-        self.received = [0] * len(model.inputs) if resumed is None else list(resumed.received)
+        self.received = [0] * len(model.inputs) if checkpoint is None else list(checkpoint.received)
         """Frames that each input has had."""
-        self._sent = [0] * len(streaming) if resumed is None else list(resumed.sent)
+        self._sent = [0] * len(streaming) if checkpoint is None else list(checkpoint.sent)
         self.pulses = self._whole_pulses()
         """Stepped in this epoch."""
         self._acknowledged = self.pulses

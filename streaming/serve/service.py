@@ -168,9 +168,9 @@ class Service(NotCopyable):
         sweep = wall
         while True:
             await anyio.sleep(WATCH_S)
-            now, used = time.monotonic(), time.thread_time()
-            self.admission.loop_part = (used - busy) / (now - wall)
-            wall, busy = now, used
+            now, busy_now = time.monotonic(), time.thread_time()
+            self.admission.loop_part = (busy_now - busy) / (now - wall)
+            wall, busy = now, busy_now
             for connection in list(self.connections):
                 connection.check(now)
             if self.checkpoints is not None and now > sweep:

@@ -297,11 +297,11 @@ class OutwardSound(NotCopyable):
         )
 
     def _number_packets(self, packets: Sequence[tuple[int, bytes]]) -> list[Coded]:
-        numbered: list[Coded] = []
+        messages: list[Coded] = []
         for count, values in packets:
-            numbered.append((self._coded_frames, count, values))
+            messages.append((self._coded_frames, count, values))
             self._coded_frames += count
-        return numbered
+        return messages
 
 
 def _is_sound(port: WirePort, rate_hz: int | None) -> bool:

@@ -45,11 +45,11 @@ class Encoding:
         if self.floating:
             return samples.astype(f"<f{self.nbytes}").tobytes()
         scale = float(1 << (8 * self.nbytes - 1))
-        scaled = np.clip(np.rint(samples.astype(np.float64) * scale), -scale, scale - 1)
-        scaled = np.nan_to_num(scaled)
+        numbers = np.clip(np.rint(samples.astype(np.float64) * scale), -scale, scale - 1)
+        numbers = np.nan_to_num(numbers)
         if self.nbytes == 1:
-            return (scaled + 128).astype(np.uint8).tobytes()
-        wide: NDArray[np.uint8] = np.ascontiguousarray(scaled.astype("<i4")).view(np.uint8)
+            return (numbers + 128).astype(np.uint8).tobytes()
+        wide: NDArray[np.uint8] = np.ascontiguousarray(numbers.astype("<i4")).view(np.uint8)
         return wide.reshape(-1, 4)[:, : self.nbytes].tobytes()
 
 

@@ -256,8 +256,8 @@ def stream_arrays(
     constants = {name: _as(port, arrays[name]) for name, port in ports.items() if not port.streams}
     streaming = {name: _as(port, arrays[name]) for name, port in ports.items() if port.streams}
     latency = Latency(deadline_s)
-    timed = _Timed(Session(program, constants), latency)
-    timed.session.check(streaming)
+    timer = _Timed(Session(program, constants), latency)
+    timer.session.check(streaming)
     with ExitStack() as stack:
         files = {
             port.name: stack.enter_context(_target(targets[port.name]).frames_writer(port, rate_hz))
@@ -268,7 +268,7 @@ def stream_arrays(
         total = max(
             int(streaming[name].shape[ports[name].axis or 0] / ports[name].rate) for name in streaming
         )
-        for ready in timed.push(streaming):
+        for ready in timer.push(streaming):
             for name, file in files.items():
                 if name in ready:
                     nonfinite += count_nonfinite(ready[name])
@@ -276,14 +276,14 @@ def stream_arrays(
             symbols += program.pulse
             if advance is not None:
                 advance(min(symbols, total), total)
-        rest = timed.session.flush()
+        rest = timer.session.flush()
         for name, file in files.items():
             nonfinite += count_nonfinite(rest[name])
             file.write(rest[name])
     counts = [count for file in files.values() if (count := event_count(file)) is not None]
     elapsed_s = time.perf_counter() - start_s
     return FileRun(
-        timed.session.frames_in, 1, nonfinite, latency, elapsed_s, events=sum(counts) if counts else None
+        timer.session.frames_in, 1, nonfinite, latency, elapsed_s, events=sum(counts) if counts else None
     )
 
 

@@ -189,7 +189,7 @@ class AudioWriter(SoundWriter):
         """End the file; it gets its name. Raises InputError: it cannot, or its end is missing and ``write`` has not
         told so.
         """
-        reported = self._bytes.problem is not None
+        had_problem = self._bytes.problem is not None
         problem: Exception | None = None
         try:
             self._end()
@@ -199,7 +199,7 @@ class AudioWriter(SoundWriter):
             problem = error
         publish(self._part, self.path)
         problem = self._bytes.problem or problem
-        if problem is not None and not reported:
+        if problem is not None and not had_problem:
             raise write_error(self.path, _reason(problem)) from problem
 
     def _end(self) -> None:

@@ -148,8 +148,8 @@ class TableFormat:
     def body(self, frames: Array, number: int) -> bytes:
         """The rows of these frames, numbered from ``number``."""
         rows = frames[None] if self._axis is None else np.moveaxis(frames, self._axis, 0)
-        numbered = enumerate(rows.reshape(len(rows), self._columns).tolist(), number)
-        return _rows([self._time(frame), *values] for frame, values in numbered)
+        numbers_and_values = enumerate(rows.reshape(len(rows), self._columns).tolist(), number)
+        return _rows([self._time(frame), *values] for frame, values in numbers_and_values)
 
     def complete(self, part: PartialFile, frames: int) -> PartialFile:
         """Return ``part`` unchanged: a table needs no completion."""

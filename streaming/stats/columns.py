@@ -40,11 +40,11 @@ class Columns:
     def of(cls, stats: Stats, most: int = MOST) -> "Columns":
         """The intervals of a run, merged into ``most`` columns or fewer."""
         intervals = stats.intervals
-        merged = -(-len(intervals) // most)
-        parts = [intervals[place : place + merged] for place in range(0, len(intervals), merged)]
+        size = -(-len(intervals) // most)
+        parts = [intervals[place : place + size] for place in range(0, len(intervals), size)]
         begin_s = intervals[0].at_s - intervals[0].span_s
         return cls(
-            merged,
+            size,
             np.array([begin_s, *(part[-1].at_s for part in parts)]),
             np.array([_of(part, "p50_us", np.median) for part in parts]),
             np.array([_of(part, "p99_us", np.max) for part in parts]),

@@ -80,9 +80,9 @@ class _Font:
         """Broken between words, and inside of those that are wider than a line."""
         line = ""
         for word in text.split():
-            joined = f"{line} {word}" if line else word
-            if self.fits(joined):
-                line = joined
+            longer = f"{line} {word}" if line else word
+            if self.fits(longer):
+                line = longer
                 continue
             if line:
                 yield line

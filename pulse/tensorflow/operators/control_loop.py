@@ -317,7 +317,7 @@ class _While:
             x.append(self._run_through(whole, start, iterations))
         targets = self._targets(parts)
         inputs = needs(body, targets, present)
-        captured: list[OutletId] = []
+        captures: list[OutletId] = []
         names: list[str] = []
         for place, source in parts.sources.items():
             if source not in inputs or source in present:
@@ -326,7 +326,7 @@ class _While:
             present[source] = inner(label[place], TypedFact(fact.dtype, fact.shape))
             counter = self._counters.get(place)
             if counter is None or self._constant[place]:
-                captured.append(self._first[place])
+                captures.append(self._first[place])
                 names.append(graph.label(present[source]))
             else:
                 frames.append(graph.label(present[source]))
@@ -347,7 +347,7 @@ class _While:
             tuple(Course(0) for _ in x),
             tuple(Course(0) for _ in parts.written),
         )
-        outlets = wire(node.graph, node.wire_name, scan, [*x, *first, *captured])
+        outlets = wire(node.graph, node.wire_name, scan, [*x, *first, *captures])
         stacks, ends = outlets[: len(parts.written)], outlets[len(parts.written) :]
         values = {place: self._behind_head(place, parts, each) for place, each in zip(parts.written, stacks)}
         values |= dict(zip(parts.states, ends))

@@ -128,9 +128,9 @@ def conv_transpose(node: TensorflowNode) -> OutletId:
     if any(more >= stride > 0 for more, stride in zip(extra, strides)) and any(extra):
         raise node.error(f"its output's sizes {[str(goal) for goal in goals]} are too long for its input")
     w = node.transpose(node.input(1), (3, 2, 0, 1), "kernel")
-    moved = to_second(node, node.input(2))
+    channels_second = to_second(node, node.input(2))
     op = ConvTranspose(tuple(strides), tuple(dilations), pads, extra, 1)
-    return from_second(node, node.wire(op, [moved, w], "convolved"))
+    return from_second(node, node.wire(op, [channels_second, w], "convolved"))
 
 
 @tensorflow_op("BiasAdd", "BiasAddV1")

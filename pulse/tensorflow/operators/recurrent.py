@@ -31,12 +31,12 @@ def block_lstm(node: TensorflowNode) -> list[OutletId]:
     longest = node.dims(0, "seq_len_max")
     if len(longest) != 1 or not longest[0].prove_ge(x.shape[0]).yes:
         raise node.error(f"its seq_len_max must be the {x.shape[0]} frames of x")
-    body, captured = _body(node, 1)
+    body, captures = _body(node, 1)
     scan = Scan(
         body,
         ("cs_before", "h_before"),
         ("x",),
-        tuple(captured),
+        tuple(captures),
         (Course(0),),
         tuple(Course(0) for _ in RESULTS),
     )
@@ -44,7 +44,7 @@ def block_lstm(node: TensorflowNode) -> list[OutletId]:
         node.graph,
         node.wire_name,
         scan,
-        [node.input(1), node.input(2), node.input(3), *(node.input(slot) for slot in captured.values())],
+        [node.input(1), node.input(2), node.input(3), *(node.input(slot) for slot in captures.values())],
     )
     return outlets[: len(RESULTS)]
 
@@ -52,8 +52,8 @@ def block_lstm(node: TensorflowNode) -> list[OutletId]:
 @tensorflow_op("LSTMBlockCell")
 def lstm_cell(node: TensorflowNode) -> list[OutletId]:
     """One frame of ``BlockLSTM``; inputs are x, cs, h, w, wci, wcf, wco, b."""
-    body, captured = _body(node, 0)
-    slots = {"x": 0, "cs_before": 1, "h_before": 2, **captured}
+    body, captures = _body(node, 0)
+    slots = {"x": 0, "cs_before": 1, "h_before": 2, **captures}
     outlets = {outlet: node.input(slots[body.graph.label(outlet)]) for outlet in body.graph.inputs}
     return graft(body, body.graph.outputs[2:], node.graph, outlets, f"{node.wire_name}/")
 
@@ -96,7 +96,7 @@ class _Cell:
 
 
 def _body(node: TensorflowNode, first: int) -> tuple[TypedNetwork, dict[str, int]]:
-    """One frame; the captured names and the node's inputs that they are; x is input ``first``."""
+    """The body of one frame, and its captures: name -> input of the node; x is input ``first``."""
     cell, x, cs = _Cell(), node.fact(first), node.fact(first + 1)
     peeps = node.flag("use_peephole")
     wires = {
@@ -105,10 +105,10 @@ def _body(node: TensorflowNode, first: int) -> tuple[TypedNetwork, dict[str, int
         "h_before": cell.source("h_before", node.fact(first + 2)),
     }
     slots = {"w": 3, "b": 7, **({"wci": 4, "wcf": 5, "wco": 6} if peeps else {})}
-    captured = {name: first + slot for name, slot in slots.items()}
-    wires |= {name: cell.source(name, node.fact(slot)) for name, slot in captured.items()}
-    joined = cell.wire("xh", Concat(1), wires["x"], wires["h_before"])
-    product = cell.wire("product", MatMul(), joined, wires["w"])
+    captures = {name: first + slot for name, slot in slots.items()}
+    wires |= {name: cell.source(name, node.fact(slot)) for name, slot in captures.items()}
+    xh = cell.wire("xh", Concat(1), wires["x"], wires["h_before"])
+    product = cell.wire("product", MatMul(), xh, wires["w"])
     gates = cell.wire("gates", Elementwise("add"), product, wires["b"])
     size = cs.shape[1]
     for place, name in enumerate(GATES.get(node.op_type, GATES["BlockLSTM"])):
@@ -142,4 +142,4 @@ def _body(node: TensorflowNode, first: int) -> tuple[TypedNetwork, dict[str, int
     graph.inputs = [OutletId(each.id) for each in graph.nodes if isinstance(each.op, Source)]
     names = ["cs_next", "h_next", *(f"{name}_frame" for name in RESULTS)]
     graph.set_outputs([wires["cs"], wires["h"], *(wires[name] for name in RESULTS)], names)
-    return TypedNetwork(graph, node.scope, f"{node.wire_name}.body"), captured
+    return TypedNetwork(graph, node.scope, f"{node.wire_name}.body"), captures

@@ -44,8 +44,8 @@ def one_hot(node: TensorflowNode) -> OutletId:
     axis = fact.rank if axis == -1 else node.axis(axis, fact.rank + 1)
     column = node.wire(AddAxis(axis), [node.input(0)], "column")
     places = np.arange(depth).astype(fact.dtype).reshape(-1, *(1,) * (fact.rank - axis))
-    hit = node.wire(Elementwise("equal"), [column, node.constant(places, "places")], "hit")
-    return node.wire(Elementwise("where"), [hit, node.input(2), node.input(3)])
+    is_place = node.wire(Elementwise("equal"), [column, node.constant(places, "places")], "hit")
+    return node.wire(Elementwise("where"), [is_place, node.input(2), node.input(3)])
 
 
 @tensorflow_op("Where")

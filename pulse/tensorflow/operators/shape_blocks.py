@@ -42,8 +42,8 @@ def space_to_batch(node: TensorflowNode) -> OutletId:
     batch = shape[0]
     for step in block:
         batch = batch * step
-    merged: Shape = (batch, *(size // step for size, step in zip(shape[1:], block)), *rest)
-    return node.wire(Reshape(merged), [x])
+    target: Shape = (batch, *(size // step for size, step in zip(shape[1:], block)), *rest)
+    return node.wire(Reshape(target), [x])
 
 
 @tensorflow_op("BatchToSpaceND")
@@ -81,9 +81,9 @@ def blocks(node: TensorflowNode) -> OutletId:
     size = TDim.of(step)
     if node.op_type == "SpaceToDepth":
         block_shape, order = (n, h // step, size, w // step, size, c), (0, 1, 3, 2, 4, 5)
-        merged: Shape = (n, h // step, w // step, c * step * step)
+        target: Shape = (n, h // step, w // step, c * step * step)
     else:
         block_shape, order = (n, h, w, size, size, c // (step * step)), (0, 1, 3, 2, 4, 5)
-        merged = (n, h * step, w * step, c // (step * step))
+        target = (n, h * step, w * step, c // (step * step))
     x = node.wire(Reshape(block_shape), [node.input(0)], "blocks")
-    return node.wire(Reshape(merged), [node.wire(Transpose(order), [x], "moved")])
+    return node.wire(Reshape(target), [node.wire(Transpose(order), [x], "moved")])

@@ -134,14 +134,14 @@ class _Building:
         }
         for node in self._order:
             self._node(node)
-        fetched = {
+        fetch_outlets = {
             name: before[endpoint] if endpoint in before else self._outlet(endpoint, "the request")
             for name, endpoint in request.fetches.items()
         }
         names = [name for name in self._assigned if name in self._variables_read or not request.frozen]
         variables = tuple(Variable(name, f"{name}{NEXT}", request.values.get(name)) for name in names)
-        results = [*fetched.values(), *(self._current[name] for name in names)]
-        self._model.set_outputs(results, [*fetched, *(each.output for each in variables)])
+        results = [*fetch_outlets.values(), *(self._current[name] for name in names)]
+        self._model.set_outputs(results, [*fetch_outlets, *(each.output for each in variables)])
         return FileNetwork(self._model, self._scope, self._graph.title, variables=variables)
 
     def _input(self, name: str, fact: InferenceFact) -> OutletId:

@@ -19,12 +19,16 @@ PADDED = "_PadOfDilation"
 def merge_dilation(graph: FlatGraph, fetched: Collection[str], fed: Collection[NodeOutput]) -> FlatGraph:
     """The graph with dilated convolutions, but for nodes that are fetched or fed."""
     needed = {*fetched, *(endpoint.node for endpoint in fed)}
-    replaced: dict[str, GraphNode] = {}
+    replacements: dict[str, GraphNode] = {}
     readers = Counter(endpoint.node for node in graph for endpoint in node.inputs)
     for node in graph:
         if node.op == "BatchToSpaceND" and len(node.inputs) == 3:
-            replaced.update(_pattern(graph, node, readers, needed, fed))
-    return FlatGraph((replaced.get(node.name, node) for node in graph), graph.title) if replaced else graph
+            replacements.update(_pattern(graph, node, readers, needed, fed))
+    return (
+        FlatGraph((replacements.get(node.name, node) for node in graph), graph.title)
+        if replacements
+        else graph
+    )
 
 
 def _known_value(graph: FlatGraph, endpoint: NodeOutput) -> Array | None:
@@ -100,8 +104,8 @@ def _plain(conv: GraphNode) -> bool:
         values = conv.attributes.get(name, [1])
         if not isinstance(values, list) or any(each != 1 for each in cast("list[Any]", values)):
             return False
-    stated = [conv.attributes.get("padding"), conv.attributes.get("data_format", "NHWC")]
-    return all(isinstance(each, str) for each in stated) and stated == ["VALID", "NHWC"]
+    settings = [conv.attributes.get("padding"), conv.attributes.get("data_format", "NHWC")]
+    return all(isinstance(each, str) for each in settings) and settings == ["VALID", "NHWC"]
 
 
 def _dilations(

@@ -138,7 +138,7 @@ class _Conversion:
             node.inputs[0] for node in loop.constant
         ]
         before = {NodeOutput(variable.merge.name): variable.merge.name for variable in loop.variables}
-        updated = {
+        updates = {
             NodeOutput(variable.switch or variable.merge.name, 1): variable.switch
             or f"{variable.merge.name}/iteration"
             for variable in loop.variables
@@ -152,7 +152,7 @@ class _Conversion:
             for node in (*(variable.enter for variable in loop.variables), *loop.constant)
         )
         condition = self._function(f"{name}/condition", before | constants, types, [decided.inputs[0]])
-        body = self._function(f"{name}/body", updated | constants, types, results)
+        body = self._function(f"{name}/body", updates | constants, types, results)
         whole = self._unique(name or "while")
         exits = {exit_: place for place, variable in enumerate(loop.variables) for exit_ in variable.exits}
         enters = [node.name for node in (*(variable.enter for variable in loop.variables), *loop.constant)]

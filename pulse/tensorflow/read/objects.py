@@ -35,14 +35,16 @@ def captured_values(
         function = node.attributes.get("f")
         if not isinstance(function, FunctionName) or function.name not in objects.concrete_functions:
             continue
-        bound = list(objects.concrete_functions[function.name].bound_inputs)
-        if len(bound) > len(node.inputs):
+        object_numbers = list(objects.concrete_functions[function.name].bound_inputs)
+        if len(object_numbers) > len(node.inputs):
             raise LoadError(
                 f"{what}: {node.name} ({node.op}) gives {len(node.inputs)} tensors to a function that captures "
-                f"{len(bound)} objects; the file is damaged, get it again"
+                f"{len(object_numbers)} objects; the file is damaged, get it again"
             )
-        handles = node.inputs[len(node.inputs) - len(bound) :]
-        places.update((each.node, place) for each, place in zip(handles, bound) if each.node not in values)
+        handles = node.inputs[len(node.inputs) - len(object_numbers) :]
+        places.update(
+            (each.node, place) for each, place in zip(handles, object_numbers) if each.node not in values
+        )
     if not places or _GRAPH not in checkpoint:
         return {}
     keys = _keys(objects, _read_objects(checkpoint, what))

@@ -14,17 +14,17 @@ from pulse.tflite.registry import tflite_op
 
 @tflite_op("CONCATENATION")
 def concatenation(node: TfliteNode) -> OutletId:
-    """Tensors joined; those without elements, which a file may write with any other sizes, add nothing."""
+    """Concatenate tensors, without the empty ones, which a file may write with any other sizes."""
     require_real(node)
-    joined = [
+    parts = [
         requantize_input(node, slot, f"part{slot}")
         for slot in range(len(node.inputs))
         if not _empty(node, slot)
     ]
-    if not joined:
+    if not parts:
         return node.name_result(requantize_input(node))
-    axis = node.axis(node.integer("Axis", 0), node.graph.fact(joined[0]).rank)
-    y = joined[0] if len(joined) == 1 else node.wire(Concat(axis), joined, "joined")
+    axis = node.axis(node.integer("Axis", 0), node.graph.fact(parts[0]).rank)
+    y = parts[0] if len(parts) == 1 else node.wire(Concat(axis), parts, "joined")
     return node.name_result(y) if node.has_codes else activate(node, y)
 
 

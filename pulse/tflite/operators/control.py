@@ -31,8 +31,8 @@ def while_(node: TfliteNode) -> Sequence[OutletId]:
         if not go_on:
             return states
         states = _run(node, "BodySubgraphIndex", states)
-    counted = scan(node, lambda option, facts: _to_typed(node, option, facts))
-    return _op(node) if counted is None else counted
+    outlets = scan(node, lambda option, facts: _to_typed(node, option, facts))
+    return _op(node) if outlets is None else outlets
 
 
 def _to_typed(node: TfliteNode, option: str, facts: Mapping[int, TypedFact]) -> TypedNetwork:

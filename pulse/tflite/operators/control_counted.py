@@ -37,10 +37,10 @@ def scan(node: TfliteNode, run: Run) -> list[OutletId] | None:
     """The loop's outputs; None if it is no loop over frames, or its body cannot be said for any iteration."""
     try:
         with node.scope.trial():
-            counted = _Counted(node, run).find()
+            parts = _Counted(node, run).find()
     except (LoadError, FactError, DimError):
         return None
-    return None if counted is None else counted.wire()
+    return None if parts is None else parts.wire()
 
 
 def _number(value: Array | None) -> TDim | None:
@@ -90,7 +90,7 @@ class _Parts:
         places = _copy(self.body, results, graph, in_body, self.iteration)
         if places is None:
             return None
-        carried = [f"in{state}" for state in self.carried]
+        state_names = [f"in{state}" for state in self.carried]
         for state in self.carried:
             if self.body.graph.find(f"in{state}") not in places:
                 fact = node.graph.fact(node.input(state))
@@ -103,7 +103,7 @@ class _Parts:
         sources = [
             graph.label(outlet) for outlet in graph.wires() if isinstance(graph.node(outlet).op, Source)
         ]
-        captured = [name for name in sources if name not in (*carried, *(name for name, _, _ in frames))]
+        captures = [name for name in sources if name not in (*state_names, *(name for name, _, _ in frames))]
         graph.inputs = [outlet for outlet in graph.wires() if isinstance(graph.node(outlet).op, Source)]
         rows = [
             wire(graph, f"row{k}", RemoveAxis(0), [places[outlet]])[0]
@@ -114,15 +114,15 @@ class _Parts:
         inner = TypedNetwork(graph, node.scope, node.wire_name, spending=current_spending())
         op = Scan(
             inner,
-            tuple(carried),
+            tuple(state_names),
             tuple(name for name, _, _ in frames),
-            tuple(captured),
+            tuple(captures),
             tuple(Course(axis) for _, _, axis in frames),
             tuple(Course(0) for _ in rows),
         )
         operands = [node.input(state) for _, state, _ in frames]
         operands += [node.input(state) for state in self.carried]
-        operands += [node.input(int(name.removeprefix("in"))) for name in captured]
+        operands += [node.input(int(name.removeprefix("in"))) for name in captures]
         wires = wire(node.graph, f"{node.wire_name}.scan", op, operands)
         outputs = {state: node.input(state) for state in self.steady}
         outputs |= dict(zip(self.lists, wires)) | dict(zip(self.carried, wires[len(rows) :]))

@@ -84,7 +84,7 @@ def lstm_of_codes(node: TfliteNode, parts: LstmWeights) -> list[OutletId]:
     h_factor = float(node.quantization(18).scale[0]) * parts.r_scale * 2.0**GATE_BITS
     x = node.codes(0)
     total = _sum(node, x, parts.w, parts.bias, largest_code(node.read(0)), "frames")
-    entered = _clamp(node, times(node, total, x_factor, "frames.gates"), "frames.kept")
+    x_gates = _clamp(node, times(node, total, x_factor, "frames.gates"), "frames.kept")
 
     def frame(at: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
         total = _sum(at, states[0], parts.r, None, largest_code(node.read(18)), "past")
@@ -111,7 +111,7 @@ def lstm_of_codes(node: TfliteNode, parts: LstmWeights) -> list[OutletId]:
         return [_clamp(at, h, "hidden", low, high), c]
 
     states = [node.input(slot) for slot in (18, 19)]
-    return scan_frames(node, entered, states, frame, node.flag("TimeMajor"))
+    return scan_frames(node, x_gates, states, frame, node.flag("TimeMajor"))
 
 
 def _hidden_scale(node: TfliteNode) -> float:

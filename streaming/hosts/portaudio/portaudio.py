@@ -161,6 +161,6 @@ def is_callable() -> bool:
 def _side(
     there: Sequence[Device], kind: Kind, endpoint: Endpoint, channels: int, latency: str | float
 ) -> StreamSide:
-    numbered = [device for device in there if (device.index, device.title) == (endpoint.index, endpoint.name)]
-    device = numbered[0] if numbered else choose_device(there, kind, endpoint.name)
+    same = [device for device in there if (device.index, device.title) == (endpoint.index, endpoint.name)]
+    device = same[0] if same else choose_device(there, kind, endpoint.name)
     return StreamSide(kind, device, channels, device.latency_s(kind, latency))
